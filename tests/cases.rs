@@ -20,6 +20,7 @@ mod cases {
     mod fields;
     mod forms;
     mod gists;
+    mod heard;
     mod lines;
     mod live;
     mod naming;
@@ -30,6 +31,7 @@ mod cases {
     mod places;
     mod properties;
     pub(crate) mod random;
+    mod receiving;
     mod resumed;
     mod row_changes;
     mod rows;

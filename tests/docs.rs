@@ -377,6 +377,49 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Case 178: opening a file that others may exchange for a pipe would wait for ever.
+#[test]
+fn case_178_only_the_system_opens_files_and_nothing_else_does() {
+    const OPENS: [&str; 9] = [
+        "File::open(",
+        "File::create(",
+        "File::options()",
+        "OpenOptions::new()",
+        "fs::read(",
+        "fs::read_to_string(",
+        "fs::write(",
+        "fs::copy(",
+        "::open_with(",
+    ];
+    /// Where something is opened all the same, and why that cannot wait.
+    const ALLOWED: [(&str, &str); 9] = [
+        ("src/system/plain_file.rs", "the one place"),
+        ("src/system/process", "`/proc`, which holds no pipes"),
+        ("src/system/runtime.rs", "passes options to the one place"),
+        ("src/system/log/capped.rs", "passes options to the one place"),
+        ("src/engine/ledger.rs", "passes options to the one place, and locks a folder, which is opened as one"),
+        ("src/terminal/macos.rs", "a file of a new name"),
+        ("src/demo/stage.rs", "a scratch folder of its own"),
+        ("src/cli/replay.rs", "a file that the user names, maybe a pipe"),
+        ("src/cli/pages.rs", "a folder that the user names"),
+    ];
+    let mut needed = BTreeSet::new();
+    for path in sources(&root().join("src")) {
+        let name = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+        if name.ends_with("tests.rs") || name.contains("/tests/") || name.ends_with("testing.rs") {
+            continue;
+        }
+        for line in code_of(&path).lines() {
+            let opens = OPENS.iter().any(|open| line.contains(open)) && !line.contains("\"/proc");
+            match ALLOWED.iter().find(|(allowed, _)| name.starts_with(allowed)) {
+                Some((allowed, _)) if opens => drop(needed.insert(*allowed)),
+                _ => assert!(!opens, "{name} opens a file itself, not with system/plain_file.rs: {}", line.trim()),
+            }
+        }
+    }
+    assert_eq!(needed.len(), ALLOWED.len(), "{needed:?} need to open files");
+}
+
 #[test]
 fn each_folder_imports_only_what_it_declares_and_there_is_no_cycle() {
     let mut allowed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

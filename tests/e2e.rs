@@ -26,8 +26,10 @@ mod e2e {
     mod orders;
     mod owners;
     mod permissions;
+    mod plan_mode;
     mod popup_causes;
     mod reach;
+    mod receiving;
     mod recover;
     mod repeated;
     mod resumed;

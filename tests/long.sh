@@ -62,6 +62,19 @@ install_old_copilot() {
     [[ -x $program ]] || fail "npm installed @github/copilot $1, but without its native program: $program is missing."
 }
 
+# install_package PROGRAM PACKAGE: installs a Debian package if its program is missing. Needs root.
+install_package() {
+    ! command -v "$1" >/dev/null || return 0
+    fetch apt-get update -qq
+    fetch apt-get install -y -qq --no-install-recommends "$2"
+}
+
+# fuse_tests: runs the tests that need a FUSE file system, which pass without checking anything where there is no bindfs.
+fuse_tests() {
+    install_package bindfs bindfs
+    PILOTLIGHT_TEST_FUSE=1 cargo test --locked --quiet --test program -- case_161 case_179
+}
+
 # Builds the documentation as docs.rs does, for the systems that Cargo.toml names. DOCS_RS keeps crates from compiling
 # Objective-C.
 document() {
@@ -81,8 +94,12 @@ stage 'cargo-fuzz' install_cargo_program cargo-fuzz "$CARGO_FUZZ"
 stage 'cargo-mutants' install_cargo_program cargo-mutants "$CARGO_MUTANTS"
 stage 'cargo-deny' install_cargo_program cargo-deny "$CARGO_DENY"
 stage 'dependencies' cargo deny check bans licenses sources
+# Some tests break a network of their own. Without root they pass without checking anything.
+((EUID != 0)) || stage 'iproute2' install_package ip iproute2
 stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
 loud_stage 'ignored tests' "${UNIGNORED[@]}" cargo test --locked --quiet --lib --bins --tests -- --ignored --test-threads=2
+# What was shown in each situation in which a log is silent (tests/e2e/receiving).
+cat "$target"/situations/*.txt
 # Without benches, the pattern would match nothing, which is an error.
 if compgen -G 'benches/*.rs' >/dev/null; then
     stage 'build benches' cargo bench --locked --quiet --bench '*' --no-run
@@ -111,6 +128,12 @@ if ((EUID == 0)); then
     stage 'debian package' tests/package.sh
 else
     echo '== debian package  skipped: needs root'
+fi
+# Needs root: it mounts file systems, in mount namespaces of their own.
+if ((EUID == 0)) && [[ -c /dev/fuse ]]; then
+    stage 'homes on fuse' fuse_tests
+else
+    echo '== homes on fuse  skipped: needs root and /dev/fuse'
 fi
 loud_stage 'mutants' mutants
 for file in fuzz/fuzz_targets/*.rs; do

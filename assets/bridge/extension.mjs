@@ -13,9 +13,14 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { joinSession } from "@github/copilot-sdk/extension";
 
-const VERSION = 1; // protocol version
+const VERSION = 2; // protocol version
 const SOCKET = "bridge.sock";
 const LINE_MAX = 1 << 20; // the longest line in either direction, in characters
+const TEXTS_MAX = [1 << 16, 1 << 12, 1 << 8]; // the longest text in a line that would be longer, tried in this order
+const CUT = "(too large for Pilotlight)"; // in place of a longer one, as in src/agent/copilot/server/shorten.rs
+const DRAWING = 250; // in ms: how long Copilot is watched to see whether it still draws
+const LARGE = 1 << 14; // the longest request, in characters of JSON, that is drawn at once
+const FRESH = 500; // in ms: how old the word of Copilot and of the listener may be when an order is carried out
 const LATE = 1500; // in ms: a remembered consent is granted sooner; one that takes longer is a dialog
 const ROOTS_MAX = 1000; // the most event ids remembered of a turn
 const ASKED_MAX = 16; // the most open questions remembered, to resend to the next listener
@@ -44,6 +49,10 @@ const CALLS = {
   send: (prompt) => session.send({ prompt }),
   activity: () => session.rpc.metadata.activity(),
   pending: () => session.rpc.permissions.pendingRequests(),
+  mode: () => session.rpc.permissions.getMode(),
+  tail: () => session.rpc.eventLog.tail(),
+  read: (cursor, waitMs) =>
+    session.rpc.eventLog.read({ cursor, waitMs, types: ["assistant.streaming_delta"], max: 1, agentScope: "all" }),
   answer: (requestId, result) => session.rpc.ui.handlePendingElicitation({ requestId, result }),
   plan: (requestId, response) => session.rpc.ui.handlePendingExitPlanMode({ requestId, response }),
   permit: (requestId, result) => session.rpc.permissions.handlePendingPermissionRequest({ requestId, result }),
@@ -75,12 +84,15 @@ let elevated = false; // whether we may answer permission requests
 let consenting = false; // whether Copilot may be asking its user about us
 let refused = false; // whether the user refused: every further request fails in this session
 let byItself = true; // whether a remembered consent may be used
+let due = false; // whether the user has sent the prompt of the running turn, after which it is used
 let roots = []; // the event ids of the last turn; empty if none was seen since we joined
 let working = false; // whether that turn is running
 let answered = false; // whether its last message requests no tools
 let cwd = process.cwd(); // the session's working folder: `/cwd` changes it, but not ours
+let consentedIn = place(); // the place that the consent is for
 const copilotStarted = startOf(process.ppid); // start time of Copilot's process, in ms
 const asked = new Map(); // the open questions, by id: no call lists them
+const schemas = new Map(); // the forms that open tools of the agent ask with, by tool call: Copilot's event omits the limits
 const managed = new Set(); // ids of requests that by an organisation's policy a person must answer
 
 session.on((event) => {
@@ -94,20 +106,41 @@ session.on((event) => {
 function follow(event) {
   const { type, data, agentId } = event;
   if (!agentId) followTurn(event);
-  if (type === "session.context_changed" && !agentId && typeof data?.cwd === "string") cwd = data.cwd;
+  if (type === "session.context_changed" && !agentId && typeof data?.cwd === "string") {
+    const before = mayAnswer();
+    cwd = data.cwd;
+    if (mayAnswer() !== before) sayConsent();
+  }
   if (type === "permission.requested") {
     // Only the user may answer Copilot's question about us.
     if (isAboutUs(data?.permissionRequest)) return;
     if (data?.permissionRequest?.managedApprovalRequired) managed.add(data.requestId);
   }
-  if (type === "permission.completed") managed.delete(data?.requestId);
+  if (type === "permission.completed") {
+    managed.delete(data?.requestId);
+    setImmediate(elevateByItself);
+  }
+  if (type === "tool.execution_start" && data?.toolName === "ask_user" && schemas.size < ASKED_MAX) {
+    schemas.set(data.toolCallId, data.arguments?.requestedSchema);
+  }
+  if (type === "tool.execution_complete") schemas.delete(data?.toolCallId);
   if (!FORWARDED.has(type)) return;
   const mark = data?.promptRequest && shown(data.promptRequest);
-  const told = { t: "event", type, agentId, timestamp: event.timestamp, data, mark };
+  // Both forms of a request have its whole text: the one that the terminal shows is enough.
+  const { permissionRequest, ...rest } = data ?? {};
+  if (type === "elicitation.requested") rest.asked = schemas.get(data?.toolCallId);
+  const told = { t: "event", type, agentId, timestamp: event.timestamp, data: rest, mark };
   if (/^(elicitation|exit_plan_mode)\.requested$/.test(type) && asked.size < ASKED_MAX) asked.set(data?.requestId, told);
   if (/^(elicitation|exit_plan_mode)\.completed$/.test(type)) asked.delete(data?.requestId);
-  if (ENDS.has(type) && !agentId) asked.clear();
+  if (ENDS.has(type) && !agentId) [asked, schemas].forEach((one) => one.clear());
   say(told);
+}
+
+// Reports whether Copilot approves everything without asking. Older releases do not tell.
+function sayMode() {
+  Promise.resolve()
+    .then(CALLS.mode)
+    .then(({ mode }) => say({ t: "mode", all: mode === "allow-all" }), () => {});
 }
 
 // Tracks the last turn. Steering prompts, and prompts that Copilot gives itself in autopilot, belong to the running
@@ -116,11 +149,18 @@ function followTurn({ type, data, id, ephemeral }) {
   const goesOn = data?.delivery === "steering" || data?.isAutopilotContinuation;
   if (type === "user.message" ? !goesOn || !working : OPENS.has(type) && !working) {
     if (!data?.isAutopilotContinuation) roots = [];
+    sayMode();
     [working, answered] = [true, false];
   }
-  if (type === "user.message" && data?.agentMode !== "autopilot") setImmediate(elevateByItself);
+  if (type === "user.message") {
+    due = data?.agentMode !== "autopilot";
+    setImmediate(elevateByItself);
+  }
   if (type === "assistant.message") answered = !data?.toolRequests?.length;
-  if (ENDS.has(type) || (type === "assistant.turn_end" && answered)) working = false;
+  if (ENDS.has(type) || (type === "assistant.turn_end" && answered)) {
+    working = due = false;
+    sayMode();
+  }
   if (!ephemeral && id && roots.length < ROOTS_MAX) roots.push(id);
 }
 
@@ -131,49 +171,89 @@ function isAboutUs(request) {
 // Orders. Each returns null, or the reason why nothing was done.
 
 const ORDERS = {
-  approve: (order) => permit(order, { kind: "approve-once" }),
-  deny: (order) => permit(order, { kind: "reject", feedback: "Denied in Pilotlight" }),
+  approve: (order, stands) => permit(order, stands, { kind: "approve-once" }),
+  deny: (order, stands) => permit(order, stands, { kind: "reject", feedback: "Denied in Pilotlight" }),
 
-  async answer({ requestId, result }) {
-    return (await CALLS.answer(requestId, result)).success === true ? null : "gone";
+  answer(order, stands) {
+    const { requestId, result } = order;
+    return carryOut(stands, responds, async () =>
+      (await CALLS.answer(requestId, result)).success === true ? null : "gone",
+    );
   },
 
-  async plan({ requestId, response }) {
+  plan(order, stands) {
     // A plan may only be approved for continuing interactively, not for modes that act without asking.
-    const { approved, selectedAction, feedback } = response ?? {};
+    const { approved, selectedAction, feedback } = order.response ?? {};
     if (approved !== false && (approved !== true || selectedAction !== "interactive")) return "refused";
     const answer = approved ? { approved, selectedAction } : { approved, feedback: feedback && String(feedback) };
-    return (await CALLS.plan(requestId, answer)).success === true ? null : "gone";
+    return carryOut(stands, responds, async () =>
+      (await CALLS.plan(order.requestId, answer)).success === true ? null : "gone",
+    );
   },
 
-  async stop(order) {
-    // While the consent dialog is open, an abort would wait for it, and then hit whatever is running.
-    const before = hasLapsed(order);
-    if (before) return before;
-    // Copilot's response arrives after all earlier events. If this process was stopped, these may include another turn.
-    const { hasActiveWork } = await CALLS.activity();
-    const meanwhile = hasLapsed(order);
-    if (meanwhile) return meanwhile;
-    // If the turn has ended, an abort would hit whatever begins next.
-    if (!(roots.length > 0 ? working : hasActiveWork)) return "gone";
-    await CALLS.abort();
-    return null;
-  },
+  stop: (order, stands) => carryOut(stands, () => notWorking(order), async () => (await CALLS.abort(), null)),
 
-  async send(order) {
+  send(order, stands) {
     const { prompt } = order;
     if (typeof prompt !== "string" || !prompt) return "refused";
-    return (await notIdle(order)) ?? (await CALLS.send(prompt), null);
+    return carryOut(stands, () => notIdle(order), async () => (await CALLS.send(prompt), null));
   },
 
-  async elevate(order) {
-    if (elevated) return null;
+  elevate(order, stands) {
+    if (mayAnswer()) return null;
+    if (elevated) return "elsewhere";
     if (refused) return "refused";
-    return (await notIdle(order)) ?? (await elevate());
+    return carryOut(stands, () => notIdle(order), elevate);
   },
 
   activity: () => CALLS.activity(),
+
+  // Waits for the next piece of the model's answer, and returns the size of the answer so far.
+  async listen({ wait }) {
+    const { cursor } = await CALLS.tail();
+    const { events } = await CALLS.read(cursor, Math.min(wait, 30000));
+    return { bytes: events[0]?.data?.totalResponseSizeBytes };
+  },
 };
+
+// Acts on an order once its giver is known to be there still (`stands`) and Copilot says that there is no reason
+// against it (`obstacle`). Any of the processes may be stopped at any time, and an answer that waited meanwhile says
+// nothing about now: both are asked until both have answered just before, by the clock that stops while the machine
+// sleeps and by the one that does not. Until `ready`, the giver is only asked whether to wait on.
+async function carryOut(stands, obstacle, act, ready = () => true) {
+  for (;;) {
+    const isReady = await ready();
+    const [asked, askedAt] = [performance.now(), Date.now()];
+    if (!(await stands(isReady))) return "withdrawn";
+    const why = await obstacle();
+    if (why) return why;
+    if (isReady && performance.now() - asked < FRESH && Math.abs(Date.now() - askedAt) < FRESH) return act();
+  }
+}
+
+// Whether Copilot has drawn what it asks: its main thread, which draws, has hardly run or waited to run meanwhile. It
+// takes seconds for a long text. A dialog that is answered before appears all the same, and takes the user's keys.
+async function hasDrawn() {
+  const before = drawingTime();
+  await new Promise((resolve) => setTimeout(resolve, DRAWING));
+  return drawingTime() - before < DRAWING / 2;
+}
+
+// How long Copilot's main thread has run or waited to run, in ms. Only Linux shows this.
+function drawingTime() {
+  try {
+    const [ran, waited] = readFileSync(`/proc/${process.ppid}/task/${process.ppid}/schedstat`, "utf8").split(" ");
+    return (Number(ran) + Number(waited)) / 1e6;
+  } catch {
+    return null;
+  }
+}
+
+// Returns once Copilot has answered.
+async function responds() {
+  await CALLS.pending();
+  return null;
+}
 
 // Why an order is no longer valid: Copilot is asking about us; a later turn than the one named has begun (of a turn
 // that was running when we joined, no event is known); or its deadline has passed.
@@ -188,6 +268,19 @@ function isLate({ by }) {
   return Date.now() > by;
 }
 
+// Why the turn that an order names cannot be stopped.
+async function notWorking(order) {
+  // While the consent dialog is open, an abort would wait for it, and then hit whatever is running.
+  const before = hasLapsed(order);
+  if (before) return before;
+  // Copilot's response arrives after all earlier events. If this process was stopped, these may include another turn.
+  const { hasActiveWork } = await CALLS.activity();
+  const meanwhile = hasLapsed(order);
+  if (meanwhile) return meanwhile;
+  // If the turn has ended, an abort would hit whatever begins next.
+  return (roots.length > 0 ? working : hasActiveWork) ? null : "gone";
+}
+
 // Why the session is not waiting for its next prompt after the turn that an order names.
 async function notIdle(order) {
   const before = hasLapsed(order);
@@ -197,24 +290,31 @@ async function notIdle(order) {
   return hasLapsed(order);
 }
 
-async function permit(order, result) {
-  const { requestId, toolCallId, text } = order;
-  if (!elevated) return "not-elevated";
+async function permit(order, stands, result) {
+  if (!mayAnswer()) return elevated ? "elsewhere" : "not-elevated";
+  const answer = async () => {
+    try {
+      return (await CALLS.permit(order.requestId, result)).success === true ? null : "gone";
+    } catch (error) {
+      if (!/not approved/.test(error?.message)) throw error;
+      // The consent that was believed to be granted was not.
+      elevated = byItself = false;
+      sayConsent();
+      return "not-elevated";
+    }
+  };
+  return carryOut(stands, () => notOpen(order), answer, hasDrawn);
+}
+
+// Why the request that an order names cannot be answered.
+async function notOpen({ requestId, toolCallId, text }) {
   const open = (await CALLS.pending()).items.find((item) => item.requestId === requestId)?.request;
+  if (!mayAnswer()) return "elsewhere"; // the folder was changed while the order waited
   if (!open) return "gone";
   if (isAboutUs(open)) return "refused";
   if (managed.has(requestId) || open.managedApprovalRequired) return "managed";
   if (open.toolCallId !== toolCallId || shown(open) !== text) return "changed";
-  if (isLate(order)) return "late";
-  try {
-    return (await CALLS.permit(requestId, result)).success === true ? null : "gone";
-  } catch (error) {
-    if (!/not approved/.test(error?.message)) throw error;
-    // The consent that was believed to be granted was not.
-    elevated = byItself = false;
-    say({ t: "consent", open: false, elevated, refused });
-    return "not-elevated";
-  }
+  return drawingTime() === null && JSON.stringify(open).length > LARGE ? "large" : null;
 }
 
 // A hash that identifies a request as it is shown.
@@ -227,6 +327,7 @@ async function elevate() {
   consenting = true;
   say({ t: "consent", open: true });
   try {
+    consentedIn = place();
     await CALLS.elevate();
     elevated = true;
     // New requests now arrive as events; those already open must be fetched.
@@ -237,36 +338,64 @@ async function elevate() {
     return String(error?.message ?? error);
   } finally {
     consenting = false;
-    say({ t: "consent", open: false, elevated, refused });
+    sayConsent();
   }
 }
 
-// Called when the user has just sent a prompt, so that a dialog would not interrupt typing. With a remembered consent
-// there is none; if one appears all the same, this is not tried again.
+// Whether we may answer permission requests here. Consent is for the place where it was given.
+function mayAnswer() {
+  return elevated && consentedIn === place();
+}
+
+function sayConsent() {
+  say({ t: "consent", open: false, elevated: mayAnswer(), refused });
+}
+
+// What Copilot records a consent for: the session's repository, else its folder.
+function place() {
+  for (let above = cwd; ; above = dirname(above)) {
+    if (existsSync(join(above, ".git"))) return above;
+    if (dirname(above) === above) return cwd;
+  }
+}
+
+// Called when the user has just sent a prompt or answered a request, so that a dialog would not interrupt typing. With a
+// remembered consent there is none; if one appears all the same, this is not tried again.
 async function elevateByItself() {
-  if (elevated || consenting || refused || !byItself || !authentic || !isRemembered()) return;
+  if (!due || elevated || consenting || refused || !byItself || !authentic || !isRemembered()) return;
   byItself = false;
-  if ((await CALLS.pending()).items.length > 0) return void (byItself = true);
+  const isOpen = await CALLS.pending().then(({ items }) => items.length > 0, () => true);
+  if (isOpen) return void (byItself = true);
   const late = setTimeout(() => say({ t: "consent", open: true, unexpected: true }), LATE);
   await elevate();
   clearTimeout(late);
 }
 
+// Called when a listener has let us in. The first prompt may have been sent before: with `-i`, even before we joined.
+async function catchUp() {
+  if (roots.length === 0 && !isInAutopilot()) {
+    const works = await CALLS.activity().then(({ hasActiveWork }) => hasActiveWork, () => false);
+    due ||= works;
+  }
+  await elevateByItself();
+}
+
+// Whether Copilot was started in autopilot, where it would refuse by itself; or whether that cannot be told.
+function isInAutopilot() {
+  try {
+    return readFileSync(`/proc/${process.ppid}/cmdline`, "utf8").split("\0").some((argument) => /autopilot/.test(argument));
+  } catch {
+    return true;
+  }
+}
+
 // Whether the user has permanently allowed us to answer in this folder. Only Copilot writes this record.
 function isRemembered() {
   const home = process.env.COPILOT_HOME || join(process.env.HOME || process.env.USERPROFILE || "", ".copilot");
-  let folder = cwd;
-  for (let above = folder; ; above = dirname(above)) {
-    if (existsSync(join(above, ".git"))) {
-      folder = above;
-      break;
-    }
-    if (dirname(above) === above) break;
-  }
   const record = join(home, "permissions-config.json");
   // Copilot reads its record when it starts, and does not see later changes by another terminal's Copilot.
   if (!(statSync(record, { throwIfNoEntry: false })?.mtimeMs < copilotStarted)) return false;
-  const approvals = json(record)?.locations?.[folder]?.tool_approvals;
+  const approvals = json(record)?.locations?.[place()]?.tool_approvals;
   const isOurs = (one) => one?.kind === "extension-permission-access" && one.extensionName === NAME;
   return Array.isArray(approvals) && approvals.some(isOurs);
 }
@@ -283,16 +412,28 @@ let watched = [];
 function say(message) {
   if (!authentic) return;
   let line = JSON.stringify(message);
-  if (line.length > LINE_MAX) line = JSON.stringify(withoutText(message));
+  if (line.length > LINE_MAX) line = shortened(message);
   // Disconnect a listener that does not read.
   if (socket.writableLength > 4 * LINE_MAX) return socket.destroy();
   socket.write(`${line}\n`);
 }
 
-// A message that is too large to send is reduced to its ids.
-function withoutText({ t, type, agentId, data, items }) {
-  const small = ({ requestId }) => ({ requestId, tooLarge: true });
-  return items ? { t, items: items.map(small) } : { t, type, agentId, data: small(data) };
+// The line of a message that is too large to send: permission requests without their longest texts, and if that is not
+// enough, with only what is needed to deny them; of anything else, the ids.
+function shortened(message) {
+  const { t, type, agentId, data, items, mark } = message;
+  if (!items && type !== "permission.requested") {
+    return JSON.stringify({ t, type, agentId, data: { requestId: data?.requestId, tooLarge: true } });
+  }
+  for (const most of TEXTS_MAX) {
+    const cut = (_, value) => (typeof value === "string" && value.length > most ? CUT : value);
+    const line = JSON.stringify(message, cut);
+    if (line.length <= LINE_MAX) return line;
+  }
+  const brief = (request) => ({ kind: request?.kind, toolCallId: request?.toolCallId, text: CUT });
+  if (items) return JSON.stringify({ t, items: items.map((item) => ({ ...item, request: brief(item.request) })) });
+  const { requestId, resolvedByHook, promptRequest } = data;
+  return JSON.stringify({ t, type, agentId, mark, data: { requestId, resolvedByHook, promptRequest: brief(promptRequest) } });
 }
 
 // Connects to the preferred socket unless it is the current one. There is no polling: the watched folders report a new
@@ -341,18 +482,20 @@ function open(path, found) {
   const nonce = randomBytes(16).toString("hex");
   const mine = connect(path);
   socket = mine;
+  const asks = new Map(); // those who wait to hear whether an order of this connection stands, by its id
   let text = "";
   mine.setEncoding("utf8");
   mine.on("connect", () => {
     const { COPILOT_CLI_BINARY_VERSION: cli } = process.env;
     const hash = createHash("sha256").update(self).digest("hex");
     const { pid, ppid } = process;
-    const is = { elevated, consenting, refused };
+    const is = { elevated: mayAnswer(), consenting, refused };
     const hello = { t: "hello", v: VERSION, session: session.sessionId, pid, ppid, cli, cwd: process.cwd(), ...is, hash, nonce };
     mine.write(`${JSON.stringify(hello)}\n`);
   });
   mine.on("error", () => {});
   mine.on("close", () => {
+    asks.forEach((answer) => answer(false));
     if (socket !== mine) return;
     if (authentic && Date.now() - letInAt > SETTLED) tries = 0;
     socket = null;
@@ -370,13 +513,13 @@ function open(path, found) {
     const lines = text.split("\n");
     text = lines.pop();
     for (const line of lines) {
-      if (!take(line, mine, nonce)) return mine.destroy();
+      if (!take(line, mine, nonce, asks)) return mine.destroy();
     }
   });
 }
 
 // Handles a line from the listener. Returns whether to keep the connection.
-function take(line, mine, nonce) {
+function take(line, mine, nonce, asks) {
   let message;
   try {
     message = JSON.parse(line);
@@ -395,15 +538,30 @@ function take(line, mine, nonce) {
     byItself = byItself && message.byItself !== false;
     for (const question of asked.values()) say(question);
     CALLS.pending().then(tellPending, () => {});
+    sayMode();
+    void catchUp();
     return true;
   }
   const { t, id } = message ?? {};
+  if (t === "stands") {
+    asks.get(id)?.(message.stands === true);
+    asks.delete(id);
+    return true;
+  }
   const order = Object.hasOwn(ORDERS, t) ? ORDERS[t] : () => "unknown";
+  // Ids count for one connection: what belongs to an earlier one is neither asked nor reported over this one.
+  const sayHere = (message) => socket === mine && say(message);
+  const stands = (ready) =>
+    new Promise((answer) => {
+      if (socket !== mine) return answer(false);
+      asks.set(id, answer);
+      sayHere({ t: "ask", id, ready });
+    });
   Promise.resolve()
-    .then(() => (isLate(message) ? "late" : order(message)))
+    .then(() => (isLate(message) ? "late" : order(message, stands)))
     .then(
-      (said) => say(typeof said === "string" ? { t: "result", id, ok: false, error: said } : { ...said, t: "result", id, ok: true }),
-      (error) => say({ t: "result", id, ok: false, error: String(error?.message ?? error) }),
+      (said) => sayHere(typeof said === "string" ? { t: "result", id, ok: false, error: said } : { ...said, t: "result", id, ok: true }),
+      (error) => sayHere({ t: "result", id, ok: false, error: String(error?.message ?? error) }),
     );
   return true;
 }
@@ -415,21 +573,29 @@ function take(line, mine, nonce) {
 function isPilotlight(pid, nonce) {
   if (process.platform !== "linux") return true;
   try {
-    const ours = realProgram(process.pid);
+    const ours = fileOf(`/proc/${process.pid}/exe`);
     const open = readdirSync(`/proc/${pid}/fd`).map((fd) => link(`/proc/${pid}/fd/${fd}`));
     const seal = `/memfd:pilotlight-${nonce}-${process.pid} (deleted)`;
-    if (!open.includes(seal) || realProgram(pid) !== settings.program) return false;
+    // By the file itself: a path may be in another process's mounts, and a name may end in "(deleted)".
+    const isSame = (kind) => link(`/proc/${pid}/ns/${kind}`) === link(`/proc/${process.pid}/ns/${kind}`);
+    if (!open.includes(seal) || !isSame("mnt") || !isSame("user")) return false;
+    if (fileOf(`/proc/${pid}/exe`) !== fileOf(settings.program)) return false;
     if (readFileSync(`/proc/${pid}/environ`).includes("COPILOT_AGENT_SESSION_ID=")) return false;
-    for (let one = pid; one > 1; one = parentOf(one)) if (one === process.ppid || realProgram(one) === ours) return false;
+    for (let one = pid; one > 1; one = parentOf(one)) if (one === process.ppid || fileOf(`/proc/${one}/exe`) === ours) return false;
     return true;
   } catch {
     return false;
   }
 }
 
-// The program of a process. If an update has replaced the file, the path of the new one.
-function realProgram(pid) {
-  return link(`/proc/${pid}/exe`)?.replace(/ \(deleted\)$/, "");
+// Identifies a file. Null where it cannot be read, as another user's program.
+function fileOf(path) {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return null;
+  }
 }
 
 function parentOf(pid) {

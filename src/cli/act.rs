@@ -13,18 +13,25 @@ mod requests;
 mod staying;
 
 use super::ask::confirm;
-use super::bridges::finds_bridge;
-use super::context::Context;
+use super::bridges::has_bridge;
+use super::context::{Context, runtime};
 use super::pick::{Named, Picked};
-use crate::config::Permissions;
+use crate::agent::copilot::opened::OpenScanner;
+use crate::agent::copilot::server::probe::{PROBE_TIMEOUT, has_loaded};
+use crate::agent::copilot::server::servers::{Endpoint, endpoints};
+use crate::agent::copilot::store::SESSIONS;
 use crate::control::caller::is_reserved_for_people;
-use crate::core::action::{Bridge, ServerState};
+use crate::core::action::{Action, ServerState, Trait, WITHOUT_PROGRAM, is_hosting, offer};
+use crate::core::attempts::UNCOUNTED;
 use crate::core::fleet::{Kind, Session};
-use crate::core::order::{Ask, Outcome};
-use crate::core::owner::Owner;
+use crate::core::order::{Ask, Doubt, Order, Outcome};
+use crate::core::owner::{Owner, may_have_it_open};
+use crate::system::clock::Clock;
+use crate::system::paths::user_home;
 use carry::carry_out;
 use order::{order, refuse, refused_to_agent, with};
 use output::Printer;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(super) use reply::{Arguments as Reply, reply};
@@ -42,6 +49,10 @@ pub(super) struct Reconnect {
     /// `continue-prompt`)
     #[arg(long = "continue", conflicts_with = "resend")]
     go_on: bool,
+    /// Do not ask before a session of a program goes on without the tools, hooks and instructions that only the program
+    /// knew
+    #[arg(long)]
+    yes: bool,
 }
 
 /// Arguments of `stop`.
@@ -52,25 +63,53 @@ pub(super) struct Stop {
     /// End the session, not only its turn
     #[arg(long)]
     end: bool,
-    /// Do not ask before ending a session that cannot be stopped otherwise
+    /// Do not ask before ending a session: by `--end`, or in a plain terminal if the bridge is not installed
     #[arg(long)]
     yes: bool,
 }
 
 pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Result<ExitCode> {
     with(context, &arguments.session, |session| {
+        if arguments.go_on
+            && let Some(why) = only_resumable(context, session)
+        {
+            return match confirm(&format!("pilotlight: {why}. Resume it in a terminal now?")) {
+                Some(true) => act(context, session, Ask::Resume, Vec::new(), false),
+                Some(false) => Ok(refuse("the session was left as it is")),
+                None => Ok(refuse(&format!("{why}: `pilotlight resume {}`", session.id))),
+            };
+        }
         let ask = if arguments.go_on { Ask::Continue } else { Ask::Reconnect { resend: arguments.resend } };
-        act(context, session, ask, needs_connection(session))
+        if let Err(error) = context.page_of(session).map_or(Ok(()), |page| page.check_countable()) {
+            match confirm(&format!("{UNCOUNTED} ({error}). Recover it all the same, this once?")) {
+                Some(true) => {}
+                Some(false) => return Ok(refuse("the session was left as it is")),
+                None => {
+                    return Ok(refuse(&format!("{UNCOUNTED} ({error}), and there is no terminal here to ask you on")));
+                }
+            }
+        }
+        let mut agreed = Vec::new();
+        if is_hosting(session) && (arguments.go_on || arguments.resend) {
+            let question = format!("It would go on {WITHOUT_PROGRAM}. Send it on all the same?");
+            match if arguments.yes { Some(true) } else { confirm(&question) } {
+                Some(true) => agreed.push(Doubt::WithoutProgram),
+                Some(false) => return Ok(refuse("the session was left as it is")),
+                None => {
+                    return Ok(refuse(&format!(
+                        "it would go on {WITHOUT_PROGRAM}, and there is no terminal here to ask you on: add `--yes` if you mean it"
+                    )));
+                }
+            }
+        }
+        act(context, session, ask, agreed, needs_connection(session))
     })
 }
 
 pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCode> {
     with(context, &arguments.session, |session| {
-        let ask = if arguments.end || needs_end(session) && !finds_bridge(session, context) {
-            Ask::End { confirmed: true }
-        } else {
-            Ask::Stop
-        };
+        let ask =
+            if arguments.end || needs_end(session) && !has_bridge() { Ask::End { confirmed: true } } else { Ask::Stop };
         if ask != Ask::Stop && !arguments.yes {
             match confirm("End this session? Its tool is killed; it can be resumed.") {
                 Some(true) => {}
@@ -82,32 +121,86 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
                 }
             }
         }
-        act(context, session, ask, false)
+        act(context, session, ask, Vec::new(), false)
     })
 }
 
 /// `resume`, `show` and `let-answer`.
 pub(super) fn give(context: &Context, session: &Named, ask: Ask) -> anyhow::Result<ExitCode> {
-    with(context, session, |session| act(context, session, ask, false))
+    with(context, session, |session| act(context, session, ask, Vec::new(), false))
 }
 
 /// Gives the order, unless only a person may, and an agent runs this command. `stays`: see [`carry_out`].
-fn act(context: &Context, session: &Picked, ask: Ask, stays: bool) -> anyhow::Result<Outcome> {
-    let approves_all = context.config.actions.permissions == Permissions::ApproveAll;
-    if is_reserved_for_people(&ask, approves_all)
+fn act(context: &Context, session: &Picked, ask: Ask, agreed: Vec<Doubt>, stays: bool) -> anyhow::Result<Outcome> {
+    if is_reserved_for_people(&ask)
         && let Some(refused) = refused_to_agent(context)
     {
         return Ok(refused);
     }
-    carry_out(context, session, &order(session, ask), stays, &mut Printer)
+    let mut order = Order { agreed, ..order(session, ask) };
+    if order.ask.action().is(Trait::Recovery) && session.runner().live().is_none() {
+        match suspicion(context, session) {
+            None => {}
+            Some(Suspicion::Unfounded) => order.agreed.push(Doubt::OtherOwner),
+            Some(Suspicion::Loaded(pid)) => {
+                return Ok(refuse(&format!("process {pid} has it open: go on there, or close it first")));
+            }
+            Some(Suspicion::Untold(pid)) => {
+                let may = may_have_it_open(pid);
+                match confirm(&format!("{may}. A second owner would fork its log. Go on all the same?")) {
+                    Some(true) => order.agreed.push(Doubt::OtherOwner),
+                    Some(false) => return Ok(refuse("the session was left as it is")),
+                    None => return Ok(refuse(&format!("{may}, and there is no terminal here to ask you on"))),
+                }
+            }
+        }
+    }
+    carry_out(context, session, &order, stays, &mut Printer)
 }
 
-/// Whether a session can only be stopped by ending its process, because nothing but its terminal can abort its turn.
+/// Whether a Copilot that does not log what it opens has a session open.
+enum Suspicion {
+    /// Each says over its server that it does not.
+    Unfounded,
+    /// This process says that it does.
+    Loaded(u32),
+    /// Of this one it cannot be known.
+    Untold(u32),
+}
+
+/// Looks for Copilots that may have a session open, and asks those that listen. `None` if there are none.
+fn suspicion(context: &Context, session: &Session) -> Option<Suspicion> {
+    let home = context.home_of(session)?;
+    let (names, root) = (&context.config.owners.names, home.join(SESSIONS));
+    let openings = OpenScanner::default().scan(std::slice::from_ref(&root), names, Clock::start().now().wall);
+    let suspects: Vec<u32> = openings.suspects(&root, session.cwd().map(Path::new)).collect();
+    let mut worst = None;
+    for pid in suspects {
+        let endpoints = endpoints(pid, &context.homes, &context.config.servers, user_home().as_deref());
+        // The token is not shown on behalf of a session that the process may not have.
+        let endpoints: Vec<_> = endpoints.into_iter().map(|it| Endpoint { token: None, ..it }).collect();
+        let loaded = runtime().ok()?.block_on(has_loaded(&endpoints, &session.id, PROBE_TIMEOUT));
+        match loaded {
+            Some(true) => return Some(Suspicion::Loaded(pid)),
+            Some(false) => worst = worst.or(Some(Suspicion::Unfounded)),
+            None => worst = Some(Suspicion::Untold(pid)),
+        }
+    }
+    worst
+}
+
+/// Why a session that no process runs cannot be told to go on, if it can be resumed in a terminal.
+fn only_resumable(context: &Context, session: &Picked) -> Option<String> {
+    let status = session.row(session.now, &context.config.limits).1.status;
+    offer(Action::Resume, session, status).ok()?;
+    offer(Action::Continue, session, status).err()
+}
+
+/// Whether nothing but its terminal, or a bridge to it, can abort a session's turn.
 fn needs_end(session: &Session) -> bool {
     matches!(session.owner, Owner::Alive { .. })
         && session.about.kind == Kind::Terminal
         && session.control.server == ServerState::NotListening
-        && !session.control.bridge.is_some_and(Bridge::accepts_orders)
 }
 
 /// Whether a session depends on our connection once it is reconnected. One that is resumed in a terminal does not.

@@ -14,7 +14,7 @@ use crate::core::action::Bridge;
 use crate::core::fleet::{Kind, Session, short_id};
 use crate::core::text::plain;
 use crate::engine::snapshot::{self, Snapshot};
-use crate::system::paths;
+use crate::system::paths::{self, canonical};
 use anyhow::{Context as _, anyhow};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -89,6 +89,8 @@ plain terminals. It is a Copilot extension, and Copilot's extensions are experim
   - one process per session, about 40 MB, no CPU use while nothing happens
   - the model is offered two more tools, extensions_manage and extensions_reload
   - Copilot rewrites its settings.json, and drops comments in it
+  - any installed extension, this one included, gives the tools that you approve a way to switch approvals off; and a tool
+    that runs as you can misuse what you allow here. The real fence is Copilot's sandbox, and its --deny-tool
 Sessions that already run are not covered until they are restarted.";
 
 const WHAT_STAYS: &str = "\
@@ -117,29 +119,80 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
 }
 
 fn install(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCode> {
+    check_settings(context, files)?;
     let program = program(context)?;
     let commands = commands(context, |home| plugin::to_install(home, &files.marketplace));
     if !is_confirmed(&program, WHAT_IT_IS, &commands, yes) {
         return Ok(ExitCode::from(USAGE));
     }
-    files.write()?;
-    announce_bridge_change();
-    carry_out(&program, &commands, "the bridge is on: restart your sessions to have them covered")
+    let uses_it = |home: &&PathBuf| plugin::installed(home, &files.marketplace) != Installed::No;
+    let before: Vec<_> = context.homes.iter().filter(uses_it).collect();
+    let homes: Vec<_> = context.homes.iter().map(|home| PathBuf::from(&*canonical(home))).collect();
+    files.add_homes(&homes)?;
+    let failed = match files.write() {
+        Ok(()) => carry_out(&program, &commands)?,
+        Err(error) => {
+            clean_up(context, files)?;
+            return Err(error);
+        }
+    };
+    // Where the bridge was not installed before, a failed installation is taken back.
+    for home in failed.iter().filter(|home| !before.iter().any(|before| before == *home)) {
+        carry_out(&program, &plugin::to_remove(home).into_iter().map(|command| (*home, command)).collect())?;
+    }
+    if failed.is_empty() {
+        announce_bridge_change();
+        say("the bridge is on: restart your sessions to have them covered");
+        return Ok(ExitCode::SUCCESS);
+    }
+    clean_up(context, files)?;
+    Ok(ExitCode::FAILURE)
 }
 
 fn remove(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCode> {
+    check_settings(context, files)?;
     let program = program(context)?;
     let commands = commands(context, plugin::to_remove);
     if !is_confirmed(&program, WHAT_STAYS, &commands, yes) {
         return Ok(ExitCode::from(USAGE));
     }
-    let code = carry_out(&program, &commands, "the bridge is removed")?;
-    // Copilot warns at each start about a missing marketplace, so the files stay while any home still refers to them.
-    if context.homes.iter().all(|home| plugin::installed(home, &files.marketplace) == Installed::No) {
-        files.remove()?;
-        announce_bridge_change();
+    let failed = carry_out(&program, &commands)?;
+    let users = clean_up(context, files)?;
+    if !failed.is_empty() {
+        return Ok(ExitCode::FAILURE);
     }
-    Ok(code)
+    say("the bridge is removed");
+    for home in users {
+        say(&format!("its files stay: {} still uses it", plain(&home.display().to_string(), LINE_MAX)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Checks that Copilot's settings can be read: its own commands could only guess at what they say, too.
+fn check_settings(context: &Context, files: &Files) -> anyhow::Result<()> {
+    let unreadable = |home: &&PathBuf| plugin::installed(home, &files.marketplace) == Installed::Unreadable;
+    match context.homes.iter().find(unreadable) {
+        Some(home) => Err(anyhow!(
+            "{} cannot be read: correct the mistake in it, and run this again; nothing was done",
+            home.join("settings.json").display()
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Removes the bridge's files once no home refers to them: Copilot warns at each start about a missing marketplace.
+/// Returns the homes that do.
+fn clean_up(context: &Context, files: &Files) -> anyhow::Result<Vec<PathBuf>> {
+    let mut homes: Vec<_> =
+        files.homes().into_iter().chain(context.all_homes()).map(|home| PathBuf::from(&*canonical(&home))).collect();
+    homes.sort();
+    homes.dedup();
+    homes.retain(|home| !matches!(plugin::installed(home, &files.marketplace), Installed::No | Installed::Elsewhere));
+    if homes.is_empty() {
+        files.remove()?;
+    }
+    announce_bridge_change();
+    Ok(homes)
 }
 
 fn program(context: &Context) -> anyhow::Result<PathBuf> {
@@ -182,7 +235,8 @@ fn is_confirmed(program: &Path, about: &str, commands: &Commands<'_>, yes: bool)
     }
 }
 
-fn carry_out(program: &Path, commands: &Commands<'_>, done: &str) -> anyhow::Result<ExitCode> {
+/// Runs the commands. Returns the homes in which one failed.
+fn carry_out<'a>(program: &Path, commands: &Commands<'a>) -> anyhow::Result<Vec<&'a Path>> {
     let runtime = runtime()?;
     let mut failed: Vec<&Path> = Vec::new();
     for (home, command) in commands {
@@ -195,11 +249,7 @@ fn carry_out(program: &Path, commands: &Commands<'_>, done: &str) -> anyhow::Res
             failed.push(home);
         }
     }
-    if !failed.is_empty() {
-        return Ok(ExitCode::FAILURE);
-    }
-    say(done);
-    Ok(ExitCode::SUCCESS)
+    Ok(failed)
 }
 
 fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<ExitCode> {
@@ -238,13 +288,20 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
             Installed::Yes => "on, in another version; `pilotlight bridge install` updates it",
             Installed::SwitchedOff => "switched off in Copilot",
             Installed::Forbidden => "not started: a policy of your organisation forbids it",
+            Installed::Unreadable => "unknown: Copilot's settings.json cannot be read; correct the mistake in it",
             Installed::Elsewhere => {
                 "installed from another folder; `pilotlight bridge install` replaces it with this one"
             }
         };
         writeln!(out, "{}: {state}", plain(&home.display().to_string(), LINE_MAX))?;
         for session in sessions {
-            writeln!(out, "  {}  {}: {}", short_id(session.id), session.name, session.words(tray_runs))?;
+            writeln!(
+                out,
+                "  {}  {}: {}",
+                short_id(session.id),
+                session.name,
+                session.words(files.is_installed(), tray_runs)
+            )?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -263,11 +320,15 @@ fn terminal(session: &Session, name: String) -> Terminal<'_> {
 }
 
 impl Terminal<'_> {
-    /// `tray_runs`: whether a tray, to which bridges connect, has answered.
-    fn words(&self, tray_runs: bool) -> String {
+    /// `is_installed`: whether any session can have a bridge; `tray_runs`: whether a tray, to which bridges connect, has
+    /// answered.
+    fn words(&self, is_installed: bool, tray_runs: bool) -> String {
         let words = match (self.bridge, self.copilot) {
-            (None, _) if tray_runs => "not covered; if the bridge is on, restart the session".into(),
-            (None, _) => "unknown: bridges connect to the tray, and no tray is running".into(),
+            (None, _) if !is_installed => "not covered".into(),
+            (None, _) if tray_runs => {
+                "not covered; a bridge connects some seconds after the session's start: if it does not, restart the session".into()
+            }
+            (None, _) => "unknown: bridges connect to the tray, and no tray has answered".into(),
             (_, Some(release)) if self.watches => format!("not tried with {release}: watching only"),
             (Some("elevated"), _) => "covered; permission requests can be answered".into(),
             (Some(_), _) => "covered; permission requests are answered there, until you let Pilotlight answer".into(),

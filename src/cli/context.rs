@@ -3,11 +3,14 @@
 use super::report::{LINE_MAX, say};
 use crate::agent::copilot::store::SESSIONS;
 use crate::config::{Config, Problem};
+use crate::core::fleet::Session;
 use crate::core::order::Order;
 use crate::core::text::plain;
 use crate::doctor::Ground;
 use crate::engine::last_seen::{self, Seen};
+use crate::engine::ledger::{Ledger, Page};
 use crate::engine::{Engine, Source, View, exit_note};
+use crate::system::mounts::{self, Mounts, SilentHome};
 use crate::system::paths;
 use crate::system::signals::Signals;
 use anyhow::Context as _;
@@ -19,7 +22,10 @@ use std::path::{Path, PathBuf};
 pub(super) struct Context {
     /// The homes given with `--home`.
     pub(super) named_homes: Vec<PathBuf>,
+    /// The homes that can be read.
     pub(super) homes: Vec<PathBuf>,
+    /// The homes whose file system does not answer: a command that touched one would never end.
+    pub(super) silent: Vec<SilentHome>,
     pub(super) config: Config,
     pub(super) config_path: Option<PathBuf>,
     pub(super) seen: Seen,
@@ -36,9 +42,9 @@ impl Context {
         let config_path = paths::config_file(env("PILOTLIGHT_CONFIG"), project.as_ref());
         let (config, problems) = config_path.as_deref().map(crate::config::load).unwrap_or_default();
         let named_homes = homes.to_vec();
-        let homes = homes_of(&named_homes, &config);
+        let (homes, silent) = mounts::answering(homes_of(&named_homes, &config));
         let seen = Seen::load(project.as_ref().map(|project| paths::state_folder(project).join(last_seen::FILE)));
-        Self { named_homes, homes, config, config_path, seen, problems, demo: false, color: ColorChoice::Auto }
+        Self { named_homes, homes, silent, config, config_path, seen, problems, demo: false, color: ColorChoice::Auto }
     }
 
     /// Adds to an order the home that its session was found in. The tray that receives it may watch a copy of that
@@ -56,6 +62,7 @@ impl Context {
         let project = paths::project();
         Ground {
             homes: self.homes.clone(),
+            silent: self.silent.clone(),
             config: self.config.clone(),
             config_path: self.config_path.clone(),
             problems: self.problems.clone(),
@@ -67,13 +74,29 @@ impl Context {
     }
 
     pub(super) fn engine(&self) -> Engine {
-        let mut engine = Engine::new(&self.homes, self.config.clone(), self.seen.clone());
+        let mut engine = Engine::new(&self.followed_homes(), self.config.clone(), self.seen.clone());
         if let Some(path) = self.config_path.clone() {
             let named = self.named_homes.clone();
             let homes = move |config: &Config| homes_of(&named, config);
             engine.follow_settings(Source { path, problems: self.problems.clone(), homes: Box::new(homes) });
         }
         engine
+    }
+
+    /// The homes that are followed: one whose file system does not answer is taken up when it does.
+    pub(super) fn followed_homes(&self) -> Vec<PathBuf> {
+        self.homes.iter().cloned().chain(self.silent.iter().map(|silent| silent.home.clone())).collect()
+    }
+
+    /// What our processes know of a session. `None` if its home is not known.
+    pub(super) fn page_of(&self, session: &Session) -> Option<Page> {
+        let home = self.home_of(session)?;
+        Some(Ledger::new(self.seen.path().and_then(Path::parent)).page(home, &session.id))
+    }
+
+    /// The home that a session is in.
+    pub(super) fn home_of(&self, session: &Session) -> Option<&Path> {
+        self.homes.iter().find(|home| has_session(home, &session.id)).map(PathBuf::as_path)
     }
 
     /// Reports, once, which sessions ended together with the last Pilotlight.
@@ -93,15 +116,35 @@ impl Context {
 
     /// Whether no home can be read at all.
     pub(super) fn has_no_home(&self) -> bool {
-        self.unreadable_homes().len() >= self.homes.len()
+        self.silent.is_empty() && self.unreadable_homes().len() >= self.homes.len()
+    }
+
+    /// A message for each home that cannot be read, but for those on a file system that may have stopped answering
+    /// since the start.
+    pub(super) fn unreadable_local_homes(&self) -> Vec<String> {
+        let mounts = Mounts::read();
+        self.problems_of(self.homes.iter().filter(|home| mounts.of(home).is_none()))
     }
 
     /// A message for each home that cannot be read.
     pub(super) fn unreadable_homes(&self) -> Vec<String> {
-        if self.homes.is_empty() {
+        self.problems_of(self.homes.iter())
+    }
+
+    fn problems_of<'a>(&self, homes: impl Iterator<Item = &'a PathBuf>) -> Vec<String> {
+        if self.homes.is_empty() && self.silent.is_empty() {
             return vec!["cannot find Copilot's home: name it with --home DIR or COPILOT_HOME".into()];
         }
-        self.homes.iter().filter_map(|home| home_problem(home)).map(|line| plain(&line, LINE_MAX).into()).collect()
+        let problems = homes.filter_map(|home| home_problem(home));
+        let silent = self.silent.iter().map(SilentHome::words);
+        problems.chain(silent).map(|line| plain(&line, LINE_MAX).into()).collect()
+    }
+}
+
+impl Context {
+    /// All homes of which anything is known: also those that `--home` leaves out.
+    pub(super) fn all_homes(&self) -> Vec<PathBuf> {
+        self.homes.iter().cloned().chain(homes_of(&[], &self.config)).collect()
     }
 }
 

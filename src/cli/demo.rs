@@ -6,6 +6,7 @@ use super::tray;
 use crate::demo::{self, HOME, STATE, script::LENGTH, stage};
 use crate::engine::last_seen::{self, Seen};
 use crate::system::paths;
+use crate::system::plain_file;
 use crate::tray::WELCOMED;
 use anyhow::Context as _;
 use clap::ValueEnum;
@@ -58,13 +59,14 @@ pub(super) fn run(user: Context, arguments: &Arguments) -> anyhow::Result<ExitCo
     let config = demo::config(&user.config, arguments.speed, &player, &stage.folder);
     let state = stage.folder.join(STATE);
     // Suppresses the welcome message.
-    let _ = std::fs::write(state.join(WELCOMED), "");
+    let _ = plain_file::create(&state.join(WELCOMED));
     let stuck = config.limits.fresh_stuck;
     say(&format!(
         "this is a demo: its sessions play themselves in a loop, and show every status within {LENGTH} s; silence counts as stuck after {stuck} here. Nothing of yours is read or changed. Ctrl-C or Quit ends it"
     ));
     let context = Context {
         named_homes: Vec::new(),
+        silent: Vec::new(),
         homes: vec![stage.folder.join(HOME)],
         config,
         config_path: None,

@@ -5,14 +5,16 @@
 use super::bridges::has_bridge;
 use super::context::{Context, runtime};
 use super::report::say;
-use crate::agent::copilot::server::probe::{PROBE_TIMEOUT, ProbeResult, probe};
-use crate::agent::copilot::server::servers::endpoints;
+use crate::agent::copilot::server::probe::{PROBE_TIMEOUT, ProbeResult, listen_once, probe};
+use crate::agent::copilot::server::recover::{PIECE_WITHIN, PIECE_WITHIN_UNSEEN};
+use crate::agent::copilot::server::servers::{Endpoint, endpoints};
 use crate::control;
 use crate::core::action::ServerState;
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Owner;
+use crate::core::reception::{Finding, Found};
 use crate::core::time::Moment;
-use crate::core::verdict::Answer;
+use crate::core::verdict::{Answer, Reception};
 use crate::engine::due_probe;
 use crate::system::paths;
 use crate::system::process::{is_stopped, listening};
@@ -28,10 +30,68 @@ const TRAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Adds what is known beyond the logs. `now` is when the sessions were read.
 pub(super) fn enrich(sessions: &mut [Session], context: &Context, now: Moment) {
-    enrich_from_tray(sessions, &context.homes);
+    let is_told = enrich_from_tray(sessions, &context.homes);
     if context.config.actions.ask_servers {
+        if !is_told {
+            listen_to_servers(sessions, context, now);
+        }
         probe_servers(sessions, context, now);
     }
+}
+
+/// Asks the servers of silent sessions that do not seem to receive an answer whether they do.
+fn listen_to_servers(sessions: &mut [Session], context: &Context, now: Moment) {
+    let is_wanted = |session: &Session| {
+        let receives = matches!(session.finding(), Some(Finding::Receiving { .. }));
+        session.control.server == ServerState::Listening && session.finding().is_some() && !receives
+    };
+    let mut owners: BTreeMap<(u32, bool), Vec<usize>> = BTreeMap::new();
+    for (index, session) in sessions.iter().enumerate().filter(|(_, session)| is_wanted(session)) {
+        if let Some(pid) = session.owner.live() {
+            owners.entry((pid, session.may_be_trusted())).or_default().push(index);
+        }
+    }
+    // A connection that belongs to no single session does not show slow answers.
+    let is_unseen = |index: &usize| matches!(sessions[*index].finding(), Some(Finding::Unknown(_)));
+    let wait = if owners.values().flatten().any(is_unseen) { PIECE_WITHIN_UNSEEN } else { PIECE_WITHIN };
+    let words = ask_owners(sessions, owners, context, move |endpoints, ids| async move {
+        listen_once(&endpoints, &ids, wait).await
+    });
+    for (index, word) in words {
+        let session = &mut sessions[index];
+        let streams = session.streams();
+        if let (Some(reception), Some(progress)) = (session.live.reception, session.facts.progress) {
+            let last = reception.last.map(|last| now.since(last));
+            let found = Found { finding: reception.finding, last }.with_word(word, streams);
+            session.live.reception = Some(Reception::new(found, progress.wall, now));
+        }
+    }
+}
+
+/// Asks the servers of these processes about their sessions, all processes at once. Whether a process may be trusted with
+/// a token is part of its key.
+fn ask_owners<T: Send + 'static, F: Future<Output = Vec<T>> + Send + 'static>(
+    sessions: &[Session],
+    mut owners: BTreeMap<(u32, bool), Vec<usize>>,
+    context: &Context,
+    ask: impl Fn(Vec<Endpoint>, Vec<Box<str>>) -> F,
+) -> Vec<(usize, T)> {
+    owners.retain(|(pid, _), _| listening(*pid).is_ok());
+    if owners.is_empty() {
+        return Vec::new();
+    }
+    let Ok(runtime) = runtime() else { return Vec::new() };
+    let user_home = paths::user_home();
+    let asked = owners.into_iter().map(|((pid, is_trusted), wanted)| {
+        let mut endpoints = endpoints(pid, &context.homes, &context.config.servers, user_home.as_deref());
+        if !is_trusted {
+            endpoints.iter_mut().for_each(|endpoint| endpoint.token = None);
+        }
+        let asked = ask(endpoints, wanted.iter().map(|index| sessions[*index].id.clone()).collect());
+        async move { (wanted, asked.await) }
+    });
+    let results = runtime.block_on(async { asked.collect::<JoinSet<_>>().join_all().await });
+    results.into_iter().flat_map(|(wanted, results)| wanted.into_iter().zip(results)).collect()
 }
 
 /// Probes the servers of silent sessions that the tray reported nothing about.
@@ -44,22 +104,14 @@ fn probe_servers(sessions: &mut [Session], context: &Context, now: Moment) {
             owners.entry(owner).or_default().push(index);
         }
     }
-    owners.retain(|(pid, _), _| listening(*pid).is_ok());
-    if owners.is_empty() {
-        return;
-    }
-    let Ok(runtime) = runtime() else { return };
-    let user_home = paths::user_home();
-    let probes = owners.into_iter().map(|((pid, is_trusted), wanted)| {
-        let mut endpoints = endpoints(pid, &context.homes, &context.config.servers, user_home.as_deref());
-        if !is_trusted {
-            endpoints.iter_mut().for_each(|endpoint| endpoint.token = None);
-        }
-        let ids: Vec<Box<str>> = wanted.iter().map(|index| sessions[*index].id.clone()).collect();
-        async move { (wanted, probe(&endpoints, &ids, PROBE_TIMEOUT).await) }
-    });
-    let results = runtime.block_on(async { probes.collect::<JoinSet<_>>().join_all().await });
-    for (index, result) in results.into_iter().flat_map(|(wanted, results)| wanted.into_iter().zip(results)) {
+    let results =
+        ask_owners(
+            sessions,
+            owners,
+            context,
+            |endpoints, ids| async move { probe(&endpoints, &ids, PROBE_TIMEOUT).await },
+        );
+    for (index, result) in results {
         let session = &mut sessions[index];
         let answer = result.zip(session.facts.progress);
         session.live.answer =
@@ -125,5 +177,7 @@ fn may_have_more(session: &Session) -> bool {
     }
     let is_gone = matches!(session.owner, Owner::Gone { .. } | Owner::Never);
     session.control.server == ServerState::Listening
+        // It has looked for longer than a command does.
+        || session.live.reception.is_some()
         || is_gone && session.about.kind != Kind::Terminal && !session.unread
 }

@@ -7,14 +7,13 @@ use super::context::Context;
 use super::enrich;
 use super::pick::{Named, pick};
 use crate::core::action::{Offer, bridge_words, offers, questions};
-use crate::core::facts::Facts;
 use crate::core::fleet::{Label, Row, Session};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::text::{counted, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{LastMessage, Phase};
-use crate::core::verdict::{Status, Verdict};
+use crate::core::verdict::{Status, Verdict, last_heard};
 use page::Page;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -50,7 +49,7 @@ fn explain(session: &Session, label: &Label, now: Moment, limits: &Limits) -> St
     page.line("status", format!("{}, since {} ({} ago)", row.status, row.since, ago(now, row.since)));
     page.line("because", &row.because);
     page.line("changes", changes(&verdict, now));
-    page.line("last progress", row.last_progress.map_or("none".into(), |at| format!("{at} ({} ago)", ago(now, at))));
+    page.line("last seen", last_seen(session, now));
     page.line("owner", owner(session));
     if let Some(bridge) = bridge_words(session) {
         page.line("bridge", bridge);
@@ -58,13 +57,21 @@ fn explain(session: &Session, label: &Label, now: Moment, limits: &Limits) -> St
     about(&mut page, session, &row);
     turn(&mut page, session, now);
     open_questions(&mut page, session, now);
-    limits_that_apply(&mut page, &session.facts, limits);
+    limits_that_apply(&mut page, session, limits);
     actions(&mut page, session, row.status);
     page.0
 }
 
 fn ago(now: Moment, at: Time) -> Span {
     (now.wall - at).max(Span::ZERO)
+}
+
+/// What was last heard of it, where and when.
+fn last_seen(session: &Session, now: Moment) -> String {
+    last_heard(&session.facts, &session.live).map_or_else(
+        || "nothing yet".into(),
+        |heard| format!("{}, {} ({} ago)", heard.words(), heard.at.wall, ago(now, heard.at.wall)),
+    )
 }
 
 fn changes(verdict: &Verdict, now: Moment) -> String {
@@ -155,10 +162,11 @@ fn open_questions(page: &mut Page, session: &Session, now: Moment) {
     }
 }
 
-fn limits_that_apply(page: &mut Page, facts: &Facts, limits: &Limits) {
+fn limits_that_apply(page: &mut Page, session: &Session, limits: &Limits) {
+    let (facts, finding) = (&session.facts, session.finding());
     let Some(turn) = &facts.turn else { return };
-    let (situation, quiet, stuck) = turn.silence_limits(facts.compaction.is_some(), limits);
-    let busy = if turn.tools.is_empty() {
+    let (situation, quiet, stuck) = turn.silence_limits(facts.compaction.is_some(), finding, limits);
+    let busy = if turn.tools.is_empty() || finding.is_some() {
         String::new()
     } else {
         format!(" ({} if its process is busy)", limits.tool_busy_stuck)

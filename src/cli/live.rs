@@ -191,8 +191,9 @@ impl Live {
         let at = self.selection.index_in(rows).filter(|_| self.keyboard.is_reading());
         if rows.is_empty() {
             drawn.push("Waiting for a Copilot session. Start `copilot` in another terminal.".into());
-            let unreadable = self.context.unreadable_homes();
-            let offer = (unreadable.len() >= self.context.homes.len()).then(demo_hint);
+            let unreadable = self.context.unreadable_local_homes();
+            let offer = self.context.silent.is_empty() && unreadable.len() >= self.context.homes.len();
+            let offer = offer.then(demo_hint);
             drawn.extend(unreadable.into_iter().chain(offer));
         }
         if self.keyboard.is_reading() && style.height.is_none_or(|height| height >= MIN_HEIGHT_FOR_DETAILS) {
@@ -290,6 +291,10 @@ impl View for Live {
 
     fn redraw_at(&self) -> Option<Time> {
         self.redraw_at
+    }
+
+    fn shows_ages(&self) -> bool {
+        true
     }
 
     fn suspend(&mut self) {

@@ -1,8 +1,6 @@
 //! Finds the session that the command line names: by its id or a unique prefix of it, by its folder, or by its title.
 
-use super::bridges::has_bridge;
 use super::context::Context;
-use super::enrich::enrich_from_tray;
 use super::report::{NO_HOME, USAGE, say};
 use crate::core::confusable::find_confusable;
 use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish, limit_ended};
@@ -74,13 +72,8 @@ pub(super) fn pick(context: &Context, named: &str, all: bool) -> Result<Picked, 
     let ids = ShortIds::new(ids.iter().map(|id| &**id));
     match found.len() {
         1 => {
-            let (mut session, row) = found.remove(0);
-            let label = row.label.clone();
-            // The state of its bridge decides what the user is asked first.
-            if has_bridge() {
-                enrich_from_tray(std::slice::from_mut(&mut session), &context.homes);
-            }
-            Ok(Picked { session, label, now })
+            let (session, row) = found.remove(0);
+            Ok(Picked { session, label: row.label.clone(), now })
         }
         0 => {
             let nearest =
@@ -88,6 +81,8 @@ pub(super) fn pick(context: &Context, named: &str, all: bool) -> Result<Picked, 
             say(&format!(
                 "no session has {named:?} as its id, folder or title{nearest}. `pilotlight status --all` lists them"
             ));
+            // It may be there all the same.
+            context.silent.iter().for_each(|silent| say(&silent.words()));
             Err(ExitCode::from(USAGE))
         }
         n if found.iter().all(|(session, _)| session.id == found[0].0.id) => {

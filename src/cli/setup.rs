@@ -247,7 +247,8 @@ fn after_removing(login: &Login) -> Vec<String> {
     lines
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
     use std::fs;

@@ -57,6 +57,8 @@ const fn colour(status: Status) -> &'static str {
 const NAME_WIDTH: usize = 36;
 /// Maximum width of the id column: the length of a UUID, the form of Copilot's ids.
 const ID_WIDTH: usize = 36;
+/// Minimum width of the column of ages, so that the others do not move when seconds become minutes.
+const AGE_WIDTH: usize = "15 min".len();
 /// Minimum width of the name column, if names are cut.
 const NAME_MIN_WIDTH: usize = 12;
 /// If the other columns leave less than this for the reason, it goes onto a line of its own below them.
@@ -67,9 +69,9 @@ const INDENT: &str = "    ";
 /// The heading, then the rows in the given order, each on one line or two. `ids` are all the ids that a command
 /// accepts.
 pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -> Vec<String> {
-    let ages: Vec<_> = rows.iter().map(|row| row.age(now)).collect();
+    let ages: Vec<_> = rows.iter().map(|row| row.age(now).unwrap_or_else(|| "-".into())).collect();
     let widest = |texts: &mut dyn Iterator<Item = usize>, least: usize| texts.fold(least, usize::max);
-    let age_width = widest(&mut ages.iter().map(|age| age.width()), 3);
+    let age_width = widest(&mut ages.iter().map(|age| age.width()), AGE_WIDTH);
     let status_width = widest(&mut rows.iter().map(|row| row.status.name().len()), 6) + 2;
     let ids: Vec<_> = rows.iter().map(|row| plain(ids.of(&row.id), ID_WIDTH)).collect();
     let id_width = widest(&mut ids.iter().map(|id| id.width()), 2);
@@ -77,7 +79,8 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
     let labels: Vec<_> = rows.iter().map(|row| row.label.cut(NAME_WIDTH)).collect();
     let widths = rows.iter().zip(&labels).map(|(row, label)| label.width() + 2 * usize::from(row.unseen));
     let name_width = widest(&mut widths.into_iter(), 7).min(NAME_WIDTH);
-    let reasons: Vec<_> = rows.iter().map(|row| row.reason(now)).collect();
+    // The full reasons change every few seconds, and the columns must not.
+    let reasons: Vec<_> = rows.iter().map(|row| row.brief_reason(now)).collect();
     let least = widest(&mut reasons.iter().map(|reason| reason.width()), 6).min(REASON_WIDTH);
     let on_one_line = room.is_none_or(|room| room >= NAME_MIN_WIDTH.min(name_width) + 2 + least);
     let left = room.map(|room| if on_one_line { room - 2 - least } else { room.max(NAME_MIN_WIDTH) });
@@ -105,7 +108,9 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
         };
         let name = pad(&fit(&format!("{unseen}{label}"), name_width), name_width);
         let columns = format!("{status}  {}  {name}  {}", pad(id, id_width), pad(age, age_width));
-        let reason = fit(reason, reason_width);
+        // What does not fit is in the column of ages, too.
+        let full = Some(row.reason(now)).filter(|full| full.width() <= reason_width);
+        let reason = full.unwrap_or_else(|| fit(reason, reason_width));
         lines.push(match on_one_line {
             true => format!("{columns}  {reason}").trim_end().to_owned(),
             false => format!("{}\n{INDENT}{reason}", columns.trim_end()),
@@ -131,7 +136,7 @@ pub(super) fn window(rows: &[String], selected: Option<usize>, height: Option<us
 
 /// When the text of any row's age changes next.
 pub(super) fn next_age(rows: &[Row], now: Time) -> Option<Time> {
-    rows.iter().map(|row| row.next_age(now)).min()
+    rows.iter().filter_map(|row| row.next_age(now)).min()
 }
 
 /// The mark of a status, in Unicode or ASCII.
@@ -171,7 +176,8 @@ pub(super) fn fit_painted(line: &str, width: Option<usize>) -> String {
 mod tests {
     use super::*;
     use crate::core::fleet::{Label, Session, TurnView};
-    use crate::core::time::Moment;
+    use crate::core::time::{Moment, Span};
+    use std::collections::HashSet;
 
     const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed97280f";
 
@@ -231,11 +237,11 @@ mod tests {
         let row: Vec<_> = narrow[1].lines().collect();
         assert_eq!(
             row,
-            ["▶ working           3653  Fix the parser of the config…  now", "    bash is open, 1 background agent"]
+            ["▶ working           3653  Fix the parser of the con…  now", "    bash is open, 1 background agent"]
         );
         assert_eq!(
             lines(&rows, Time(0), style(None))[1],
-            "▶ working           3653  Fix the parser of the configuration…  now  bash is open, 1 background agent"
+            "▶ working           3653  Fix the parser of the configuration…  now     bash is open, 1 background agent"
         );
     }
 
@@ -247,8 +253,43 @@ mod tests {
         let turn = Some(TurnView { since: Time(0), tools: 8, older: false });
         let long = Row { turn, last_progress: Some(now), ..row("api", Status::Working, "bash is open") };
         let line = &lines(std::slice::from_ref(&long), now, style(None))[1];
-        assert!(line.ends_with("api      now  bash is open; 1 h 15 min, 8 tools"), "{line}");
-        assert_eq!(next_age(&[long], now), Some(Time(76 * minute)), "it is redrawn when that text changes");
+        assert!(line.ends_with("api      now     bash is open; 1 h 15 min, 8 tools"), "{line}");
+        let silent = Row { last_progress: Some(now - Span::seconds(51)), ..long };
+        assert_eq!(next_age(&[silent], now), Some(now + Span::seconds(4)), "it is redrawn when the silence changes");
+    }
+
+    #[test]
+    fn case_162_a_silence_at_work_is_shown_and_moves_no_column() {
+        let now = Time(75 * 60_000);
+        let lines = |seconds, width| {
+            let turn = Some(TurnView { since: Time(0), tools: 8, older: false });
+            let last_progress = Some(now - Span::seconds(seconds));
+            let works = Row { turn, last_progress, ..row("billing-api · Write it", Status::Working, "bash is open") };
+            lines(&[works, row("web", Status::Idle, "done, your turn")], now, style(width)).split_off(1)
+        };
+        let of = |line: String, from: &str| line.split_once(from).unwrap().1.to_owned();
+        let reason = |seconds, width| of(lines(seconds, width).remove(0), "it  ");
+        assert_eq!(reason(9, None), "now     bash is open; 1 h 15 min, 8 tools");
+        assert_eq!(reason(51, None), "50 s    bash is open; 1 h 15 min, 8 tools, 50 s ago");
+        // Either whole, or only in the column of ages.
+        let said: HashSet<_> = (80..160).map(|width| reason(51, Some(width)).contains(" tools, ")).collect();
+        assert_eq!(said.len(), 2);
+        for width in 80..160 {
+            let reason = reason(51, Some(width));
+            assert!(reason.ends_with(", 50 s ago") || !reason.contains(" tools, "), "{reason}");
+        }
+        let columns = |seconds| lines(seconds, Some(80)).remove(1);
+        for seconds in [10, 51, 61, 601] {
+            assert_eq!(columns(seconds), columns(0), "{seconds} s");
+        }
+    }
+
+    #[test]
+    fn case_173_a_session_that_was_never_prompted_has_no_age() {
+        let opened = Row { last_progress: None, ..row("a", Status::Idle, "no prompt yet") };
+        let table = lines(std::slice::from_ref(&opened), Time(1_795_197_600_000), style(None));
+        assert!(table[1].ends_with("a        -       no prompt yet"), "{table:#?}");
+        assert_eq!(next_age(&[opened], Time(0)), None, "nothing is redrawn for it");
     }
 
     #[test]
@@ -256,7 +297,7 @@ mod tests {
         let others = ["36535f61-5c7b-4f09-a70b-000000000000", ID, "36535f60"];
         let ids = ShortIds::new(others.into_iter());
         let line = &super::lines(&[row("a", Status::Idle, "b")], &ids, Time(0), style(None))[1];
-        assert_eq!(line, "✓ idle    36535f61-5c7b-4f09-a70b-2  a        now  b");
+        assert_eq!(line, "✓ idle    36535f61-5c7b-4f09-a70b-2  a        <1 min  b");
         assert_eq!((ids.of("36535f60"), ids.of("9"), ids.of("")), ("36535f60", "9", ""));
     }
 

@@ -67,15 +67,15 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     let menu = Menu::new(context.config.limits, context.config.list, user_home, approves_all)
         .with_icon(context.config.tray)
         .for_demo(context.demo);
-    let (homes, terminal) = (context.homes.clone(), context.config.actions.terminal.clone());
+    let (homes, terminal) = (context.followed_homes(), context.config.actions.terminal.clone());
     let mut engine = context.engine();
     engine.forward_to_holders(project.iter().flat_map(paths::runtime_folders).collect());
     // Only with the lock: without it, another tray may be serving the socket.
     let control_folder = instance.as_ref().map(|instance| instance.folder().to_owned());
     if let (Some(project), Some(folder)) = (&project, &control_folder) {
-        engine.listen_to_bridges(BridgeConfig { folder: folder.clone(), files: Files::new(project), briefly: false });
+        engine.listen_to_bridges(BridgeConfig { folder: folder.clone(), files: Files::new(project) });
     }
-    let judge = CallerPolicy { names: context.config.owners.names.clone(), approves_all };
+    let judge = CallerPolicy { names: context.config.owners.names.clone() };
     let notifications = context.config.notifications.clone();
     let (named_homes, is_demo) = (context.named_homes.clone(), context.demo);
     let login = if is_demo { Login::none("not in a demo") } else { Login::find(&named_homes) };

@@ -24,7 +24,7 @@ mod span;
 mod tests;
 mod values;
 
-use std::fs::{self, File};
+use crate::system::plain_file::{self, Links, OpenError};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
@@ -59,18 +59,16 @@ pub(crate) fn load(path: &Path) -> (Config, Vec<Problem>) {
 /// The text of the file, empty if it does not exist, or why it cannot be used.
 pub(crate) fn read(path: &Path) -> Result<String, String> {
     let unreadable = |error| format!("cannot be read: {error}");
-    match fs::metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
-        Err(error) => return Err(unreadable(error)),
-        Ok(meta) if meta.is_dir() => return Err("is a folder, not a file".to_owned()),
-        // Opening a FIFO would wait for its writer.
-        Ok(meta) if !meta.is_file() => return Err("is not a plain file".to_owned()),
-        Ok(_) => {}
-    }
+    let file = match plain_file::open(path, Links::Followed) {
+        Ok((file, _)) => file,
+        Err(OpenError::Io(error)) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
+        Err(OpenError::Io(error)) => return Err(unreadable(error)),
+        Err(OpenError::NotAFile(what)) => return Err(format!("is {what}, not a file")),
+    };
     let mut bytes = Vec::new();
     // Reading one byte more than allowed also catches a file that has grown since, or whose length is not known
     // beforehand.
-    File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST {
         return Err("is larger than 1 MiB".to_owned());
     }

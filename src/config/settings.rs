@@ -80,6 +80,8 @@ pub(super) const SETTINGS: &[Setting] = settings! {
     "thinking-quiet": SPAN => limits.thinking_quiet;
     /// Tools used in this turn, none open: `stuck` after this silence.
     "thinking-stuck": SPAN => limits.thinking_stuck;
+    /// Its connection to the model shows signs of life, but no text: `stuck` after this silence.
+    "kept-stuck": SPAN => limits.kept_stuck;
     /// A tool is open: `quiet` after this silence.
     "tool-quiet": SPAN => limits.tool_quiet;
     /// A tool is open, its process unknown or using no CPU: `stuck` after this silence.
@@ -137,6 +139,9 @@ pub(super) const SETTINGS: &[Setting] = settings! {
     "ask-servers": SWITCH => actions.ask_servers;
     /// Stop, answer and approve over the bridge in untested versions of Copilot too.
     "bridge-untried": SWITCH => actions.bridge_untried;
+    /// Approve and answer also for a command that a tool of the session may have started: a script, a timer, a
+    /// desktop's shortcut. Otherwise Pilotlight asks you.
+    "scripts-may-answer": SWITCH => actions.scripts_may_answer;
 
     ["notifications"]
     /// Show notifications at all.
@@ -169,7 +174,7 @@ pub(super) const SETTINGS: &[Setting] = settings! {
     "detail": DETAIL => notifications.rules.detail;
     /// Show no popup for a permission that is given within this.
     "permission-delay": SPAN => notifications.rules.permission_delay;
-    /// No popups for this long after the start.
+    /// No popups for this long after the start, for what began before it.
     "after-start": SPAN => notifications.rules.start_grace;
     /// No popups for this long after the machine wakes up.
     "after-sleep": SPAN => notifications.rules.wake_grace;

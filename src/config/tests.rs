@@ -10,6 +10,7 @@ use super::values::Owners;
 use super::*;
 use crate::core::limits::Limits;
 use crate::core::time::Span;
+use std::fs;
 use std::path::PathBuf;
 
 /// The config of `text`, and its problems as shown, without the name of the file.
@@ -313,7 +314,7 @@ fn only_a_plain_file_is_opened() {
     for path in [&fifo, Path::new("/dev/zero")] {
         let (config, problems) = load(path);
         assert_eq!(config, Config::default());
-        assert_eq!(problems[0].what, "is not a plain file");
+        assert_eq!(problems[0].what, "is a pipe or a device, not a file");
     }
 }
 

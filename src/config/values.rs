@@ -64,6 +64,7 @@ pub(crate) struct Actions {
     pub(crate) continue_prompt: String,
     pub(crate) ask_servers: bool,
     pub(crate) bridge_untried: bool,
+    pub(crate) scripts_may_answer: bool,
 }
 
 const CONTINUE_PROMPT: &str = "Permissions can be given again in this session. Go on from where you stopped; before you repeat a \
@@ -80,6 +81,7 @@ impl Default for Actions {
             continue_prompt: CONTINUE_PROMPT.to_owned(),
             ask_servers: true,
             bridge_untried: false,
+            scripts_may_answer: false,
         }
     }
 }

@@ -1,15 +1,15 @@
 //! Who may give which order.
 //!
 //! An agent must not approve its own requests. Whatever a Copilot session starts (a tool's shell, a script, a program
-//! of its own) may look at sessions, and may stop, reconnect or resume them: running as the same user, it could do all
-//! of that without us. A permission request or a question, however, is addressed to the *user*, and a prompt is the
-//! user's word. So `approve`, `deny`, `answer` and all orders that send a prompt are refused to such a process. So is
-//! `reconnect` if the config approves everything that attached sessions ask for.
+//! of its own) may look at sessions, resume one in a terminal that the user sees, and show it. A permission request or a
+//! question, however, is addressed to the *user*, a prompt is the user's word, and another session's work is the user's
+//! to stop or to take over. So everything else is refused to such a process.
 //!
 //! Two signs identify such a process: a Copilot among its ancestors, and the variable with which Copilot marks the
 //! environment of what it starts. The mark remains when a process has left its parent (`setsid -f`, `nohup ... &` after
-//! the shell's end) and has no such ancestor any more. This stops an agent that does what agents usually do. It cannot
-//! stop a program that sets out to deceive: within one user's account, nothing can.
+//! the shell's end) and has no such ancestor any more. This stops an agent that does what agents usually do. What shows
+//! neither sign, and would answer for the user, is judged by its [`origin`](super::origin). No rule stops a program that
+//! sets out to deceive: within one user's account, nothing can.
 
 use crate::agent::copilot::identity::copilot_ancestor;
 use crate::core::action::{Ask, Callers};
@@ -19,26 +19,22 @@ use crate::core::action::{Ask, Callers};
 pub(crate) struct CallerPolicy {
     /// File names of further executables that count as Copilot, from the config.
     pub names: Vec<String>,
-    /// Whether the config approves everything that attached sessions ask for. Reconnecting a session then means
-    /// approving all its requests.
-    pub approves_all: bool,
 }
 
 /// Whether only a person may ask for this.
-pub(crate) const fn is_reserved_for_people(ask: &Ask, approves_all: bool) -> bool {
+pub(crate) const fn is_reserved_for_people(ask: &Ask) -> bool {
     match ask.action().verb().callers {
         Callers::Anyone => false,
         Callers::People => true,
-        Callers::PeopleIfAllIsApproved => approves_all,
     }
 }
 
-/// Why this process must not answer permission requests, in words for the user; `None` if it may. `names` are file
+/// Why this process must not give orders that are a person's, in words for the user; `None` if it may. `names` are file
 /// names of further executables that count as Copilot, from the config.
 pub(crate) fn agent_behind(pid: u32, names: &[String]) -> Option<String> {
     let behind = copilot_ancestor(pid, names)?;
     Some(format!(
-        "an agent must not answer permission requests or questions, or send prompts, and this was started by Copilot (it, or its mark \
+        "an agent must not answer, prompt, stop or take over sessions, and this was started by Copilot (it, or its mark \
          in the environment, is process {behind}); do it from the menu, or in a terminal of your own"
     ))
 }
@@ -49,11 +45,11 @@ pub(crate) fn agent_behind(pid: u32, names: &[String]) -> Option<String> {
 /// # Errors
 /// If it may not, with the reason for the user.
 pub(super) fn may_ask(ask: &Ask, caller: Option<u32>, policy: &CallerPolicy) -> Result<(), String> {
-    if !is_reserved_for_people(ask, policy.approves_all) {
+    if !is_reserved_for_people(ask) {
         return Ok(());
     }
     let unknown = || {
-        "an agent must not answer permission requests or questions, or send prompts, and it is unclear who asks: the process is gone or hidden; do it from the menu"
+        "an agent must not answer, prompt, stop or take over sessions, and it is unclear who asks: the process is gone or hidden; do it from the menu"
             .to_owned()
     };
     let caller = caller.ok_or_else(unknown)?;
@@ -86,7 +82,7 @@ mod tests {
     const MARK: &str = "COPILOT_AGENT_SESSION_ID";
 
     #[test]
-    fn an_unknown_caller_may_not_answer_but_may_do_the_rest() {
+    fn an_unknown_caller_may_only_resume_and_show() {
         let gone = {
             let mut child = std::process::Command::new("true").spawn().unwrap();
             child.wait().unwrap();
@@ -103,22 +99,17 @@ mod tests {
                 let reason = may_ask(&ask, caller, &CallerPolicy::default()).unwrap_err();
                 assert!(reason.contains("it is unclear who asks"), "{caller:?}: {reason}");
             }
-            // If reconnecting approves everything that the session asks for.
-            let approves = CallerPolicy { approves_all: true, ..CallerPolicy::default() };
-            assert!(may_ask(&Ask::Reconnect { resend: false }, caller, &approves).is_err());
-            assert_eq!(may_ask(&Ask::Stop, caller, &approves), Ok(()));
-            for ask in [Ask::Continue, Ask::Reconnect { resend: true }] {
-                assert!(may_ask(&ask, caller, &CallerPolicy::default()).is_err(), "{ask:?}");
-            }
-            let rest = [
+            for ask in [
+                Ask::Continue,
                 Ask::Reconnect { resend: false },
                 Ask::Stop,
                 Ask::End { confirmed: true },
                 Ask::ForceQuit,
-                Ask::Resume,
                 Ask::Detach,
-            ];
-            for ask in rest {
+            ] {
+                assert!(may_ask(&ask, caller, &CallerPolicy::default()).is_err(), "{ask:?}");
+            }
+            for ask in [Ask::Resume, Ask::ShowTerminal] {
                 assert_eq!(may_ask(&ask, caller, &CallerPolicy::default()), Ok(()), "{ask:?}");
             }
         }

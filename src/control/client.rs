@@ -82,6 +82,17 @@ impl OrderConnection {
         transport::server_of(self.stream.get_ref())
     }
 
+    /// Whether the tray has said that it has the order.
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        self.is_acknowledged
+    }
+
+    /// Takes the order back, and keeps listening for what became of it. Returns `false` where the system cannot close only
+    /// one direction (Windows): there, dropping the connection takes the order back.
+    pub(crate) async fn take_back(&mut self) -> bool {
+        cfg!(unix) && self.stream.get_mut().shutdown().await.is_ok()
+    }
+
     /// Waits for the tray's first line: the acknowledgement, or already a report, which [`next`](Self::next) then
     /// returns. Cancel-safe.
     ///

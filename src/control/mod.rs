@@ -9,7 +9,7 @@
 //!
 //! - [`serve`] is the tray's side, [`ask`] the command's.
 //! - [`caller`] decides who may give which order: only the same user, and permission requests can be answered by nobody
-//!   whom Copilot started.
+//!   whom Copilot started; [`origin`] tells whether a person can be known to have given it.
 //!
 //! Coming from the same user does not make anything trusted: lines are bounded, clients must not be slow, and what is
 //! not understood is refused with a reason. Every client is accepted. If there are too many, the one that has waited
@@ -20,6 +20,7 @@
 
 pub mod caller;
 mod client;
+pub(crate) mod origin;
 mod request;
 #[cfg(test)]
 #[cfg(unix)]
@@ -43,7 +44,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, ReadHal
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::task::{self, AbortHandle, JoinSet};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use wire::{ACK, ClientRequest, TrayRequest};
 
 /// Maximum number of connected clients.
@@ -52,6 +53,8 @@ const CLIENTS_MAX: usize = 64;
 const CLIENTS_PER_PROCESS_MAX: usize = 16;
 /// How long a client may take to write its order, and to read each report.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long an order that was taken back too late has to end, so that its client hears how.
+const ENDS_WITHIN: Duration = Duration::from_secs(3);
 /// How long to wait for a hangup that has already happened.
 const HANGUP_GRACE: Duration = Duration::from_millis(1);
 /// How long to wait, if no client leaves earlier, before accepting is tried again after it failed (no descriptors are
@@ -201,13 +204,14 @@ async fn serve_client(
     send(&mut to, ACK).await?;
     // A tray that was blocked may read an order whose command has exited in the meantime. Such an order is dropped.
     if timeout(HANGUP_GRACE, from.read(&mut [0])).await.is_ok() {
-        return Ok(());
+        return write(&mut to, &Report::End(taken_back())).await;
     }
     match request {
         ClientRequest::Order(order) => {
             let (reply, reports) = unbounded_channel();
-            (context.handle)(Request::Order(PendingOrder::by_caller(order, reply)));
-            write_reports(reports, &mut from, &mut to).await
+            let pending = PendingOrder::by_caller(order, reply, caller.unwrap_or(0));
+            (context.handle)(Request::Order(Box::new(pending.clone())));
+            write_reports(pending, reports, &mut from, &mut to).await
         }
         ClientRequest::Tray(TrayRequest::LiveStates) => {
             let (reply, states) = oneshot::channel();
@@ -222,13 +226,23 @@ async fn serve_client(
     }
 }
 
-/// Writes an order's reports, up to its end.
+/// The outcome of an order that its client took back in time.
+fn taken_back() -> Outcome {
+    Outcome::Failed("interrupted; nothing was sent".into())
+}
+
+/// Writes an order's reports, up to its end. If the client closes its end, it takes the order back, and is told what
+/// happened: that nothing was sent, or how the order ended if that shows soon.
 async fn write_reports(
+    pending: PendingOrder,
     mut reports: UnboundedReceiver<Report>,
     from: &mut ReadHalf<transport::ServerStream>,
     to: &mut WriteHalf<transport::ServerStream>,
 ) -> io::Result<()> {
-    let mut more = [0];
+    let stand = pending.stand();
+    // Once the engine has dropped the order, no report comes.
+    drop(pending);
+    let (mut more, mut until) = ([0], None);
     loop {
         tokio::select! {
             report = reports.recv() => {
@@ -239,9 +253,15 @@ async fn write_reports(
                     return Ok(());
                 }
             }
-            // The client must not send anything else. Whether it closes its end or sends more, the conversation is
-            // over, and with it the order, as long as nothing was sent for it.
-            _ = from.read(&mut more) => return Ok(()),
+            // The client must not send anything else: whether it closes its end or sends more, it wants the order no
+            // longer.
+            _ = from.read(&mut more), if until.is_none() => {
+                if stand.take_back() {
+                    return write(to, &Report::End(taken_back())).await;
+                }
+                until = Some(Instant::now() + ENDS_WITHIN);
+            }
+            () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => return Ok(()),
         }
     }
 }

@@ -2,13 +2,15 @@
 
 use crate::core::live_state::LiveState;
 use crate::core::order::{Order, Report};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// A request that a client may make, on its way to the engine.
 pub(crate) enum Request {
     /// Act on a session.
-    Order(PendingOrder),
+    Order(Box<PendingOrder>),
     /// Report what is known about the sessions beyond their logs.
     LiveStates(oneshot::Sender<Vec<LiveState>>),
     /// Start or stop listening for bridges, because the bridge key was created or removed.
@@ -25,22 +27,66 @@ pub(crate) struct PendingOrder {
     /// Drop the order if its reports have no receiver any more, unless something has already been sent. False for our
     /// own orders, which need no receiver.
     pub lapses: bool,
+    /// The process that gave it: our own if the user clicked; 0 if the system does not report it.
+    pub giver: u32,
+    stand: Arc<Stand>,
+}
+
+/// How far an order is, and whether its client took it back.
+#[derive(Debug)]
+pub(super) struct Stand {
+    taken_back: watch::Sender<bool>,
+    /// Something may have been sent for it.
+    begun: AtomicBool,
+}
+
+impl Stand {
+    /// Takes the order back. Returns whether nothing was sent for it, and nothing will be.
+    pub(super) fn take_back(&self) -> bool {
+        self.taken_back.send_replace(true);
+        !self.begun.load(Ordering::SeqCst)
+    }
 }
 
 impl PendingOrder {
     /// An order from a client, dropped when the client disconnects.
-    pub(crate) const fn by_caller(order: Order, reply: UnboundedSender<Report>) -> Self {
-        Self { order, reply, lapses: true }
+    pub(crate) fn by_caller(order: Order, reply: UnboundedSender<Report>, giver: u32) -> Self {
+        Self::new(order, reply, true, giver)
     }
 
     /// An order of our own.
-    pub(crate) const fn by_us(order: Order, reply: UnboundedSender<Report>) -> Self {
-        Self { order, reply, lapses: false }
+    pub(crate) fn by_us(order: Order, reply: UnboundedSender<Report>) -> Self {
+        Self::new(order, reply, false, std::process::id())
     }
 
-    /// Whether the client that gave it has disconnected.
+    /// Whether another process gave it, and not the user by a click here.
+    pub(crate) fn is_by_command(&self) -> bool {
+        self.giver != std::process::id()
+    }
+
+    fn new(order: Order, reply: UnboundedSender<Report>, lapses: bool, giver: u32) -> Self {
+        let stand = Stand { taken_back: watch::Sender::new(false), begun: AtomicBool::new(false) };
+        Self { order, reply, lapses, giver, stand: Arc::new(stand) }
+    }
+
+    /// Whether the client that gave it has disconnected, or taken it back.
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.lapses && self.reply.is_closed()
+        self.lapses && (self.reply.is_closed() || *self.stand.taken_back.borrow())
+    }
+
+    /// Notes that from now on something may be sent for it.
+    pub(crate) fn begin(&self) {
+        self.stand.begun.store(true, Ordering::SeqCst);
+    }
+
+    /// Its stand, which outlives it.
+    pub(super) fn stand(&self) -> Arc<Stand> {
+        Arc::clone(&self.stand)
+    }
+
+    /// Waits until it is taken back.
+    pub(crate) async fn taken_back(&self) {
+        let _ = self.stand.taken_back.subscribe().wait_for(|taken_back| *taken_back).await; // we hold the sender
     }
 
     /// Sends a report, if it still has a receiver.

@@ -6,6 +6,7 @@ use crate::core::order::{Ask, Order, Step};
 use crate::system::paths;
 use std::fs;
 use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -33,7 +34,7 @@ impl Tray {
         let thread = std::thread::spawn(move || {
             runtime().block_on(async {
                 let handle = move |request| match request {
-                    Request::Order(pending) => drop(orders.send(pending)),
+                    Request::Order(pending) => drop(orders.send(*pending)),
                     Request::LiveStates(reply) => drop(reply.send(Vec::new())),
                     Request::ListenToBridges(reply) => drop(reply.send(())),
                 };
@@ -210,7 +211,7 @@ fn an_invalid_order_is_refused_with_a_reason() {
     }
     let mut broken_off = tray.connect();
     broken_off.write_all(b"{\"id\":\"one\",").unwrap();
-    broken_off.shutdown(std::net::Shutdown::Write).unwrap();
+    broken_off.shutdown(Shutdown::Write).unwrap();
     let mut answer = String::new();
     broken_off.read_to_string(&mut answer).unwrap();
     assert!(refused(&answer).contains("breaks off"));
@@ -256,6 +257,32 @@ fn an_order_whose_client_vanished_is_taken_back() {
     drop(stream);
     let late = tray.pending.recv_timeout(Duration::from_millis(300));
     assert!(late.is_err() || late.is_ok_and(|pending| pending.is_abandoned()));
+}
+
+/// A client that closes only its own end hears what became of its order.
+#[test]
+fn case_201b_an_order_that_is_taken_back_says_what_happened() {
+    let tray = Tray::start();
+    let take_back = |name: &str| {
+        let mut stream = tray.connect();
+        stream.write_all(&line(&stop(name))).unwrap();
+        let pending = tray.pending.recv().unwrap();
+        (stream, pending)
+    };
+    let heard = |mut stream: UnixStream| {
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let (stream, pending) = take_back("one");
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert!(heard(stream).contains("nothing was sent") && pending.is_abandoned());
+    let (stream, pending) = take_back("two");
+    pending.begin();
+    stream.shutdown(Shutdown::Write).unwrap();
+    runtime().block_on(async { timeout(Duration::from_secs(20), pending.taken_back()).await }).unwrap();
+    pending.report(done("stopped"));
+    assert!(heard(stream).contains("stopped"));
 }
 
 #[test]

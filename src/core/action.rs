@@ -19,7 +19,7 @@ pub use super::session::{Bridge, Control, ServerState};
 pub use bridge::bridge_words;
 pub use reach::is_bridged;
 pub(crate) use reach::{may_await_user, questions};
-pub(crate) use recovery::is_cut_off;
+pub(crate) use recovery::{WITHOUT_PROGRAM, is_cut_off, is_hosting};
 pub use verb::{Action, Ask, Reply, Which};
 pub(crate) use verb::{Callers, Trait};
 
@@ -59,6 +59,11 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
     {
         return Err(format!("{} is under way", under_way.name()));
     }
+    if let Some(no_answer) = &session.no_answer
+        && !matches!(action, Action::ShowTerminal | Action::Detach)
+    {
+        return Err(format!("{}, so what it does now is unknown", no_answer.words()));
+    }
     match action {
         Action::Approve | Action::Deny => answer(action, session),
         Action::Answer => reply(session, status),
@@ -96,7 +101,11 @@ fn stop(session: &Session, status: Status) -> Result<String, String> {
     if !is_bridged(session) {
         reachable(
             session,
-            if terminal { "press Esc there, or end the session" } else { "stop it in its own program" },
+            if terminal {
+                "press Esc there, or end the session (`pilotlight stop --end`)"
+            } else {
+                "stop it in its own program"
+            },
         )?;
     }
     let works = matches!(

@@ -21,6 +21,8 @@ use data::Data;
 /// One event of a session's log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event<'a> {
+    /// Its type, as the line has it.
+    pub kind: &'a [u8],
     /// When it was written, by the writer's wall clock.
     pub at: Time,
     /// The event's own id, for recognizing a line that was written twice. Empty if missing.
@@ -41,11 +43,11 @@ pub struct Event<'a> {
 pub fn parse(line: &[u8]) -> Result<Event<'_>, Malformed> {
     let line = line.trim_ascii();
     if let Some(kind) = kind_by_prefix(line)
-        && let Some(body @ (Body::Progress | Body::Metric)) = without_data(kind)
+        && let Some(body @ (Body::Step | Body::Aside | Body::Record)) = without_data(kind)
         && memchr::memmem::find(&line[1..], TYPE_PREFIX).is_none() // no torn line precedes another event
         && let Some(envelope) = Envelope::from_end(line)
     {
-        return envelope.event(body);
+        return envelope.event(kind, body);
     }
     parse_whole(line).or_else(|malformed| after_torn_line(line).ok_or(malformed))
 }
@@ -70,13 +72,13 @@ pub fn parse_ends<'a>(head: &'a [u8], tail: &'a [u8]) -> Result<Event<'a>, Malfo
     let kind = kind_by_prefix(head).ok_or(Malformed)?;
     let envelope = Envelope::from_end(tail.trim_ascii_end()).ok_or(Malformed)?;
     if let Some(body) = without_data(kind) {
-        return envelope.event(body);
+        return envelope.event(kind, body);
     }
     let mut data = Data::default();
     let mut scan = Scan::new(head);
     // The head ends in the middle of a value. The fields before it are kept.
     let _ = scan.object(|key, scan| if key == b"data" { data.read(kind, scan) } else { scan.skip() });
-    envelope.event(data.body(kind).unwrap_or(Body::Progress))
+    envelope.event(kind, data.body(kind).unwrap_or(Body::Step))
 }
 
 /// Whether a line is a prompt that closes whatever was open. Reading a log backwards stops at such a line.
@@ -137,8 +139,9 @@ impl<'a> Envelope<'a> {
         })
     }
 
-    fn event(self, body: Body<'a>) -> Result<Event<'a>, Malformed> {
+    fn event(self, kind: &'a [u8], body: Body<'a>) -> Result<Event<'a>, Malformed> {
         Ok(Event {
+            kind,
             at: Time::parse(self.timestamp).ok_or(Malformed)?,
             id: self.id,
             parent: self.parent,
@@ -200,7 +203,7 @@ fn parse_whole(line: &[u8]) -> Result<Event<'_>, Malformed> {
     if let Some(mut scan) = deferred {
         data.read(kind, &mut scan)?;
     }
-    envelope.event(without_data(kind).map_or_else(|| data.body(kind), Ok)?)
+    envelope.event(kind, without_data(kind).map_or_else(|| data.body(kind), Ok)?)
 }
 
 fn raw<'a>(scan: &mut Scan<'a>) -> Result<&'a [u8], Malformed> {

@@ -5,7 +5,11 @@
 //! that; the fold calls it before each event, and the verdict for the current time.
 
 mod agents;
+mod chain;
 mod lapse;
+mod last_written;
+
+pub use last_written::{EventType, LastWritten};
 
 use super::attempts::{Mark, Marks};
 use super::event::{Body, Event, SessionInfo};
@@ -13,8 +17,9 @@ use super::limits::Limits;
 use super::question::Question;
 use super::scan::Text;
 use super::text::{COMMAND_MAX, NAME_MAX, plain};
-use super::time::Moment;
+use super::time::{Moment, Time};
 use super::turn::{Agent, Call, Closed, Denials, Ending, LastMessage, OpenTool, Phase, Request, Turn, asks, hash};
+use chain::Chain;
 use std::collections::VecDeque;
 
 /// What the log says about a session, up to some event.
@@ -42,9 +47,15 @@ pub struct Facts {
     pub compaction: Option<Moment>,
     /// Autopilot is on: Copilot may prompt itself after a turn.
     pub autopilot: bool,
-    /// The last event other than a metric, or the last growth of a line still being written.
+    /// Since when everything is approved without asking.
+    pub approves_all: Option<Time>,
+    /// The last event that is progress, or the last growth of a line still being written.
     pub progress: Option<Moment>,
-    /// Two processes write the log: since the last resume, an event had a parent that already had a successor.
+    /// What that was.
+    pub last_written: LastWritten,
+    /// When the session, or a sub-agent of it, last asked its model: the start of a round.
+    pub asked: Option<Moment>,
+    /// Two processes write the log: a fork since the last resume, or one that the resume itself made.
     pub forked: bool,
     /// The model that answers.
     pub model: Option<Box<str>>,
@@ -71,14 +82,12 @@ pub struct Facts {
     /// The id of the event that opened the last turn, open or over. Orders name a turn by it. It stays the same while
     /// Copilot continues on its own in autopilot. `None` if the turn's beginning was not read.
     pub root: Option<Box<str>>,
-    /// Hashes of the latest events' ids.
-    recent: VecDeque<u64>,
+    /// The latest events, as links of a chain.
+    chain: Chain,
 }
 
 /// Number of answered requests remembered.
 const ANSWERED: usize = 8;
-/// How many events back a duplicate line or a fork is detected.
-const RECENT: usize = 32;
 /// Maximum length of each list of open things, so that a hostile log cannot exhaust memory. Real sessions stay below
 /// ten.
 const OPEN_MAX: usize = 256;
@@ -94,35 +103,44 @@ impl Facts {
         self.settle(at, limits);
         if self.progress.is_none_or(|progress| progress.awake < at.awake) {
             self.progress = Some(at);
+            self.last_written = LastWritten::Part;
         }
     }
 
     /// Folds one event in. `at` is the event's own time on both clocks.
     pub fn fold(&mut self, event: &Event<'_>, at: Moment, limits: &Limits) {
-        // Metrics are not progress, and those of the model are not part of the chain of events.
-        if let Body::Metric | Body::Usage { .. } = event.body {
-            self.events += 1;
-            if let (Body::Usage { context }, None) = (&event.body, event.agent) {
-                self.context_tokens = context.or(self.context_tokens);
-            }
-            return;
-        }
-        if self.is_duplicate(event) {
+        if self.chain.contains(event) {
             return;
         }
         self.events += 1;
-        self.settle(at, limits);
-        self.shut_down = None;
-        self.progress = Some(at);
-        if let Some(turn) = &mut self.turn {
-            turn.resumed = None;
+        let forks = self.chain.push(event);
+        if event.body.is_progress() {
+            self.settle(at, limits);
+            if !self.is_beside_the_turn(event) {
+                self.reach(at, LastWritten::of(event));
+            }
+        }
+        if event.body == Body::RoundStart {
+            self.asked = Some(at);
         }
         match event.agent {
-            Some(agent) => self.fold_agent(agent, &event.body, at),
+            Some(agent) if event.body.is_progress() => self.fold_agent(agent, &event.body, at),
+            Some(_) => {}
             None => self.fold_root(&event.body, event.id, at),
         }
+        self.forked |= forks;
         if self.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Held) && !self.has_open_work() {
             self.fold_round_end(at);
+        }
+    }
+
+    /// Records progress.
+    const fn reach(&mut self, at: Moment, last_written: LastWritten) {
+        self.shut_down = None;
+        self.progress = Some(at);
+        self.last_written = last_written;
+        if let Some(turn) = &mut self.turn {
+            turn.resumed = None;
         }
     }
 
@@ -147,23 +165,11 @@ impl Facts {
         }
     }
 
-    /// Whether the same line was read before. Also detects a fork: two events with the same parent.
-    fn is_duplicate(&mut self, event: &Event<'_>) -> bool {
-        if event.id.is_empty() {
-            return false;
-        }
-        let (id, parent) = (hash(event.id), hash(event.parent));
-        if self.recent.contains(&id) {
-            return true;
-        }
-        if !event.parent.is_empty() && self.recent.iter().rev().skip(1).any(|&earlier| earlier == parent) {
-            self.forked = true;
-        }
-        if self.recent.len() == RECENT {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(id);
-        false
+    /// Whether it is the work of a sub-agent in the background while the turn waits for its own model. A tool of the
+    /// turn may wait for the sub-agent, and a person who answers the sub-agent is there.
+    fn is_beside_the_turn(&self, event: &Event<'_>) -> bool {
+        let asks = matches!(event.body, Body::PermissionAsked { .. } | Body::PermissionDone { .. });
+        event.agent.is_some() && !asks && self.turn.as_ref().is_some_and(|turn| turn.tools.is_empty())
     }
 
     fn fold_root(&mut self, body: &Body<'_>, id: &[u8], at: Moment) {
@@ -172,7 +178,11 @@ impl Facts {
                 self.whole = true;
                 self.apply_info(info);
             }
-            Body::Resume { ref info, continues } => self.fold_resume(info, continues, at),
+            Body::Resume { ref info, continues } => {
+                // A new process asks again, unless its user has switched that off there, too.
+                self.approves_all = self.approves_all.filter(|_| continues);
+                self.fold_resume(info, continues, at);
+            }
             Body::Prompt { joins: true, .. } if self.turn.is_some() => self.extend_answered(at),
             Body::Prompt { continuation, autopilot, .. } => {
                 self.close(Ending::Prompted, at, false);
@@ -270,6 +280,7 @@ impl Facts {
                 }
             }
             Body::Mode { autopilot } => self.autopilot = autopilot,
+            Body::Approvals { all } => self.approves_all = all.then(|| self.approves_all.unwrap_or(at.wall)),
             Body::Model(model) => self.model(model),
             Body::ShellDone { shell } => {
                 if let Some(done) = shell {
@@ -277,7 +288,8 @@ impl Facts {
                     self.shells.retain(|shell| *shell != done);
                 }
             }
-            Body::AgentStart { .. } | Body::AgentDone | Body::Usage { .. } | Body::Progress | Body::Metric => {}
+            Body::Usage { context } => self.context_tokens = context.or(self.context_tokens),
+            Body::AgentStart { .. } | Body::AgentDone | Body::Step | Body::Aside | Body::Record => {}
         }
     }
 
@@ -374,7 +386,9 @@ impl Facts {
 
     fn apply_info(&mut self, info: &SessionInfo<'_>) {
         self.model(info.model);
-        self.forked = info.in_use && !info.joins;
+        if !info.joins {
+            self.forked = info.in_use;
+        }
         if let Some(cwd) = info.cwd {
             self.cwd = Some(cwd.read(4096).into());
         }
@@ -411,10 +425,10 @@ impl Facts {
         self.requests.retain(|request| background.iter().any(|agent| request.agent.as_ref() == Some(&agent.id)));
     }
 
-    /// Removes the foreground sub-agents, whose tool is open: they end with the turn.
+    /// Removes the sub-agents in the foreground: they end with the turn.
     fn end_foreground_agents(&mut self) {
-        let tools = self.turn.as_ref().map_or(&[][..], |turn| &turn.tools);
-        self.agents.retain(|agent| !tools.iter().any(|tool| Some(tool.call) == agent.call));
+        let ended: Vec<_> = self.foreground_agents().into_iter().map(|agent| agent.id.clone()).collect();
+        self.agents.retain(|agent| !ended.contains(&agent.id));
     }
 
     /// Closes the turn and anything else that may be open, even if no turn is.

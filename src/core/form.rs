@@ -23,6 +23,8 @@ const CHOICES_MAX: usize = 100;
 const FIELDS_MAX: usize = 30;
 /// The action with which a plan is approved: the agent continues, and asks as before.
 const INTERACTIVE: &str = "interactive";
+/// The keys that limit a field's values.
+const LIMITS: [&str; 6] = ["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"];
 /// The keys that a form's schema may have.
 const FORM_KEYS: [&str; 5] = ["type", "properties", "required", "$schema", "additionalProperties"];
 
@@ -122,8 +124,8 @@ impl Form {
         let of = |asked: String, kind, choices, takes_text| -> Result<Self, &'static str> {
             Ok(Self { request: id(data)?, kind, text: format!("{from}{asked}").into(), choices, takes_text })
         };
-        let none = Map::new();
-        let (form, fields) = match &data["requestedSchema"] {
+        let (none, schema) = (Map::new(), with_limits(&data["requestedSchema"], &data["asked"]));
+        let (form, fields) = match &schema {
             Value::Null => (&none, &none),
             schema => {
                 let form = schema.as_object().ok_or(UNKNOWN)?;
@@ -134,8 +136,14 @@ impl Form {
             return Err(UNKNOWN);
         }
         let required = form.get("required").map_or(Some(Vec::new()), strings).ok_or(UNKNOWN)?;
-        let read = |(name, field): (&String, &Value)| Field::read(name, field, required.contains(&&**name));
-        let fields = fields.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        // The terminal offers other words beside the choices of the agent's own form, but not of a tool server's.
+        let is_agents = data["elicitationSource"].is_null() && data["toolCallId"].is_string();
+        let read = |(name, field): (&String, &Value)| {
+            let field = Field::read(name, field, required.contains(&&**name))?;
+            let takes_other = is_agents && matches!(field.takes, FieldType::One(_));
+            Ok(Field { takes_other, ..field })
+        };
+        let fields = fields.iter().map(read).collect::<Result<Vec<_>, &str>>()?;
         match &fields[..] {
             [] => {
                 let accept = Choice { words: "Accept".into(), result: accept(&Map::new()) };
@@ -152,7 +160,8 @@ impl Form {
                     FieldType::One(named) => named.iter().map(choice).collect(),
                     FieldType::Some { .. } | FieldType::Text { .. } | FieldType::Number { .. } => Vec::new(),
                 };
-                let takes_text = matches!(field.takes, FieldType::Text { .. } | FieldType::Number { .. });
+                let takes_text =
+                    field.takes_other || matches!(field.takes, FieldType::Text { .. } | FieldType::Number { .. });
                 of(text, Kind::Form(fields), choices, takes_text)
             }
             _ => of(asked.into(), Kind::Form(fields), Vec::new(), false),
@@ -233,6 +242,24 @@ impl Form {
             (FormAnswer::Cancel, Kind::Plan) => Err("a plan can be declined, and not cancelled; `stop` ends its turn"),
         }
     }
+}
+
+/// The schema of a form with the limits that the agent stated for it, which Copilot leaves out of its event. `asked` is
+/// the schema that the agent called its tool with.
+fn with_limits(schema: &Value, asked: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let (Some(form), Some(required)) = (schema.as_object_mut(), asked.get("required").filter(|it| it.is_array())) {
+        form.entry("required").or_insert_with(|| required.clone());
+    }
+    for (name, field) in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+        let Some(field) = field.as_object_mut() else { continue };
+        for key in LIMITS {
+            if let Some(limit) = asked["properties"][name][key].as_number() {
+                field.entry(key).or_insert_with(|| limit.clone().into());
+            }
+        }
+    }
+    schema
 }
 
 /// The result for a form with these values.

@@ -21,8 +21,10 @@ pub enum Gist {
         /// The open tool's process is busy: slow, but not stuck.
         runs_long: bool,
     },
-    /// A turn is open: `12 min, 8 tools`.
-    Turn(TurnView),
+    /// A turn is at work: `12 min, 8 tools, 45 s ago`, with the time at which something last happened.
+    Turn(TurnView, Time),
+    /// Something else is at work: `1 background agent, last seen 45 s ago`, with the same time.
+    Work(Box<str>, Time),
     /// Something that happened at a time: `done, 5 min ago`.
     Ago(Box<str>, Time),
 }
@@ -51,12 +53,28 @@ impl Gist {
             Self::Words(words) => words.to_string(),
             Self::Silent { since, runs_long: true, .. } => format!("running long, {}", age(now.since(*since))),
             Self::Silent { since, .. } => format!("silent {}", age(now.since(*since))),
-            Self::Turn(turn) => turn.full_words(now.wall),
+            Self::Turn(turn, last) => turn.full_words(Some(*last), now.wall),
+            Self::Work(what, last) => match last_seen(*last, now.wall) {
+                Some(seen) => format!("{what}, {seen}"),
+                None => what.to_string(),
+            },
             Self::Ago(words, at) => match age(now.wall - *at) {
                 age if age == NOW => format!("{words}, just now"),
                 age => format!("{words}, {age} ago"),
             },
         }
+    }
+
+    /// Its words as of now, in at most so many columns if it can do with fewer: of a turn, when it was last seen is
+    /// the last to be left out.
+    pub(crate) fn words_within(&self, columns: usize, now: Moment) -> String {
+        let words = self.words(now);
+        let Self::Turn(turn, last) = *self else { return words };
+        let shorter = || {
+            let without_tools = TurnView { tools: 0, ..turn }.full_words(Some(last), now.wall);
+            [Some(without_tools), last_seen(last, now.wall)].into_iter().flatten()
+        };
+        if words.len() <= columns { words } else { shorter().find(|words| words.len() <= columns).unwrap_or(words) }
     }
 
     /// Whether its words depend on time.
@@ -66,16 +84,61 @@ impl Gist {
 
     /// Leaves out reasons that change with mere progress.
     pub(super) fn without_progress(&self) -> Option<&Self> {
-        (!matches!(self, Self::Silent { .. } | Self::Turn(_))).then_some(self)
+        (!matches!(self, Self::Silent { .. } | Self::Turn(..) | Self::Work(..))).then_some(self)
+    }
+
+    /// Whether it says when something last happened.
+    pub(crate) const fn has_last(&self) -> bool {
+        matches!(self, Self::Turn(..) | Self::Work(..))
+    }
+
+    /// The same, where this is when something last happened.
+    #[must_use]
+    pub(crate) fn with_last(self, last: Time) -> Self {
+        match self {
+            Self::Turn(turn, _) => Self::Turn(turn, last),
+            Self::Work(what, _) => Self::Work(what, last),
+            Self::Ago(words, _) => Self::Ago(words, last),
+            Self::Words(_) | Self::Silent { .. } => self,
+        }
     }
 }
+
+/// From when on a row at work says how long ago the session was last seen. The events of a session at work are mostly
+/// closer together.
+const LULL: Span = Span::seconds(10);
 
 /// How [`age`] words less than its first step.
 const NOW: &str = "0 s";
 
 /// Words an age in steps: of 5 s below a minute, of a minute from there on.
 fn age(age: Span) -> String {
-    if age < Span::minutes(1) { Span(age.0.max(0) / 5000 * 5000).to_string() } else { age.in_minutes() }
+    if age < Span::minutes(1) { Span(floor(age, SECONDS)).to_string() } else { age.in_minutes() }
+}
+
+/// The step of an age below a minute.
+const SECONDS: Span = Span::seconds(5);
+
+/// Rounds a span down to a multiple of `step`, in milliseconds.
+const fn floor(span: Span, step: Span) -> i64 {
+    if span.0 < 0 { 0 } else { span.0 / step.0 * step.0 }
+}
+
+/// How long ago `last` was, if that is worth saying: `45 s`. It is no silence: an answer may be on its way.
+pub(super) fn lull(last: Time, now: Time) -> Option<String> {
+    (now - last >= LULL).then(|| age(now - last))
+}
+
+/// When [`lull`] changes next even if nothing happens.
+pub(super) fn next_lull(last: Time, now: Time) -> Time {
+    let lull = now - last;
+    let step = if lull < Span::minutes(1) { SECONDS } else { Span::minutes(1) };
+    last + LULL.max(Span(floor(lull, step)) + step)
+}
+
+/// "last seen 45 s ago".
+pub(super) fn last_seen(last: Time, now: Time) -> Option<String> {
+    lull(last, now).map(|lull| format!("last seen {lull} ago"))
 }
 
 /// An open turn as it is shown.
@@ -96,22 +159,30 @@ impl TurnView {
         Self { since: turn.opened.wall, tools: turn.used, older: !turn.start_known }
     }
 
-    /// "12 min, 8 tools".
-    fn full_words(self, now: Time) -> String {
+    /// "12 min, 8 tools, 45 s ago"; "last seen 45 s ago" if that is how old it is. `last`: when something last happened, if
+    /// that is to be said.
+    fn full_words(self, last: Option<Time>, now: Time) -> String {
+        let lull = last.and_then(|last| lull(last, now));
+        let age = age(now - self.since);
+        if let Some(lull) = lull.as_ref().filter(|lull| **lull == age && self.tools == 0) {
+            return format!("last seen {lull} ago");
+        }
         let at_least = if self.older { "at least " } else { "" };
         let tools = match self.tools {
             0 => String::new(),
             n => format!(", {}", counted(n as usize, "tool")),
         };
-        match age(now - self.since) {
-            age if age == NOW => format!("just begun{tools}"),
-            age => format!("{at_least}{age}{tools}"),
-        }
+        let ago = lull.map(|lull| format!(", {lull} ago")).unwrap_or_default();
+        if age == NOW { format!("just begun{tools}{ago}") } else { format!("{at_least}{age}{tools}{ago}") }
     }
 
-    /// "12 min, 8 tools". `None` in its first minute, when a table shows nothing.
-    pub fn words(self, now: Time) -> Option<String> {
-        (now - self.since >= Span::minutes(1)).then(|| self.full_words(now))
+    /// "12 min, 8 tools, 45 s ago", for a table: in its first minute only "last seen 45 s ago", so that a turn full of
+    /// events is not redrawn every few seconds. `last`: when something last happened, if that is to be said.
+    pub fn words(self, last: Option<Time>, now: Time) -> Option<String> {
+        if now - self.since >= Span::minutes(1) {
+            return Some(self.full_words(last, now));
+        }
+        last_seen(last?, now)
     }
 
     /// When its words change next even if nothing happens.
@@ -130,16 +201,55 @@ mod tests {
     fn ages_are_worded_in_steps() {
         let begun = Moment::of(Time(1_700_000_000_000));
         let silent = Gist::Silent { since: begun, what: "bash is open".into(), runs_long: false };
-        let turn = Gist::Turn(TurnView { since: begun.wall, tools: 8, older: false });
         let done = Gist::rested("done, your turn", begun.wall);
         let at = |gist: &Gist, seconds| gist.words(begun.plus(Span::seconds(seconds)));
+        let view = TurnView { since: begun.wall, tools: 8, older: false };
+        let turn = |seconds| at(&Gist::Turn(view, begun.wall + Span::seconds(seconds)), seconds);
         for (seconds, age) in [(7, "5 s"), (49, "45 s"), (60, "1 min"), (749, "12 min"), (4560, "1 h 16 min")] {
             assert_eq!(at(&silent, seconds), format!("silent {age}"));
-            assert_eq!(at(&turn, seconds), format!("{age}, 8 tools"));
+            assert_eq!(turn(seconds), format!("{age}, 8 tools"));
             assert_eq!(at(&done, seconds), format!("done, {age} ago"));
         }
-        assert_eq!((at(&turn, 4), at(&done, 4)), ("just begun, 8 tools".into(), "done, just now".into()));
+        assert_eq!((turn(4), at(&done, 4)), ("just begun, 8 tools".into(), "done, just now".into()));
         // No negative age if the clock was set back.
         assert_eq!(at(&done, -90), "done, just now");
+    }
+
+    #[test]
+    fn case_162_a_session_at_work_says_when_it_was_last_seen() {
+        let now = Moment::of(Time(1_700_000_000_000));
+        let before = |seconds| now.wall - Span::seconds(seconds);
+        let turn = |since, tools, last| {
+            let view = TurnView { since: before(since), tools, older: false };
+            Gist::Turn(view, before(last)).words(now)
+        };
+        for (last, words) in [
+            (9, "2 min, 8 tools"),
+            (10, "2 min, 8 tools, 10 s ago"),
+            (51, "2 min, 8 tools, 50 s ago"),
+            (60, "2 min, 8 tools, 1 min ago"),
+        ] {
+            assert_eq!(turn(120, 8, last), words);
+        }
+        assert_eq!((turn(40, 1, 30), turn(150, 0, 51)), ("40 s, 1 tool, 30 s ago".into(), "2 min, 50 s ago".into()));
+        // Since its prompt.
+        assert_eq!((turn(51, 0, 51), turn(150, 0, 149)), ("last seen 50 s ago".into(), "last seen 2 min ago".into()));
+        assert_eq!(turn(7, 0, 7), "5 s");
+        let compacts = |last| Gist::Work("compacting its history".into(), before(last)).words(now);
+        assert_eq!(compacts(9), "compacting its history");
+        assert_eq!(compacts(51), "compacting its history, last seen 50 s ago");
+    }
+
+    #[test]
+    fn a_turn_in_few_columns_keeps_the_silence() {
+        let now = Moment::of(Time(1_700_000_000_000));
+        let view = TurnView { since: now.wall - Span::minutes(75), tools: 12, older: true };
+        let words = |columns, last| Gist::Turn(view, now.wall - Span::seconds(last)).words_within(columns, now);
+        assert_eq!(words(40, 51), "at least 1 h 15 min, 12 tools, 50 s ago");
+        assert_eq!((words(39, 51), words(38, 51)), (words(40, 51), "at least 1 h 15 min, 50 s ago".into()));
+        assert_eq!((words(28, 51), words(0, 51)), ("last seen 50 s ago".into(), words(40, 51)));
+        assert_eq!((words(28, 0), words(20, 0)), ("at least 1 h 15 min".into(), "at least 1 h 15 min".into()));
+        let silent = Gist::Silent { since: now, what: "x".into(), runs_long: false };
+        assert_eq!(silent.words_within(0, now), "silent 0 s");
     }
 }

@@ -15,6 +15,8 @@ pub struct Limits {
     pub thinking_quiet: Span,
     /// `stuck` after this silence if tools were used and none is open. Default 600 s.
     pub thinking_stuck: Span,
+    /// `stuck` after this silence if the connection to the model shows signs of life, but no text. Default 3600 s.
+    pub kept_stuck: Span,
     /// `quiet` after this silence if a tool is open. Default 600 s.
     pub tool_quiet: Span,
     /// `stuck` after this silence if a tool is open, its process unknown or not using the CPU. Default 660 s.
@@ -44,6 +46,7 @@ impl Default for Limits {
             fresh_stuck: Span::seconds(120),
             thinking_quiet: Span::seconds(120),
             thinking_stuck: Span::seconds(600),
+            kept_stuck: Span::seconds(3600),
             tool_quiet: Span::seconds(600),
             tool_stuck: Span::seconds(660),
             tool_busy_stuck: Span::seconds(3600),

@@ -2,9 +2,10 @@
 
 use super::form::Form;
 use super::question::Question;
+use super::reception::Finding;
 use super::session::{Bridge, ServerState, Session};
 use super::time::Time;
-use super::verdict::{Answer, Asking, Sample};
+use super::verdict::{Answer, Asking, Reception, Sample};
 use serde::{Deserialize, Serialize};
 
 /// What the tray knows about a session beyond its log, from its server, its bridge and its processes.
@@ -15,8 +16,9 @@ pub(crate) struct LiveState {
     pub id: Box<str>,
     /// The real path of the Copilot home that it is in.
     pub home: Box<str>,
-    /// The last progress in its log when this was collected, in milliseconds of the wall clock.
-    progress: i64,
+    /// The last progress in its log when this was collected, in milliseconds of the wall clock. `None` before the first
+    /// prompt.
+    progress: Option<i64>,
     /// Whether it has active work, according to the server that we are attached to.
     works: Option<bool>,
     /// Its server's answer to a query without attaching: whether it has active work, and the number of open requests.
@@ -26,6 +28,12 @@ pub(crate) struct LiveState {
     /// The last CPU sample: whether its tool's process was busy, and the time in milliseconds of the wall clock.
     #[serde(default)]
     busy: Option<(bool, i64)>,
+    /// What was found out about whether it receives an answer.
+    #[serde(default)]
+    reception: Option<LiveReception>,
+    /// That is being found out.
+    #[serde(default)]
+    looking: bool,
     /// What the bridge to its terminal may do.
     #[serde(default)]
     bridge: Option<Bridge>,
@@ -35,12 +43,29 @@ pub(crate) struct LiveState {
     /// The bridge's version differs from ours.
     #[serde(default)]
     old_bridge: bool,
+    /// The request that a command wanted to approve.
+    #[serde(default)]
+    wanted: Option<Box<str>>,
+    /// Its bridge reports that it approves everything.
+    #[serde(default)]
+    approves_all: bool,
+    /// When a command last approved a request, in milliseconds of the wall clock.
+    #[serde(default)]
+    approved_by_command: Option<i64>,
     /// We are attached to it.
     attached: bool,
     /// The process id of the server of our own that it runs in.
     hosted: Option<u32>,
     /// Its open questions.
     questions: Vec<LiveQuestion>,
+}
+
+/// What was found out about whether it receives an answer. Times are in milliseconds of the wall clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct LiveReception {
+    finding: Finding,
+    at: i64,
+    last: Option<i64>,
 }
 
 /// An open question.
@@ -64,7 +89,15 @@ impl LiveState {
         };
         let answer = session.answer().map(|answer| (answer.active, answer.requests));
         let bridge = session.control.bridge;
-        if !attached && bridge.is_none() && answer.is_none() && !live.asking && live.busy.is_none() {
+        let reception = live.reception(&session.facts).map(|reception| LiveReception {
+            finding: reception.finding,
+            at: reception.at.wall.0,
+            last: reception.last.map(|last| last.wall.0),
+        });
+        let is_asked = answer.is_some() || live.asking || reception.is_some() || live.looking;
+        let (wanted, approved) = (&session.control.wanted, session.control.approved_by_command);
+        let is_known = attached || bridge.is_some() || wanted.is_some() || approved.is_some();
+        if !is_known && !is_asked && live.busy.is_none() {
             return None;
         }
         let question = |Asking { question, since, form }: &Asking| LiveQuestion {
@@ -76,14 +109,19 @@ impl LiveState {
         Some(Self {
             id: session.id.clone(),
             home: home.into(),
-            progress: session.facts.progress?.wall.0,
+            progress: session.facts.progress.map(|progress| progress.wall.0),
             works: live.has_active_work,
             answer,
             asking: live.asking,
             busy: live.busy.map(|sample| (sample.busy, sample.at.wall.0)),
+            reception,
+            looking: live.looking,
             bridge,
             release: session.control.release.clone(),
             old_bridge: session.control.old_bridge,
+            wanted: wanted.clone(),
+            approves_all: session.control.approves_all,
+            approved_by_command: approved.map(|at| at.0),
             attached,
             hosted,
             questions: live.questions.iter().map(question).collect(),
@@ -92,7 +130,6 @@ impl LiveState {
 
     /// Applies it to a session read from disk. Parts that later events may have outdated are left out.
     pub(crate) fn apply(self, session: &mut Session) {
-        let Some(progress) = session.facts.progress else { return };
         match self.hosted {
             Some(pid) => session.control.server = ServerState::Hosted(pid),
             None if self.attached => session.control.server = ServerState::Attached,
@@ -100,13 +137,25 @@ impl LiveState {
         }
         (session.control.bridge, session.control.release) = (self.bridge, self.release);
         session.control.old_bridge = self.old_bridge;
+        session.control.wanted = self.wanted;
+        session.control.approves_all = self.approves_all;
+        session.control.approved_by_command = self.approved_by_command.map(Time);
+        // All else is about a turn.
+        let Some(progress) = session.facts.progress else { return };
         let live = &mut session.live;
         // "Working" may predate the last event; "not working" must not.
-        let is_fresh = progress.wall.0 <= self.progress;
+        let is_fresh = self.progress.is_some_and(|known| progress.wall.0 <= known);
         live.has_active_work = self.works.filter(|works| *works || is_fresh);
         live.asking = self.asking && is_fresh;
-        let sample = |(busy, at)| Sample { busy, at: progress.plus(Time(at) - progress.wall) };
-        live.busy = self.busy.map(sample);
+        let moment = |at| progress.plus(Time(at) - progress.wall);
+        live.busy = self.busy.map(|(busy, at)| Sample { busy, at: moment(at) });
+        live.looking = self.looking && is_fresh;
+        live.reception = self.reception.filter(|_| is_fresh).map(|LiveReception { finding, at, last }| Reception {
+            progress: progress.wall,
+            at: moment(at),
+            finding,
+            last: last.map(moment),
+        });
         live.answer = self.answer.filter(|_| is_fresh).map(|(active, requests)| Answer {
             progress: progress.wall,
             active,
@@ -142,6 +191,11 @@ mod tests {
         session
     }
 
+    fn reception(finding: Finding) -> Option<Reception> {
+        let last = Some(AT.plus(Span::seconds(57)));
+        Some(Reception { progress: AT.wall, at: AT.plus(Span::seconds(60)), finding, last })
+    }
+
     fn answer(active: bool) -> Option<Answer> {
         Some(Answer { progress: AT.wall, active, requests: 2 })
     }
@@ -156,9 +210,14 @@ mod tests {
             session.control.bridge = Some(Bridge::Elevated);
             session.control.release = Some("1.2.3".into());
             session.control.old_bridge = true;
+            session.control.wanted = Some("r".into());
+            session.control.approves_all = true;
+            session.control.approved_by_command = Some(AT.wall);
             session.live.has_active_work = Some(true);
             session.live.asking = true;
             session.live.busy = Some(Sample { busy: true, at: AT.plus(Span::seconds(9)) });
+            session.live.reception = reception(Finding::Receiving { bytes: Some(2280), within: Span::seconds(10) });
+            session.live.looking = true;
             session.live.answer = answer(true);
             session.live.questions = vec![
                 Asking { question: question("Which?"), since: AT.wall, form },
@@ -186,14 +245,35 @@ mod tests {
         }
     }
 
+    /// Its log begins with the first prompt.
+    #[test]
+    fn case_195_a_bridge_is_reported_before_the_first_prompt() {
+        let mut session = Session { id: "a".into(), ..Session::default() };
+        session.control.bridge = Some(Bridge::Joined);
+        let sent = serde_json::to_string(&LiveState::of(HOME, &session)).unwrap();
+        let state: Option<LiveState> = serde_json::from_str(&sent).unwrap();
+        let mut read = Session { id: "a".into(), ..Session::default() };
+        state.unwrap().apply(&mut read);
+        assert_eq!(read, session);
+        // If the first prompt came meanwhile, nothing is known of its turn.
+        let mut working = in_log(AT);
+        session.live.has_active_work = Some(false);
+        LiveState::of(HOME, &session).unwrap().apply(&mut working);
+        assert_eq!((working.control.bridge, working.live.has_active_work), (Some(Bridge::Joined), None));
+    }
+
     #[test]
     fn a_session_is_reported_if_anything_is_known_of_it() {
         assert_eq!(LiveState::of(HOME, &in_log(AT)), None);
-        let changes: [fn(&mut Session); 5] = [
+        let changes: [fn(&mut Session); 9] = [
             |session| session.control.server = ServerState::Hosted(4711),
             |session| session.control.bridge = Some(Bridge::Watches),
+            |session| session.control.wanted = Some("r".into()),
+            |session| session.control.approved_by_command = Some(AT.wall),
             |session| session.live.answer = answer(false),
             |session| session.live.asking = true,
+            |session| session.live.looking = true,
+            |session| session.live.reception = reception(Finding::Silent { may_not_stream: false }),
             |session| session.live.busy = Some(Sample { busy: false, at: AT }),
         ];
         for (index, change) in changes.into_iter().enumerate() {
@@ -211,6 +291,8 @@ mod tests {
             session.control.server = ServerState::Attached;
             session.live.has_active_work = Some(false);
             session.live.asking = true;
+            session.live.looking = true;
+            session.live.reception = reception(Finding::Kept);
             session.live.answer = answer(false);
         });
         for progress in [AT, Moment::of(AT.wall - Span(1))] {
@@ -221,6 +303,7 @@ mod tests {
         let later = Moment::of(AT.wall + Span(1));
         let read = reported(&idle, later).unwrap().live;
         assert_eq!((read.has_active_work, read.asking, read.answer), (None, false, None));
+        assert_eq!((read.looking, read.reception), (false, None));
         let read = reported(&known(), later).unwrap().live;
         assert_eq!((read.has_active_work, read.questions.len()), (Some(true), 2), "it began to work before");
     }

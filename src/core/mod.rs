@@ -19,6 +19,7 @@ pub(crate) mod live_state;
 pub mod order;
 pub mod owner;
 pub mod question;
+pub mod reception;
 pub mod redact;
 pub mod replay;
 pub mod scan;

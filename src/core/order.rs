@@ -25,9 +25,25 @@ pub struct Order {
     /// does not matter, or is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Box<str>>,
+    /// A turn that receives its model's answer is left alone. Set where a stop was offered because the session was silent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unless_receiving: bool,
+    /// What the user was asked about beforehand, and agreed to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agreed: Vec<Doubt>,
     /// The session's label, for a sender that reports the outcome later. Never serialized.
     #[serde(skip)]
     pub who: Box<str>,
+}
+
+/// What is done only after the user agreed to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Doubt {
+    /// A Copilot that does not show what it has open may have the session open.
+    OtherOwner,
+    /// A session of a program goes on without what only that program knew.
+    WithoutProgram,
 }
 
 /// A report on an order. Any number of reports, then exactly one end.
@@ -84,7 +100,7 @@ pub enum Outcome {
 impl Order {
     /// Creates an order for no particular turn.
     pub fn new(id: &str, ask: Ask) -> Self {
-        Self { id: id.into(), home: None, ask, turn: None, who: "".into() }
+        Self { id: id.into(), home: None, ask, turn: None, unless_receiving: false, agreed: Vec::new(), who: "".into() }
     }
 
     /// Adds the session's label.
@@ -101,6 +117,16 @@ impl Order {
     /// Whether it may be for a session in the home with this real path.
     pub(crate) fn is_for(&self, home: &str) -> bool {
         self.home.as_ref().is_none_or(|meant| **meant == *home)
+    }
+
+    /// Whether the user would say that both ask for the same: how they are carried out may differ.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        (&self.id, &self.home, &self.ask, &self.turn) == (&other.id, &other.home, &other.ask, &other.turn)
+    }
+
+    /// Makes a stop leave a turn alone that receives its model's answer.
+    pub(crate) fn unless_receiving(self) -> Self {
+        Self { unless_receiving: self.ask == Ask::Stop, ..self }
     }
 
     /// Restricts the order to one turn, if what it asks for affects a turn.

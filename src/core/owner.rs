@@ -61,6 +61,11 @@ pub enum Owner {
     },
 }
 
+/// The words about a process that does not show what it has open.
+pub(crate) fn may_have_it_open(pid: u32) -> String {
+    format!("process {pid}, a Copilot that does not log what it opens, runs in its folder and may have it open")
+}
+
 impl Owner {
     /// The id of the process that the lock names, or that has the session open.
     pub(crate) fn pid(&self) -> Option<u32> {

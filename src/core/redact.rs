@@ -76,6 +76,7 @@ fn facts(facts: &Facts) -> Facts {
     for request in &mut facts.requests {
         replace(&mut request.kind, &PERMISSIONS, "something");
         request.asks = None;
+        request.command = None;
     }
     if let Some(Closed { ending, .. }) = &mut facts.closed {
         plain_ending(ending);
@@ -162,6 +163,7 @@ mod tests {
             call: Some(Call::of("t1")),
             kind: text(),
             asks: Some(text()),
+            command: Some(text()),
             agent: None,
             is_managed: false,
             at: now,

@@ -6,7 +6,8 @@ pub use control::{Bridge, Control, ServerState};
 
 use super::facts::Facts;
 use super::owner::{Held, Owner};
-use super::time::Time;
+use super::reception::Finding;
+use super::time::{Moment, Time};
 use super::verdict::{Answer, Live};
 use serde::Serialize;
 use std::sync::Arc;
@@ -46,6 +47,41 @@ pub struct Session {
     pub unread: bool,
     /// When the user last looked at it.
     pub seen: Option<Time>,
+    /// Why changes of its folder may cause no file event, if they may not.
+    pub no_events: Option<NoEvents>,
+    /// Its file system does not answer: everything else is from before.
+    pub no_answer: Option<NoAnswer>,
+}
+
+/// A file system that does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoAnswer {
+    /// What it is, in a word for the user.
+    pub file_system: &'static str,
+    /// When it was first asked in vain.
+    pub since: Moment,
+    /// It could not even be asked: all of them are asked in turn, and one before it does not answer.
+    pub is_behind: bool,
+}
+
+impl NoAnswer {
+    /// In words for the user.
+    pub(crate) fn words(&self) -> String {
+        match self.is_behind {
+            false => format!("its file system ({}) does not answer", self.file_system),
+            true => format!("its file system ({}) is not read while another one does not answer", self.file_system),
+        }
+    }
+}
+
+/// Why changes of a session's folder may cause no file event. It is looked at every few seconds instead while a process
+/// may have it open, else with the rescan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoEvents {
+    /// What the folder is on, in a word for the user.
+    FileSystem(&'static str),
+    /// The system refused to watch it.
+    Refused,
 }
 
 /// What `workspace.yaml` says of a session.
@@ -81,11 +117,17 @@ impl Session {
     pub fn is_listed(&self) -> bool {
         self.facts.progress.is_some()
             || self.problem.is_some()
+            || self.no_answer.is_some()
             || self.unread && self.has_log
-            || match self.owner {
-                Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => true,
-                Owner::Never | Owner::Gone { .. } => false,
-            }
+            || self.may_be_open()
+    }
+
+    /// Whether a live process may have it open.
+    pub(crate) const fn may_be_open(&self) -> bool {
+        match self.owner {
+            Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => true,
+            Owner::Never | Owner::Gone { .. } => false,
+        }
     }
 
     /// The process that runs it: its owner, or a server of our own that has not written a lock yet.
@@ -106,6 +148,34 @@ impl Session {
     /// The server's answer to a query without attaching, if nothing has happened since.
     pub fn answer(&self) -> Option<&Answer> {
         self.live.answer(&self.facts)
+    }
+
+    /// When it last asked its model, if it waits for an answer now: its turn does, or one of its sub-agents may.
+    pub(crate) fn asked_model(&self) -> Option<Time> {
+        let may_wait = self.facts.waits_for_model() || !self.facts.agents.is_empty();
+        self.facts.asked.filter(|_| may_wait).map(|at| at.wall)
+    }
+
+    /// Whether it is known to have its answers streamed: a terminal always has.
+    pub(crate) fn streams(&self) -> bool {
+        self.about.kind != Kind::Sdk || self.live.streams
+    }
+
+    /// What was found out about its model's answer, if its turn waits for one and nothing has happened since.
+    pub(crate) fn finding(&self) -> Option<Finding> {
+        let reception = self.live.reception(&self.facts).filter(|_| self.facts.waits_for_model())?;
+        Some(reception.finding)
+    }
+
+    /// Whether it runs, and everything is approved without asking, by its log or its bridge.
+    pub(crate) fn approves_all(&self) -> bool {
+        self.may_be_open() && (self.facts.approves_all.is_some() || self.control.approves_all)
+    }
+
+    /// Whether a command that may not be a person's wants to approve its oldest request.
+    pub(crate) fn is_wanted(&self) -> bool {
+        let open = self.facts.requests.iter().find(|request| !request.is_consent());
+        self.control.wanted.as_deref().is_some_and(|wanted| open.is_some_and(|open| *open.request == *wanted))
     }
 
     /// The folder it works in.

@@ -164,6 +164,15 @@ pub fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
+/// A number of bytes in the largest unit that fits: `456 B`, `2 KB`, `12 MB`, in powers of 1000.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        1000..1_000_000 => format!("{} KB", bytes / 1000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}
+
 /// Whether an id is a UUID, as Copilot's are. No other id is put into a command line or the clipboard.
 pub(crate) fn is_uuid(id: &str) -> bool {
     let lengths = id.split('-').map(str::len);

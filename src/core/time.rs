@@ -13,7 +13,8 @@ use std::ops::{Add, Sub};
 pub struct Time(pub i64);
 
 /// A span of time in milliseconds. May be negative where clocks disagree.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
 pub struct Span(pub i64);
 
 impl Span {

@@ -2,6 +2,7 @@
 
 use super::limits::Limits;
 use super::question::Question;
+use super::reception::Finding;
 use super::scan::Text;
 use super::time::{Moment, Span, Time};
 use std::collections::VecDeque;
@@ -120,16 +121,31 @@ impl Turn {
     }
 
     /// Describes what is going on, and returns after which silence that is `quiet` and `stuck`, not counting a busy
-    /// process. `is_compacting`: the session's history is being compacted, which counts as an open tool.
-    pub(crate) const fn silence_limits(&self, is_compacting: bool, limits: &Limits) -> (&'static str, Span, Span) {
-        if !self.tools.is_empty() {
-            ("a tool is open", limits.tool_quiet, limits.tool_stuck)
-        } else if is_compacting {
+    /// process. `is_compacting`: the session's history is being compacted, which counts as an open tool. `finding`: what
+    /// is known of the model's answer, if the turn waits for one.
+    pub(crate) fn silence_limits(
+        &self,
+        is_compacting: bool,
+        finding: Option<Finding>,
+        limits: &Limits,
+    ) -> (&'static str, Span, Span) {
+        let (what, quiet, stuck) = if is_compacting && self.tools.is_empty() {
             ("its history is being compacted", limits.tool_quiet, limits.tool_stuck)
-        } else if self.used > 0 {
-            ("tools were used, none is open", limits.thinking_quiet, limits.thinking_stuck)
-        } else {
+        } else if self.tools.is_empty() && self.used == 0 {
             ("no tool was used", limits.fresh_quiet, limits.fresh_stuck)
+        } else if self.tools.is_empty() {
+            ("tools were used, none is open", limits.thinking_quiet, limits.thinking_stuck)
+        } else if finding.is_some() {
+            ("its sub-agent waits for a model", limits.thinking_quiet, limits.thinking_stuck)
+        } else {
+            ("a tool is open", limits.tool_quiet, limits.tool_stuck)
+        };
+        let longer = stuck.max(limits.thinking_stuck);
+        match finding {
+            Some(Finding::Kept) => (what, quiet, limits.kept_stuck),
+            Some(Finding::NoConnection | Finding::Silent { may_not_stream: true }) => (what, quiet, longer),
+            Some(Finding::Unknown(_)) => (what, quiet.max(limits.thinking_quiet), longer),
+            _ => (what, quiet, stuck),
         }
     }
 
@@ -216,6 +232,28 @@ pub(crate) fn request_verb(kind: &str) -> Option<&'static str> {
 /// Maximum length of a permission request's text, in characters. Only its server can show a longer one.
 pub(crate) const ASKS_MAX: usize = 2000;
 
+/// Maximum length of a command that needs access to a path, in characters.
+pub(super) const COMMAND_MAX: usize = 32 << 10;
+/// Stands for a longer command.
+pub(crate) const COMMAND_TOO_LONG: &str = "(too long for Pilotlight)";
+
+/// A command, or what stands for it if it is too long.
+pub(super) fn whole_command(command: &str) -> Box<str> {
+    if command.chars().count() > COMMAND_MAX { COMMAND_TOO_LONG.into() } else { command.into() }
+}
+
+/// The text that represents a request for access to a path: the path, the kind of access, and the command that needs it.
+pub(crate) fn path_words(path: &str, access: Option<&str>, command: Option<&str>) -> String {
+    let access = access.map(|access| format!(", to {}", access_words(access))).unwrap_or_default();
+    let command = command.map(|command| format!(", for: {command}")).unwrap_or_default();
+    format!("{path}{access}{command}")
+}
+
+/// A kind of access, in words. Of a shell command Copilot does not know what it does.
+pub(crate) fn access_words(access: &str) -> &str {
+    if access == "shell" { "read or write" } else { access }
+}
+
 /// An unanswered permission request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
@@ -230,6 +268,8 @@ pub struct Request {
     /// The text that fully describes it, unaltered, if there is one of at most [`ASKS_MAX`] characters: a command, the
     /// path of a file to read, an address.
     pub asks: Option<Box<str>>,
+    /// The command that needs access to the paths that it asks for.
+    pub command: Option<Box<str>>,
     /// The sub-agent that asks.
     pub agent: Option<Box<str>>,
     /// An organisation's policy requires a person to answer it.
@@ -272,6 +312,8 @@ pub struct Agent {
     pub call: Option<Call>,
     /// Its last event.
     pub last: Moment,
+    /// Its own tools that have started and not ended.
+    pub tools: Vec<Call>,
 }
 
 /// How, and when, a turn ended.
@@ -370,7 +412,7 @@ mod tests {
         let mut turn = Turn::new(at, true, true);
         let tool = (limits.tool_quiet, limits.tool_stuck);
         let of = |turn: &Turn, is_compacting| {
-            let (what, quiet, stuck) = turn.silence_limits(is_compacting, &limits);
+            let (what, quiet, stuck) = turn.silence_limits(is_compacting, None, &limits);
             (what, (quiet, stuck))
         };
         assert_eq!(of(&turn, false), ("no tool was used", (limits.fresh_quiet, limits.fresh_stuck)));

@@ -4,12 +4,16 @@
 //! total: the same observations give the same verdict, and between an observation and
 //! [`recheck_at`](Verdict::recheck_at) the verdict cannot change.
 
+mod heard;
 mod live;
+mod look;
 mod open;
 mod status;
 mod words;
 
-pub use live::{Answer, Asking, Live, Sample};
+pub use heard::{Heard, last_heard};
+pub use live::{Answer, Asking, Live, Reception, Sample};
+pub use look::Look;
 pub use status::Status;
 pub use words::age_step;
 
@@ -21,7 +25,8 @@ use super::question::Question;
 use super::text::listed;
 use super::time::{Moment, Span, Time};
 use super::turn::{Closed, DENIED, Ending, LastMessage, Phase, Request, Turn};
-use words::{after_words, are, asks_words, ended_words, error_gist, error_words, rest_words};
+use look::Silence;
+use words::{after_words, are, asks_words, ended_words, error_gist, error_words, is_unprompted, rest_words};
 
 /// How long after a stop of ours an unprompted round still belongs to the stopped turn.
 const STOPPED: Span = Span::seconds(5);
@@ -53,6 +58,8 @@ pub struct Verdict {
     pub limit_at: Option<Time>,
     /// When to start a sample of the open tool's CPU use, by the awake clock.
     pub sample_at: Option<Time>,
+    /// When to look whether it receives an answer. `None` if it waits for none, or no process is known to run it.
+    pub look: Option<Look>,
     /// The open turn.
     pub turn: Option<TurnView>,
     /// It was shut down while its tools were denied.
@@ -61,11 +68,12 @@ pub struct Verdict {
 
 /// Judges one session. `seen` is when the user last looked at it, by the wall clock.
 pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now: Moment, limits: &Limits) -> Verdict {
-    let mut judge = Judge { facts, owner, live, now, limits, limit: None, age: None, former: None };
+    let mut judge = Judge { facts, owner, live, now, limits, limit: None, age: None, former: None, look: None };
     judge.former = judge.closed_by_new_owner();
     let (turn, closed) = judge.turn();
     let found = judge.status(turn, closed.as_ref(), seen);
     let sample_at = turn.and_then(|turn| judge.sample_at(turn, found.status));
+    let look = judge.look.filter(|_| owner.live().is_some());
     let mut because = found.because;
     if facts.forked && found.status != Status::Ended {
         because.push_str("; conflict: two processes write this log");
@@ -75,12 +83,27 @@ pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now:
     // What a dead process left open is not running.
     let runs = !matches!(status, Status::Ended | Status::Crashed) && !matches!(owner, Owner::Opened { .. });
     let turn = turn.filter(|_| runs).map(TurnView::of);
-    let gist = match turn {
-        Some(turn) if matches!(status, Status::Working | Status::Finishing) => Gist::Turn(turn),
-        _ => found.gist,
+    let last = last_heard(facts, live).filter(|_| status.is_work()).map(|heard| heard.at.wall);
+    let gist = match (turn, last, found.gist) {
+        (Some(turn), Some(last), _) => Gist::Turn(turn, last),
+        (None, Some(last), Gist::Words(what)) => Gist::Work(what, last),
+        (.., gist) => gist,
     };
     let (by_message, question, ended_denied) = (found.by_message, found.question, found.ended_denied);
-    Verdict { status, since, because, gist, by_message, question, recheck_at, limit_at, sample_at, turn, ended_denied }
+    Verdict {
+        status,
+        since,
+        because,
+        gist,
+        by_message,
+        question,
+        recheck_at,
+        limit_at,
+        sample_at,
+        look,
+        turn,
+        ended_denied,
+    }
 }
 
 /// A status with its reason, before the rest of the verdict is known.
@@ -123,6 +146,8 @@ struct Judge<'a> {
     age: Option<Time>,
     /// Set if the owner is newer than everything open, and its time to continue that is over: when it was over.
     former: Option<Moment>,
+    /// The next look whether it receives an answer.
+    look: Option<Look>,
 }
 
 impl<'a> Judge<'a> {
@@ -255,7 +280,8 @@ impl<'a> Judge<'a> {
             None => after_words(closed),
         };
         let since = started.unwrap_or_else(|| self.progress().wall);
-        Some(found(Status::Idle, since, format!("opened, not prompted yet{unfinished}")))
+        let opened = found(Status::Idle, since, format!("opened, not prompted yet{unfinished}"));
+        Some(Found { gist: Gist::of("opened, not prompted yet"), ..opened })
     }
 
     /// The server's answer, if nothing has happened since the query.
@@ -289,23 +315,22 @@ impl<'a> Judge<'a> {
     ) -> Option<Found> {
         let last = self.progress();
         if let Some(at) = self.facts.shut_down {
-            return Some(self.shut_down(at, closed, seen));
+            return Some(self.ended(at, closed.map(ended_words).unwrap_or_default(), closed, seen));
         }
         match *self.owner {
             Owner::Gone { at, .. } => {
-                let since = at.unwrap_or(last.wall);
+                let gone = at.map_or(last, |at| Moment { wall: at, awake: self.now.awake - (self.now.wall - at) });
                 let answered =
                     turn.is_some_and(|turn| matches!(turn.phase, Phase::Answered(_) | Phase::MayContinue(_)));
                 if (turn.is_none() || answered) && !requests {
-                    return Some(found(Status::Ended, since, format!("its process is gone{}", after_words(closed))));
+                    return Some(self.ended(gone, format!("its process is gone{}", after_words(closed)), closed, seen));
                 }
                 let open = self.open_words(turn);
-                let crashed = at.map_or(last, |at| Moment { wall: at, awake: self.now.awake - (self.now.wall - at) });
-                if self.passed(crashed, self.limits.crashed) {
-                    let ago = self.ago(crashed);
-                    return Some(found(Status::Ended, since, format!("crashed {ago} ago; {open}")));
+                if self.passed(gone, self.limits.crashed) {
+                    let ago = self.ago(gone);
+                    return Some(found(Status::Ended, gone.wall, format!("crashed {ago} ago; {open}")));
                 }
-                Some(found(Status::Crashed, since, format!("its process is gone; {open}")))
+                Some(found(Status::Crashed, gone.wall, format!("its process is gone; {open}")))
             }
             Owner::Never if self.facts.progress.is_some() => {
                 // One more millisecond: longer than the limit, not equal to it.
@@ -313,20 +338,28 @@ impl<'a> Judge<'a> {
                     return None;
                 }
                 let silent = format!("no process has it open, silent for more than {}", self.limits.ownerless);
-                let unfinished = match turn {
-                    Some(_) => format!("; {}", self.open_words(turn)),
-                    None => after_words(closed),
-                };
-                Some(found(Status::Ended, last.wall + self.limits.ownerless, silent + &unfinished))
+                if turn.is_none() {
+                    return Some(self.ended(
+                        last.plus(self.limits.ownerless),
+                        silent + &after_words(closed),
+                        closed,
+                        seen,
+                    ));
+                }
+                let open = self.open_words(turn);
+                Some(found(Status::Ended, last.wall + self.limits.ownerless, format!("{silent}; {open}")))
             }
             _ => None,
         }
     }
 
-    /// `ended`; or `failed`, if its tools were denied up to the end, until seen or for [`Limits::crashed`].
-    fn shut_down(&mut self, at: Moment, closed: Option<&Closed>, seen: Option<Time>) -> Found {
-        let words = closed.map(ended_words).unwrap_or_default();
-        let after_error = matches!(closed, Some(Closed { ending: Ending::Shutdown { error: Some(_), .. }, .. }));
+    /// `ended`, by a shutdown or with its process; or `failed`, if its tools were denied up to the end, until seen or
+    /// for [`Limits::crashed`].
+    fn ended(&mut self, at: Moment, words: String, closed: Option<&Closed>, seen: Option<Time>) -> Found {
+        let after_error = matches!(
+            closed.map(|it| &it.ending),
+            Some(Ending::Shutdown { error: Some(_), .. } | Ending::Failed { .. })
+        );
         let n = self.facts.denials.after(self.live.attached);
         if n < DENIED || after_error {
             return found(Status::Ended, at.wall, words);
@@ -395,8 +428,9 @@ impl<'a> Judge<'a> {
         let background = self.background_words();
         if let Some(at) = self.facts.compaction.filter(|_| self.former.is_none()) {
             let (quiet, stuck) = (self.limits.tool_quiet, self.limits.tool_stuck);
-            let silent = self.silent(progress, quiet, stuck, true, "compacting its history");
-            return silent
+            let silence = Silence { since: progress, quiet, stuck, open: true, situation: "compacting its history" };
+            return self
+                .silent(&silence)
                 .unwrap_or_else(|| found(Status::Working, at.wall, format!("compacting its history{background}")));
         }
         if agents > 0 {
@@ -406,6 +440,8 @@ impl<'a> Judge<'a> {
             return found(Status::Working, since, "its server reports active work");
         }
         let why = rest_words(self.facts, closed);
-        found(Status::Idle, since, format!("{why}{background}"))
+        let rests = found(Status::Idle, since, format!("{why}{background}"));
+        // What was never prompted is not done: it has no age.
+        if is_unprompted(self.facts, closed) { Found { gist: Gist::of(why), ..rests } } else { rests }
     }
 }

@@ -71,6 +71,12 @@ fn of_home(files: &Files, number: usize, home: &Path) -> Option<Finding> {
             "`copilot plugin enable pilotlight@pilotlight` switches it on, unless extensions are switched off altogether \
              (`extensions` in its settings.json); `pilotlight bridge remove` removes it",
         ),
+        Installed::Unreadable => (
+            Level::Warning,
+            "Copilot's settings.json cannot be read: whether the bridge is installed is unknown".into(),
+            "Copilot's settings cannot be read",
+            "correct the mistake in that file",
+        ),
         Installed::Elsewhere => (
             Level::Warning,
             format!("a bridge is installed there from another folder than {folder}"),

@@ -4,6 +4,7 @@ use super::finding::{Finding, Level};
 use crate::config::{Config, Problem};
 use crate::core::fleet::Session;
 use crate::engine::last_seen::Seen;
+use crate::system::mounts::SilentHome;
 use std::path::PathBuf;
 
 /// How many findings of the same kind are listed.
@@ -14,6 +15,8 @@ pub(super) const EACH: usize = 20;
 pub(crate) struct Ground {
     /// Copilot's homes.
     pub homes: Vec<PathBuf>,
+    /// Those whose file system does not answer.
+    pub silent: Vec<SilentHome>,
     pub config: Config,
     pub config_path: Option<PathBuf>,
     /// What is wrong with the config.

@@ -4,9 +4,11 @@ use super::ours::Ours;
 use crate::agent::copilot::bridge::files::Files;
 use crate::config::{self, Config};
 use crate::core::text::plain;
+use crate::system::plain_file;
 use crate::system::state_file;
 use anyhow::{Context, anyhow, bail};
 use std::fs;
+use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -111,10 +113,17 @@ fn comment_out(path: &Path) -> anyhow::Result<String> {
         bail!("the trouble with {shown} is not in single lines: `pilotlight config --edit` opens it");
     };
     let copy = free_name(path, "before-fix")?;
-    fs::copy(path, &copy).with_context(|| format!("no copy of {shown} can be kept, so nothing was changed"))?;
+    keep_copy(&text, path, &copy).with_context(|| format!("no copy of {shown} can be kept, so nothing was changed"))?;
     state_file::replace(&real, repaired.as_bytes()).with_context(|| format!("{shown} cannot be written"))?;
     let lines: Vec<_> = lines.iter().map(usize::to_string).collect();
     Ok(format!("line {} is a comment now; as it was: {}", lines.join(", "), copy.display()))
+}
+
+/// Copies a text into a new file, with the permissions of the file that it is from.
+fn keep_copy(text: &str, from: &Path, copy: &Path) -> std::io::Result<()> {
+    let mut file = plain_file::create(copy)?;
+    file.set_permissions(fs::metadata(from)?.permissions())?;
+    file.write_all(text.as_bytes())
 }
 
 /// Whether everything that is wrong with a config can be commented out.
@@ -327,7 +336,7 @@ mod tests {
         assert!(!can_comment_out(&fifo));
         assert!(!can_comment_out(Path::new("/dev/zero")));
         let error = Fix::ConfigLines(fifo.clone()).apply().unwrap_err().to_string();
-        assert_eq!(error, format!("{} is not a plain file", fifo.display()));
+        assert_eq!(error, format!("{} is a pipe or a device, not a file", fifo.display()));
     }
 
     #[test]

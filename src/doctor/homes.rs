@@ -6,10 +6,12 @@ use super::check::{EACH, Ground};
 use super::finding::Finding;
 use crate::agent::copilot::store::{LOG, SESSIONS};
 use crate::agent::copilot::tail::{LogError, length};
+use crate::agent::copilot::watcher::POLLING;
 use crate::core::fleet::Session;
 use crate::core::owner::Owner;
 use crate::core::text::{counted, is_uuid, plain};
 use crate::engine::snapshot::{self, Snapshot};
+use crate::system::file_system;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -23,13 +25,19 @@ const NAMED: usize = 5;
 /// The findings, and the sessions that could be read.
 pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
     let mut findings = Vec::new();
-    if ground.homes.is_empty() {
+    for silent in &ground.silent {
+        let remedy = "start or reach what serves it, or unmount it (`umount --force` or `--lazy`); the rest is read";
+        findings
+            .push(Finding::problem("home", silent.words(), remedy).redacted("one: its file system does not answer"));
+    }
+    if ground.homes.is_empty() && ground.silent.is_empty() {
         let remedy = "name one with --home DIR or COPILOT_HOME";
         findings.push(Finding::problem("home", "cannot tell where Copilot's home is", remedy));
     }
     let Snapshot { sessions, .. } = snapshot::take(&ground.homes, &ground.config, &ground.seen, false);
     for (number, home) in (1..).zip(&ground.homes) {
         findings.push(one_home(home, number));
+        findings.extend(without_events(home, number, &sessions));
         findings.extend(links(&home.join(SESSIONS)));
     }
     findings.extend(locks(&sessions));
@@ -61,6 +69,16 @@ fn one_home(home: &Path, number: usize) -> Finding {
         }
     };
     finding.redacted(format!("home {number}: {redacted}"))
+}
+
+/// Case 161: a home, or a live session in it, on a file system that may not report changes.
+fn without_events(home: &Path, number: usize, sessions: &[Session]) -> Option<Finding> {
+    let root = home.join(SESSIONS);
+    let live = sessions.iter().filter(|session| session.may_be_open()).map(|session| root.join(&*session.id));
+    let mut folders = [home.to_owned(), root.clone()].into_iter().chain(live);
+    let (name, folder) = folders.find_map(|folder| Some((file_system::without_events(&folder)?, folder)))?;
+    let text = format!("{} is on {name}, which may not report changes of files", folder.display());
+    Some(Finding::warning("home", text, POLLING).redacted(format!("home {number}: on {name}, without file events")))
 }
 
 fn is_session(entry: &fs::DirEntry) -> bool {
@@ -134,6 +152,12 @@ fn logs(homes: &[PathBuf], sessions: &[Session]) -> Vec<Finding> {
     const CHECK: &str = "log";
     let (mut troubled, mut without, mut readable) = (Vec::new(), Vec::new(), 0);
     for session in sessions {
+        if let Some(no_answer) = &session.no_answer {
+            let text = format!("the log of session {} is not read: {}", shown(session), no_answer.words());
+            let remedy = "start or reach what serves it, or unmount it (`umount --force` or `--lazy`)";
+            troubled.push(Finding::problem(CHECK, text, remedy).redacted("one: its file system does not answer"));
+            continue;
+        }
         // A snapshot does not record which of several homes a session is in.
         let folders = homes.iter().map(|home| home.join(SESSIONS).join(&*session.id));
         let Some(folder) = folders.into_iter().find(|folder| folder.is_dir()) else { continue };

@@ -2,6 +2,7 @@
 
 use super::check::Ground;
 use super::finding::Finding;
+use crate::agent::copilot::watcher::POLLING;
 
 /// Each session folder takes one inotify watch, and all programs of a user share one limit.
 #[cfg(target_os = "linux")]
@@ -13,18 +14,18 @@ pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
     const OTHERS: usize = 3;
     let folders = ground.homes.iter().map(|home| 1 + session_ids(&home.join(SESSIONS)).map_or(0, Iterator::count));
     let need = folders.sum::<usize>() + OTHERS;
-    let limits = ["/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches"];
+    let limits = ["fs/inotify/max_user_watches", "user/max_inotify_watches"];
     let finding = match limits.into_iter().filter_map(number).min() {
         None => Finding::warning(
             CHECK,
             format!("{need} needed; the limit cannot be read"),
-            "where they run out, Pilotlight says so and checks once a minute",
+            format!("where they run out, Pilotlight says so, and {POLLING}"),
         ),
         Some(limit) if limit < need => Finding::problem(
             CHECK,
             format!("{need} needed, but all your programs together may have only {limit}"),
             format!(
-                "raise the limit: `sudo sysctl fs.inotify.max_user_watches={}`; the sessions beyond it are checked once a minute",
+                "raise the limit: `sudo sysctl fs.inotify.max_user_watches={}`; beyond it, {POLLING}",
                 (need * 2).next_power_of_two()
             ),
         ),
@@ -38,11 +39,10 @@ pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
     let mut findings = vec![finding.public()];
     // Whether another instance is available can only be found out by taking one.
     if let Err(error) = inotify::init(inotify::CreateFlags::CLOEXEC) {
-        let most = number("/proc/sys/fs/inotify/max_user_instances");
+        let most = number("fs/inotify/max_user_instances");
         let most = most.map_or(String::new(), |most| format!(" (fs.inotify.max_user_instances is {most})"));
         let text = format!("file changes cannot be watched at all{most}");
-        let remedy =
-            "sessions are checked once a minute; end programs that watch files, or raise fs.inotify.max_user_instances";
+        let remedy = format!("{POLLING}; end programs that watch files, or raise fs.inotify.max_user_instances");
         findings.push(Finding::problem(CHECK, format!("{text}: {error}"), remedy).redacted(text));
     }
     findings
@@ -84,8 +84,8 @@ pub(super) fn descriptors(ground: &Ground) -> Vec<Finding> {
 }
 
 #[cfg(target_os = "linux")]
-fn number(path: &str) -> Option<usize> {
-    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+fn number(limit: &str) -> Option<usize> {
+    std::fs::read_to_string(format!("/proc/sys/{limit}")).ok()?.trim().parse().ok()
 }
 
 /// Elsewhere, waiting for an owner takes no descriptor.
@@ -100,8 +100,6 @@ pub(super) fn watches(_ground: &Ground) -> Vec<Finding> {
     let text = "file changes cannot be watched";
     vec![match notify::recommended_watcher(|_: notify::Result<notify::Event>| ()) {
         Ok(_) => Finding::ok("watches", "files can be watched"),
-        Err(error) => {
-            Finding::problem("watches", format!("{text}: {error}"), "sessions are checked once a minute").redacted(text)
-        }
+        Err(error) => Finding::problem("watches", format!("{text}: {error}"), POLLING).redacted(text),
     }]
 }

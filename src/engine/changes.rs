@@ -11,4 +11,6 @@ pub(crate) struct Changes {
     pub(crate) removed: Vec<Key>,
     /// The view must be called even if no row differs.
     pub(crate) redraw: bool,
+    /// A session at work went on after it had been silent for so long that its row says so.
+    pub(crate) ended_lull: bool,
 }

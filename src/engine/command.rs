@@ -29,7 +29,7 @@ pub(crate) enum Command {
 impl From<Request> for Command {
     fn from(request: Request) -> Self {
         match request {
-            Request::Order(pending) => Self::Act(pending),
+            Request::Order(pending) => Self::Act(*pending),
             Request::LiveStates(reply) => Self::ReportLiveStates(reply),
             Request::ListenToBridges(reply) => Self::RestartBridgeListener(reply),
         }

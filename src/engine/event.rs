@@ -17,6 +17,8 @@ pub(super) enum Event {
     Bridge(BridgeEvent),
     /// Files or folders changed.
     Disk(Hints),
+    /// A file system has answered at last.
+    FileSystem,
     /// A command from the user or another part of the program.
     Command(Command),
     /// The process with this id has exited.

@@ -17,7 +17,9 @@ use crate::core::text::plain;
 use crate::core::time::Time;
 #[cfg(unix)]
 use crate::system::identity::Identity;
+use crate::system::mounts::Mounts;
 use crate::system::paths;
+use crate::system::plain_file::{self, Links};
 use crate::system::state_file;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -101,7 +103,7 @@ impl Ledger {
     /// The page of a session. `home` is the Copilot home that has it.
     pub(crate) fn page(&self, home: &Path, id: &str) -> Page {
         // A session has the same page under all names of its home.
-        let canonical = home.canonicalize().unwrap_or_else(|_| home.to_owned());
+        let canonical = Mounts::read().real(home);
         let key = key(&canonical, id);
         let stem = self.folder.as_ref().map(|folder| folder.join(&key));
         let session = home.join(SESSIONS).join(id);
@@ -165,6 +167,18 @@ impl Page {
         }
     }
 
+    /// Checks that recoveries of the session can be counted for all our processes. While another one acts on the session,
+    /// that one counts.
+    ///
+    /// # Errors
+    /// Why not, for the user.
+    pub(crate) fn check_countable(&self) -> Result<(), String> {
+        match self.try_lock("reconnect") {
+            Ok(guard) => guard.check_writable().map_err(|error| format!("{error:#}")),
+            Err(LockError::Held(_) | LockError::Unknown(..)) => Ok(()),
+        }
+    }
+
     /// The note of the lock's holder.
     fn holder(&self) -> String {
         let mut note = String::new();
@@ -198,6 +212,15 @@ impl LockGuard {
     /// The locked session's page.
     pub(crate) const fn page(&self) -> &Page {
         &self.page
+    }
+
+    /// Checks that the page can be written, by writing it as it is.
+    ///
+    /// # Errors
+    /// If it cannot be saved, or nothing can be kept at all.
+    pub(crate) fn check_writable(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(self.page.stem.is_some(), "there is no state folder");
+        self.page.write(|_| ())
     }
 
     /// Writes a section, replacing its previous contents.
@@ -234,13 +257,8 @@ fn open(path: &Path, make: bool) -> io::Result<File> {
     let mut options = File::options();
     options.read(true).write(make).create(make).truncate(false);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        options.mode(0o600).custom_flags(flags.bits().cast_signed());
-    }
-    let file = options.open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    Ok(plain_file::open_with(&mut options, path, Links::Refused)?.0)
 }
 
 /// Opens and locks the lock file. The lock counts only if the file is still at its path: a sweep may have removed it in

@@ -36,7 +36,7 @@ mod view;
 use changes::Changes;
 pub(crate) use command::Command;
 pub(crate) use parts::bridges::BridgeConfig;
-pub use parts::fleet::{Entry, Fleet};
+pub use parts::fleet::{Entry, Fleet, LastProgress};
 pub(crate) use parts::probe::due_probe;
 pub(crate) use parts::settings_file::Source;
 pub(crate) use view::{Settings, View};
@@ -44,6 +44,7 @@ pub(crate) use view::{Settings, View};
 use crate::agent::copilot::store::SESSIONS;
 use crate::agent::copilot::watcher::Watcher;
 use crate::config::Config;
+use crate::core::session::Key;
 use crate::core::time::{Span, Time};
 use crate::system::clock::Clock;
 use crate::system::heap;
@@ -54,10 +55,13 @@ use last_seen::Seen;
 use ledger::Ledger;
 use parts::agenda::Agenda;
 use parts::bridges::Bridges;
+use parts::file_systems::FileSystems;
 use parts::history::History;
 use parts::homes::Homes;
+use parts::looks::Looks;
 use parts::orders::Orders;
 use parts::owners::Owners;
+use parts::polled_sessions::PolledSessions;
 use parts::process_scans::ProcessScans;
 use parts::resumes::RecentResumes;
 use parts::server_searches::ServerSearches;
@@ -65,6 +69,7 @@ use parts::settings_file::SettingsFile;
 use parts::status_log::StatusLog;
 use parts::tasks::Tasks;
 use parts::throttle::Throttle;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -92,9 +97,16 @@ pub(crate) struct Engine {
     agenda: Agenda,
     tasks: Tasks,
     orders: Orders,
+    looks: Looks,
     bridges: Bridges,
     watcher: Watcher,
     owners: Owners,
+    polled_sessions: PolledSessions,
+    file_systems: FileSystems,
+    /// Sessions that are left alone because their file system does not answer.
+    untouched: HashSet<Key>,
+    /// Homes of which a warning has said that their file system does not answer.
+    said_silent: HashSet<usize>,
     process_scans: ProcessScans,
     recent_resumes: RecentResumes,
     seen: Seen,
@@ -117,6 +129,7 @@ impl Engine {
         Self {
             tasks: Tasks::new(),
             orders: Orders::default(),
+            looks: Looks::default(),
             bridges: Bridges::default(),
             watcher: Watcher::new(&roots, seen.path().map(Path::to_owned)),
             fleet: Fleet::new(config.limits),
@@ -130,6 +143,10 @@ impl Engine {
             history: History::default(),
             agenda: Agenda::default(),
             owners: Owners::new(),
+            polled_sessions: PolledSessions::default(),
+            file_systems: FileSystems::default(),
+            untouched: HashSet::new(),
+            said_silent: HashSet::new(),
             process_scans: ProcessScans::new(),
             recent_resumes: RecentResumes::default(),
             seen,
@@ -181,12 +198,15 @@ impl Engine {
     async fn start_up(&mut self, signals: &mut Signals, view: &mut dyn View, changes: &mut Changes) -> ControlFlow<()> {
         let (version, level) = (env!("CARGO_PKG_VERSION"), log::level());
         tracing::info!(target: story::TARGET, tag = story::START, version, level, "Pilotlight starts watching");
+        self.file_systems.reload(&self.homes);
+        self.ask_file_systems(changes);
         self.update_bridge_listener();
         self.watch_seen();
         self.start_following_config(view);
         self.scan_processes_now();
         self.run_initial_scan(signals, changes).await?;
         changes.updated.extend(self.fleet.entries().map(|(key, _)| key.clone()));
+        self.look_into_silences(view.asks_servers(), changes);
         if view.asks_servers() {
             self.probe_silent_sessions(changes);
         }
@@ -202,6 +222,7 @@ impl Engine {
     /// Does part of the agenda and everything that is due, then shows what changed. Breaks if the view ends the
     /// program.
     fn run_due_work(&mut self, view: &mut dyn View, changes: &mut Changes) -> ControlFlow<()> {
+        self.ask_file_systems(changes);
         self.work_on_agenda(changes);
         if self.history.has_unshown() && self.agenda.only_long_reads() {
             self.show_history(view)?;
@@ -209,6 +230,7 @@ impl Engine {
         self.retry_postponed(changes);
         self.run_due_timers(view, changes);
         self.reload_config_if_due(view, changes);
+        self.look_into_silences(view.asks_servers(), changes);
         self.reconnect_automatically(view.may_auto_reconnect(), changes);
         if view.asks_servers() {
             self.probe_silent_sessions(changes);
@@ -230,7 +252,8 @@ impl Engine {
         self.fleet.disambiguate_rows(&mut changes.updated);
         // For the view, a session that is no longer listed is gone.
         changes.removed.extend(changes.updated.extract_if(.., |key| self.fleet.get(key).is_none()));
-        if changes.updated.is_empty() && changes.removed.is_empty() && !changes.redraw {
+        let redraw = changes.redraw || changes.ended_lull && view.shows_ages();
+        if changes.updated.is_empty() && changes.removed.is_empty() && !redraw {
             return ControlFlow::Continue(());
         }
         for keys in [&mut changes.updated, &mut changes.removed] {

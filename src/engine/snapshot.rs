@@ -7,17 +7,20 @@ use crate::agent::copilot::store::{Folder, Glimpse, Reading, Root, SESSIONS, ses
 use crate::agent::copilot::tail::ReadContext;
 use crate::config::Config;
 use crate::core::action::ServerState;
-use crate::core::fleet::Session;
+use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Held;
+use crate::core::reception::found;
+use crate::core::session::{Key, NoAnswer};
 use crate::core::time::{Moment, Span, Time};
-use crate::core::verdict::Sample;
+use crate::core::verdict::{Reception, Sample};
 use crate::engine::last_seen::Seen;
 use crate::engine::ledger::Ledger;
 use crate::engine::parts::fleet::is_busy;
 use crate::engine::parts::resumes::recent_resumes;
 use crate::system::clock::Clock;
+use crate::system::mounts::{Mounts, silent_mount};
 use crate::system::paths;
-use crate::system::process::cpu_of_descendants;
+use crate::system::process::{connections, cpu_of_descendants};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -65,11 +68,14 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
         openings: &openings,
         all,
     };
+    let mut silent = silent_sessions(&roots, now);
     let mut ids = Vec::new();
     for (root, path) in roots.iter().enumerate() {
         // An unlistable home was reported before, by the caller.
         ids.extend(session_ids(path).into_iter().flatten().map(|id| (root, id)));
     }
+    let all_ids: Vec<_> = ids.iter().map(|(_, id)| Arc::clone(id)).collect();
+    ids.retain(|key| !silent.contains_key(key));
     // For a few sessions, it does not pay to open the folder.
     let open = if ids.len() > FOLDERS_PER_THREAD { Root::open } else { Root::at };
     let opened: Vec<_> = roots.iter().map(|root| open(root)).collect();
@@ -123,9 +129,30 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
     }
     mark_resumed(&mut folders, &Ledger::new(seen.path().and_then(Path::parent)), now.wall);
     let mut sessions: Vec<_> = folders.into_iter().map(|folder| folder.session).collect();
+    sessions.extend(silent.drain().map(|(_, session)| session));
     find_servers(&mut sessions, homes, config);
+    look_once(&mut sessions, clock.now(), config);
     let now = sample_cpu(&mut sessions, &clock, config);
-    Snapshot { sessions, ids: ids.into_iter().map(|(_, id)| id).collect(), now }
+    Snapshot { sessions, ids: all_ids, now }
+}
+
+/// The sessions with a file system at or below their folder that does not answer, of which nothing is known.
+fn silent_sessions(roots: &[PathBuf], now: Moment) -> HashMap<Key, Session> {
+    let mounts = Mounts::read();
+    let mut sessions = HashMap::new();
+    for (home, root) in roots.iter().enumerate() {
+        let Ok(real) = mounts.resolve(root) else { continue };
+        for mount in mounts.below(&real).cloned() {
+            let first = mount.path.strip_prefix(&real).ok().and_then(|path| path.components().next());
+            let Some(id) = first.and_then(|first| first.as_os_str().to_str()).map(Arc::<str>::from) else { continue };
+            let Some(mount) = silent_mount(Some(mount)) else { continue };
+            let no_answer = NoAnswer { file_system: mount.kind, since: now, is_behind: false };
+            let session =
+                Session { id: (*id).into(), no_answer: Some(no_answer), touched: now.wall, ..Session::default() };
+            sessions.insert((home, id), session);
+        }
+    }
+    sessions
 }
 
 /// Reads sessions again whose lock was too new to show who holds them: first after the time that Copilot usually takes,
@@ -192,6 +219,28 @@ fn find_servers(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
             };
             session.control.server = server.get_or_insert_with(server_state).clone();
         }
+    }
+}
+
+/// Looks once whether silent sessions receive their model's answer.
+fn look_once(sessions: &mut [Session], now: Moment, config: &Config) {
+    let is_due = |session: &Session| {
+        session.facts.waits_for_model()
+            && session.row(now, &config.limits).1.look.and_then(|look| look.at).is_some_and(|at| at <= now.awake)
+    };
+    let due: Vec<_> = (0..sessions.len()).filter(|&index| is_due(&sessions[index])).collect();
+    for index in due {
+        let session = &sessions[index];
+        let (Some(pid), Some(progress)) = (session.owner.live(), session.facts.progress) else { continue };
+        let others =
+            sessions.iter().enumerate().filter(|(other, session)| *other != index && session.owner.live() == Some(pid));
+        let asked: Vec<_> = std::iter::once(session.asked_model().unwrap_or(progress.wall))
+            .chain(others.filter_map(|(_, session)| session.asked_model()))
+            .collect();
+        let sockets = connections(pid).ok();
+        let has_client = session.about.kind == Kind::Sdk;
+        let found = found(None, sockets.as_ref(), &asked, has_client, now.wall).with_word(None, session.streams());
+        sessions[index].live.reception = Some(Reception::new(found, progress.wall, now));
     }
 }
 

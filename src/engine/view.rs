@@ -35,6 +35,11 @@ pub(crate) trait View {
         None
     }
 
+    /// Whether ages are on the screen all the time, so that it must be called when a silence ends that they tell of.
+    fn shows_ages(&self) -> bool {
+        false
+    }
+
     /// A line for the user about sessions that end, or would end, with the program.
     fn show_exit_notice(&mut self, _line: &str) {}
 

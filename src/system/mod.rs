@@ -6,10 +6,13 @@
 pub mod clock;
 pub(crate) mod deadline;
 pub mod descriptors;
+pub(crate) mod file_system;
 pub(crate) mod heap;
 pub mod identity;
 pub mod log;
+pub(crate) mod mounts;
 pub mod paths;
+pub(crate) mod plain_file;
 pub mod process;
 #[cfg(target_os = "linux")]
 pub(crate) mod readiness;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf, Prefix};
 
+use super::mounts::Mounts;
 use directories::{BaseDirs, ProjectDirs};
 
 /// The user's home folder. `None` if it is unknown.
@@ -79,8 +80,9 @@ pub(crate) fn homes(
 }
 
 /// The real path of a folder, to compare folders that may be named differently. If it does not exist, the path itself.
+/// Where it is on a file system that may not answer, that is not touched.
 pub(crate) fn canonical(folder: &Path) -> Box<str> {
-    folder.canonicalize().as_deref().unwrap_or(folder).to_string_lossy().into()
+    Mounts::read().real(folder).to_string_lossy().into()
 }
 
 /// Whether both paths lead to the same existing file or folder, or are equal.

@@ -2,7 +2,9 @@
 //!
 //! - [`read`]: whether a process exists, when it started, which program it runs; [`executable`] and [`arguments`].
 //! - [`ancestors`]: the processes that it descends from.
+//! - `lineage`: the same with what the kernel keeps of each, to judge where a process comes from (Linux).
 //! - [`cpu_of_descendants`]: the CPU time of the processes below it; two samples show whether they are busy.
+//! - [`connections`]: the connections that it has opened, and what arrived on each.
 //! - [`listening`]: the loopback addresses on which it accepts connections.
 //! - [`terminal_of`]: its controlling terminal.
 //! - [`Exits`]: reports the end of a process, without polling.
@@ -16,12 +18,17 @@
 //! ([`Exits::watch`]) and read it afterwards.
 
 mod ancestry;
+mod connections;
 mod cpu;
+#[cfg(target_os = "linux")]
+mod diag;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 mod exits;
 #[cfg(target_os = "linux")]
 mod files;
+#[cfg(target_os = "linux")]
+mod lineage;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
@@ -35,6 +42,7 @@ mod terminal;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod tie;
 
 use crate::core::time::Time;
 
@@ -44,10 +52,13 @@ use elsewhere as platform;
 use linux as platform;
 
 pub use ancestry::ancestors;
+pub(crate) use connections::connections;
 pub use cpu::CpuSample;
 pub(crate) use exits::Exits;
 #[cfg(target_os = "linux")]
 pub(crate) use files::open_files;
+#[cfg(target_os = "linux")]
+pub(crate) use lineage::{group_of, lineage};
 pub use platform::is_of_our_user;
 pub(crate) use platform::{
     arguments, cpu_of_descendants, executable, is_ending, is_inside_container, is_started_with, is_stopped, read,
@@ -56,13 +67,14 @@ pub(crate) use platform::{
 pub(crate) use platform::{births, executable_link, variables};
 pub use ports::listening;
 #[cfg(target_os = "linux")]
-pub(crate) use reading::Birth;
+pub(crate) use reading::{Birth, Kin};
 pub(crate) use reading::{Reading, SLACK};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use scripts::with_real_scripts;
 pub use signal::Force;
 pub(crate) use signal::{Expected, Handle};
 pub use terminal::terminal_of;
+pub(crate) use tie::end_with_us;
 
 /// Whether a process is gone for good. `now` is the wall clock.
 pub(crate) fn is_gone(pid: u32, now: Time) -> bool {

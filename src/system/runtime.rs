@@ -124,7 +124,14 @@ impl Runtime {
 
     #[cfg(not(unix))]
     fn file(&self, name: &str, make: bool) -> io::Result<File> {
-        File::options().read(true).write(make).create(make).truncate(false).open(self.folder.join(name))
+        let mut options = File::options();
+        options.read(true).write(make).create(make).truncate(false);
+        Ok(crate::system::plain_file::open_with(
+            &mut options,
+            &self.folder.join(name),
+            crate::system::plain_file::Links::Refused,
+        )?
+        .0)
     }
 
     #[cfg(not(unix))]

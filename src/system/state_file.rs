@@ -4,6 +4,7 @@
 //! while writing leaves a partial file, which the next writer removes.
 
 use crate::system::paths;
+use crate::system::plain_file::{self, Links};
 use anyhow::Context;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -18,8 +19,8 @@ const ABANDONED: Duration = Duration::from_secs(60);
 /// Reads a file. Empty if it cannot be read.
 pub(crate) fn read(path: &Path) -> String {
     let mut text = String::new();
-    if path.is_file() {
-        let _ = File::open(path).and_then(|file| file.take(LENGTH_MAX).read_to_string(&mut text));
+    if let Ok((file, _)) = plain_file::open(path, Links::Followed) {
+        let _ = file.take(LENGTH_MAX).read_to_string(&mut text); // what is no text counts as empty
     }
     text
 }
@@ -68,7 +69,7 @@ fn keep_permissions(before: &Path, file: &File) -> std::io::Result<()> {
 /// Creates a file next to `path`, named after this process.
 fn create_temporary(path: &Path) -> anyhow::Result<(PathBuf, File)> {
     let temporary = path.with_extension(format!("{}.new", std::process::id()));
-    let file = File::create(&temporary).with_context(|| format!("cannot write {}", temporary.display()))?;
+    let file = plain_file::create(&temporary).with_context(|| format!("cannot write {}", temporary.display()))?;
     Ok((temporary, file))
 }
 

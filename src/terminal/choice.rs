@@ -5,7 +5,9 @@ use super::known::{Display, KNOWN, Known, words};
 use super::quote::shown;
 use crate::config::COMMAND;
 use crate::system::paths;
+use crate::system::plain_file::{self, Links};
 use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Maximum size of a desktop's settings file, in bytes. A larger one is not read.
@@ -192,8 +194,9 @@ fn from_desktop(environment: &Environment) -> Vec<&'static str> {
 /// The value of a key in one of the desktop's settings files.
 fn setting(environment: &Environment, file: &str, key: &str) -> Option<String> {
     let file = environment.settings.as_ref()?.join(file);
-    let is_small = std::fs::metadata(&file).is_ok_and(|meta| meta.is_file() && meta.len() <= SETTINGS_MAX);
-    let text = is_small.then(|| std::fs::read_to_string(&file).ok()).flatten()?;
+    let (file, meta) = plain_file::open(&file, Links::Followed).ok().filter(|(_, meta)| meta.len() <= SETTINGS_MAX)?;
+    let mut text = String::new();
+    file.take(meta.len()).read_to_string(&mut text).ok()?;
     let value = text.lines().find_map(|line| line.trim().strip_prefix(key)?.trim_start().strip_prefix('='))?;
     Some(value.trim().to_owned())
 }

@@ -168,6 +168,8 @@ fn labelled(offers: &[Offer], session: &Session) -> [(Action, &'static str); LIS
 fn item(source: &Source<'_>, kind: Kind, name: &str, action: Action) -> Option<Item> {
     let row = source.row;
     let order = Order::new(&row.id, action.verb().ask.clone()?).on(source.session.facts.root.as_deref()).to(&row.label);
+    // What is offered because of a silence must not end an answer. An entry of the session's own menu does what it says.
+    let order = if kind == Kind::Remedy { order.unless_receiving() } else { order };
     Some(Item::action(ItemId::of(source.key, kind), name, Effect::Act(Box::new(order))))
 }
 

@@ -3,7 +3,7 @@
 
 use super::autostart::Login;
 use super::clipboard::Clipboard;
-use super::messages::{DesktopEvent, NotifierEvent, NotifierSender};
+use super::messages::{Click, DesktopEvent, NotifierEvent, NotifierSender};
 #[cfg(not(target_os = "linux"))]
 use super::native::Tray;
 use super::notify::{Note, NoteSender};
@@ -11,7 +11,7 @@ use super::open;
 use super::open_files::OpenFiles;
 #[cfg(target_os = "linux")]
 use super::sni::Tray;
-use super::view::{Effect, ItemId, MenuView};
+use super::view::{Effect, ItemId, Kind, MenuView};
 use crate::agent::copilot::bridge::files::Files;
 use crate::control::PendingOrder;
 use crate::core::action::Trait;
@@ -19,6 +19,7 @@ use crate::core::alert::Detail;
 use crate::core::order::{Order, Outcome, Report};
 use crate::core::session::Key;
 use crate::core::text::is_uuid;
+use crate::core::verdict::Status;
 use crate::engine::Command;
 use crate::system::paths::{self, own_program};
 use crate::terminal::Terminals;
@@ -79,33 +80,40 @@ impl TrayController {
         self.restore_menu();
     }
 
-    /// Handles a click on an item; `aimed` is false if the menu may have changed under the pointer. The item's effect
-    /// is looked up in the current view.
-    pub(crate) fn click(&mut self, name: &str, aimed: bool) {
-        let Ok(id) = name.parse::<ItemId>() else { return };
-        match self.view.effect_of(&id) {
-            Some(effect) if id.session.is_some() && !aimed => {
-                tracing::info!("a click came just after the menu had changed, and was ignored");
-                if let Effect::Act(_) = effect {
-                    let title = "Nothing was done".into();
-                    let body =
-                        "The menu changed under the pointer just before your click: look again, and click again."
-                            .into();
-                    self.click_handler.note(&Note { title, body });
+    /// Handles a click. It does what its item did when it was shown, or the user is told why not.
+    pub(crate) fn click(&mut self, click: Click) {
+        let refused = match click {
+            Click::Item(id, effect) => match refusal(&self.view, &id, &effect) {
+                None => {
+                    self.click_handler.act(id.session.as_ref(), effect);
+                    None
                 }
-            }
-            Some(effect) => {
-                self.click_handler.act(id.session.as_ref(), effect.clone());
-                self.restore_menu();
-            }
-            None => tracing::debug!("a click on something that is no longer shown"),
+                refused => refused,
+            },
+            Click::Unaimed => Some("The menu changed under the pointer just before your click".into()),
+            #[cfg(target_os = "linux")]
+            Click::Outdated => Some("Your panel showed an old menu".into()),
+        };
+        if let Some(why) = refused {
+            tracing::info!("a click in the menu was not carried out");
+            let body = format!("{why}: look again, and click again.");
+            self.click_handler.note(&Note::not_done("Nothing was done", body));
         }
+        self.restore_menu();
     }
 
-    /// The tray, while it is shown.
+    /// Handles a click on the item with this id.
     #[cfg(not(target_os = "linux"))]
-    pub(crate) const fn tray(&self) -> Option<&Tray> {
-        self.tray.as_ref()
+    pub(crate) fn click_named(&mut self, name: &str) {
+        let Ok(id) = name.parse::<ItemId>() else { return };
+        match self.view.effect_of(&id) {
+            Some(effect) if self.tray.as_ref().is_some_and(Tray::has_settled) => {
+                let effect = effect.clone();
+                self.click(Click::Item(id, effect));
+            }
+            Some(_) => self.click(Click::Unaimed),
+            None => tracing::debug!("a click on something that is no longer shown"),
+        }
     }
 
     /// Shows the current view. Needed after each click: it may have toggled a check mark in the panel although nothing
@@ -116,6 +124,28 @@ impl TrayController {
         {
             tracing::warn!("the menu cannot be shown: {error:#}");
         }
+    }
+}
+
+/// Why a click on an item that did this is not carried out, although the engine may accept it: what it was for has
+/// changed since the item was shown.
+fn refusal(view: &MenuView, id: &ItemId, effect: &Effect) -> Option<String> {
+    match effect {
+        // Only for sessions with a row is there anything to mark.
+        Effect::Seen if view.status_of(id.session.as_ref()?).is_none() => Some("The session is gone".into()),
+        Effect::Quit(told) => match view.effect_of(id) {
+            Some(Effect::Quit(ends)) if ends.iter().any(|key| !told.contains(key)) => {
+                Some("A session began that may end with Pilotlight".into())
+            }
+            _ => None,
+        },
+        // The order would be carried out: a turn can be stopped whether it is stuck or not.
+        Effect::Act(_) if id.kind == Kind::Remedy => {
+            let status = view.status_of(id.session.as_ref()?)?;
+            let needs_one = matches!(status, Status::PermissionLost | Status::Crashed | Status::Failed | Status::Stuck);
+            (!needs_one).then(|| format!("The session no longer needs that, it is {status} now"))
+        }
+        _ => None,
     }
 }
 
@@ -205,17 +235,18 @@ impl ClickHandler {
 
     /// Carries out a click; `session` is the session that the item belongs to.
     pub(super) fn act(&mut self, session: Option<&Key>, effect: Effect) {
-        if let Some(key) = session {
-            // Any click in a session's submenu marks the session as seen.
+        // Any click in a session's submenu marks the session as seen; an order does once it was carried out, so that a
+        // failure keeps its alarm.
+        if let (Some(key), false) = (session, matches!(effect, Effect::Act(_))) {
             self.command(Command::Seen(vec![key.clone()]));
         }
         match effect {
             Effect::Seen => {}
             Effect::SeenAll => self.command(Command::SeenAll),
             Effect::Refresh => self.command(Command::Refresh),
-            Effect::Quit => self.command(Command::Quit),
-            Effect::Act(order) => self.order(*order),
-            Effect::Reopen(orders) => orders.into_iter().for_each(|order| self.order(order)),
+            Effect::Quit(_) => self.command(Command::Quit),
+            Effect::Act(order) => self.order(session, *order),
+            Effect::Reopen(orders) => orders.into_iter().for_each(|order| self.order(None, order)),
             Effect::Mute(mute) => (self.notifier)(NotifierEvent::Mute(mute)),
             Effect::TestNote => self.note(&Note::test()),
             Effect::Details { id, request } => self.details(&["approve", "--ask"], &id, &request),
@@ -230,10 +261,10 @@ impl ClickHandler {
             }
             Effect::RenewBridge => {
                 match paths::project().map(|project| Files::new(&project).write()) {
-                    Some(Ok(())) => self.note(&Note {
-                        title: "The bridge is renewed".into(),
-                        body: "Sessions that you start in terminals from now on have it.".into(),
-                    }),
+                    Some(Ok(())) => self.note(&Note::new(
+                        "The bridge is renewed",
+                        "Sessions that you start in terminals from now on have it.",
+                    )),
                     Some(Err(error)) => self.failure_reporter()(format!("{error:#}")),
                     None => self.failure_reporter()("there is no folder to put the bridge into: set HOME".into()),
                 }
@@ -251,38 +282,44 @@ impl ClickHandler {
             Effect::ShowDiagnostics => self.open_files.show_diagnostics(self.failure_reporter()),
             Effect::CopyDiagnostics => match self.open_files.shown() {
                 Some(text) => self.clipboard.copy(text, self.failure_reporter()),
-                None => self.note(&Note {
-                    title: "Nothing was copied".into(),
-                    body: "Look at the diagnostics first, with \u{201c}Show diagnostics\u{201d}: what was shown is what is copied."
-                        .into(),
-                }),
+                None => self.note(&Note::not_done(
+                    "Nothing was copied",
+                    "Look at the diagnostics first, with \u{201c}Show diagnostics\u{201d}: what was shown is what is copied.",
+                )),
             },
             Effect::Copy(text) => self.clipboard.copy(text, self.failure_reporter()),
         }
     }
 
     /// Sends an order to the engine and reports the outcome, unless a success opens a window and so shows itself.
-    fn order(&self, order: Order) {
-        let opens_window = order.ask.action().is(Trait::OpensWindow);
-        let who = order.who.clone();
+    fn order(&self, session: Option<&Key>, order: Order) {
+        let (action, who, session) = (order.ask.action(), order.who.clone(), session.cloned());
         let (reply, mut reports) = mpsc::unbounded_channel();
         self.command(Command::Act(PendingOrder::by_us(order, reply)));
         let click_handler = self.duplicate();
         self.runtime.spawn(async move {
             while let Some(report) = reports.recv().await {
-                match report {
-                    Report::End(Outcome::Done(_)) if opens_window => {}
-                    Report::End(outcome) => click_handler.report_outcome(&who, &outcome),
-                    _ => {}
+                let Report::End(outcome) = report else { continue };
+                let is_done = matches!(outcome, Outcome::Done(_));
+                if let (true, Some(key)) = (is_done, &session) {
+                    click_handler.command(Command::Seen(vec![key.clone()]));
+                }
+                if !(is_done && action.is(Trait::OpensWindow)) {
+                    click_handler.note(&Note::after(click_handler.name(&who), action, &outcome));
                 }
             }
         });
     }
 
-    /// Reports the outcome of an order; names the session only if popups may.
-    pub(super) fn report_outcome(&self, who: &str, outcome: &Outcome) {
+    /// Reports why a click on the session called `who` was not carried out.
+    pub(super) fn report_refusal(&self, who: &str, why: String) {
+        self.note(&Note::refused(self.name(who), &Outcome::Refused(why)));
+    }
+
+    /// The name of a session, if popups may say it.
+    fn name<'a>(&self, who: &'a str) -> &'a str {
         let may_name = self.settings.lock().unwrap_or_else(PoisonError::into_inner).detail != Detail::None;
-        self.note(&Note::after(if may_name && !who.is_empty() { who } else { "Pilotlight" }, outcome));
+        if may_name && !who.is_empty() { who } else { "Pilotlight" }
     }
 
     /// Runs this program in a terminal to show one request or question in full and answer it.
@@ -324,7 +361,7 @@ impl ClickHandler {
         let note_sender = self.note_sender.clone();
         move |reason| {
             tracing::warn!("{reason}");
-            note_sender.send(&Note { title: "Pilotlight could not do that".into(), body: reason }, || ());
+            note_sender.send(&Note::failed("Pilotlight could not do that", reason), || ());
         }
     }
 }

@@ -8,9 +8,10 @@ use crate::core::fleet::{Row, Session, mark};
 use crate::core::gist::Gist;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
-use crate::core::session::Key;
+use crate::core::session::{Key, NoEvents};
 use crate::core::text::{counted, lines, listed, plain};
 use crate::core::time::Moment;
+use crate::engine::LastProgress;
 use std::path::Path;
 
 /// A session, as the menu is built from it.
@@ -22,6 +23,8 @@ pub struct Source<'a> {
     pub row: &'a Row,
     /// What is known about it.
     pub session: &'a Session,
+    /// When something was last heard of it.
+    pub last_progress: &'a LastProgress,
     /// Its folder.
     pub path: &'a Path,
 }
@@ -62,7 +65,8 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
         && turn.question().is_none()
         && session.facts.requests.is_empty()
     {
-        let (situation, quiet, stuck) = turn.silence_limits(session.facts.compaction.is_some(), context.limits);
+        let (situation, quiet, stuck) =
+            turn.silence_limits(session.facts.compaction.is_some(), session.finding(), context.limits);
         say(format!("Silence: quiet after {quiet}, stuck after {stuck} ({situation})"));
     }
     let denied = session.facts.denials.after(session.live.attached);
@@ -75,6 +79,9 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
     let branch = row.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
     say(format!("Folder: {}{branch}", folder(row, context.user_home)));
     say(format!("Owner: {}", owner(&session.owner)));
+    if let Some(no_events) = &session.no_events {
+        say(format!("Files: {}", without_events(*no_events, session.may_be_open())));
+    }
     say(format!("Model: {}", session.facts.model.as_deref().unwrap_or("not known")));
     if let Some(background) = background(row) {
         say(format!("Background: {background}"));
@@ -82,8 +89,8 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
     if context.notifications.quiet.is_muted(&row.id, row.cwd.as_deref()) {
         say("Muted: no popups".into());
     }
-    if let Some(last) = row.last_progress {
-        texts.push(Text::age(Gist::Ago("Last activity".into(), last)));
+    if row.last_progress.is_some() {
+        texts.push(Text::since_last("Last activity", source.last_progress));
     }
     texts
 }
@@ -137,6 +144,14 @@ fn owner(owner: &Owner) -> String {
         Owner::Gone { pid, .. } => format!("process {pid}, which is gone"),
         Owner::Unknown { pid } => format!("process {pid}, which cannot be inspected"),
     }
+}
+
+fn without_events(why: NoEvents, is_live: bool) -> String {
+    let why = match why {
+        NoEvents::FileSystem(name) => format!("on {name}, no file events"),
+        NoEvents::Refused => "the system cannot watch them".into(),
+    };
+    format!("{why}; read {}", if is_live { "every 5 s" } else { "once a minute" })
 }
 
 fn background(row: &Row) -> Option<String> {

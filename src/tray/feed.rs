@@ -21,6 +21,8 @@ use crate::core::verdict::Status;
 use crate::engine::{Fleet, Settings, View};
 use crate::system::log;
 use crate::system::paths;
+use crate::system::plain_file;
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -161,6 +163,7 @@ impl Feed {
             key,
             row: &entry.row,
             session: entry.session(),
+            last_progress: &entry.last_progress,
             path: entry.path(),
         });
         if let Some(view) = self.menu.update(sources, now) {
@@ -218,7 +221,7 @@ impl View for Feed {
         self.menu.configure(config, settings.problems.first().map(Problem::complaint));
         self.notifier.configure(&config.notifications, settings.homes, &config.actions.terminal);
         if !settings.at_start && !lines.is_empty() {
-            self.notifier.note(&Note { title: "Pilotlight's settings".into(), body: lines.join("\n") });
+            self.notifier.note(&Note::not_done("Pilotlight's settings", lines.join("\n")));
         }
         if let Some(table) = self.console.table() {
             table.configure(settings);
@@ -228,7 +231,7 @@ impl View for Feed {
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()> {
         for line in std::mem::take(&mut self.ended) {
             self.console.print(&line);
-            self.notifier.note(&Note { title: "Ended with Pilotlight".into(), body: line });
+            self.notifier.note(&Note::not_done("Ended with Pilotlight", line));
         }
         self.notifier.update(fleet, &self.menu, now);
         self.pending = now.awake < self.throttled_until;
@@ -241,6 +244,10 @@ impl View for Feed {
         let flow = table.show(fleet, changed, removed, now);
         self.table_at = table.redraw_at();
         flow
+    }
+
+    fn shows_ages(&self) -> bool {
+        self.table_at.is_some()
     }
 
     fn show_exit_notice(&mut self, line: &str) {
@@ -274,7 +281,7 @@ fn write_marker(marker: &Path) -> std::io::Result<()> {
     if let Some(folder) = marker.parent() {
         paths::make_folder(folder)?;
     }
-    std::fs::write(marker, "the first run was welcomed\n")
+    plain_file::create(marker)?.write_all(b"the first run was welcomed\n")
 }
 
 fn welcome_note(rows: &[&Row], has_icon: bool) -> Note {
@@ -293,7 +300,7 @@ fn welcome_note(rows: &[&Row], has_icon: bool) -> Note {
     } else {
         "No panel shows the icon yet. `pilotlight live` shows them as a table."
     };
-    Note { title: format!("Pilotlight is running: {found}"), body: place.into() }
+    Note::new(format!("Pilotlight is running: {found}"), place)
 }
 
 #[cfg(test)]

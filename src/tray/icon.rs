@@ -31,6 +31,10 @@ macro_rules! rendered {
     }};
 }
 
+/// From this number on, the icon says only that there are many.
+#[cfg(target_os = "linux")]
+const COUNT_MAX: usize = 10;
+
 /// The content of the icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Icon {
@@ -50,6 +54,17 @@ impl Icon {
     /// The icon of a state, without any marks.
     pub(crate) const fn of(state: State) -> Self {
         Self { state, unseen: false, paused: false, count: 0, contrast: false }
+    }
+
+    /// Every icon with these settings.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn all(contrast: bool, count: bool) -> impl Iterator<Item = Self> {
+        let flags = [(false, false), (false, true), (true, false), (true, true)];
+        let icons = [State::Well, State::Working, State::NeedsYou, State::Trouble].map(move |state| {
+            let counts = if count && matches!(state, State::NeedsYou | State::Trouble) { 0..=COUNT_MAX } else { 0..=0 };
+            counts.flat_map(move |count| flags.map(|(unseen, paused)| Self { state, unseen, paused, count, contrast }))
+        });
+        icons.into_iter().flatten()
     }
 
     /// The number on it, as PNG.

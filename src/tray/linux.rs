@@ -9,15 +9,20 @@ use super::controller::TrayController;
 use super::messages::{BusEvent, DesktopEvent, EventSender, MainEvent};
 use super::sni::Tray;
 use super::view::MenuView;
+use crate::config::Tray as Settings;
 use crate::engine::Command;
 use std::future::Future;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
+/// Minimum interval between two registrations with a panel that does not read the menu, or on a bus that closes the icon's
+/// connection.
+const RENEW_INTERVAL: Duration = Duration::from_secs(60);
 const WORKS_WITHOUT_ICON: &str = "`pilotlight live`, `status` and `watch` still work";
 
 /// The loop of the main thread.
@@ -25,8 +30,8 @@ pub(super) struct Loop {
     runtime: Rc<Runtime>,
     receiver: UnboundedReceiver<MainEvent>,
     sender: UnboundedSender<MainEvent>,
-    /// The folder for the icon's file, which some panels need.
-    state_folder: Option<PathBuf>,
+    /// The folder for the icon's files, which some panels need, and the settings of the icon.
+    pictures: (Option<PathBuf>, Settings),
 }
 
 impl Loop {
@@ -40,13 +45,13 @@ impl Loop {
             runtime: Rc::new(Builder::new_current_thread().enable_all().build()?),
             receiver,
             sender,
-            state_folder: None,
+            pictures: (None, Settings::default()),
         })
     }
 
-    /// The same loop, with a folder for the icon's file.
-    pub(super) fn with_state_folder(self, state_folder: Option<PathBuf>) -> Self {
-        Self { state_folder, ..self }
+    /// The same loop, with a folder for the icon's files, and the settings of the icon.
+    pub(super) fn with_pictures(self, state_folder: Option<PathBuf>, settings: Settings) -> Self {
+        Self { pictures: (state_folder, settings), ..self }
     }
 
     /// Returns a function that sends events to this loop, from any thread.
@@ -61,8 +66,10 @@ impl Loop {
     pub(super) fn run(mut self, mut controller: TrayController) -> anyhow::Result<()> {
         let clicks: EventSender = Arc::new(self.sender());
         let runtime = Rc::clone(&self.runtime);
-        let folder = self.state_folder.take();
-        let create = |view: &MenuView| Tray::new(view, Rc::clone(&runtime), Arc::clone(&clicks), folder.as_deref());
+        let (folder, settings) = std::mem::take(&mut self.pictures);
+        let create =
+            |view: &MenuView| Tray::new(view, Rc::clone(&runtime), Arc::clone(&clicks), folder.as_deref(), settings);
+        let mut renewed: Option<Instant> = None;
         if let Err(error) = controller.show_icon(create) {
             tracing::debug!("no icon yet: {error:#}"); // the bus monitor reports why
         }
@@ -75,8 +82,29 @@ impl Loop {
                     other => {
                         show(&mut controller, view.take());
                         match other {
-                            MainEvent::Click { item, aimed } => controller.click(&item, aimed),
+                            MainEvent::Click(click) => controller.click(click),
                             MainEvent::Bus(event) => handle_bus(&mut controller, &event, create),
+                            MainEvent::IconClosed => match rest_of_interval(renewed) {
+                                None => {
+                                    tracing::warn!("the bus closed the icon's connection: the icon is shown again");
+                                    renewed = Some(Instant::now());
+                                    handle_bus(&mut controller, &BusEvent::Panel(true), create);
+                                }
+                                Some(rest) => {
+                                    let sender = self.sender.clone();
+                                    runtime.spawn(async move {
+                                        tokio::time::sleep(rest).await;
+                                        let _ = sender.send(MainEvent::IconClosed); // fails only when the loop has ended
+                                    });
+                                }
+                            },
+                            MainEvent::MenuUnread => {
+                                if rest_of_interval(renewed).is_none() {
+                                    tracing::info!("the panel does not read the menu: the icon is shown again");
+                                    renewed = Some(Instant::now());
+                                    handle_bus(&mut controller, &BusEvent::Panel(true), create);
+                                }
+                            }
                             MainEvent::End | MainEvent::View(_) => return Ok(()),
                         }
                     }
@@ -86,6 +114,11 @@ impl Loop {
         }
         Ok(())
     }
+}
+
+/// How much of the interval since the last renewal is left.
+fn rest_of_interval(renewed: Option<Instant>) -> Option<Duration> {
+    RENEW_INTERVAL.checked_sub(renewed?.elapsed()).filter(|rest| !rest.is_zero())
 }
 
 fn show(controller: &mut TrayController, view: Option<Arc<MenuView>>) {

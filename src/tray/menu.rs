@@ -120,6 +120,12 @@ impl Menu {
         self
     }
 
+    /// The settings of the icon.
+    #[cfg(target_os = "linux")]
+    pub(crate) const fn icon_settings(&self) -> Tray {
+        self.tray
+    }
+
     /// Applies new settings, from the next update on; `error` is a mistake in the settings file.
     pub(crate) fn configure(&mut self, config: &Config, error: Option<String>) {
         (self.limits, self.list, self.tray, self.settings_error) = (config.limits, config.list, config.tray, error);
@@ -333,8 +339,7 @@ const APPROVES: &str = "approving all that attached sessions ask for";
 fn is_remedy(reopen: &Item, items: &[Item]) -> bool {
     let Item::Action { effect: Effect::Reopen(orders), .. } = reopen else { return false };
     let [order] = &orders[..] else { return false };
-    let is_same = |other: &Order| other.id == order.id && other.ask == order.ask;
-    items.iter().any(|item| matches!(item, Item::Action { effect: Effect::Act(other), .. } if is_same(other)))
+    items.iter().any(|item| matches!(item, Item::Action { effect: Effect::Act(other), .. } if order.is_same_as(other)))
 }
 
 fn has_age(items: &[Item]) -> bool {

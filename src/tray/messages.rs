@@ -2,7 +2,7 @@
 //! defined apart from both sender and receiver, so that neither has to import the other.
 
 use super::mute::Mute;
-use super::view::MenuView;
+use super::view::{Effect, ItemId, MenuView};
 use crate::core::alert::{Button, PopupId};
 use std::sync::Arc;
 
@@ -11,18 +11,35 @@ use std::sync::Arc;
 pub(crate) enum MainEvent {
     /// A new view to show.
     View(Arc<MenuView>),
-    /// An item was clicked.
-    Click {
-        /// The item's id, as text.
-        item: String,
-        /// Whether the menu had been unchanged long enough for the click to be meant for this item.
-        aimed: bool,
-    },
+    /// The menu was clicked.
+    #[cfg(target_os = "linux")]
+    Click(Click),
+    /// The panel opened the menu, and did not read it.
+    #[cfg(target_os = "linux")]
+    MenuUnread,
+    /// The bus closed the connection of the icon.
+    #[cfg(target_os = "linux")]
+    IconClosed,
+    /// The item with this id, as text, was clicked.
+    #[cfg(not(target_os = "linux"))]
+    Click(String),
     /// The session bus or the panel changed.
     #[cfg(target_os = "linux")]
     Bus(BusEvent),
     /// The engine has ended.
     End,
+}
+
+/// A click in the menu.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Click {
+    /// On an item that did this when it was shown.
+    Item(ItemId, Effect),
+    /// Just after the menu had changed: it may have been meant for another entry.
+    Unaimed,
+    /// On an entry that is long gone.
+    #[cfg(target_os = "linux")]
+    Outdated,
 }
 
 /// Sends events to the main thread's loop.

@@ -142,7 +142,7 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     };
     let main_loop = Loop::new()?;
     #[cfg(target_os = "linux")]
-    let main_loop = main_loop.with_state_folder(state_folder.clone());
+    let main_loop = main_loop.with_pictures(state_folder.clone(), menu.icon_settings());
     let (to_main, commander) = (main_loop.sender(), engine.command_sender());
     let (desktop_tx, desktop_rx) = mpsc::channel();
     let note_sender = NoteSender::new(runtime.handle().clone());

@@ -22,6 +22,7 @@ use crate::core::alert::{Alertable, Alerts, Completed, Kinds, Now, OpenQuestion,
 use crate::core::fleet::{Kind as Use, Row, Session};
 use crate::core::order::Outcome;
 use crate::core::session::Key;
+use crate::core::text::{NAME_MAX, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
@@ -66,6 +67,8 @@ pub(crate) struct Notifier {
     state_file: Option<PathBuf>,
     /// The last turn of each session that was observed open.
     turns: BTreeMap<Key, ObservedTurn>,
+    /// Whether each session approves everything.
+    approving: BTreeMap<Key, bool>,
     started: Option<Time>,
     /// The total time that the machine had slept at the last update.
     asleep: Option<Span>,
@@ -97,6 +100,7 @@ impl Notifier {
             },
             state_file,
             turns: BTreeMap::new(),
+            approving: BTreeMap::new(),
             started: None,
             asleep: None,
             woke: None,
@@ -136,6 +140,7 @@ impl Notifier {
             }
         }
         self.observe_turns(fleet);
+        self.observe_approvals(fleet);
         let now = self.timing(now);
         self.notifications.is_quiet_hour = self.alerts.is_quiet_hour(now.minute);
         let sessions = fleet
@@ -183,6 +188,22 @@ impl Notifier {
         }
     }
 
+    /// Tells when a session begins to approve everything while it runs. One that was started so has no prompt yet.
+    fn observe_approvals(&mut self, fleet: &Fleet) {
+        self.approving.retain(|key, _| fleet.get(key).is_some());
+        for (key, entry) in fleet.entries() {
+            let session = entry.session();
+            let all = session.approves_all();
+            let before = self.approving.insert(key.clone(), all);
+            let is_shown = self.notifications.enabled && self.alerts.quiet.paused().is_none();
+            if all && before == Some(false) && session.facts.marks.prompt.is_some() && is_shown {
+                let who = plain(&entry.row.label.who, NAME_MAX);
+                let body = "Approvals were switched off. If that was not you, stop it, and end the session";
+                self.click_handler.note(&Note::not_done(format!("{who} approves everything now"), body));
+            }
+        }
+    }
+
     /// Saves mutes and pauses if they changed.
     fn save(&mut self) {
         if self.alerts.quiet == self.notifications.quiet {
@@ -210,7 +231,7 @@ impl Notifier {
         let present = popup.about.keys().iter().filter_map(|key| Some((key, fleet.get(key)?)));
         let Some((key, entry)) = present.min_by(|(_, a), (_, b)| a.row.sort_key().cmp(&b.row.sort_key())) else {
             let gone = Outcome::Refused("the session is gone".into());
-            return self.click_handler.note(&Note::after("Pilotlight", &gone));
+            return self.click_handler.note(&Note::refused("Pilotlight", &gone));
         };
         match clicks::resolve(&popup, button, entry) {
             ClickAction::Do(effect) => self.click_handler.act(Some(key), effect),
@@ -219,13 +240,14 @@ impl Notifier {
                 self.click_handler.act(Some(key), Effect::Seen);
             }
             ClickAction::Show => {
-                let source = Source { key, row: &entry.row, session: entry.session(), path: entry.path() };
+                let (row, session, last_progress) = (&entry.row, entry.session(), &entry.last_progress);
+                let source = Source { key, row, session, last_progress, path: entry.path() };
                 let summary = menu.details(&source, now);
                 self.click_handler.act(Some(key), Effect::Seen);
-                self.click_handler.note(&Note { title: summary.title, body: summary.body });
+                self.click_handler.note(&Note::new(summary.title, summary.body));
             }
             ClickAction::Refuse(why) => {
-                self.click_handler.report_outcome(&entry.row.label.who, &Outcome::Refused(why));
+                self.click_handler.report_refusal(&entry.row.label.who, why);
             }
         }
     }
@@ -260,6 +282,7 @@ fn alertable<'a>(key: &'a Key, row: &'a Row, session: &'a Session, turn: Option<
             ServerState::Refused(_) | ServerState::NotListening | ServerState::Unknown if !is_bridged(session) => false,
             _ => may(Action::Approve),
         },
+        wanted: session.is_wanted(),
     });
     let question = question(session).filter(|_| row.status == Status::NeedsInput && may(Action::Answer));
     let closed = session.facts.closed.as_ref().filter(|_| session.facts.turn.is_none());

@@ -5,19 +5,22 @@
 //! is. When only labels change, a new view is one message on the bus.
 //!
 //! This is written directly over `zbus` because a click must do what its entry said. The existing libraries number
-//! entries by position, so that a click in flight while the menu changes hits whatever took that position; and they do
-//! not report when the menu is open (`layout`).
+//! entries by position, so that a click in flight while the menu changes hits whatever took that position (`layout`); and
+//! they do not report when the menu is open (`presence`).
 
 mod item;
 mod layout;
 mod menu;
 mod pictures;
+mod presence;
 mod property;
 mod sent_types;
+mod stale;
 
 use super::icon::Icon;
-use super::messages::EventSender;
+use super::messages::{EventSender, MainEvent};
 use super::view::MenuView;
+use crate::config::Tray as Settings;
 use anyhow::Context;
 use item::{Item, ItemState, PATH, render};
 use menu::{Menu, MenuState, PATH as MENU_PATH, Update, lock};
@@ -27,11 +30,15 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use zbus::Connection;
 use zbus::object_server::SignalEmitter;
 
 /// The bus name where items are registered.
 const WATCHER: &str = "org.kde.StatusNotifierWatcher";
+/// How long to wait before the icon is shown again on a bus that closed its connection.
+const RETURN_AFTER: Duration = Duration::from_secs(1);
 /// How long closing the connection may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -44,10 +51,14 @@ pub(crate) struct Tray {
     icon: Icon,
     pictures: Pictures,
     runtime: Rc<Runtime>,
+    /// Notified when the deadline of the menu may have changed.
+    wake: Arc<Notify>,
+    /// Does what is due at that deadline.
+    timer: JoinHandle<()>,
 }
 
 impl Tray {
-    /// Shows the icon, and writes its picture into `state_folder` for panels that need a file. Calls the panel and
+    /// Shows the icon, and writes all its pictures into `state_folder` for panels that need a file. Calls the panel and
     /// waits for its answer without a timeout.
     ///
     /// # Errors
@@ -57,14 +68,17 @@ impl Tray {
         runtime: Rc<Runtime>,
         send: EventSender,
         state_folder: Option<&Path>,
+        settings: Settings,
     ) -> anyhow::Result<Self> {
-        let pictures = Pictures::new(state_folder);
+        let pictures = Pictures::new(state_folder, Icon::all(settings.high_contrast, settings.count));
         let item = ItemState::of(view, render(view.icon, &pictures)?, pictures.folder());
         let item = Arc::new(Mutex::new(item));
         let menu = Arc::new(Mutex::new(MenuState::new(view, Instant::now())));
-        let registered = register(Item(Arc::clone(&item)), Menu { state: Arc::clone(&menu), send });
-        let connection = runtime.block_on(registered)?;
-        Ok(Self { connection, item, menu, icon: view.icon, pictures, runtime })
+        let wake = Arc::<Notify>::default();
+        let served = Menu { state: Arc::clone(&menu), send: Arc::clone(&send), wake: Arc::clone(&wake) };
+        let connection = runtime.block_on(register(Item(Arc::clone(&item)), served))?;
+        let timer = runtime.spawn(keep_deadlines(connection.clone(), Arc::clone(&menu), Arc::clone(&wake), send));
+        Ok(Self { connection, item, menu, icon: view.icon, pictures, runtime, wake, timer })
     }
 
     /// Shows another view; sends only what changed.
@@ -82,10 +96,8 @@ impl Tray {
             changed
         };
         self.icon = view.icon;
-        let (update, deadline) = {
-            let mut menu = lock(&self.menu);
-            (menu.show(view, Instant::now()), menu.pending_deadline())
-        };
+        let update = lock(&self.menu).show(view, Instant::now());
+        self.wake.notify_one();
         let emitted = async {
             let item = SignalEmitter::new(&self.connection, PATH)?;
             if icon_changed {
@@ -103,15 +115,13 @@ impl Tray {
         if let Err(error) = self.runtime.block_on(emitted) {
             tracing::debug!("the panel cannot be notified: {error}"); // the bus is gone, which its monitor reports
         }
-        if let Some(deadline) = deadline {
-            self.runtime.spawn(apply_overdue(self.connection.clone(), Arc::clone(&self.menu), deadline));
-        }
         Ok(())
     }
 }
 
 impl Drop for Tray {
     fn drop(&mut self) {
+        self.timer.abort();
         let close = self.connection.clone().close();
         // A bus that does not answer drops the connection when the program exits.
         let _ = self.runtime.block_on(async { tokio::time::timeout(CLOSE_TIMEOUT, close).await });
@@ -141,11 +151,30 @@ async fn emit(connection: &Connection, update: Update) -> zbus::Result<()> {
     Menu::emit(&SignalEmitter::new(connection, MENU_PATH)?, update).await
 }
 
-/// Shows the pending menu after a deadline: the panel has not reported that the open menu was closed.
-async fn apply_overdue(connection: Connection, menu: Arc<Mutex<MenuState>>, deadline: Instant) {
-    tokio::time::sleep_until(deadline.into()).await;
-    let update = lock(&menu).apply_overdue(Instant::now());
-    if let Some(update) = update {
-        let _ = emit(&connection, update).await; // fails only with the bus
+/// Does what is due at the deadlines of the menu, until the bus closes the connection: without a word, and without an end
+/// of the bus that its monitor would report.
+async fn keep_deadlines(connection: Connection, menu: Arc<Mutex<MenuState>>, wake: Arc<Notify>, send: EventSender) {
+    loop {
+        let deadline = lock(&menu).deadline(Instant::now());
+        let is_due = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = wake.notified() => {}
+            () = connection.closed() => {
+                tokio::time::sleep(RETURN_AFTER).await;
+                return send(MainEvent::IconClosed);
+            }
+            () = is_due => {
+                let (update, is_unread) = lock(&menu).on_deadline(Instant::now());
+                if is_unread {
+                    send(MainEvent::MenuUnread);
+                }
+                let _ = emit(&connection, update).await; // fails only with the bus
+            }
+        }
     }
 }

@@ -14,8 +14,9 @@ use crate::core::gist::Gist;
 use crate::core::order::Order;
 use crate::core::session::Key;
 use crate::core::text::fit;
-use crate::core::time::Moment;
+use crate::core::time::{Moment, Time};
 use crate::core::verdict::Status;
+use crate::engine::LastProgress;
 use crate::system::clock::Clock;
 pub use id::{ItemId, Kind};
 use std::path::PathBuf;
@@ -50,6 +51,8 @@ pub struct MenuView {
 pub struct Text {
     head: Arc<str>,
     gist: Option<Gist>,
+    /// When something last happened, if the age says that: read when the text is shown.
+    last: Option<LastProgress>,
 }
 
 /// A session, worded for a notification.
@@ -154,13 +157,27 @@ pub enum Effect {
     CopyDiagnostics,
     /// Copies text.
     Copy(String),
-    /// Ends the program.
-    Quit,
+    /// Ends the program, and perhaps these sessions, which the user was told of.
+    Quit(Vec<Key>),
+}
+
+#[cfg(target_os = "linux")]
+impl Effect {
+    /// Whether the user would say that both do the same.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Act(one), Self::Act(other)) => one.is_same_as(other),
+            (Self::Reopen(one), Self::Reopen(other)) => {
+                one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is_same_as(other))
+            }
+            (one, other) => one == other,
+        }
+    }
 }
 
 impl From<String> for Text {
     fn from(head: String) -> Self {
-        Self { head: head.into(), gist: None }
+        Self { head: head.into(), gist: None, last: None }
     }
 }
 
@@ -171,27 +188,39 @@ impl From<&str> for Text {
 }
 
 impl Text {
-    /// The name and the reason for the status: `▶ ml-train · Train again — 40 s`.
-    pub(crate) fn row(head: String, gist: Gist) -> Self {
-        Self { head: head.into(), gist: Some(gist) }
+    /// The name and the reason for the status: `▶ ml-train · Train again — 2 min, 8 tools, 45 s ago`.
+    pub(crate) fn row(head: String, gist: Gist, last: &LastProgress) -> Self {
+        // Views must not differ by a time that is read later.
+        let (gist, last) = if gist.has_last() { (gist.with_last(Time(0)), Some(last.clone())) } else { (gist, None) };
+        Self { head: head.into(), gist: Some(gist), last }
     }
 
     /// A text that is an age, or ends with one.
     pub(crate) fn age(gist: Gist) -> Self {
-        Self::row(String::new(), gist)
+        Self { head: "".into(), gist: Some(gist), last: None }
+    }
+
+    /// Words with the time since something last happened: `Last activity, 45 s ago`.
+    pub(crate) fn since_last(words: &str, last: &LastProgress) -> Self {
+        Self { last: Some(last.clone()), ..Self::age(Gist::Ago(words.into(), Time(0))) }
     }
 
     /// The text with its age as of now, within [`COLUMNS`].
     pub(crate) fn at(&self, now: Moment) -> String {
         let Some(gist) = &self.gist else { return fit(&self.head, COLUMNS) };
-        let words = gist.words(now);
+        let mark = 2 + if self.head.contains(UNSEEN) { UNSEEN.width() } else { 0 };
+        let room = COLUMNS - SEPARATOR.width();
+        // However long the reason, the mark and the distinctive part of the name are always shown.
+        let least = mark + LABEL_DISTINCT_WIDTH;
+        let left = room - least.min(self.head.width());
+        let words = match &self.last {
+            Some(last) => gist.clone().with_last(last.get()).words_within(left, now),
+            None => gist.words_within(left, now),
+        };
         if self.head.is_empty() || words.is_empty() {
             return fit(&format!("{}{words}", self.head), COLUMNS);
         }
-        let room = COLUMNS - SEPARATOR.width();
-        // However long the reason, the mark and the distinctive part of the name are always shown.
-        let mark = 2 + if self.head.contains(UNSEEN) { UNSEEN.width() } else { 0 };
-        let head = fit(&self.head, (mark + LABEL_DISTINCT_WIDTH).max(room.saturating_sub(words.width())));
+        let head = fit(&self.head, least.max(room.saturating_sub(words.width())));
         format!("{head}{SEPARATOR}{}", fit(&words, room - head.width()))
     }
 
@@ -230,6 +259,15 @@ impl Item {
         match self {
             Self::Action { id, .. } | Self::Check { id, .. } | Self::Submenu { id, .. } => Some(id),
             Self::Text(_) | Self::Separator => None,
+        }
+    }
+
+    /// The effect of a click, if it has one.
+    #[cfg(target_os = "linux")]
+    pub(crate) const fn effect(&self) -> Option<&Effect> {
+        match self {
+            Self::Action { effect, .. } | Self::Check { effect, .. } => Some(effect),
+            Self::Submenu { .. } | Self::Text(_) | Self::Separator => None,
         }
     }
 
@@ -282,6 +320,11 @@ impl MenuView {
         find(&self.items, id)
     }
 
+    /// The status of this session, if it has a row.
+    pub(crate) fn status_of(&self, key: &Key) -> Option<Status> {
+        status_of(&self.items, &ItemId::of(key, Kind::Row))
+    }
+
     /// Whether both have the same items in the same order.
     pub fn has_shape_of(&self, other: &Self) -> bool {
         same_shape(&self.items, &other.items)
@@ -303,10 +346,17 @@ fn find<'a>(items: &'a [Item], wanted: &ItemId) -> Option<&'a Effect> {
     })
 }
 
+fn status_of(items: &[Item], row: &ItemId) -> Option<Status> {
+    items.iter().find_map(|item| match item {
+        Item::Submenu { id, picture, .. } if id == row => *picture,
+        item => status_of(item.children(), row),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::time::Time;
+    use crate::core::fleet::TurnView;
 
     #[test]
     fn the_shape_depends_on_the_order_but_not_on_the_texts() {
@@ -318,10 +368,30 @@ mod tests {
         assert!(!same_shape(&one, &one[..1]));
     }
 
+    /// Progress alone sends no menu.
+    #[test]
+    fn case_162_a_row_says_when_something_last_happened_as_of_the_moment_it_is_shown() {
+        let turn = TurnView { since: Time(0), tools: 8, older: false };
+        let last = LastProgress::at(Time(100_000));
+        let row = |head: &str, since: i64| Text::row(head.into(), Gist::Turn(turn, Time(since)), &last);
+        let now = Moment::of(Time(151_000));
+        assert_eq!(row("▶ a", 0).at(now), "▶ a — 2 min, 8 tools, 50 s ago");
+        assert_eq!(row("▶ a", 0), row("▶ a", 100_000), "a view does not differ by progress alone");
+        assert_ne!(row("▶ a", 0), Text::row("▶ a".into(), Gist::Turn(turn, Time(0)), &LastProgress::default()));
+        // Of words that are too long, that is the last to go.
+        assert_eq!(row(&"n".repeat(99), 0).at(now), format!("{}… — 2 min, 50 s ago", "n".repeat(29)));
+        let older = TurnView { since: Time(-4_500_000), tools: 12, older: true };
+        let row = Text::row("n".repeat(99), Gist::Turn(older, Time(0)), &last);
+        assert_eq!(row.at(now), format!("{}… — last seen 50 s ago", "n".repeat(26)));
+        let last = Text::since_last("Last activity", &last);
+        assert_eq!(last.at(now), "Last activity, 50 s ago");
+    }
+
     #[test]
     fn a_long_row_is_cut_in_both_its_name_and_its_reason() {
         let begun = Moment::of(Time(0));
-        let row = |head: &str, gist: &str| Text::row(head.into(), Gist::of(gist)).at(begun);
+        let last = LastProgress::default();
+        let row = |head: &str, gist: &str| Text::row(head.into(), Gist::of(gist), &last).at(begun);
         assert_eq!(row("▶ a", "40 s"), "▶ a — 40 s");
         assert_eq!(
             row("⚑ billing-api · Write the migration of invoices", "rm -rf build"),

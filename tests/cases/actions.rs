@@ -481,7 +481,7 @@ fn a_request_is_for_what_the_dialog_asks() {
         facts.requests.iter().map(|request| (request.kind.to_string(), request.asks.clone())).collect::<Vec<_>>()
     };
     let path = |asks: Option<&str>| vec![("path".to_owned(), asks.map(Box::from))];
-    assert_eq!(asks(json!(["/etc/hostname"])), path(Some("/etc/hostname")));
+    assert_eq!(asks(json!(["/etc/hostname"])), path(Some("/etc/hostname, to read, for: cat /etc/hostname")));
     for several in [json!(["/etc/hostname", "/etc/passwd"]), json!([]), json!([7]), json!("/etc"), json!(null)] {
         assert_eq!(asks(several.clone()), path(None), "no one text says all of it: {several}");
     }

@@ -174,6 +174,49 @@ fn case_93_a_sub_agent_neither_opens_nor_closes_the_roots_turn() {
 }
 
 #[test]
+fn a_turn_waits_for_a_model_unless_something_else_is_open() {
+    let waits = |story: &Story, at: i32| story.facts(at).waits_for_model();
+    assert!(!waits(&Story::new(), 0));
+    let story = Story::prompted().tool(1, "t1", "bash").done(2, "t1").answers(3, "Done.");
+    assert_eq!([0, 1, 2, 3].map(|at| waits(&story, at)), [true, false, true, false]);
+    let asks = Story::prompted().permission(1, "r1", "t1").permission_done(2, "r1", "t1", "approved");
+    assert_eq!([0, 1, 2].map(|at| waits(&asks, at)), [true, false, true]);
+    // A sub-agent in the foreground: as its own rounds.
+    let foreground = Story::prompted().tool(1, "t1", "task").agent_started(2, "a1", "t1", "sync");
+    let story = foreground.clone().by("a1").tool(3, "s1", "bash").by("a1").permission(4, "r1", "s1");
+    let story =
+        story.by("a1").permission_done(5, "r1", "s1", "approved").by("a1").done(6, "s1").agent_done(7, "a1", "t1");
+    let story = story.done(8, "t1");
+    let expected = [true, false, true, false, false, false, true, false, true];
+    assert_eq!([0, 1, 2, 3, 4, 5, 6, 7, 8].map(|at| waits(&story, at)), expected);
+    // Each of them must wait, and nothing else may be open.
+    let two =
+        foreground.clone().tool(3, "t2", "task").agent_started(4, "a2", "t2", "sync").by("a2").tool(5, "s2", "view");
+    let two = two.by("a2").done(6, "s2").tool(7, "t3", "bash");
+    assert_eq!([2, 3, 4, 5, 6, 7].map(|at| waits(&two, at)), [true, false, true, false, true, false]);
+    // A sub-agent's own sub-agent.
+    let nested =
+        foreground.by("a1").tool(3, "s1", "task").agent_started(4, "a2", "s1", "sync").by("a2").tool(5, "s2", "view");
+    assert_eq!([2, 3, 4, 5].map(|at| waits(&nested, at)), [true, false, true, false]);
+    assert!(waits(&nested.by("a2").done(6, "s2"), 6));
+    // One in the background is none of the turn's business, and a new prompt of it clears what it left open.
+    let background = with_agent().by("a1").tool(3, "s1", "bash").by("a1").permission(3, "r1", "s1");
+    assert!(!waits(&background, 3));
+    let background = background.prompt(4).round(4).by("a1").prompt(5);
+    assert_eq!([4, 5].map(|at| waits(&background, at)), [true, true]);
+    assert_eq!(background.facts(4).agents[0].tools.len(), 1);
+    assert!(background.facts(5).agents[0].tools.is_empty());
+}
+
+#[test]
+fn the_model_was_last_asked_at_the_start_of_the_last_round() {
+    let story = Story::prompted().by("a1").round(5).answers(6, "Done.").prompt(7).round(8);
+    let asked = |at: i32| story.facts(at).asked.map(|asked| asked.wall);
+    assert_eq!([0, 4, 5, 6, 7, 8].map(asked), [0, 0, 5, 5, 5, 8].map(|at| Some(story.moment(at).wall)));
+    assert_eq!(Story::new().facts(1).asked, None);
+}
+
+#[test]
 fn a_compaction_is_working_with_the_limits_of_a_tool() {
     let story = Story::prompted().answers(1, "Done.").compacts(10);
     story.says(10, Working, "compact").turns(610, Working, Quiet).turns(670, Quiet, Stuck);

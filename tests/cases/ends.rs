@@ -27,7 +27,7 @@ const fn answer(name: &'static str, add: fn(Story) -> Story) -> Fact {
     Fact { name, answered: true, open: false, add }
 }
 
-const FACTS: [Fact; 17] = [
+const FACTS: [Fact; 19] = [
     fact("nothing", |story| story),
     open("a tool", |story| story.requests(1, &["bash"]).tool(1, "t1", "bash")),
     open("three tools", |story| story.tool(1, "t1", "bash").tool(1, "t2", "view").tool(1, "t3", "grep")),
@@ -41,6 +41,19 @@ const FACTS: [Fact; 17] = [
     open("a sub-agent in the foreground", |story| story.tool(1, "t1", "task").agent_started(2, "a1", "t1", "sync")),
     open("a sub-agent's request", |story| {
         story.tool(1, "t1", "task").agent_started(2, "a1", "t1", "sync").by("a1").permission(3, "r1", "t2")
+    }),
+    open("a sub-agent's tool", |story| {
+        story
+            .tool(1, "t1", "task")
+            .agent_started(2, "a1", "t1", "sync")
+            .by("a1")
+            .round(2)
+            .by("a1")
+            .tool(3, "s1", "bash")
+    }),
+    open("a sub-agent of a sub-agent", |story| {
+        let story = story.tool(1, "t1", "task").agent_started(2, "a1", "t1", "sync").by("a1").tool(3, "s1", "task");
+        story.agent_started(4, "a2", "s1", "sync").by("a2").permission(5, "r1", "s2")
     }),
     open("a question", |story| story.tool(1, "t1", "ask_user")),
     fact("a request for tools", |story| story.requests(1, &["bash"])),
@@ -114,6 +127,8 @@ fn case_12_every_end_of_a_turn_clears_what_belonged_to_it() {
             }
             let facts = story.sign(30).facts(30); // the next event also closes in the facts what only time has closed
             check(facts.requests.is_empty(), "a request is left".to_owned());
+            check(facts.agents.is_empty(), format!("a sub-agent is left: {:?}", facts.agents));
+            check(!facts.waits_for_model() || end.status == Working, "it waits for a model".to_owned());
             check(facts.compaction.is_none() || survives(fact, end), "a compaction is left".to_owned());
             let fresh = (end.status == Working).then(|| Story::new().prompt(20).round(20).facts(30).turn).flatten();
             check(facts.turn == fresh, format!("a turn is left: {:?}", facts.turn));

@@ -23,8 +23,17 @@ fn a_session_at_work_shows_its_turn() {
     let story = Story::prompted().tool(1, "t1", "bash").done(2, "t1").answer(3, "Done.");
     for (at, status) in [(0, Working), (1, Working), (3, Finishing)] {
         let verdict = story.verdict(at);
-        assert_eq!((verdict.status, verdict.gist), (status, Gist::Turn(verdict.turn.unwrap())), "at {at} s");
+        let gist = Gist::Turn(verdict.turn.unwrap(), story.moment(at).wall);
+        assert_eq!((verdict.status, verdict.gist), (status, gist), "at {at} s");
     }
+}
+
+#[test]
+fn work_without_a_turn_shows_when_it_was_last_heard_of() {
+    let agent = Story::after_a_tool(1).by("a1").event(2, "subagent.started", json!({"toolCallId": "t9"}));
+    let background = agent.answers(3, "Done.").by("a1").round(40);
+    background.says(100, Working, "1 background agent");
+    assert_eq!(background.verdict(100).gist, Gist::Work("1 background agent".into(), background.moment(40).wall));
 }
 
 #[test]

@@ -61,13 +61,16 @@ fn reconnecting_says_what_becomes_of_the_turn() {
     asks.says(Action::Reconnect, "takes over what it asks for");
     let may_wait = sdk(tool, 700);
     assert_eq!(may_wait.status(), Stuck);
-    may_wait.says(Action::Reconnect, "stops the silent turn unless it turns out to wait for you");
+    may_wait.says(Action::Reconnect, "takes over what it asks for");
     let silent = sdk(Story::prompted(), 130);
     assert_eq!(silent.status(), Stuck);
     silent.says(Action::Reconnect, "stops the silent turn and keeps the connection");
     let attached = sdk(Story::prompted(), 130).server(ServerState::Attached);
     attached.says(Action::Reconnect, "stops the silent turn and keeps the connection");
     sdk(Story::prompted(), 5).server(ServerState::Attached).refuses(Action::Reconnect, "already attached");
+    let open = sdk(Story::prompted().tool(1, "t1", "bash"), 700).server(ServerState::Attached);
+    assert_eq!(open.status(), Stuck);
+    open.refuses(Action::Reconnect, "already attached");
 }
 
 /// A program's session has no terminal to go on in.

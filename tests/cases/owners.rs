@@ -81,7 +81,7 @@ fn case_71_a_dead_pid_is_not_running() {
     Story::prompted().round_end(1).error(1).owner_gone().says(2, Ended, "500");
     Story::prompted().owner_gone().is(2, Crashed);
     let denied = Story::prompted().denied(1, "t1").denied(2, "t2").denied(3, "t3").answers(4, "No.");
-    denied.owner_gone().is(5, Ended);
+    denied.owner_gone().says(5, Failed, "ended denied");
 }
 
 /// PP#417, #370, owners: after a day, only the reason mentions the crash.

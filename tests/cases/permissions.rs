@@ -1,8 +1,13 @@
 //! Open permission requests, and permissions that are lost because nobody can be asked.
 
+use super::actions::Case;
 use super::story::{At, Story};
+use pilotlight::core::action::Action;
+use pilotlight::core::fleet::Kind;
 use pilotlight::core::owner::Owner;
-use pilotlight::core::verdict::Status::{Ended, Failed, Idle, NeedsPermission, PermissionLost, Quiet, Stuck, Working};
+use pilotlight::core::verdict::Status::{
+    Crashed, Ended, Failed, Idle, NeedsPermission, PermissionLost, Quiet, Stuck, Working,
+};
 use serde_json::json;
 
 /// A turn whose tools are denied (`D`) or succeed (`o`), one a second.
@@ -189,6 +194,29 @@ fn case_128_a_run_that_ends_denied_has_failed_until_seen_or_for_a_day() {
     results("DDD").owner_gone().shutdown(4).is(5, Failed);
 }
 
+/// The server of a session that had lost its permissions was killed, without a shutdown.
+#[test]
+fn case_183_a_session_whose_process_is_killed_after_it_was_denied_has_failed_and_can_be_continued() {
+    let killed = results("DDoDD").answers(6, "I may not.").owner_gone();
+    let verdict = killed.clone().says(7, Failed, "ended denied: 4 of its last 5 tools").verdict(7);
+    assert_eq!((verdict.since, verdict.ended_denied, verdict.turn), (killed.moment(6).wall, true, None));
+    let day = 24 * 3600;
+    killed.turns(6 + day, Failed, Ended).says(
+        8 + day,
+        Ended,
+        "its process is gone; ended denied: 4 of its last 5 tools",
+    );
+    killed.clone().seen(7).says(8, Ended, "ended denied");
+    // An open turn is still a crash, and an error still ends it.
+    results("DDD").owner_gone().is(5, Crashed);
+    results("DDD").error(5).owner_gone().is(6, Ended);
+    results("DDD").answers(5, "I may not.").owned(Owner::Never).is(604, PermissionLost).is(606, Failed);
+    for case in [Case::of(killed.clone(), 7, Kind::Sdk), Case::of(killed.seen(7), 8, Kind::Sdk)] {
+        assert!(matches!(case.status(), Failed | Ended));
+        case.says(Action::Continue, "in a server of our own");
+    }
+}
+
 #[test]
 fn case_128_a_run_with_fewer_denials_or_another_failure_has_ended() {
     results("DDo").answers(6, "Done.").shutdown(7).says(8, Ended, "shut down");
@@ -218,6 +246,20 @@ fn case_148_a_denial_whose_start_was_cut_off_counts() {
     assert_eq!((prompted.denials.of(), prompted.ran), (0, 0));
     let whole = result(Story::new(), 1).facts(1);
     assert_eq!(whole.denials.of(), 0);
+}
+
+#[test]
+fn case_199_approvals_that_are_switched_off_are_noted_and_end_with_the_process() {
+    for on in [json!({ "allowAllPermissions": true }), json!({ "mode": "allow-all", "previousMode": "manual" })] {
+        let all = |story: &Story, at: i32| story.facts(at).approves_all.is_some();
+        let story = Story::prompted().event(2, "session.permissions_changed", on);
+        assert!(!all(&story, 1) && all(&story, 2));
+        let off = json!({ "allowAllPermissions": false, "mode": "assisted" });
+        assert!(!all(&story.event(4, "session.permissions_changed", off), 4));
+    }
+    let on = json!({ "allowAllPermissions": true });
+    let resumed = Story::prompted().event(2, "session.permissions_changed", on).event(3, "session.resume", json!({}));
+    assert!(resumed.facts(3).approves_all.is_none(), "a new process asks again");
 }
 
 /// UP, permissions.

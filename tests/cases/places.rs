@@ -6,6 +6,7 @@ use pilotlight::core::limits::Limits;
 use pilotlight::core::session::Key;
 use pilotlight::core::time::{Moment, Span, Time};
 use pilotlight::core::verdict::Status;
+use pilotlight::engine::LastProgress;
 use pilotlight::tray::details::Source;
 use pilotlight::tray::menu::Menu;
 use pilotlight::tray::view::{Item, ItemId, MenuView};
@@ -70,6 +71,7 @@ proptest! {
         let mut menu = Menu::new(Limits::default(), List::default(), None, false);
         let mut sessions: Vec<(Key, Session, Row)> = Vec::new();
         let mut now = Moment::of(Time(1_795_197_600_000));
+        let last_progress = &LastProgress::default();
         let (mut shown, mut laid_out): (Option<Arc<MenuView>>, Option<Time>) = (None, None);
         for (change, gap) in changes {
             now = now.plus(Span(gap));
@@ -89,7 +91,7 @@ proptest! {
                 Change::Appears(_) | Change::Nothing => {}
             }
             let path = Path::new("/nowhere");
-            let sources = sessions.iter().map(|(key, session, row)| Source { key, row, session, path });
+            let sources = sessions.iter().map(|(key, session, row)| Source { key, row, session, last_progress, path });
             let Some(view) = menu.update(sources, now) else { continue };
             let ids: Vec<_> = positions(&view).into_iter().filter_map(|(_, id)| id).collect();
             for (n, id) in ids.iter().enumerate() {

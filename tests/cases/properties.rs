@@ -177,6 +177,7 @@ proptest! {
         prop_assert_eq!(&facts.turn, &None);
         prop_assert!(facts.requests.is_empty());
         prop_assert_eq!(facts.compaction, None);
+        prop_assert!(!facts.waits_for_model());
         prop_assert!(facts.unfinished().is_empty());
     }
 

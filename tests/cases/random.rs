@@ -3,8 +3,9 @@
 
 use super::story::{PID, START, Story};
 use pilotlight::core::owner::Owner;
+use pilotlight::core::reception::{Blind, Finding, WINDOW};
 use pilotlight::core::time::{Span, Time};
-use pilotlight::core::verdict::{Answer, Live, Sample};
+use pilotlight::core::verdict::{Answer, Live, Reception, Sample};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -72,6 +73,23 @@ pub(crate) fn with_context(story: Story, end: Span, owner: u8, live: u8, when: i
         _ => Owner::Alive { pid: PID, started: None },
     };
     let sample = |busy| Some(Sample { busy, at: story.moment(Span(when.min(end.0))) });
+    // Of the last progress, or of an earlier one, which does not count.
+    let progress = if live.is_multiple_of(2) { story.facts(end).progress.map_or(at, |at| at.wall) } else { at };
+    let findings = [
+        Finding::Receiving { bytes: Some(2_280), within: WINDOW },
+        Finding::Kept,
+        Finding::Silent { may_not_stream: live > 90 },
+        Finding::Unanswered,
+        Finding::NoConnection,
+        Finding::Unread,
+        Finding::Unknown(Blind::Shared),
+    ];
+    let reception = findings.get(usize::from(live % 11)).map(|&finding| Reception {
+        progress,
+        at: story.moment(end),
+        finding,
+        last: live.is_multiple_of(3).then(|| story.moment(Span(when.min(end.0)))),
+    });
     let live = Live {
         busy: [None, sample(true), sample(false)][usize::from(live % 3)],
         has_active_work: [None, None, Some(true), Some(false)][usize::from(live / 3 % 4)],
@@ -79,6 +97,9 @@ pub(crate) fn with_context(story: Story, end: Span, owner: u8, live: u8, when: i
         stopped: None,
         answer: live.is_multiple_of(5).then_some(Answer { progress: at, active: live.is_multiple_of(2), requests: 0 }),
         asking: live.is_multiple_of(7),
+        reception,
+        looking: live.is_multiple_of(13),
+        streams: false,
         questions: Vec::new(),
         left_undone: live.is_multiple_of(11).then_some(at),
     };

@@ -67,7 +67,7 @@ fn progress_in_a_turn_makes_no_difference() {
     after.is_seen = true;
     let turn = before.turn.unwrap();
     after.turn = Some(TurnView { tools: turn.tools + 1, ..turn });
-    after.gist = Gist::Turn(TurnView { tools: turn.tools + 1, ..turn });
+    after.gist = Gist::Turn(TurnView { tools: turn.tools + 1, ..turn }, START + Span::seconds(90));
     assert!(!after.differs_from(&before));
     after.turn = Some(TurnView { older: true, ..turn });
     assert!(after.differs_from(&before), "its start is unknown now");

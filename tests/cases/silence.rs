@@ -2,7 +2,7 @@
 
 use super::story::Story;
 use pilotlight::core::time::Span;
-use pilotlight::core::verdict::Status::{Failed, Finishing, Idle, Quiet, Stuck, Working};
+use pilotlight::core::verdict::Status::{Ended, Failed, Finishing, Idle, Quiet, Stuck, Working};
 use pilotlight::core::verdict::{Live, Sample};
 use serde_json::json;
 
@@ -155,10 +155,11 @@ fn case_45_cpu_is_sampled_only_before_a_limit_that_needs_it() {
 
 /// PP#342, #345, tools.
 #[test]
-fn case_46_any_event_resets_the_clock() {
+fn case_46_any_step_resets_the_clock() {
     let story = Story::prompted().tool(0, "t1", "bash").event(599, "some.new_type", json!({ "x": 1 }));
     story.is(600, Working).turns(1199, Working, Quiet).turns(1259, Quiet, Stuck);
-    Story::prompted().by("a1").sign(59).turns(119, Working, Quiet);
+    let agent = Story::prompted().tool(0, "t1", "task").agent_started(0, "a1", "t1", "sync");
+    agent.by("a1").sign(599).turns(1199, Working, Quiet);
     Story::prompted().steers(100).turns(160, Working, Quiet);
 }
 
@@ -218,4 +219,131 @@ fn case_68_a_replay_of_a_clock_set_back_raises_no_alarm() {
 #[test]
 fn case_76_half_a_line_is_progress() {
     Story::prompted().part(59).turns(119, Working, Quiet).turns(179, Quiet, Stuck);
+}
+
+/// Three hours of what Copilot writes while a model is silent.
+#[test]
+fn case_159_notices_in_an_open_turn_are_no_progress() {
+    let notified = json!({ "content": "x", "kind": { "type": "shell_completed", "shellId": "0" } });
+    let asides = [
+        ("session.info", json!({ "message": "still here", "infoType": "mcp" })),
+        ("session.warning", json!({ "message": "slow", "warningType": "mcp" })),
+        ("system.notification", notified),
+        ("system.notification", json!({ "content": "x", "kind": { "type": "agent_idle", "agentId": "a1" } })),
+        ("session.mode_changed", json!({ "newMode": "plan" })),
+        ("session.model_change", json!({ "newModel": "other" })),
+        ("session.permissions_changed", json!({})),
+        ("session.new_notice", json!({})),
+        ("session.usage_record", json!({ "usage": { "inputTokens": 1 } })),
+        ("model.response", json!({})),
+    ];
+    for (kind, data) in asides {
+        let every_minute = |story: Story| (1..=180).fold(story, |story, n| story.event(60 * n, kind, data.clone()));
+        let asked = every_minute(Story::prompted());
+        asked.turns(60, Working, Quiet).turns(120, Quiet, Stuck).is(10_800, Stuck);
+        assert_eq!(asked.facts(10_800).progress, Some(asked.moment(0)), "{kind}");
+        every_minute(Story::prompted().tool(0, "t1", "bash")).turns(600, Working, Quiet).turns(660, Quiet, Stuck);
+        // Nor do they revive what is over.
+        let over = every_minute(Story::prompted().answers(1, "Done.").shutdown(2));
+        over.is(10_800, Ended);
+        every_minute(Story::prompted().resume_pending(5)).turns(35, Working, Idle);
+    }
+}
+
+/// All types that Copilot 1.0.102 writes and that have no rule of their own, and some that it does not know.
+#[test]
+fn case_159_each_type_is_a_step_or_is_not() {
+    let is_step = |kind: &str| {
+        let story = Story::prompted().event(30, kind, json!({}));
+        story.facts(30).progress == Some(story.moment(30))
+    };
+    let steps = [
+        "assistant.reasoning",
+        "assistant.fusion_phase_completed",
+        "assistant.fusion_phase_failed",
+        "session.fusion_change_checkpoint",
+        "session.fusion_commit_started",
+        "session.fusion_completed",
+        "session.fusion_handoff",
+        "session.fusion_resolved",
+        "session.fusion_route_failed",
+        "external_tool.requested",
+        "hook.start",
+        "hook.end",
+        "human_response.recorded",
+        "skill.context_delivered",
+        "skill.context_delivered_ref",
+        "skill.invoked",
+        "skill.invoked_ref",
+        "subagent.configured",
+        "system.message",
+        "tool_search.activated",
+        "assistant.new",
+        "tool.new",
+        "subagent.new",
+        "hook.new",
+        "new.work",
+        "new",
+    ];
+    let asides = [
+        "mcp.oauth_recovery_completed",
+        "permission.assentDetected",
+        "permission.carriedForward",
+        "permission.contextualAuthorization",
+        "permission.messageAuthorization",
+        "permission.messageAuthorizationDegraded",
+        "permission.messageAuthorizationRead",
+        "session.auto_mode_resolved",
+        "session.autopilot_objective_changed",
+        "session.binary_asset",
+        "session.canvas.recorded",
+        "session.canvas.removed",
+        "session.completion_receipt",
+        "session.context_changed",
+        "session.context_cleared",
+        "session.handoff",
+        "session.info",
+        "session.mode_notice_delivered",
+        "session.model_deselected",
+        "session.permission_recovery",
+        "session.permissions_changed",
+        "session.plan_changed",
+        "session.remote_steerable_changed",
+        "session.request_body_compression_disabled",
+        "session.schedule_cancelled",
+        "session.schedule_created",
+        "session.schedule_rearmed",
+        "session.session_limits_changed",
+        "session.truncation",
+        "session.usage_checkpoint",
+        "session.warning",
+        "session.workspace_file_changed",
+        "subagent.deselected",
+        "subagent.selected",
+        "assistant.usage",
+        "model.new",
+        "session.new",
+        "system.new",
+        "mcp.new",
+    ];
+    let wrong: Vec<_> = steps
+        .into_iter()
+        .filter(|kind| !is_step(kind))
+        .chain(asides.into_iter().filter(|kind| is_step(kind)))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+/// A sub-agent in the background works on while the turn's own model is silent.
+#[test]
+fn case_159_the_work_of_a_background_agent_is_no_progress_of_the_turn() {
+    let works = |story: Story| (1..=60).fold(story, |story, n| story.by("a1").sign(30 * n));
+    let started = Story::prompted().tool(0, "t1", "task").agent_started(0, "a1", "t1", "background").done(0, "t1");
+    works(started.clone()).turns(120, Working, Quiet).turns(600, Quiet, Stuck);
+    // A tool may wait for it, and so may its user.
+    works(started.clone().tool(0, "t2", "read_agent")).is(1800, Working);
+    let asked = started.by("a1").permission(100, "r1", "s1").by("a1").permission_done(200, "r1", "s1", "approved");
+    asked.is(200, Working).turns(320, Working, Quiet);
+    // One in the foreground is the turn's own work.
+    works(Story::prompted().tool(0, "t1", "task").agent_started(0, "a1", "t1", "sync")).is(1800, Working);
 }

@@ -187,8 +187,13 @@ impl Story {
     }
 
     /// Makes the next event the child of an earlier one, skipping the last `back` events.
-    pub(crate) fn forked(mut self, back: u32) -> Self {
+    pub(crate) fn forked(self, back: u32) -> Self {
         let n = self.ids - back;
+        self.child_of(n)
+    }
+
+    /// Makes the next event the child of the `n`th, which may be yet to come.
+    pub(crate) fn child_of(mut self, n: u32) -> Self {
         self.parent = Some(format!("{n:08x}-0000-4000-8000-{n:012x}"));
         self
     }
@@ -321,12 +326,12 @@ impl Story {
         self.event(at, "session.usage_record", json!({ "usage": { "inputTokens": 100, "outputTokens": 10 } }))
     }
 
-    /// A sign of life: progress without any other meaning.
+    /// A step of the turn without any other meaning.
     pub(crate) fn sign(self, at: impl Into<At>) -> Self {
-        self.event(at, "session.info", json!({ "message": "still here", "infoType": "test" }))
+        self.event(at, "assistant.reasoning", json!({ "content": "still here" }))
     }
 
-    /// A sign of life every `step` seconds, from `from` to `to`.
+    /// A step every `step` seconds, from `from` to `to`.
     pub(crate) fn signs(mut self, from: i32, to: i32, step: i32) -> Self {
         for at in (from..=to).step_by(step.unsigned_abs() as usize) {
             self = self.sign(at);

@@ -35,9 +35,7 @@ fn is_refused(output: &Output) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert!(
-        stderr.contains(
-            "an agent must not answer permission requests or questions, or send prompts, and this was started"
-        ),
+        stderr.contains("an agent must not answer, prompt, stop or take over sessions, and this was started"),
         "{stderr}"
     );
 }
@@ -95,6 +93,8 @@ fn case_107c_the_tray_refuses_an_agents_answer() {
         r#"{"approve":{"these":["r1"]}}"#,
         r#"{"deny":{"these":[]}}"#,
         r#"{"reconnect":{"resend":true}}"#,
+        r#"{"reconnect":{"resend":false}}"#,
+        r#""stop""#,
         r#"{"answer":{"look":null}}"#,
         r#"{"answer":{"give":{"request":"r1","shown":1,"with":{"choice":0}}}}"#,
     ] {
@@ -115,37 +115,22 @@ fn case_107c_the_tray_refuses_an_agents_answer() {
     tray.wait_output("it is unclear who asks");
 }
 
-/// It could do these without us, too.
+/// The work of another session is the user's to stop, to end or to take over.
 #[test]
-fn an_agent_may_stop_reconnect_and_resume() {
+fn case_189_an_agent_may_neither_stop_nor_attach_to_a_session() {
     let user = User::new();
     let session = user.session(1);
     let _owner = session.owner(&user);
     let double = Double::start(&user, |_| vec![Report::End(Outcome::Done("it is done".into()))]);
-    for script in ["stop --yes", "reconnect", "resume", "show"] {
+    for script in ["stop --yes", "stop --end --yes", "reconnect", "reconnect --continue"] {
         let (name, options) = script.split_once(' ').unwrap_or((script, ""));
-        let output = by_copilot(&user, &format!("$PILOTLIGHT {name} 00000001 {options}"));
+        is_refused(&by_copilot(&user, &format!("$PILOTLIGHT {name} 00000001 {options}")));
+    }
+    assert_eq!(double.orders(), [], "no order reached the tray");
+    for name in ["resume", "show"] {
+        let output = by_copilot(&user, &format!("$PILOTLIGHT {name} 00000001"));
         assert!(output.status.success(), "{output:?}");
     }
     let asked: Vec<_> = double.orders().into_iter().map(|order| order.ask).collect();
-    assert_eq!(asked, [Ask::End { confirmed: true }, Ask::Reconnect { resend: false }, Ask::Resume, Ask::ShowTerminal]);
-}
-
-/// With `approve-all`, reconnecting approves every request of the session.
-#[test]
-fn case_107c_an_agent_may_not_reconnect_if_that_approves_everything() {
-    let user = User::new();
-    let session = user.session(1);
-    let _owner = session.owner(&user);
-    session.prompt();
-    let config = user.scratch.path().join("config.toml");
-    fs::write(&config, "[actions]\npermissions = \"approve-all\"\n").unwrap();
-    let reconnect = format!("PILOTLIGHT_CONFIG={} $PILOTLIGHT reconnect 00000001", config.display());
-    is_refused(&by_copilot(&user, &reconnect));
-    // Also if only the tray has this config.
-    let mut tray = user.pilotlight(&["tray"]);
-    tray.env("PILOTLIGHT_CONFIG", &config);
-    let tray = Tray::start_from(&user, tray);
-    wait_until(SOON, "the tray serves", || tray.output(), || socket(&user).exists().then_some(()));
-    is_refused(&by_copilot(&user, "$PILOTLIGHT reconnect 00000001"));
+    assert_eq!(asked, [Ask::Resume, Ask::ShowTerminal]);
 }

@@ -1,7 +1,7 @@
 //! Arguments, exit codes and output of the commands that act. Scripts rely on these.
 
 use super::trays::Double;
-use crate::support::synthetic::{Folder, User};
+use crate::support::synthetic::{Folder, Owner, User};
 use pilotlight::core::order::{Ask, Order, Outcome, Report, Step, Which};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
@@ -204,6 +204,39 @@ fn case_114_text_that_may_mislead_is_not_approved_without_asking() {
     assert_eq!(user.run(&["deny", "00000001"]).status.code(), Some(0), "it can be denied without asking");
 }
 
+/// What the menu and popups leave to Review. A server's text has invisible characters escaped.
+#[test]
+fn case_187_a_script_approves_what_does_not_read_as_it_is_only_by_its_hash() {
+    for text in ["rm -rf /\\u{200b}tmp", "ls \\u{202e}x", "ls \u{200d}x", "rm -rf /t\u{43c}p", "echo \u{5d0}"] {
+        let (user, _owner, double) = asks_for(text);
+        let answered = |order: &Order| !matches!(&order.ask, Ask::Approve(Which::Shown { text, .. }) if text == "\0");
+        let by_hash = |hash: &str| user.run(&["approve", "00000001", "--request", "r-1", "--sha256", hash]);
+        let output = user.run(&["approve", "00000001"]);
+        let (_, err) = texts(&output);
+        assert!(output.status.code() == Some(4) && err.contains("left open"), "{text:?}: {output:?}");
+        let hash = err.split("--request r-1 --sha256 ").nth(1).unwrap_or_else(|| panic!("{err}"))[..64].to_owned();
+        assert_eq!(by_hash(&hash.replace(&hash[..4], "zzzz")).status.code(), Some(4), "another text");
+        assert!(!double.orders().iter().any(answered), "{text:?}: {:?}", double.orders());
+        assert_eq!(by_hash(&hash).status.code(), Some(0), "{text:?}");
+        let given = Ask::Approve(Which::Shown { id: "r-1".into(), text: text.into() });
+        assert!(double.orders().iter().any(|order| order.ask == given), "{:?}", double.orders());
+    }
+    let (user, _owner, double) = asks_for("make\n\tcat 報告.txt");
+    assert_eq!(user.run(&["approve", "00000001"]).status.code(), Some(0), "{:?}", double.orders());
+    assert_eq!(user.run(&["approve", "00000001", "--sha256", "00"]).status.code(), Some(2), "of which request?");
+}
+
+/// A user whose session asks for this, with a tray.
+fn asks_for(text: &'static str) -> (User, Owner, Double) {
+    let user = User::new();
+    let session = sdk(&user, 1);
+    let owner = session.owner(&user);
+    session.prompt();
+    asks(&session, "r-1");
+    let double = Double::start(&user, |order| shows(order, text, Outcome::Done("done".into())));
+    (user, owner, double)
+}
+
 #[test]
 fn steps_and_reasons_go_to_standard_error_the_request_and_the_result_to_standard_output() {
     let user = User::new();
@@ -217,11 +250,11 @@ fn steps_and_reasons_go_to_standard_error_the_request_and_the_result_to_standard
             Ask::Reconnect { .. } => Outcome::Failed("the server does not answer".into()),
             _ => Outcome::Refused("the session is over".into()),
         };
-        shows(order, "shell: ls\u{1b}[2K\npilotlight: allowed", end)
+        shows(order, "shell: ls\npilotlight: allowed", end)
     });
     let (out, err) = texts(&user.run(&["approve", "00000001"]));
-    let request = "The request of project:\n    shell: ls\\u{1b}[2K\n    pilotlight: allowed\n";
-    assert_eq!(out, format!("{request}allowed [31monce\n"));
+    let request = "The request of project:\n    shell: ls\n    pilotlight: allowed\n";
+    assert_eq!(out, format!("{request}Its id, for --request: r-1\nallowed [31monce\n"));
     assert_eq!(err, "take-over: as one more client\n");
     for (command, code, words) in
         [("reconnect", 1, "pilotlight: the server does not answer\n"), ("deny", 4, "pilotlight: the session is over\n")]
@@ -330,6 +363,40 @@ fn case_130_an_interrupted_order_is_looked_up_on_disk() {
         assert_eq!(output.status.code(), Some(code), "{command}: {output:?}, {err}");
         let printed = if code == 0 { out } else { err };
         assert!(printed.contains(words) && !printed.contains("failed"), "{command}: {printed}");
+    }
+}
+
+/// What was sent is logged only after the command was interrupted: it looks again before it says that it may have happened,
+/// and names what to look at.
+#[test]
+fn case_201d_an_interrupted_order_is_looked_up_again() {
+    for (logged, code, words) in
+        [(true, 0, "its log says that the turn has ended"), (false, 5, "`pilotlight explain 00000001")]
+    {
+        let user = User::new();
+        let session = sdk(&user, 1);
+        session.prompt();
+        let (told, tell) = std::sync::mpsc::channel();
+        let _double = Double::start_raw(&user, move |_, stream| {
+            let mut line = serde_json::to_vec(&Report::Step(Step::Abort, "tells it to stop".into())).unwrap();
+            line.push(b'\n');
+            std::io::Write::write_all(stream, &line).unwrap();
+            told.send("begun").unwrap();
+            let _ = Read::read(stream, &mut [0]); // until the command is interrupted
+            told.send("interrupted").unwrap();
+        });
+        let mut run = user.pilotlight(&["stop", "00000001"]);
+        run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let run = run.spawn().unwrap();
+        assert_eq!(tell.recv(), Ok("begun"));
+        kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+        assert_eq!(tell.recv(), Ok("interrupted"));
+        if logged {
+            session.log_event("abort", r#"{"reason":"user_initiated"}"#);
+        }
+        let output = run.wait_with_output().unwrap();
+        let (out, err) = texts(&output);
+        assert!(output.status.code() == Some(code) && format!("{out}{err}").contains(words), "{output:?}");
     }
 }
 

@@ -101,7 +101,7 @@ fn with_ask_each_request_is_shown_before_it_is_answered() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("no terminal here to ask you on"));
 
     let terminal = in_terminal(&user, &["approve", "00000001", "--ask"]);
-    terminal.shows("    shell: rm r-1\nApprove this request, once? [y/N]");
+    terminal.shows("    shell: rm r-1\nIts id, for --request: r-1\nApprove this request, once? [y/N]");
     assert_eq!(answered(), [""; 0], "not before the answer");
     terminal.press(&["y", "Enter"]);
     terminal.shows("r-1 is allowed\nexited with 0");
@@ -114,7 +114,9 @@ fn with_ask_each_request_is_shown_before_it_is_answered() {
 
     let terminal = in_terminal(&user, &["approve", "00000001", "--ask", "--all"]);
     for (request, key) in [("r-1", "n"), ("r-2", "y"), ("r-3", "y")] {
-        terminal.shows(&format!("    shell: rm {request}\nApprove this request, once? [y/N]"));
+        terminal.shows(&format!(
+            "    shell: rm {request}\nIts id, for --request: {request}\nApprove this request, once? [y/N]"
+        ));
         terminal.press(&[key, "Enter"]);
     }
     terminal.shows("exited with 4");
@@ -224,7 +226,7 @@ fn a_question_is_shown_before_it_is_answered() {
     let output = run(&["--choice", "2"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    let shown = "    Which color?\n    9) none\nIts choices:\n    1) red\n    2) dark\\u{1b}[2Kblue\nit is done\n";
+    let shown = "    Which color?\n    9) none\nIts id, for --request: r-1\nIts choices:\n    1) red\n    2) dark\\u{1b}[2Kblue\nit is done\n";
     assert!(stdout.contains(shown), "every line is indented and escaped: {stdout}");
     assert_eq!(given(), [("r-1".to_owned(), FormAnswer::Choice(1))]);
     for (arguments, code, why) in [
@@ -300,7 +302,7 @@ fn a_form_is_filled_in_field_by_field() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     for shown in [
-        "    How shall it look?\nIts fields:\n",
+        "    How shall it look?\nIts id, for --request: r-1\nIts fields:\n",
         "    color: Color; one of its choices\n        1) red\n        2) blue\n    coats: a whole number, 1 to 5\n",
         "    rooms: any of its choices; may be left out\n        1) hall\n        2) attic\n    note: a text; may be left out\n",
     ] {

@@ -154,7 +154,7 @@ fn case_137_every_command_names_a_frozen_tray() {
         &["answer", "00000001", "yes"],
         &["stop", "00000001", "--yes"],
         &["reconnect", "00000001"],
-        &["reconnect", "00000002", "--continue"],
+        &["reconnect", "00000002", "--continue", "--yes"],
         &["resume", "00000002"],
         &["show", "00000001"],
     ];

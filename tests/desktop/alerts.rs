@@ -255,6 +255,15 @@ fn quiet_hours_show_like_a_pause() {
     assert!(desk.panel.tooltip().contains("; notifications are quiet until "), "{}", desk.panel.tooltip());
 }
 
+/// Only what was so before the start waits for the end of the first 30 s.
+#[test]
+fn what_begins_after_the_start_is_notified_at_once() {
+    let begun = Instant::now();
+    let desk = Desk::new("");
+    desk.marker(1);
+    assert!(begun.elapsed() < Duration::from_secs(25), "after {:?}", begun.elapsed());
+}
+
 /// A click reaches the engine.
 #[test]
 fn a_click_takes_the_next_step_or_says_why_it_could_not() {
@@ -264,6 +273,9 @@ fn a_click_takes_the_next_step_or_says_why_it_could_not() {
     desk.popups.click(popup.number, "default");
     let popup = desk.popups.wait_for(2);
     assert!(["work: nothing was done", "work: that did not work"].contains(&&*popup.title), "{popup:#?}");
+    desk.panel.wait_idle();
+    let tooltip = desk.panel.tooltip();
+    assert!(tooltip.contains("needs you") && !tooltip.contains("set aside"), "case 170: its alarm stays: {tooltip}");
     let crashed = desk.working("Fix the parser");
     crashed.tool("a", "bash", "make");
     desk.user.wait_status(&desk.panel, &crashed, "working");

@@ -10,9 +10,10 @@ use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tempfile::TempDir;
 
 #[test]
 fn case_104_the_icon_returns_with_the_panel() {
@@ -98,6 +99,93 @@ fn without_a_bus_the_table_takes_over_on_a_terminal() {
     shows("there is no session bus");
     session.prompt();
     shows("working");
+}
+
+/// GNOME's extension loses a reply now and then, and then waits for it for ever: its menu stays as it was.
+#[test]
+fn case_167_a_panel_that_no_longer_reads_the_menu_gets_a_new_registration() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let session = sessions.add("one");
+    let tray = user.start_tray(&bus);
+    panel.wait_for_icon();
+    user.wait_status(&panel, &session, "idle");
+    let (before, icon) = (panel.registered(), panel.icon());
+    let _new = sessions.add("new");
+    wait_until(SOON, "it knows", || panel.tooltip(), || (panel.tooltip() == "2 idle").then_some(()));
+    assert!(panel.about_to_show(), "there is a new menu");
+    panel.close();
+    wait_until(SOON, "it registers again", || tray.output(), || (panel.registered() > before).then_some(()));
+    assert_ne!(panel.icon(), icon);
+    panel.wait_for("the new one", |entry| entry.shown().contains("new — "));
+}
+
+/// Passes on what a program and its bus say to each other.
+struct Relay {
+    folder: TempDir,
+    /// Where the connections that registered an icon end.
+    icons: Arc<Mutex<Vec<UnixStream>>>,
+}
+
+impl Relay {
+    fn start(bus: &Bus) -> Self {
+        let relay = Self { folder: tempfile::tempdir().unwrap(), icons: Arc::default() };
+        let listener = UnixListener::bind(relay.folder.path().join("bus")).unwrap();
+        let (bus, icons) = (bus.socket(), Arc::clone(&relay.icons));
+        std::thread::spawn(move || {
+            for near in listener.incoming().map_while(Result::ok) {
+                let far = UnixStream::connect(&bus).unwrap();
+                let (from_bus, to_program) = (far.try_clone().unwrap(), near.try_clone().unwrap());
+                let icons = Arc::clone(&icons);
+                std::thread::spawn(move || pass(from_bus, to_program, |_, _| {}));
+                std::thread::spawn(move || {
+                    pass(near, far, |near, bytes| {
+                        if memchr::memmem::find(bytes, b"RegisterStatusNotifierItem").is_some() {
+                            icons.lock().unwrap().push(near.try_clone().unwrap());
+                        }
+                    });
+                });
+            }
+        });
+        relay
+    }
+
+    fn address(&self) -> String {
+        format!("unix:path={}", self.folder.path().join("bus").display())
+    }
+
+    /// Closes the connection of the icon, and no other.
+    fn close_icon(&self) {
+        self.icons.lock().unwrap().last().unwrap().shutdown(Shutdown::Both).unwrap();
+    }
+}
+
+/// Passes bytes on until either end is closed, and closes the other.
+fn pass(mut from: UnixStream, mut to: UnixStream, seen: impl Fn(&UnixStream, &[u8])) {
+    let mut bytes = vec![0; 65_536];
+    while let Ok(read @ 1..) = from.read(&mut bytes) {
+        seen(&from, &bytes[..read]);
+        if to.write_all(&bytes[..read]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Both); // it may be closed
+}
+
+/// The bus closes the connection of whoever sends it something that it does not understand, and goes on.
+#[test]
+fn the_icon_returns_when_the_bus_closes_its_connection() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel, relay) = (User::new(&sessions), Panel::start(&bus), Relay::start(&bus));
+    let session = sessions.add("one");
+    let mut command = user.command(None, &[]);
+    command.env("DBUS_SESSION_BUS_ADDRESS", relay.address());
+    let tray = user.start_tray_as(command);
+    panel.wait_for_icon();
+    user.wait_status(&panel, &session, "idle");
+    relay.close_icon();
+    wait_until(SOON, "it registers again", || tray.output(), || (panel.registered() == 2).then_some(()));
+    user.wait_status(&panel, &session, "idle");
 }
 
 #[test]

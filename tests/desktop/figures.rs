@@ -86,6 +86,8 @@ fn figures_append_to_menu() {
     for n in 0..100 {
         panel.wait_idle();
         let session = &made[n % made.len()];
+        panel.open(); // nothing is sent while it is closed
+        panel.wait_idle();
         let before = panel.signals("ItemsPropertiesUpdated");
         let begun = Instant::now();
         if (n / made.len()) % 2 == 0 {

@@ -23,11 +23,12 @@ fn a_change_of_many_rows_is_one_signal_of_each_kind() {
         user.wait_status(&panel, session, "idle");
     }
     let all = panel.wait_for("Mark all as seen", |entry| entry.label == "Mark all as seen" && entry.enabled);
+    panel.about_to_show();
     panel.wait_idle();
     let signals = || ["LayoutUpdated", "ItemsPropertiesUpdated", "NewIcon"].map(|name| panel.signals(name));
     let before = signals();
     let all_before = panel.all_signals();
-    assert!(panel.click(all.id));
+    assert!(panel.click_unopened(all.id));
     let unseen = || panel.layout().1.find(&|entry| entry.shown().contains('●')).is_some();
     wait_until(SOON, "all are seen", || format!("{:#?}", panel.menu()), || (!unseen()).then_some(()));
     panel.wait_idle();

@@ -4,6 +4,7 @@
 mod alerts;
 mod autostart;
 mod bus;
+mod clicks;
 mod figures;
 mod idle;
 mod life;

@@ -147,6 +147,30 @@ fn a_server_that_draws_three_buttons_is_given_three() {
     }
 }
 
+/// GNOME Shell gives the keyboard to the first button of a banner, so Return that is typed elsewhere presses it.
+#[test]
+fn case_166_return_typed_elsewhere_approves_nothing() {
+    let bus = Bus::start();
+    let manner = Manner { name: "gnome-shell", ..Manner::default() };
+    let (server, desk) = (Server::with(&bus, manner), Desk::new(&bus));
+    let sets: [(&[Button], &str); 3] = [
+        (&[Button::Act(Action::Approve), Button::Act(Action::Deny), Button::Mute], "approve"),
+        (&[Button::Review, Button::Mute], "review"),
+        (&[Button::Act(Action::Stop), Button::Mute], "stop"),
+    ];
+    for (id, (buttons, next)) in (1..).zip(sets) {
+        desk.popups.apply(Change::Raise(Popup { buttons: buttons.to_vec(), ..popup(id) }));
+        let shown = server.wait_for(usize::try_from(id).unwrap());
+        assert_eq!(shown.actions[..2], ["later", "Not now"]);
+        assert_eq!(shown.actions[2], next, "the others follow");
+    }
+    desk.click_after_reading(&server, 1, "later");
+    desk.wait_for_events(&[(1, DISMISSED)]);
+    server.wait_for_closed(&[1]);
+    desk.click_after_reading(&server, 3, "stop");
+    desk.wait_for_events(&[(1, DISMISSED), (3, PopupEvent::Action(Button::Act(Action::Stop)))]);
+}
+
 /// GNOME's server plays no sound by default.
 #[test]
 fn a_server_that_plays_sounds_is_sent_a_sounds_name() {

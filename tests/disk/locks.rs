@@ -214,6 +214,30 @@ fn case_124_a_planted_lock_neither_ends_nor_protects_a_process() {
     assert_eq!(user.status_and_reason(&session).0, "crashed");
 }
 
+/// Where the bridge is installed, its terminals' turns are stopped over it. If that is not possible, nothing ends.
+#[test]
+fn case_191_stop_ends_no_session_that_may_have_a_bridge() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    let key = user.scratch.path().join(".local/state/pilotlight/bridge.key");
+    std::fs::create_dir_all(key.parent().unwrap()).unwrap();
+    for content in [&b"broken"[..], &[7; 32]] {
+        std::fs::write(&key, content).unwrap();
+        for arguments in [&["stop", "--yes"][..], &["stop"]] {
+            let refused = user.run(&[arguments, &[&session.id]].concat());
+            assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+            let said = String::from_utf8_lossy(&refused.stderr);
+            assert!(said.contains("pilotlight stop --end") && !said.contains("ends it"), "{refused:?}");
+        }
+        assert_eq!(user.status_and_reason(&session).0, "working");
+    }
+    let ended = user.run(&["stop", "--end", "--yes", &session.id]);
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    assert_eq!(user.status_and_reason(&session).0, "crashed");
+}
+
 /// A terminal writes the lock of a further session a moment before it holds that session. Ending the terminal then
 /// would end both. But a lock that stays without a hold does not keep the terminal from being ended.
 #[test]

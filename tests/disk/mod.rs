@@ -7,3 +7,6 @@ mod former;
 mod homes;
 mod locks;
 mod shown;
+mod silences;
+mod silent;
+mod without_events;

@@ -76,9 +76,10 @@ fn schema() -> Value {
         "kind" => described(one_of(kinds.clone()), "the kind of program that runs it"),
         "status" => described(one_of(statuses.clone()), "what it does, or what it needs"),
         "since" => described(time.clone(), "since when it has its status"),
-        "last_progress" => {
-            described(json!({"type": ["string", "null"], "format": "date-time"}), "the last sign of life in its log")
-        }
+        "last_progress" => described(
+            json!({"type": ["string", "null"], "format": "date-time"}),
+            "when it was last seen doing something, in its log or on its connection to the model",
+        ),
         "because" => described(text.clone(), "why it has its status, in words; these may change"),
         "unseen" => described(json!({"type": "boolean"}), "it became idle, or asked, since the user last looked"),
         "owner" => {

@@ -99,7 +99,11 @@ fn a_broken_file_keeps_the_last_good_settings_and_says_where_it_is_wrong() {
     symlink(&real, &config).unwrap();
     let (watch, says) = watch(&user, &config);
     watch.wait_status(&session, "working");
-    fs::write(&real, "[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\n").unwrap();
+    fs::write(
+        &real,
+        "[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\nthinking-quiet = \"1s\"\nthinking-stuck = \"2s\"\n",
+    )
+    .unwrap();
     watch.wait_status(&session, "stuck");
     fs::write(&real, "[limits]\nfresh-quiet = \"1h\"\nfresh-stuck = soon\n").unwrap();
     says("config.toml:3:15: not TOML");

@@ -164,8 +164,12 @@ fn a_crashed_session_is_resumed_in_our_own_server() {
     std::fs::remove_file(home.project().join("go")).unwrap();
     assert!(!row["actions"].as_array().unwrap().contains(&"resend".into()), "its tool may have had its effect: {row}");
 
+    // Only its program knew its tools, hooks and instructions, so nothing is sent before the user says so again.
     pilot.click(&id, "Reconnect and continue");
     pilot.wait_menu(&id, "Pilotlight: it runs in a server of ours");
+    pilot.wait_menu(&id, "nothing was sent");
+    assert_eq!(session.folder.types().iter().filter(|kind| *kind == "user.message").count(), 1);
+    pilot.click(&id, "Reconnect and continue");
     let is_asked =
         || (session.folder.types().iter().filter(|kind| *kind == "permission.requested").count() == 2).then_some(());
     wait_until(SOON, "it continues and asks", || format!("{}\n{}", pilot.log(), session.folder.dump()), is_asked);

@@ -19,8 +19,9 @@ use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Popups are not delayed after the start, so that the tests need not wait.
-const AT_ONCE: &str = "[notifications]\nafter-start = \"1ms\"\n";
+/// Popups are not delayed after the start, so that the tests need not wait. A terminal that a test opens for one command
+/// is not a person's.
+const AT_ONCE: &str = "[actions]\nscripts-may-answer = true\n[notifications]\nafter-start = \"1ms\"\n";
 const COLOR: &str = "asks: \"Which color?\" (red, blue)";
 const DATABASE: &str = "asks: \"Which database shall I drop?\" (test, prod)";
 
@@ -127,8 +128,8 @@ fn a_question_can_be_answered_by_a_command_in_every_way() {
         }
         let ran = answer(arguments);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        let shown = "    Which color?\nIts choices:\n    1) red\n    2) blue\n";
-        assert!(ran.out.contains(shown) && ran.out.ends_with("answered\n"), "{ran:?}");
+        let shown = format!("    Which color?\nIts id, for --request: {open}\nIts choices:\n    1) red\n    2) blue\n");
+        assert!(ran.out.contains(&shown) && ran.out.ends_with("answered\n"), "{ran:?}");
         assert_eq!(result(&stage.session, nth), expected);
         pilot.wait_status_in_tray(&id, "idle", "");
         assert_eq!(pilot.row_in_tray(&id).unwrap()["question"], Value::Null);
@@ -155,9 +156,10 @@ fn a_question_is_shown_and_answered_on_a_terminal() {
     stage.pilot.wait_status_in_tray(&id, "needs-input", COLOR);
     let answer = |typed: &[&str]| {
         let terminal = on_terminal(&stage.pilot, &["answer", &id]);
+        wait_screen(&terminal, "Which color? Its id, for --request:");
         wait_screen(
             &terminal,
-            "Which color? Its choices: 1) red 2) blue Your answer (1 to 2, or any text; Enter alone leaves it open):",
+            "Its choices: 1) red 2) blue Your answer (1 to 2, or any text; Enter alone leaves it open):",
         );
         terminal.press(typed);
         terminal

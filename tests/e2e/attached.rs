@@ -74,7 +74,7 @@ fn case_135_long_commands_are_shown_and_approved_in_full() {
     let answering = RequestAnswer { show: &show, ..answering(&site, &which, true) };
     assert_eq!(block_on(attached.answer(answering)).unwrap(), "approved 1 request");
     let shown = shown.into_inner().unwrap();
-    assert!(shown.len() > 39_000 && shown.trim_end().ends_with("END"), "{} bytes", shown.len());
+    assert!(shown.len() > 39_000 && shown.contains("\nEND\n\nThe agent says: "), "{} bytes", shown.len());
     assert_eq!(reach.session.folder.wait("tool.execution_complete")["data"]["success"], true);
     assert_eq!(std::fs::metadata(reach.home.project().join("long.txt")).unwrap().len(), 39_000);
     received.wait("it is idle", |what| *what == EventKind::Idle);
@@ -152,20 +152,27 @@ fn a_turn_with_an_open_request_is_not_silent() {
 }
 
 #[test]
-fn case_64_a_prompt_blocked_by_a_silent_turn_is_sent_again() {
+fn case_64_a_prompt_is_not_sent_behind_a_silent_turn() {
     let reach = Reach::new(Manner::Approves);
     reach.session.send("SCRIPT:hang Paint the fence");
     reach.model.wait_requested("hang", 0);
     let (events, _received) = event_channel();
     let site = reach.site();
     let attached = block_on(attach(&site, Policy::Ask, events, 1, &ignored)).unwrap();
-    // The silent turn blocks the prompt.
-    let steps = Steps::default();
     let text = "SCRIPT:plain Paint the fence";
     let prompt = &Prompt::Repeat(text.to_owned());
-    let done = block_on(resend(&attached, prompt, None, &site, Duration::from_secs(2), &steps.recorder()));
-    assert_eq!(done.unwrap(), "sent");
-    assert_eq!((steps.count(Step::Resend), steps.count(Step::Abort)), (2, 1));
+    let send = || {
+        let steps = Steps::default();
+        let sent = block_on(resend(&attached, prompt, None, &site, Duration::from_secs(2), &steps.recorder()));
+        (sent, steps.count(Step::Resend), steps.count(Step::Abort))
+    };
+    // The silent turn would block the prompt, and it is neither queued nor is the turn aborted for it.
+    let (refused, sent, aborted) = send();
+    assert!(refused.is_err_and(|failure| failure.refused && failure.to_string().contains("it works")));
+    assert_eq!((sent, aborted), (0, 0));
+    reach.session.abort();
+    reach.session.folder.wait("abort");
+    assert_eq!(send(), (Ok("sent".to_owned()), 1, 0));
     let repeated = reach.session.folder.wait_nth("user.message", 2);
     assert_eq!(repeated["data"]["content"], text);
     reach.session.folder.wait("assistant.message");

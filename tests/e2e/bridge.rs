@@ -3,6 +3,8 @@
 mod attacks;
 mod clicks;
 mod consent;
+mod forms;
+mod givers;
 mod held_up;
 mod lives;
 mod older;
@@ -10,6 +12,7 @@ mod rough;
 mod socket_path;
 mod stories;
 
+use crate::support::executable::executable;
 use crate::support::home::{Home, cli};
 use crate::support::listener::{Connection, Listener, pose_as_pilotlight};
 use crate::support::model::Model;
@@ -96,7 +99,7 @@ impl Pilot {
     }
 
     /// Waits until a bridge has connected `count` times.
-    fn wait_bridges(&self, count: usize, id: &str) {
+    pub(super) fn wait_bridges(&self, count: usize, id: &str) {
         let what = format!("a bridge of {id:?} has connected ({count})");
         wait_until(COPILOT, &what, || self.log(), || (self.bridge_count(id) >= count).then_some(()));
     }
@@ -246,6 +249,74 @@ fn it_can_be_installed_inspected_and_removed() {
 }
 
 #[test]
+fn case_195_a_bridge_is_shown_before_the_first_prompt() {
+    let bridged = Bridged::new(&[]);
+    let id = bridged.id();
+    let status = || serde_json::from_str::<Value>(&bridged.pilot.run(&["bridge", "status", "--json"]).out).unwrap();
+    let is_shown = || (status()[0]["sessions"][0]["bridge"] == "joined").then_some(());
+    wait_until(COPILOT, "it is joined", || status().to_string(), is_shown);
+    let words = bridged.pilot.run(&["bridge", "status"]).out;
+    assert!(words.contains("covered; permission requests are answered there"), "{words}");
+    assert!(!bridged.terminal.folder.types().iter().any(|kind| kind == "user.message"));
+    assert_eq!(bridged.pilot.row_in_tray(&id).unwrap()["owner"]["bridge"], "joined");
+}
+
+/// The files serve all homes of a user: they stay as long as any home refers to them, or may.
+#[test]
+fn case_194_removing_and_failing_leave_what_others_use_and_nothing_else() {
+    let (home, second, model) = (Home::new("project"), Home::new("project"), Model::start());
+    let user = ours(&home);
+    std::fs::create_dir_all(user.join("run")).unwrap();
+    let run = |of: &Home, program: &Path, arguments: &[&str]| {
+        let config = user.join("pilotlight.toml");
+        std::fs::write(&config, format!("[actions]\ncopilot = {program:?}\n")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
+        command.arg("--home").arg(of.dir()).arg("bridge").args(arguments);
+        command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", &user);
+        command.env("XDG_RUNTIME_DIR", user.join("run")).env("PILOTLIGHT_CONFIG", config);
+        CommandOutput::of(of.with_policy(command))
+    };
+    let (marketplace, state) = (user.join(".local/share/pilotlight/bridge"), user.join(".local/state/pilotlight"));
+    let is_there = || marketplace.exists() && state.join("bridge.key").exists();
+
+    // Copilot's command fails: nothing is left, neither on our side nor on its.
+    let failing = user.join("copilot");
+    executable(
+        &failing,
+        &format!(
+            "#!/bin/sh\ncase \"$*\" in plugin\\ install*) exit 1;; esac\nexec {:?} \"$@\"\n",
+            home.program(&model)
+        ),
+    );
+    let ran = run(&home, &failing, &["install", "--yes"]);
+    let settings = |of: &Home| std::fs::read_to_string(of.dir().join("settings.json")).unwrap_or_default();
+    assert!(ran.code == Some(1) && !marketplace.exists() && !settings(&home).contains("pilotlight"), "{ran:?}");
+    let left = std::fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("bridge")), "{left:?}");
+
+    for of in [&home, &second] {
+        let ran = run(of, &of.program(&model), &["install", "--yes"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let ran = run(&home, &home.program(&model), &["remove", "--yes"]);
+    assert!(ran.code == Some(0) && ran.err.contains("its files stay") && is_there(), "{ran:?}");
+
+    // With a mistake in its settings, nobody can tell whether a home refers to them.
+    let before = settings(&second);
+    std::fs::write(second.dir().join("settings.json"), before.replacen('{', "{ oops", 1)).unwrap();
+    for verb in ["remove", "install"] {
+        let ran = run(&second, &second.program(&model), &[verb, "--yes"]);
+        assert!(ran.code == Some(1) && ran.err.contains("correct the mistake") && is_there(), "{ran:?}");
+    }
+    assert!(run(&home, &home.program(&model), &["remove", "--yes"]).code == Some(0) && is_there());
+    std::fs::write(second.dir().join("settings.json"), before).unwrap();
+    let ran = run(&second, &second.program(&model), &["remove", "--yes"]);
+    assert!(ran.code == Some(0) && !marketplace.exists() && !state.join("bridge.key").exists(), "{ran:?}");
+    assert!(!settings(&second).contains("pilotlight"));
+    assert!(!state.join("bridge.homes").exists());
+}
+
+#[test]
 fn orders_apply_only_to_the_turn_or_question_that_they_name() {
     let stage = Stage::new(&["--allow-all-tools"]);
     stage.terminal.enter("SCRIPT:form Paint the wall");
@@ -356,7 +427,7 @@ fn it_reconnects_and_obeys_only_a_listener_with_the_key() {
     stranger.accept_and_expect_disconnect();
     drop(stranger);
     // The same for a listener with the key and another version of the protocol.
-    let newer = Listener::start(&folder, &key).with_version(2);
+    let newer = Listener::start(&folder, &key).with_version(3);
     newer.accept_and_expect_disconnect();
     drop(newer);
     let connection = Listener::start(&folder, &key).accept();

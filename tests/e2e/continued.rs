@@ -1,11 +1,15 @@
 //! From lost permissions to a working session by one click, without sending a prompt twice whose effects may have
 //! happened.
 
+use super::orders::Staying;
 use super::stage::Stage;
 use crate::support::home::Folder;
-use crate::support::{SOON, wait_until};
+use crate::support::tmux::Tmux;
+use crate::support::{SOON, wait, wait_until};
+use github_copilot_sdk::MessageOptions;
+use rustix::process::Signal;
 use serde_json::Value;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The configured continue prompt: one for which the model has a script.
 const GO_ON: &str = "SCRIPT:tool Go on";
@@ -199,4 +203,85 @@ fn a_tool_of_a_session_may_not_order_a_prompt() {
         assert!(out.contains("must not"), "{flag}: {out}");
     }
     assert_eq!(prompts(&lost.session.folder).len(), 1);
+}
+
+/// The user's own next prompt comes just after the end of the denied turn. Between our last question to the server and
+/// our prompt, milliseconds remain in which it may come: the test hits them at times.
+#[test]
+#[ignore = "a race: tests/long.sh"]
+fn case_185_an_old_prompt_is_not_sent_behind_the_users_own() {
+    let prompt = "SCRIPT:denied3 Paint the fence";
+    let own = "SCRIPT:plain And the gate";
+    for millis in [0, 5, 15, 40] {
+        let stage = Stage::without_person_configured(&settings(""));
+        let last = stage.model.hold("denied", 3);
+        stage.session.send(prompt);
+        stage.model.wait_requested("denied", 3);
+        stage.wait_status("permission-lost", "");
+        stage.pilot.click(&stage.session.id(), "Reconnect and continue");
+        stage.pilot.wait_menu(&stage.session.id(), "it goes on when its turn is over");
+        last.release();
+        stage.session.folder.wait_nth("assistant.turn_end", 4);
+        let from = Instant::now();
+        wait(SOON, || (from.elapsed() >= Duration::from_millis(millis)).then_some(()));
+        // If ours was first, the user's waits in Copilot's queue.
+        stage.session.send_as(MessageOptions::new(own));
+        let ends = ["another prompt was sent meanwhile", "another turn has begun", "your last prompt was sent again"];
+        let log = || stage.pilot.log();
+        wait_until(SOON, "the order has ended", log, || ends.iter().any(|end| log().contains(end)).then_some(()));
+        let two = || Some(prompts(&stage.session.folder)).filter(|sent| sent.len() >= 2);
+        let sent = wait_until(SOON, "a second prompt is in the log", log, two);
+        assert!(sent[..] == [prompt, own] || sent[..2] == [prompt, prompt], "after {millis} ms: {sent:?}");
+    }
+}
+
+/// Without a tray, the command waits for the end of the denied turn.
+#[test]
+fn case_186_a_command_that_sent_nothing_does_not_succeed() {
+    for kills in [true, false] {
+        let mut stage = Stage::without_person_configured(&settings(""));
+        let id = stage.session.id();
+        let _last = stage.model.hold("denied", 3);
+        stage.session.send("SCRIPT:denied3 Paint the fence");
+        stage.model.wait_requested("denied", 3);
+        stage.wait_status("permission-lost", "");
+        let mut one = Staying::start(stage.pilot.command(&["reconnect", "--continue", &id]));
+        one.wait_output("it goes on when its turn is over");
+        one.wait_output("stays connected");
+        match kills {
+            true => stage.server.kill(),
+            false => one.signal(Signal::INT),
+        }
+        assert_eq!(one.code(), Some(1), "{}", one.output());
+        assert!(one.output().contains("it was not told to go on"), "{}", one.output());
+        assert_eq!(prompts(&stage.session.folder).len(), 1);
+    }
+}
+
+/// A file is where the records of the recoveries belong.
+#[test]
+fn case_184_where_attempts_cannot_be_counted_nothing_is_sent_without_asking() {
+    let prompt = "SCRIPT:denied3 Paint the fence";
+    let stage = Stage::without_person_configured(&settings("auto-reconnect = true\nresend = true\n"));
+    let (id, state) = (stage.session.id(), stage.pilot.user().join(".local/state/pilotlight"));
+    std::fs::write(state.join("sessions"), "").unwrap();
+    stage.session.send(prompt);
+    stage.session.folder.wait_nth("assistant.turn_end", 4);
+    let log = || stage.pilot.log();
+    let said = || log().contains("nothing is sent automatically: how often it was recovered").then_some(());
+    wait_until(SOON, "nothing is sent automatically", log, said);
+    for arguments in [&["reconnect", "--continue", &id][..], &["reconnect", "--resend", &id], &["reconnect", &id]] {
+        for ran in [stage.pilot.run(arguments), stage.pilot.run_without_tray(arguments)] {
+            assert!(ran.code == Some(4) && ran.err.contains("no terminal here to ask you on"), "{ran:?}");
+        }
+    }
+    assert_eq!(prompts(&stage.session.folder), [prompt]);
+    // A person is asked each time.
+    for key in ["n", "y"] {
+        let terminal = Tmux::with_exit_code(&stage.pilot.command(&["reconnect", "--continue", &id]), 160, 50);
+        terminal.shows("Recover it all the same, this once?");
+        terminal.press(&[key, "Enter"]);
+        terminal.shows(if key == "n" { "left as it is" } else { "your last prompt was sent again" });
+    }
+    assert_eq!(prompts(&stage.session.folder), [prompt, prompt]);
 }

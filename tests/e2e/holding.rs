@@ -2,18 +2,21 @@
 //! is reported before and after.
 
 use super::actions::{environment, settings};
+use super::hosted::servers_in;
 use super::orders::Staying;
 use crate::support::executable::executable;
 use crate::support::home::{Folder, Home, cli};
 use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
-use crate::support::pilotlight::Pilot;
+use crate::support::pilotlight::{CommandOutput, Pilot};
 use crate::support::process::signal;
 use crate::support::server::Server;
 use crate::support::tmux::Tmux;
-use crate::support::{SOON, wait_until};
+use crate::support::{SOON, wait, wait_until};
 use rustix::process::Signal;
+use serde_json::Value;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// A session of a program whose server was killed while a tool ran, and a Pilotlight.
 struct Crashed {
@@ -85,10 +88,73 @@ fn wait_screen(terminal: &Tmux, what: &str) {
     wait_until(SOON, &format!("the terminal shows {what:?}"), || terminal.screen(), contains);
 }
 
+/// A command that is killed in the middle of resuming a session.
+#[test]
+fn case_182_a_resume_that_is_killed_is_over_at_once_and_leaves_no_server() {
+    let crashed = Crashed::new();
+    let project = crashed.home.project();
+    for signal in [Signal::KILL, Signal::INT] {
+        for millis in [100, 400, 700, 1000, 1400, 1900, 2600] {
+            let mut one = Staying::start(crashed.command(&["reconnect", &crashed.id]));
+            let until = Instant::now() + Duration::from_millis(millis);
+            wait(SOON, || (Instant::now() >= until).then_some(()));
+            one.signal(signal);
+            // What is already held is named first.
+            let warns = |one: &mut Staying| one.try_code().is_some() || one.output().contains("press Ctrl-C again");
+            wait_until(SOON, "it ends or warns", String::new, || warns(&mut one).then_some(()));
+            if one.try_code().is_none() {
+                one.signal(signal);
+            }
+            one.code();
+            let row = crashed.pilot.row(&crashed.id).unwrap();
+            // A server that is still exiting has it open, which is said.
+            let is_free = |row: &Value| row["actions"].as_array().unwrap().contains(&"continue".into());
+            assert!(is_free(&row) || row["status"] == "idle", "after {millis} ms: {row}");
+            wait_until(SOON, "no server is left", String::new, || servers_in(&project).is_empty().then_some(()));
+            let explained = crashed.pilot.run_without_tray(&["explain", &crashed.id]);
+            assert!(!explained.out.contains("resumed less than a minute ago"), "after {millis} ms: {explained:?}");
+            crashed.pilot.wait_status(&crashed.id, "crashed", "unfinished");
+            let offered =
+                |row: &Value| is_free(row) && crashed.pilot.row_in_tray(&crashed.id).is_some_and(|row| is_free(&row));
+            crashed.pilot.row_where(&crashed.id, "it can be continued", offered);
+            // Each was an attempt.
+            let _ = std::fs::remove_dir_all(crashed.pilot.user().join(".local/state/pilotlight/sessions"));
+        }
+    }
+    let again = Staying::start(crashed.command(&["reconnect", "--continue", "--yes", &crashed.id]));
+    again.wait_output("stays connected");
+    crashed.folder.assert_one_chain();
+}
+
+/// Only its program knew which tools, hooks and instructions it had.
+#[test]
+fn case_188_a_hosted_session_is_sent_nothing_before_the_user_knows_what_it_lacks() {
+    let crashed = Crashed::new();
+    for flag in ["--continue", "--resend"] {
+        let ran = CommandOutput::of(crashed.command(&["reconnect", flag, &crashed.id]));
+        let lacks = "without the tools, hooks and instructions that its program gave it";
+        assert!(ran.code == Some(4) && ran.err.contains(lacks) && ran.err.contains("--yes"), "{ran:?}");
+    }
+    let explained = crashed.pilot.run(&["explain", &crashed.id]);
+    assert!(explained.out.contains("sends nothing before you tell it to go on once more"), "{explained:?}");
+    let mut one = Staying::start(crashed.command(&["reconnect", &crashed.id]));
+    one.wait_output("without the tools, hooks and instructions that its program gave it");
+    one.wait_output("stays connected");
+    assert_eq!(crashed.count("user.message"), 1);
+    one.signal(Signal::TERM);
+    one.code();
+    let terminal = Tmux::start(&crashed.command(&["reconnect", "--continue", &crashed.id]), 160, 50);
+    wait_screen(&terminal, "Send it on all the same?");
+    terminal.press(&["y", "Enter"]);
+    crashed.folder.wait_nth("user.message", 2);
+    wait_screen(&terminal, "stays connected");
+    assert_eq!(crashed.count("user.message"), 2);
+}
+
 #[test]
 fn case_132_requests_of_a_session_held_by_a_command_can_be_answered_by_any_command() {
     let crashed = Crashed::new();
-    let terminal = Tmux::start(&crashed.command(&["reconnect", "--continue", &crashed.id]), 160, 50);
+    let terminal = Tmux::start(&crashed.command(&["reconnect", "--continue", "--yes", &crashed.id]), 160, 50);
     wait_screen(&terminal, "this command stays connected");
     crashed.folder.wait_nth("permission.requested", 2);
     // In the command's own terminal.
@@ -118,7 +184,7 @@ fn case_132_requests_of_a_session_held_by_a_command_can_be_answered_by_any_comma
 #[test]
 fn case_132_the_menu_answers_requests_of_a_session_held_by_a_command() {
     let crashed = Crashed::new();
-    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", &crashed.id]));
+    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", "--yes", &crashed.id]));
     one.wait_output("this command stays connected");
     crashed.folder.wait_nth("permission.requested", 2);
     one.wait_output("it asks for a permission: `pilotlight approve");
@@ -137,7 +203,7 @@ fn case_132_the_menu_answers_requests_of_a_session_held_by_a_command() {
 #[test]
 fn case_131_the_first_ctrl_c_names_the_sessions_and_the_second_ends_them() {
     let crashed = Crashed::new();
-    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", &crashed.id]));
+    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", "--yes", &crashed.id]));
     one.wait_output("this command stays connected");
     crashed.folder.wait_nth("permission.requested", 2);
     one.signal(Signal::INT);
@@ -156,7 +222,7 @@ fn case_131_the_first_ctrl_c_names_the_sessions_and_the_second_ends_them() {
 #[test]
 fn case_131_an_end_by_a_signal_is_reported_once_by_the_next_command() {
     let crashed = Crashed::new();
-    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", &crashed.id]));
+    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", "--yes", &crashed.id]));
     one.wait_output("this command stays connected");
     crashed.folder.wait_nth("permission.requested", 2);
     one.signal(Signal::TERM);
@@ -178,7 +244,7 @@ fn case_131_an_end_by_a_signal_is_reported_once_by_the_next_command() {
 #[test]
 fn case_130_a_command_stays_connected_after_an_unconfirmed_prompt() {
     let crashed = Crashed::with_freezing_server();
-    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", &crashed.id]));
+    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", "--yes", &crashed.id]));
     one.wait_output("resend: sends it");
     // A command in any other shell reaches it at once, and reports what it is doing.
     let ran = crashed.pilot.run_without_tray(&["resume", &crashed.id]);
@@ -208,7 +274,7 @@ fn case_130_a_command_stays_connected_after_an_unconfirmed_prompt() {
 #[test]
 fn case_132_a_command_whose_server_dies_reports_it_and_exits() {
     let crashed = Crashed::new();
-    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", &crashed.id]));
+    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", "--yes", &crashed.id]));
     one.wait_output("this command stays connected");
     crashed.folder.wait_nth("permission.requested", 2);
     let server = crashed.folder.locks().pop().unwrap();

@@ -158,7 +158,7 @@ fn case_41_our_own_server_that_dies_leaves_the_session_unchanged() {
 }
 
 /// The pids of the stdio servers whose working directory is this folder.
-fn servers_in(project: &Path) -> Vec<u32> {
+pub(super) fn servers_in(project: &Path) -> Vec<u32> {
     let pids =
         std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
     let is_there = |pid: &u32| {

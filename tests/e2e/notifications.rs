@@ -49,7 +49,7 @@ fn approve_on_a_popup_approves_the_shown_request() {
     stage.session.folder.wait_nth("assistant.turn_end", 2);
     stage.wait_status("idle", "");
     assert_eq!(answers(&stage.session.folder), ["approved"]);
-    assert_eq!(popups.wait_for(2).title, "project: done");
+    assert_eq!(popups.wait_for(2).title, "project: approved");
     assert_eq!(popups.received().len(), 2, "{:#?}", popups.received());
     popups.wait_for_closed(&[popup.number]);
     let log = stage.pilot.log();
@@ -85,7 +85,8 @@ fn a_popup_is_closed_when_somebody_else_answers() {
 
 #[test]
 fn stop_on_a_popup_stops_a_stuck_turn() {
-    let limits = "[limits]\nfresh-quiet = \"2s\"\nfresh-stuck = \"4s\"\n";
+    let limits =
+        "[limits]\nfresh-quiet = \"2s\"\nfresh-stuck = \"4s\"\nthinking-quiet = \"2s\"\nthinking-stuck = \"4s\"\n";
     let stage = Stage::with_config(Manner::Approves, &format!("{limits}{AT_ONCE}"));
     let popups = stage.pilot.popups();
     stage.wait_status("idle", "");
@@ -111,7 +112,7 @@ fn reconnect_on_a_popup_restores_permissions() {
     stage.session.folder.wait_nth("assistant.turn_end", 4);
     popups.click(popup.number, "reconnect");
     stage.pilot.wait_menu(&stage.session.id(), "Pilotlight: attached to its server");
-    assert_eq!(popups.wait_for(2).title, "project: done");
+    assert_eq!(popups.wait_for(2).title, "project: reconnected");
     stage.wait_status("needs-input", "its last prompt was not carried out");
 }
 

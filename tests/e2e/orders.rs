@@ -49,6 +49,10 @@ impl Staying {
         wait_until(SOON, &what, || self.output(), || self.output().contains(text).then_some(()));
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
@@ -58,7 +62,7 @@ impl Staying {
     }
 
     /// Its exit code, if it has exited. -1 means killed by a signal.
-    fn try_code(&mut self) -> Option<i32> {
+    pub(crate) fn try_code(&mut self) -> Option<i32> {
         self.child.try_wait().unwrap().map(|status| status.code().unwrap_or(-1))
     }
 }
@@ -361,9 +365,10 @@ fn case_130_a_request_to_a_frozen_server_is_reported_as_uncertain() {
     asking.session.folder.assert_one_chain();
 }
 
-/// The server is frozen after the tray has sent the stop. The interrupted command reports what the log shows.
+/// The server is frozen, so the tray waits for it. Whoever interrupts the command learns that nothing was sent, and that is
+/// so.
 #[test]
-fn case_130_an_interrupted_command_reports_what_the_log_shows() {
+fn case_201b_an_interrupted_command_says_what_happened() {
     let stage = Stage::new(Manner::Approves);
     let id = stage.session.id();
     stage.session.send("SCRIPT:hang Paint the fence");
@@ -372,8 +377,53 @@ fn case_130_an_interrupted_command_reports_what_the_log_shows() {
     let mut one = Staying::start(stage.pilot.command_with_tray(&["stop", &id]));
     one.wait_output("the tray is working on it");
     one.signal(Signal::INT);
-    assert_eq!(one.code(), Some(5), "{}", one.output());
-    one.wait_output("its log says that the turn goes on");
+    assert_eq!(one.code(), Some(1), "{}", one.output());
+    one.wait_output("interrupted; nothing was sent");
     signal(stage.server.pid(), Signal::CONT);
     stage.wait_status("working", "");
+    assert_eq!(count(&stage.session.folder, "abort"), 0, "{}", stage.session.folder.dump());
+}
+
+/// Another Pilotlight has the session's lock and stands still: an order says so, and how it goes on.
+#[test]
+fn case_201e_an_order_behind_a_stopped_process_says_that_it_is_stopped() {
+    let stage = Stage::new(Manner::Approves);
+    let id = stage.session.id();
+    stage.session.send("SCRIPT:hang Paint the fence");
+    stage.wait_status("working", "");
+    freeze(stage.server.pid());
+    let one = Staying::start(stage.pilot.command(&["stop", &id]));
+    let has_lock = || {
+        let notes = std::fs::read_dir(stage.pilot.user().join(".local/state/pilotlight/sessions")).ok()?;
+        let mut notes = notes.filter_map(|note| std::fs::read_to_string(note.ok()?.path()).ok());
+        notes.any(|note| note == format!("stop by process {}", one.pid())).then_some(())
+    };
+    wait_until(SOON, "it has the lock", || one.output(), has_lock);
+    freeze(one.pid());
+    let said = stage.pilot.run_without_tray(&["stop", &id]).err;
+    assert!(said.contains(&format!("and stands still: `kill -CONT {}` lets it go on", one.pid())), "{said}");
+    signal(one.pid(), Signal::CONT);
+    signal(stage.server.pid(), Signal::CONT);
+}
+
+/// Five requests of one session are approved at the same moment, without a tray: each command waits for its turn.
+#[test]
+fn case_200c_five_approvals_at_once_are_five_done() {
+    let stage = Stage::new(Manner::Waits);
+    let id = stage.session.id();
+    stage.session.send("SCRIPT:many5 Paint the fence");
+    stage.session.folder.wait_nth("permission.requested", 5);
+    stage.wait_status("needs-permission", "5 requests");
+    let asked: Vec<_> =
+        stage.session.folder.events().into_iter().filter(|e| e["type"] == "permission.requested").collect();
+    let approve = |event: &Value| {
+        let request = event["data"]["requestId"].as_str().unwrap();
+        Staying::start(stage.pilot.command(&["approve", &id, "--request", request]))
+    };
+    let mut five: Vec<_> = asked.iter().map(approve).collect();
+    for one in &mut five {
+        assert_eq!(one.code(), Some(0), "{}", one.output());
+    }
+    stage.session.folder.wait_nth("tool.execution_complete", 5);
+    assert!((1..=5).all(|n| stage.home.project().join(format!("many{n}.txt")).exists()));
 }

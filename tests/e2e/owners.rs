@@ -1,6 +1,7 @@
 //! The owner of a session of the real CLI: an open session is not opened again, and a process that does not hold it is
 //! left alone.
 
+use crate::support::freeze::freeze;
 use crate::support::home::{Folder, Home, old_cli};
 use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
@@ -9,7 +10,9 @@ use crate::support::process::{is_live, kill, signal};
 use crate::support::server::Server;
 use crate::support::terminal::Terminal;
 use crate::support::tmux;
-use crate::support::{SOON, wait, wait_until};
+use crate::support::{SOON, record, wait, wait_until};
+use pilotlight::core::limits::Limits;
+use pilotlight::core::replay::{OwnerStory, Replay};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -83,6 +86,69 @@ fn case_119_a_session_chosen_from_the_list_is_found_by_the_log_of_its_process() 
     let row = pilot.wait_status(&folder.id(), "idle", "done");
     assert_eq!(row["owner"]["pid"], terminal.pid());
     folder.assert_one_chain();
+}
+
+/// Case 181: the process writes no log of what it opens.
+#[test]
+fn case_181_a_session_opened_by_a_terminal_that_writes_no_log_is_not_opened_again() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let folder = ended(&home, &model);
+    let id = folder.id();
+    let pilot = Pilot::start(&[&home]);
+    pilot.wait_status(&id, "ended", "");
+    for level in ["none", "error"] {
+        let refused = || {
+            for command in ["resume", "reconnect"] {
+                for ran in [pilot.run(&[command, &id]), pilot.run_without_tray(&[command, &id])] {
+                    assert!(
+                        ran.code == Some(4) && ran.err.contains("has it open, not prompted yet"),
+                        "{level}: {ran:?}"
+                    );
+                }
+            }
+        };
+        for arguments in [&["--continue"][..], &["--resume", &id[..9]]] {
+            let arguments = [&["--log-level", level], arguments].concat();
+            let terminal = Terminal::resume_by(&home, &model, &id, &arguments);
+            pilot.wait_status(&id, "idle", "opened, not prompted yet");
+            refused();
+            drop(terminal);
+            pilot.wait_status(&id, "ended", "");
+        }
+        // Even if its command line names another session.
+        let other = Terminal::start(&home, &model, &["--log-level", level]);
+        other.enter(&format!("/resume {id}"));
+        other.wait_screen("Paint the fence");
+        pilot.wait_status(&id, "idle", "opened, not prompted yet");
+        refused();
+        drop(other);
+        pilot.wait_status(&id, "ended", "");
+    }
+}
+
+/// Case 181: a server notes nothing either, but can be asked if it listens.
+#[test]
+fn case_181_a_session_that_a_server_without_a_log_may_have_is_not_opened_unasked() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let folder = ended(&home, &model);
+    let id = folder.id();
+    let server = Server::with_arguments(&home, &model, &["--log-level", "none"]);
+    let client = server.connect();
+    let desk = Desk::new(home, model);
+    desk.configure("");
+    let resume = || CommandOutput::of(pilotlight(desk.user.path(), &desk.home.dir(), &["resume", &id]));
+    let session = server.resume(&client, &id, &Person::new(Manner::Approves), None);
+    let ran = resume();
+    assert!(ran.code == Some(4) && ran.err.contains(&format!("process {} has it open", server.pid())), "{ran:?}");
+    // While it does not answer, nobody knows.
+    freeze(server.pid());
+    let ran = resume();
+    assert!(ran.code == Some(4) && ran.err.contains("may have it open"), "{ran:?}");
+    signal(server.pid(), Signal::CONT);
+    assert!(desk.panes().is_empty());
+    session.destroy();
+    let ran = resume();
+    assert_eq!((ran.code, desk.panes().len()), (Some(0), 1), "{ran:?}");
 }
 
 /// Case 119: loaded by a server for a client, which only that server's own log shows.
@@ -308,7 +374,7 @@ fn resume_twice(how: Twice) {
     let (home, model) = (Home::new("project"), Model::start());
     let folder = if how.crashed { crashed(&home, &model) } else { ended(&home, &model) };
     let desk = Desk::new(home, model);
-    let limits = "[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\nresumed = \"1s\"\n";
+    let limits = "[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\nthinking-quiet = \"1s\"\nthinking-stuck = \"2s\"\nresumed = \"1s\"\n";
     desk.configure(if how.short_limits { limits } else { "" });
     let mut tray = how.tray.then(|| desk.tray());
     let start = Instant::now();
@@ -461,4 +527,88 @@ fn case_125_an_older_release_is_ended_only_by_a_confirmed_command() {
     assert_eq!(row["owner"]["pid"], again.pid());
     let ran = pilot.run(&["resume", &id]);
     assert_eq!(ran.code, Some(4), "{ran:?}");
+}
+
+/// Whether the log of this session says that two processes write it.
+fn is_forked(folder: &Folder) -> bool {
+    let mut replay = Replay::new(OwnerStory::Alive, Limits::default());
+    let log = std::fs::read(folder.log()).unwrap();
+    log.split(|&byte| byte == b'\n').for_each(|line| replay.line(line, &mut Vec::new()));
+    replay.facts.forked
+}
+
+/// Case 160: Copilot writes the abort, the request's end and the round's end in another order than that of their chain.
+#[test]
+fn case_160_a_stop_while_a_request_is_open_is_no_conflict() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let mut server = Server::start(&home, &model);
+    let pilot = Pilot::start(&[&home]);
+    let client = server.connect();
+    let session = server.create(&client, Some(&Person::new(Manner::Waits)));
+    let (id, folder) = (session.id(), session.folder.clone());
+    let reason = |row: &Value| row["because"].as_str().unwrap_or_default().to_owned();
+    for (n, script) in ["subtool", "tool", "two"].iter().enumerate() {
+        session.send(&format!("SCRIPT:{script} Paint the fence"));
+        folder.wait_nth("permission.requested", n + 1);
+        pilot.wait_status(&id, "needs-permission", "");
+        session.abort();
+        folder.wait_nth("abort", n + 1);
+        let row = pilot.wait_status(&id, "idle", "stopped");
+        assert!(!reason(&row).contains("conflict") && !is_forked(&folder), "{row}\n{}", folder.dump());
+    }
+    // Another connection to the same process, and then another process.
+    let other = server.connect();
+    let joined = server.resume(&other, &id, &Person::new(Manner::Waits), None);
+    joined.send("SCRIPT:tool And the gate");
+    folder.wait_nth("permission.requested", 4);
+    joined.abort();
+    folder.wait_nth("abort", 4);
+    pilot.wait_status(&id, "idle", "stopped");
+    assert!(!is_forked(&folder), "{}", folder.dump());
+    server.kill();
+    let server = Server::start(&home, &model);
+    let client = server.connect();
+    server.resume(&client, &id, &Person::new(Manner::Approves), None).send("SCRIPT:plain Go on");
+    let row = pilot.wait_status(&id, "idle", "done");
+    assert!(!reason(&row).contains("conflict") && !is_forked(&folder), "{row}\n{}", folder.dump());
+    record::keep(&home, "51-stopped-while-a-request-is-open");
+}
+
+/// Case 87: neither of them had a lock when the other one resumed the session.
+#[test]
+fn case_87_two_terminals_that_resumed_a_session_are_a_conflict() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let folder = ended(&home, &model);
+    let id = folder.id();
+    let [one, two] = [(); 2].map(|()| Terminal::resume(&home, &model, &id));
+    one.enter("SCRIPT:plain Go on");
+    folder.wait_nth("assistant.turn_end", 2);
+    assert!(!is_forked(&folder), "{}", folder.dump());
+    two.enter("SCRIPT:plain And the gate");
+    folder.wait_nth("assistant.turn_end", 3);
+    assert!(is_forked(&folder), "{}", folder.dump());
+    assert!(folder.events().iter().all(|event| event["data"]["alreadyInUse"] != true), "{}", folder.dump());
+    one.enter("SCRIPT:plain And the door");
+    folder.wait_nth("assistant.turn_end", 4);
+    assert!(is_forked(&folder), "{}", folder.dump());
+    Pilot::start(&[&home]).wait_status(&id, "idle", "conflict");
+}
+
+/// Case 87: a server that loaded a terminal's session long ago.
+#[test]
+fn case_87_a_terminal_and_a_server_are_a_conflict_however_much_was_written_between() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let terminal = Terminal::start(&home, &model, &["--allow-all"]);
+    terminal.enter("SCRIPT:plain Paint the fence");
+    let folder = terminal.folder.clone();
+    folder.wait("assistant.turn_end");
+    let server = Server::start(&home, &model);
+    let client = server.connect();
+    let session = server.resume(&client, &folder.id(), &Person::new(Manner::Approves), None);
+    terminal.enter("SCRIPT:mixed9 And the gate");
+    folder.wait_nth("assistant.turn_end", 12);
+    session.send("SCRIPT:plain And the door");
+    folder.wait_nth("assistant.turn_end", 13);
+    assert!(is_forked(&folder), "{}", folder.dump());
+    Pilot::start(&[&home]).wait_status(&folder.id(), "idle", "conflict");
 }

@@ -92,6 +92,22 @@ fn case_128_a_servers_session_that_ends_denied_is_failed() {
 }
 
 #[test]
+fn case_183_a_session_that_was_denied_and_whose_server_is_killed_is_failed() {
+    let mut stage = Stage::without_person();
+    stage.session.send(DENIED);
+    stage.session.folder.wait_nth("assistant.turn_end", 4);
+    stage.wait_status("permission-lost", "");
+    stage.server.kill();
+    let row = stage.wait_status("failed", "ended denied: 3 of its last 3 tools");
+    for action in ["continue", "resume"] {
+        assert!(row["actions"].as_array().unwrap().contains(&action.into()), "{row}");
+    }
+    stage.pilot.click(&stage.session.id(), "Mark as seen");
+    let row = stage.wait_status("ended", "ended denied");
+    assert!(row["actions"].as_array().unwrap().contains(&"continue".into()), "{row}");
+}
+
+#[test]
 fn not_lost_when_the_user_denies() {
     let stage = Stage::new(Manner::Refuses);
     stage.session.send(DENIED);

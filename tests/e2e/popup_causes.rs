@@ -94,7 +94,7 @@ fn a_request_that_still_waits_is_reported_again() {
 /// Cases 47, 100.
 #[test]
 fn the_third_stuck_turn_in_a_row_advises_a_new_session() {
-    let limits = "cooldown = \"1ms\"\n[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\n";
+    let limits = "cooldown = \"1ms\"\n[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\nthinking-quiet = \"1s\"\nthinking-stuck = \"2s\"\n";
     let (stage, popups) = stage(Manner::Approves, limits);
     let mut numbers = Vec::new();
     for time in 1..=3 {

@@ -87,7 +87,7 @@ pub(crate) fn site_with(
         }
     });
     let endpoints = at.iter().map(|&address| Endpoint { address, token: None }).collect();
-    Site { id: folder.id().into(), cwd: None, endpoints, owned, log_view, permit: Permit::default() }
+    Site { id: folder.id().into(), cwd: None, endpoints, owned, log_view, finding: None, permit: Permit::default() }
 }
 
 /// The view of a log, as far as the tests need it.

@@ -38,7 +38,7 @@ fn approves_the_request_of_another_client() {
     assert_eq!(done.unwrap(), "approved 1 request");
     let shown = shown.into_inner().unwrap().concat();
     assert!(
-        shown.starts_with("Run this command (the agent: work until told):") && shown.ends_with(&command),
+        shown.starts_with(&format!("Run this command:\n\n{command}\n")) && shown.ends_with("says: \"work until told\""),
         "{shown}"
     );
     assert_eq!([Step::Attach, Step::TakeOver, Step::Verify].map(|step| steps.count(step)), [1, 1, 1]);

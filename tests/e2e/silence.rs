@@ -18,7 +18,9 @@ fn a_model_that_never_answers() {
     stage.wait_status("working", "");
     stage.pilot.configure("[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"1h\"\n");
     stage.wait_status("quiet", "");
-    stage.pilot.configure("[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"6s\"\n");
+    stage.pilot.configure(
+        "[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"6s\"\nthinking-quiet = \"1s\"\nthinking-stuck = \"6s\"\n",
+    );
     stage.wait_status("stuck", "");
     assert_eq!(stage.history(), ["idle", "working", "quiet", "stuck"]);
     stage.session.abort();

@@ -1,6 +1,7 @@
 //! Sessions that only wait for a person: never reported as stuck, as far as each connection can know, and never aborted
 //! if that is known.
 
+use super::orders::Staying;
 use super::stage::Stage;
 use crate::support::freeze::freeze;
 use crate::support::home::Home;
@@ -14,7 +15,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-const LIMITS: &str = "[limits]\ntool-quiet = \"2s\"\ntool-stuck = \"5s\"\nfresh-quiet = \"2s\"\nfresh-stuck = \"5s\"\n";
+const LIMITS: &str = "[limits]\ntool-quiet = \"2s\"\ntool-stuck = \"5s\"\nfresh-quiet = \"2s\"\nfresh-stuck = \"5s\"\nthinking-quiet = \"2s\"\nthinking-stuck = \"5s\"\n";
 
 /// A session in which a tool of an MCP server asks its user a question, which nobody answers. Fields drop from the top.
 pub(super) struct Asking {
@@ -49,17 +50,21 @@ impl Asking {
         self.session.id()
     }
 
-    /// Waits until the last event in the log is `span` old.
     fn silent_for(&self, span: Duration) {
-        let events = self.session.folder.events();
-        let last: jiff::Timestamp = events.last().unwrap()["timestamp"].as_str().unwrap().parse().unwrap();
-        let until = last + span;
-        wait_until(SOON + span, "the silence is long", String::new, || (jiff::Timestamp::now() > until).then_some(()));
+        silent_for(&self.session, span);
     }
 
     fn aborts(&self) -> usize {
         self.session.folder.types().iter().filter(|kind| *kind == "abort").count()
     }
+}
+
+/// Waits until the last event in the session's log is `span` old.
+fn silent_for(session: &Session, span: Duration) {
+    let events = session.folder.events();
+    let last: jiff::Timestamp = events.last().unwrap()["timestamp"].as_str().unwrap().parse().unwrap();
+    let until = last + span;
+    wait_until(SOON + span, "the silence is long", String::new, || (jiff::Timestamp::now() > until).then_some(()));
 }
 
 /// Case 126: without being attached, the server reports activity, but not the question.
@@ -88,13 +93,12 @@ fn case_126_unattached_a_question_is_never_reported_as_stuck() {
 /// Case 126: an attached client receives the question's text. Reconnecting aborts nothing that is known to wait.
 #[test]
 fn case_126_attached_a_question_needs_input_and_is_not_aborted() {
-    // Without the probe it is stuck, and reconnecting stops a stuck turn.
+    // Without the probe it is stuck.
     let asking = Asking::new(&format!("{LIMITS}[actions]\nask-servers = false\n"));
     let id = asking.id();
     asking.pilot.wait_status(&id, "stuck", "");
     let ran = asking.pilot.run(&["reconnect", &id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.err.contains("it asks you something: nothing is stopped"), "{ran:?}");
     let row =
         asking.pilot.wait_status_in_tray(&id, "needs-input", "asks: \"Which database shall I drop?\" (test, prod)");
     assert_eq!(row["question"], json!({"text": "Which database shall I drop?", "choices": ["test", "prod"]}), "{row}");
@@ -109,6 +113,41 @@ fn case_126_attached_a_question_needs_input_and_is_not_aborted() {
     asking.pilot.wait_status_in_tray(&id, "idle", "");
     assert_eq!(asking.pilot.row_in_tray(&id).unwrap()["question"], Value::Null);
     asking.session.folder.assert_one_chain();
+}
+
+/// Case 180: without a tray, a command that recovers a session first asks its server, as a tray does, whatever the
+/// settings say about asking by itself.
+#[test]
+fn case_180_without_a_tray_nothing_is_aborted_that_may_wait_or_work() {
+    for more in ["", "[actions]\nask-servers = false\n"] {
+        let asking = Asking::new(&format!("{LIMITS}{more}"));
+        asking.silent_for(Duration::from_secs(8));
+        recover_without_tray(&asking.pilot, &asking.id());
+        assert_eq!(asking.aborts(), 0, "{more:?}");
+        asking.person.set_manner(Manner::Approves);
+        assert_eq!(asking.session.folder.wait("tool.execution_complete")["data"]["success"], true);
+        asking.session.folder.assert_one_chain();
+    }
+    // The same for a tool that works without using the CPU.
+    let stage = Stage::configured(LIMITS);
+    stage.session.send("SCRIPT:tool Paint the fence");
+    stage.session.folder.wait("permission.completed");
+    stage.wait_status("quiet", "busy, or asking you there");
+    silent_for(&stage.session, Duration::from_secs(8));
+    recover_without_tray(&stage.pilot, &stage.session.id());
+    stage.home.release_tools();
+    assert_eq!(stage.session.folder.wait("tool.execution_complete")["data"]["success"], true);
+    assert!(!stage.session.folder.types().iter().any(|kind| kind == "abort"));
+}
+
+/// Tries to continue a session with a command that has no tray, which is refused, and reconnects it with another.
+fn recover_without_tray(pilot: &Pilot, id: &str) {
+    let ran = pilot.run_without_tray(&["reconnect", "--continue", id]);
+    assert!(ran.code == Some(4) && ran.err.contains("neither denied nor cut off"), "{ran:?}");
+    let mut one = Staying::start(pilot.command(&["reconnect", id]));
+    one.wait_output("stays connected");
+    one.signal(Signal::INT);
+    assert_eq!(one.code(), Some(0), "{}", one.output());
 }
 
 /// A question asked after we attached is reported. An abort ends it, although no event says so.

@@ -2,9 +2,11 @@
 
 use crate::support::synthetic::{Folder, User};
 use crate::support::{SOON, wait_until};
+use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use rustix::process::Signal;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -190,4 +192,46 @@ fn grow(session: &Folder, length: u64) {
     log.write_all(b"x").unwrap();
     log.seek(SeekFrom::End(-1)).unwrap();
     log.read_exact(&mut [0]).unwrap();
+}
+
+/// Exchanges two files.
+fn exchange(one: &Path, other: &Path) {
+    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+}
+
+/// Case 178: whatever the engine looks at and then opens may be a pipe by then. Other sessions' news still arrive.
+#[test]
+fn case_178_files_that_are_exchanged_for_pipes_keep_nobody_waiting() {
+    let user = User::new();
+    let (attacked, other) = (user.session(1), user.session(2));
+    let _owners = (attacked.owner(&user), other.owner(&user));
+    attacked.prompt();
+    other.prompt();
+    let watch = user.watch();
+    watch.wait_status(&other, "working");
+    let places = [attacked.path.join("workspace.yaml"), attacked.log()];
+    let pipes = ["one pipe", "other pipe"].map(|name| user.scratch.path().join(name));
+    for pipe in &pipes {
+        mknodat(CWD, pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    }
+    while_written(
+        |n| exchange(&places[n as usize % 2], &pipes[n as usize % 2]),
+        || {
+            for _ in 0..50 {
+                other.answer();
+                watch.wait_status(&other, "idle");
+                other.prompt();
+                watch.wait_status(&other, "working");
+            }
+            for rows in status_runs(&user, 20) {
+                assert!(rows.iter().any(|row| row["id"] == other.id && row["status"] == "working"), "{rows:?}");
+            }
+        },
+    );
+    for (place, pipe) in places.iter().zip(&pipes).filter(|(place, _)| !place.is_file()) {
+        exchange(place, pipe);
+    }
+    attacked.answer();
+    watch.wait_status(&attacked, "idle");
+    assert_eq!(watch.end(Signal::TERM), Some(0));
 }

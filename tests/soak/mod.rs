@@ -131,7 +131,8 @@ fn soak(time: Duration, with_orders: bool) {
     assert!(score.changes > 10 && score.rows > 10, "too little happened: {score}");
     assert!(score.percent() >= MIN_PERCENT, "{score}");
     assert_eq!(audit.harm(), Vec::<String>::new());
-    let tried = ["frozen", "homes copied", "questions asked", "requests answered"].map(|what| audit.total(what));
+    let tried =
+        ["frozen", "homes copied", "questions asked", "requests answered", "forks"].map(|what| audit.total(what));
     assert!(
         !with_orders || start.elapsed() < Duration::from_secs(600) || tried.iter().all(|count| *count > 0),
         "too little: {audit}"

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// The name of the config file.
@@ -93,8 +93,8 @@ impl Pilots {
         rows.into_iter().find(|row| row["id"] == id)
     }
 
-    /// Clicks an entry of the session whose row contains `words`, once the menu is stable, and returns whether it was
-    /// clicked. Other sessions keep changing the menu, and a click on a changing menu has no effect.
+    /// Clicks an entry of the session whose row contains `words`, and returns whether it was clicked. Other sessions
+    /// keep changing the menu.
     pub(crate) fn click(&self, words: &str, label: &str) -> bool {
         let find = || {
             let menu = self.panel.layout().1;
@@ -102,16 +102,7 @@ impl Pilots {
             let chosen = |entry: &Entry| entry.enabled && entry.entries.is_empty() && entry.shown().starts_with(label);
             Some(menu.find(&fits)?.find(&chosen)?.id)
         };
-        let mut laid_out = (0, Instant::now());
-        let entry = || {
-            let now = self.panel.signals("LayoutUpdated");
-            if now != laid_out.0 {
-                laid_out = (now, Instant::now());
-            }
-            let entry = find()?;
-            (laid_out.1.elapsed() > Duration::from_millis(1300)).then_some(entry)
-        };
-        wait(Duration::from_secs(8), entry).is_some_and(|entry| self.panel.click(entry))
+        wait(Duration::from_secs(8), find).is_some_and(|entry| self.panel.click(entry))
     }
 
     /// The tmux socket of the resumed terminals.

@@ -1,4 +1,5 @@
-//! A hasty person who resumes a terminal's session twice at once: by two commands, or by a click and a command.
+//! A hasty person who resumes a terminal's session twice at once: by two commands, or by a click and a command, which
+//! must open it once; or by hand, in two terminals, which then write one log.
 
 use super::actor::Rng;
 use super::audit::Audit;
@@ -36,6 +37,9 @@ impl<'a> Hasty<'a> {
         // The row is found in the menu by the start of the prompt.
         let name = format!("Twice {}", self.made);
         let (folder, pid) = self.left(&name);
+        if self.rng.below(4) == 0 {
+            return self.fork(&folder);
+        }
         let apart = Duration::from_millis(self.rng.below(4) as u64 * 400);
         let (how, clicked, commands) = match self.rng.below(3) {
             0 => ("two commands with the tray", false, [true, true].to_vec()),
@@ -80,6 +84,27 @@ impl<'a> Hasty<'a> {
         let live = folder.locks().into_iter().filter(|pid| is_live(*pid)).count();
         self.audit.require(live <= 1, "two live processes have a lock of one session", dump);
         self.close(&panes);
+        std::fs::remove_dir_all(&folder.path).unwrap();
+    }
+
+    /// Opens it in two terminals, and prompts both. That two processes write its log is said once they do.
+    fn fork(&self, folder: &Folder) {
+        let terminals = [(); 2].map(|()| Terminal::resume(self.home, self.model, &folder.id()));
+        let ends = || folder.types().iter().filter(|kind| *kind == "assistant.turn_end").count();
+        let is_named = || {
+            let row = self.pilots.row(&folder.id());
+            row.is_some_and(|row| row["because"].as_str().is_some_and(|because| because.contains("conflict")))
+        };
+        for (n, terminal) in terminals.iter().enumerate() {
+            self.audit.require(!is_named(), "a conflict was reported before there was one", || folder.dump());
+            let before = ends();
+            terminal.enter(&format!("SCRIPT:plain Go on {n}"));
+            wait_until(SOON, "it continues", || folder.dump(), || (ends() > before).then_some(()));
+        }
+        let named = wait(SOON, || is_named().then_some(())).is_some();
+        self.audit.require(named, "a fork was not reported", || folder.dump());
+        self.audit.count("forks");
+        drop(terminals);
         std::fs::remove_dir_all(&folder.path).unwrap();
     }
 

@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// The tray's nonce. The real tray uses a fresh one for each connection.
@@ -19,6 +20,8 @@ pub(crate) struct Connection {
     pub(crate) hello: Value,
     stream: UnixStream,
     received: Arc<Mutex<Vec<Value>>>,
+    /// Whether its orders still stand, for when the extension asks.
+    stands: Arc<AtomicBool>,
 }
 
 /// Makes this settings file of the extension name the test's program as Pilotlight. Affects extensions that start
@@ -75,7 +78,7 @@ impl Listener {
         let listener = UnixListener::bind(&new).unwrap();
         listener.set_nonblocking(true).unwrap();
         std::fs::rename(&new, &path).unwrap();
-        Self { listener, key: key.to_vec(), path, version: 1 }
+        Self { listener, key: key.to_vec(), path, version: 2 }
     }
 
     /// Sets the version of the protocol that it announces.
@@ -135,13 +138,19 @@ impl Listener {
         if let Some(reply) = next() {
             assert_eq!(reply, json!({"t": "proof", "proof": right}));
         }
+        let stands = Arc::new(AtomicBool::new(true));
+        let (still, to) = (Arc::clone(&stands), stream.try_clone().unwrap());
         std::thread::spawn(move || {
             while let Some(message) = next() {
+                if message["t"] == "ask" {
+                    let answer = json!({"t": "stands", "id": message["id"], "stands": still.load(Ordering::SeqCst)});
+                    let _ = writeln!(&to, "{answer}"); // it may have gone
+                }
                 into.lock().unwrap().push(message);
             }
             into.lock().unwrap().push(json!({"t": "gone"}));
         });
-        Connection { hello, stream, received }
+        Connection { hello, stream, received, stands }
     }
 }
 
@@ -171,6 +180,11 @@ impl Connection {
     /// Sends this text as it is.
     pub(crate) fn send(&self, text: &str) {
         let _ = (&self.stream).write_all(text.as_bytes()); // it may disconnect before everything is sent
+    }
+
+    /// Withdraws all orders that are given from now on, or lets them stand again.
+    pub(crate) fn set_stands(&self, stands: bool) {
+        self.stands.store(stands, Ordering::SeqCst);
     }
 
     /// Waits until the extension has disconnected.

@@ -3,19 +3,22 @@
 //!
 //! A test controls it in two ways: a word in the prompt chooses the script, and a [`Hold`] keeps the model silent at
 //! one round of a script while the test checks the state. Requests are counted, so a test can wait until the CLI has
-//! really reached a round ([`Model::wait_requested`]).
+//! really reached a round ([`Model::wait_requested`]). An answer that takes its time is a play
+//! ([`stream`](super::stream)).
 
 use super::script::{self, Answer};
+use super::stream::{FINISHED, Performance, Play};
 use super::{COPILOT, block_on, spawn, wait_until};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::serve::ListenerExt;
 use axum::{Json, Router};
 use serde_json::{Value, json};
-use std::collections::HashSet;
-use std::net::SocketAddr;
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -37,6 +40,17 @@ struct Shared {
     delay: Mutex<Duration>,
     /// Every requested round, in order, including repeated ones (retries).
     requested: Mutex<Vec<Round>>,
+    /// The registered plays, by name.
+    plays: Mutex<HashMap<String, Registered>>,
+}
+
+/// A registered play.
+struct Registered {
+    play: Play,
+    /// How often the test has told it to go on.
+    told: watch::Sender<usize>,
+    /// The text of its current or last answer.
+    text: Arc<Mutex<String>>,
 }
 
 /// Keeps the model silent at one round of a script, until released or dropped.
@@ -48,17 +62,30 @@ pub(crate) struct Hold {
 impl Model {
     /// Starts the server on a free port of loopback.
     pub(crate) fn start() -> Self {
+        Self::at(Ipv4Addr::LOCALHOST.into(), false)
+    }
+
+    /// Starts the server on a free port of this address. `resets` makes it reset connections instead of closing them.
+    pub(crate) fn at(address: IpAddr, resets: bool) -> Self {
         let shared = Arc::new(Shared {
             held: watch::channel(HashSet::new()).0,
             delay: Mutex::default(),
             requested: Mutex::default(),
+            plays: Mutex::default(),
         });
         let router = Router::new()
             .route("/v1/models", get(models))
             .route("/v1/chat/completions", post(chat))
             .with_state(Arc::clone(&shared));
-        let listener = block_on(tokio::net::TcpListener::bind(("127.0.0.1", 0))).unwrap();
+        let listener = block_on(tokio::net::TcpListener::bind((address, 0))).unwrap();
         let address = listener.local_addr().unwrap();
+        let listener = listener.tap_io(move |connection| {
+            // Each piece of an answer is sent when it is there, as by real servers.
+            connection.set_nodelay(true).unwrap();
+            if resets {
+                connection.set_zero_linger().unwrap();
+            }
+        });
         let task = spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { address, shared, task }
     }
@@ -75,6 +102,29 @@ impl Model {
             held.insert(round.clone());
         });
         Hold { shared: Arc::clone(&self.shared), round }
+    }
+
+    /// Registers a play: a prompt names it as it names a script. The name does not end in a digit.
+    pub(crate) fn play(&self, name: &str, play: Play) {
+        let registered = Registered { play, told: watch::Sender::new(0), text: Arc::default() };
+        self.shared.plays.lock().unwrap().insert(name.to_owned(), registered);
+    }
+
+    /// Ends the part of this play that lasts until the test says so.
+    pub(crate) fn go_on(&self, play: &str) {
+        self.shared.plays.lock().unwrap()[play].told.send_modify(|told| *told += 1);
+    }
+
+    /// Ends all parts of all plays, now and in later answers.
+    pub(crate) fn finish(&self) {
+        for registered in self.shared.plays.lock().unwrap().values() {
+            registered.told.send_replace(FINISHED);
+        }
+    }
+
+    /// The text of the play's current or last answer so far.
+    pub(crate) fn text(&self, play: &str) -> String {
+        self.shared.plays.lock().unwrap()[play].text.lock().unwrap().clone()
     }
 
     /// Delays every answer from now on.
@@ -137,6 +187,19 @@ async fn chat(State(shared): State<Arc<Shared>>, Json(request): Json<Value>) -> 
     tokio::time::sleep(delay).await;
     // Fails only if the sender is dropped, and `shared` owns it.
     shared.held.subscribe().wait_for(|held| !held.contains(&key)).await.unwrap();
+    let performance = shared.plays.lock().unwrap().get(&script).and_then(|registered| {
+        let parts = registered.play.get(round)?.clone();
+        Some(Performance {
+            call,
+            parts,
+            told: registered.told.subscribe(),
+            waited: 0,
+            text: Arc::clone(&registered.text),
+        })
+    });
+    if let Some(performance) = performance {
+        return performance.respond(request["stream"] == true).await;
+    }
     match script::answer(&script, number, round) {
         // The terminal interface requests a stream, a session of the SDK does not.
         Answer::Say(text, tools) if request["stream"] == true => stream(completion(call, &text, &tools), None),

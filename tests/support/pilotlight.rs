@@ -49,6 +49,20 @@ struct Watched {
     latest: BTreeMap<String, Value>,
 }
 
+fn spawn_tray(scratch: &TempDir, homes: &[PathBuf], bus: &Bus, environment: &[(OsString, OsString)]) -> Child {
+    command(scratch, homes, &["tray"])
+        .env("DBUS_SESSION_BUS_ADDRESS", bus.address())
+        .env("XDG_RUNTIME_DIR", scratch.path().join("run"))
+        .envs(environment.iter().cloned())
+        // What must not be in the log must be absent at every level.
+        .env("PILOTLIGHT_LOG", "trace")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
 impl Pilot {
     /// Watches these homes, as for a user who never configured anything.
     pub(crate) fn start(homes: &[&Home]) -> Self {
@@ -90,17 +104,7 @@ impl Pilot {
         let state = scratch.path().join(".local/state/pilotlight");
         std::fs::create_dir_all(&state).unwrap();
         std::fs::write(state.join("welcomed"), "").unwrap();
-        let tray = command(&scratch, &homes, &["tray"])
-            .env("DBUS_SESSION_BUS_ADDRESS", bus.address())
-            .env("XDG_RUNTIME_DIR", run)
-            .envs(environment.iter().cloned())
-            // What must not be in the log must be absent at every level.
-            .env("PILOTLIGHT_LOG", "trace")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let tray = spawn_tray(&scratch, &homes, &bus, environment);
         panel.wait_for_icon();
         Self { homes, scratch, watch, watched, table, tray, panel, bus }
     }
@@ -147,7 +151,6 @@ impl Pilot {
         // As a user does: opens the menu, which then no longer changes, and finds the entry again.
         wait_until(DEADLINE, &what, dump, || {
             find()?;
-            self.panel.wait_menu_stable();
             self.panel.open();
             let clicked = find().filter(|entry| self.panel.click(entry.id));
             self.panel.close();
@@ -202,6 +205,14 @@ impl Pilot {
         self.tray.wait().unwrap();
     }
 
+    /// Terminates the tray, if it runs, and starts another one. Returns as soon as that one listens for bridges.
+    pub(crate) fn restart_tray(&mut self) {
+        self.end_tray();
+        self.tray = spawn_tray(&self.scratch, &self.homes, &self.bus, &[]);
+        let socket = self.scratch.path().join("run/pilotlight/bridge.sock");
+        wait_until(DEADLINE, "the tray listens for bridges", || self.log(), || socket.exists().then_some(()));
+    }
+
     /// The home of its user.
     pub(crate) fn user(&self) -> &Path {
         self.scratch.path()
@@ -230,10 +241,18 @@ impl Pilot {
 
     /// As [`row_in_tray`](Self::row_in_tray), of a command with these homes as arguments.
     pub(crate) fn row_in_tray_for(&self, homes: &[PathBuf], id: &str) -> Option<Value> {
+        self.rows_in_tray_for(homes).into_iter().find(|row| row["id"] == id)
+    }
+
+    /// All rows in the `status --json` of a command that can reach the tray.
+    pub(crate) fn rows_in_tray(&self) -> Vec<Value> {
+        self.rows_in_tray_for(&self.homes)
+    }
+
+    fn rows_in_tray_for(&self, homes: &[PathBuf]) -> Vec<Value> {
         let ran = CommandOutput::of(self.with_tray(command(&self.scratch, homes, &["status", "--json"])));
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        let rows: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
-        rows.into_iter().find(|row| row["id"] == id)
+        serde_json::from_str(&ran.out).unwrap()
     }
 
     /// Waits until the tray's menu, and a `status --json` that can reach the tray, show this status with such a reason.

@@ -26,6 +26,12 @@ pub(crate) fn kill(pid: u32) {
     wait_until(SOON, "the killed process is gone", String::new, gone);
 }
 
+/// The pid of its parent process.
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()
+}
+
 /// The loopback port that a process listens on.
 pub(crate) fn port(pid: u32) -> u16 {
     let sockets = || -> Vec<String> {

@@ -73,6 +73,27 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
                 "rooms": {"type": "array", "items": {"type": "string", "enum": ["hall", "attic"]}},
                 "note": {"type": "string"}}, "required": ["color", "coats"]}}),
         ),
+        // Choices that the terminal shows by their titles.
+        ("titled", 0) => call(
+            "ask_user",
+            json!({"message": "Which color?", "requestedSchema": {"properties": {"color": {"type": "string",
+                "oneOf": [{"const": "r", "title": "Red"}, {"const": "b", "title": "Blue"}]}}, "required": ["color"]}}),
+        ),
+        ("limits", 0) => call(
+            "ask_user",
+            json!({"message": "How many?", "requestedSchema": {"properties": {"coats": {"type": "integer",
+                "minimum": 1, "maximum": 5}}, "required": ["coats"]}}),
+        ),
+        ("yesno", 0) => call(
+            "ask_user",
+            json!({"message": "Shall I?", "requestedSchema": {"properties": {"sure": {"type": "boolean"}},
+                "required": ["sure"]}}),
+        ),
+        ("named", 0) => call(
+            "ask_user",
+            json!({"message": "Which color?", "requestedSchema": {"properties": {"color": {"type": "string",
+                "enum": ["r", "b"], "enumNames": ["Red", "Blue"]}}, "required": ["color"]}}),
+        ),
         ("plan", 0) => call(
             "exit_plan_mode",
             json!({"summary": "Paint the fence white.", "actions": ["interactive", "exit_only"],
@@ -107,6 +128,9 @@ pub(crate) fn answer(script: &str, number: u64, round: usize) -> Answer {
             let text = "A line of forty bytes, with its break.\n\n".repeat(usize::try_from(number).unwrap_or(1) * 25);
             calls(bash(&format!("cat >long.txt <<'END'\n{text}END"), "write a long text"))
         }
+        // A new file of this many kB, and a command beside it.
+        ("file", 0) => calls(file(number)),
+        ("beside", 0) => Answer::Say(String::new(), vec![file(number), bash("echo small > small.txt", "write one")]),
         ("mcp", 0) => call("asker-ask", json!({})),
         // The first tool needs no permission and runs; the others are denied if nobody can be asked.
         ("mixed", 0) => call("list_bash", json!({})),
@@ -151,7 +175,15 @@ fn call(tool: &'static str, arguments: Value) -> Answer {
 
 fn bash(command: &str, description: &str) -> (&'static str, Value) {
     // The CLI moves a shell to the background after `initial_wait` seconds; these must stay in the foreground.
-    ("bash", json!({"command": command, "description": description, "initial_wait": 90}))
+    ("bash", json!({"command": command, "description": description, "initial_wait": 300}))
+}
+
+/// A new file of this many kB.
+fn file(number: u64) -> (&'static str, Value) {
+    let text: String = (0..number * 16)
+        .map(|line| format!("This is line {line:>10} of the new file, which is long.......\n"))
+        .collect();
+    ("create", json!({"path": "new.txt", "file_text": text}))
 }
 
 fn sub_agent(mode: &str) -> Value {

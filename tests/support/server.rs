@@ -54,6 +54,10 @@ pub(crate) struct Server {
     project: PathBuf,
 }
 
+fn provider(model: &Model) -> ProviderConfig {
+    ProviderConfig::new(model.url()).with_provider_type("openai").with_wire_api("completions").with_api_key(KEY)
+}
+
 /// One connection.
 pub(crate) struct Client {
     sdk: Sdk,
@@ -74,7 +78,17 @@ impl Server {
 
     /// As [`Server::start`], with a token that clients must present.
     pub(crate) fn with_token(home: &Home, model: &Model, token: Option<&str>) -> Self {
+        Self::with(home, model, token, &[])
+    }
+
+    /// As [`Server::start`], with further arguments.
+    pub(crate) fn with_arguments(home: &Home, model: &Model, arguments: &[&str]) -> Self {
+        Self::with(home, model, None, arguments)
+    }
+
+    fn with(home: &Home, model: &Model, token: Option<&str>, arguments: &[&str]) -> Self {
         let mut command: tokio::process::Command = home.copilot(model).into();
+        command.args(arguments);
         command.envs(token.map(|token| ("COPILOT_CONNECTION_TOKEN", token)));
         command.args(["--server", "--port", "0"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
@@ -91,11 +105,13 @@ impl Server {
             tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
             (child, port)
         });
-        let provider = ProviderConfig::new(model.url())
-            .with_provider_type("openai")
-            .with_wire_api("completions")
-            .with_api_key(KEY);
-        Self { child, port, provider, sessions: home.dir().join("session-state"), project: home.project() }
+        Self {
+            child,
+            port,
+            provider: provider(model),
+            sessions: home.dir().join("session-state"),
+            project: home.project(),
+        }
     }
 
     /// The address that it listens on.
@@ -122,6 +138,11 @@ impl Server {
     /// Creates a session of `client`. Without a person, nobody can be asked.
     pub(crate) fn create(&self, client: &Client, person: Option<&Person>) -> Session {
         self.create_as(client, person, |config| config)
+    }
+
+    /// As [`create`](Self::create), with a model of its own, and answers as they arrive if it `streams`.
+    pub(crate) fn create_for(&self, client: &Client, person: &Person, model: &Model, streams: bool) -> Session {
+        self.create_as(client, Some(person), |config| config.with_provider(provider(model)).with_streaming(streams))
     }
 
     /// As [`create`](Self::create), with an MCP server whose tool asks the user which database to drop (`SCRIPT:mcp`),

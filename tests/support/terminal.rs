@@ -1,9 +1,10 @@
 //! Copilot's terminal interface, driven inside [`Tmux`] as by a person, with keys and the screen, and the same program
 //! without anybody in front of it ([`Unattended`]).
 
+use super::freeze::freeze;
 use super::home::{Folder, Home};
 use super::model::Model;
-use super::process::{end, is_live, signal};
+use super::process::{end, is_live, parent, signal};
 use super::tmux::Tmux;
 use super::{COPILOT, block_on, wait_until};
 use rustix::process::Signal;
@@ -171,6 +172,19 @@ impl Terminal {
         wait_until(COPILOT, "the terminal interface is gone", || self.dump(), || (!is_live(self.pid)).then_some(()));
     }
 
+    /// Stops the interface's process, and before it tmux, which would let it go on. Keys and the screen need
+    /// [`thaw`](Self::thaw).
+    pub(crate) fn freeze(&self) {
+        freeze(parent(self.pid).expect("the interface runs"));
+        freeze(self.pid);
+    }
+
+    /// Lets it go on.
+    pub(crate) fn thaw(&self) {
+        signal(self.pid, Signal::CONT);
+        signal(parent(self.pid).expect("the interface runs"), Signal::CONT);
+    }
+
     /// The pid of the interface's process.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
@@ -184,11 +198,9 @@ impl Terminal {
     /// The pid of its extension, if it has started one.
     pub(crate) fn find_extension(&self) -> Option<u32> {
         let is_extension = |pid: u32| {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            let parent = stat.rsplit(") ").next()?.split(' ').nth(1)?.parse::<u32>().ok()?;
             let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
             let loads = line.split('\0').any(|word| word.ends_with("extension_bootstrap.mjs"));
-            (parent == self.pid && loads).then_some(pid)
+            (parent(pid) == Some(self.pid) && loads).then_some(pid)
         };
         let mut pids =
             std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());

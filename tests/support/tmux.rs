@@ -100,6 +100,13 @@ impl Tmux {
         self.run(["set-buffer", "--", text, ";", "paste-buffer", "-d", "-p"]);
     }
 
+    /// Opens another window, in which `program` runs.
+    pub(crate) fn new_window(&self, program: &Command) {
+        let mut command = tmux(&self.scratch);
+        command.args(["new-window", "--"]).arg(program.get_program()).args(program.get_args());
+        assert!(command.status().unwrap().success());
+    }
+
     fn run<const N: usize>(&self, args: [&str; N]) -> Output {
         tmux(&self.scratch).args(args).output().unwrap()
     }

@@ -6,7 +6,8 @@
 //! both are checked.
 //!
 //! This keeps a script from answering for the user by accident or by habit. It is not a security boundary: a program
-//! that clears its environment *and* leaves its family cannot be distinguished from one that the user started.
+//! that clears its environment *and* leaves its family shows neither sign. What answers for the user is therefore also
+//! judged by where it comes from (`control/origin`).
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]

@@ -25,11 +25,12 @@ mod tests;
 use super::running::{Program, Search};
 use crate::core::owner::Owner;
 use crate::core::time::{Span, Time};
+use crate::system::mounts::Mounts;
+use crate::system::plain_file::{self, Links};
 use crate::system::process::SLACK;
 use log::Log;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -51,11 +52,30 @@ pub(crate) struct OpenSession {
     pub pid: u32,
     /// The folder that holds the session folders.
     root: PathBuf,
-    /// `None`: one session, but it is not known yet which.
-    id: Option<Box<str>>,
+    id: Opened,
     started: Option<Time>,
     /// Whether only the command line identifies the process as a Copilot.
     hidden: bool,
+}
+
+/// What a process has open.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Opened {
+    /// One session, but it is not known yet which.
+    Some,
+    /// Maybe sessions, of which it leaves no trace. It works in this folder; `None` if that cannot be read.
+    Untold(Option<PathBuf>),
+    /// The session with this id.
+    Session(Box<str>),
+}
+
+impl Opened {
+    fn id(&self) -> Option<&str> {
+        match self {
+            Self::Session(id) => Some(id),
+            Self::Some | Self::Untold(_) => None,
+        }
+    }
 }
 
 /// The result of a scan, sorted by session id.
@@ -113,14 +133,28 @@ impl OpenSessions {
     /// The process that has this session open. A binary search, because every folder is looked up, of which there may
     /// be tens of thousands.
     pub(crate) fn of(&self, root: &Path, id: &str) -> Option<&OpenSession> {
-        let from = self.0.partition_point(|opening| opening.id.as_deref() < Some(id));
-        let mut of_id = self.0[from..].iter().take_while(|opening| opening.id.as_deref() == Some(id));
+        let from = self.0.partition_point(|opening| opening.id.id() < Some(id));
+        let mut of_id = self.0[from..].iter().take_while(|opening| opening.id.id() == Some(id));
         of_id.find(|opening| *opening.root == *root)
     }
 
     /// The process that has this session open, or may be about to open it.
     pub(crate) fn opener(&self, root: &Path, id: &str) -> Option<&OpenSession> {
-        self.of(root, id).or_else(|| self.0.iter().find(|opening| opening.root == root && opening.id.is_none()))
+        self.of(root, id).or_else(|| self.0.iter().find(|opening| opening.root == root && opening.id == Opened::Some))
+    }
+
+    /// The processes that may have a session open that works in this folder, and leave no trace of what they have open:
+    /// those in the same folder, above or below.
+    pub(crate) fn suspects(&self, root: &Path, folder: Option<&Path>) -> impl Iterator<Item = u32> {
+        let is_near = move |theirs: &Option<PathBuf>| match (theirs, folder) {
+            (Some(theirs), Some(ours)) if theirs.parent().is_some() => {
+                theirs.starts_with(ours) || ours.starts_with(theirs)
+            }
+            (Some(_), Some(_)) => false,
+            _ => true,
+        };
+        let may_have = move |opening: &&OpenSession| matches!(&opening.id, Opened::Untold(theirs) if is_near(theirs));
+        self.0.iter().filter(move |opening| opening.root == root).filter(may_have).map(|opening| opening.pid)
     }
 
     /// Removes the sessions of a process that has ended.
@@ -133,7 +167,7 @@ impl OpenSessions {
     pub(crate) fn differing<'a>(&'a self, others: &'a Self) -> HashSet<(&'a Path, &'a str)> {
         let only = |some: &'a Self, others: &'a Self| some.0.iter().filter(|opening| !others.0.contains(opening));
         let both = only(self, others).chain(only(others, self));
-        both.filter_map(|opening| Some((&*opening.root, opening.id.as_deref()?))).collect()
+        both.filter_map(|opening| Some((&*opening.root, opening.id.id()?))).collect()
     }
 }
 
@@ -185,7 +219,8 @@ impl OpenScanner {
                 none.insert(found)
             }
         };
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let mounts = Mounts::read();
+        let real = |path: &Path| mounts.real(path);
         let homes: Vec<_> = roots.iter().map(|root| (root, root.parent().map(real))).collect();
         while let Some(program) = found.front() {
             let known = self.known.entry((program.pid, program.born)).or_default();
@@ -200,7 +235,7 @@ impl OpenScanner {
                 if !known.log.follow(program, &theirs, until) {
                     return None;
                 }
-                let opening = |root: &Path, id: Option<Box<str>>| OpenSession {
+                let opening = |root: &Path, id: Opened| OpenSession {
                     pid: program.pid,
                     root: root.to_owned(),
                     id,
@@ -241,23 +276,35 @@ impl OpenScanner {
 }
 
 impl KnownProcess {
-    /// The sessions that a process has loaded, by its log as read so far. `None` is a session that is not known yet.
-    fn sessions_of(&self, program: &Program, homes: &[PathBuf], now: Time) -> Vec<Option<Box<str>>> {
+    /// The sessions that a process has loaded, by its log as read so far.
+    fn sessions_of(&self, program: &Program, homes: &[PathBuf], now: Time) -> Vec<Opened> {
         let log = &self.log;
         let asked = arguments::asked(&program.arguments);
         let named = asked.id.filter(|id| !log.closed(id));
         let mut ids: Vec<Box<str>> = log.open().cloned().collect();
         ids.extend(named.filter(|id| !log.open().any(|open| open == id)));
+        let sessions = |ids: Vec<Box<str>>| ids.into_iter().map(Opened::Session).collect();
+        if log.has_entries() || program.hidden {
+            return sessions(ids);
+        }
         let starts = program.started.is_none_or(|started| now - started < STARTING);
+        let noted: Vec<_> = homes.iter().flat_map(|home| opened_since(home, program.started)).collect();
         // While it starts, its log has no entries yet, and sessions opened since then may be another process's.
-        let log_pending = starts && log.exists();
-        if ids.is_empty() && !log.has_entries() && !program.hidden && !log_pending {
-            ids = homes.iter().flat_map(|home| opened_since(home, program.started)).collect();
+        if starts && log.exists() && !asked.unlogged {
+            let may_be_its = ids.is_empty() && (asked.some || !noted.is_empty());
+            return if may_be_its { vec![Opened::Some] } else { sessions(ids) };
         }
-        if ids.is_empty() && asked.some && !log.has_entries() && starts {
-            return vec![None];
+        let is_noted = !noted.is_empty();
+        ids.extend(noted.into_iter().filter(|id| !ids.contains(id)).collect::<Vec<_>>());
+        if ids.is_empty() && asked.some && starts {
+            return vec![Opened::Some];
         }
-        ids.into_iter().map(Some).collect()
+        let mut opened: Vec<_> = sessions(ids);
+        // A server notes nothing, and a terminal always has a session.
+        if !log.informs() && (asked.serves || !is_noted && asked.unlogged) {
+            opened.push(Opened::Untold(program.folder.clone()));
+        }
+        opened
     }
 }
 
@@ -272,12 +319,9 @@ pub(crate) fn noted(home: &Path) -> Noted {
     struct Entry {
         opened_at: Box<str>,
     }
-    let path = home.join(OPEN_SESSIONS);
-    if !path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
-        return Noted::new();
-    }
+    let Ok((file, _)) = plain_file::open(&home.join(OPEN_SESSIONS), Links::Refused) else { return Noted::new() };
     let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(OPEN_SESSIONS_MAX).read_to_end(&mut text));
+    let read = file.take(OPEN_SESSIONS_MAX).read_to_end(&mut text);
     let entries: Option<BTreeMap<Box<str>, Entry>> = read.ok().and_then(|_| serde_json::from_slice(&text).ok());
     entries.into_iter().flatten().map(|(id, entry)| (id, entry.opened_at)).collect()
 }

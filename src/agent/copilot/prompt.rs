@@ -1,7 +1,7 @@
 //! The last prompt of a log, for sending it again. Nothing else reads a user's prompts, and nothing is kept here.
 
 use crate::core::event::is_fresh_prompt;
-use std::fs::File;
+use crate::system::plain_file::{self, Links};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -24,11 +24,8 @@ pub(crate) struct LastPrompt {
 /// # Errors
 /// Where the log cannot be read, or its last [`BACK`] bytes hold no such prompt.
 pub(crate) fn last_prompt(log: &Path) -> io::Result<LastPrompt> {
-    if !std::fs::symlink_metadata(log)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
-    }
-    let mut file = File::open(log)?;
-    let length = file.metadata()?.len();
+    let (mut file, meta) = plain_file::open(log, Links::Refused)?;
+    let length = meta.len();
     let mut back = STEP;
     loop {
         let start = length.saturating_sub(back);

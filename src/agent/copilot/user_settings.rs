@@ -1,7 +1,7 @@
 //! The settings of Copilot that matter to us: `settings.json` in its home.
 
-use std::fs::File;
-use std::io::Read;
+use crate::system::plain_file::{self, Links};
+use std::io::{self, Read};
 use std::path::Path;
 
 /// Copilot's file is never this large. In bytes.
@@ -14,21 +14,28 @@ pub struct Settings(pub serde_json::Value);
 impl Settings {
     /// Reads the file; `None` where it is missing or malformed. Like Copilot, accepts comments and trailing commas.
     pub(crate) fn read(home: &Path) -> Option<Self> {
-        parse(bytes(&home.join("settings.json"))?).map(Self)
+        parse(bytes(&home.join("settings.json")).ok()?).map(Self)
+    }
+
+    /// Whether the home has such a file, readable or not. An empty one says nothing.
+    pub(crate) fn exist(home: &Path) -> bool {
+        match bytes(&home.join("settings.json")) {
+            Ok(text) => !text.trim_ascii().is_empty(),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
     }
 
     /// Reads an organisation's policy, which is plain JSON.
     pub(crate) fn policy(path: &Path) -> Option<Self> {
-        serde_json::from_slice(&bytes(path)?).ok().map(Self)
+        serde_json::from_slice(&bytes(path).ok()?).ok().map(Self)
     }
 }
 
-fn bytes(path: &Path) -> Option<Vec<u8>> {
-    // Only a regular file: opening a pipe may block for ever.
-    let file = path.is_file().then(|| File::open(path).ok()).flatten()?;
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let (file, _) = plain_file::open(path, Links::Followed)?;
     let mut text = Vec::new();
-    file.take(LENGTH_MAX).read_to_end(&mut text).ok()?;
-    Some(text)
+    file.take(LENGTH_MAX).read_to_end(&mut text)?;
+    Ok(text)
 }
 
 fn parse(mut text: Vec<u8>) -> Option<serde_json::Value> {

@@ -20,7 +20,8 @@ mod portable;
 mod route;
 mod throttle;
 
-use crate::core::session::Key;
+use crate::core::session::{Key, NoEvents};
+use crate::system::mounts::Mounts;
 use crate::system::timer::Alarm;
 use filter::Filter;
 use hints::Refusal;
@@ -49,6 +50,9 @@ pub(crate) struct Watcher {
 /// Whether a watch on a folder includes everything below it.
 pub(crate) const WATCHES_TREES: bool = !cfg!(target_os = "linux");
 
+/// What is done without file events, in words for the user.
+pub(crate) const POLLING: &str = "live sessions are looked at every 5 s, the rest once a minute";
+
 impl Watcher {
     /// Creates a watcher without watches. `roots` are the folders that hold the session folders, one for each home;
     /// `seen` is the file that records which sessions the user has seen.
@@ -56,9 +60,7 @@ impl Watcher {
         let filter = Filter { roots: roots.iter().map(|root| names_of(root)).collect(), seen, ..Filter::default() };
         let (source, trouble) = match Source::new(filter) {
             Ok(source) => (Some(source), None),
-            Err(error) => {
-                (None, Some(format!("file changes cannot be watched ({error}); looking once a minute instead")))
-            }
+            Err(error) => (None, Some(format!("file changes cannot be watched ({error}); {POLLING} instead"))),
         };
         Self { source, kept: BTreeSet::new(), throttle: Throttle::default(), alarm: Alarm::default(), trouble }
     }
@@ -120,6 +122,24 @@ impl Watcher {
         }
     }
 
+    /// Watches what the path of a session leads to now, if the session is watched: a mount may have covered its folder.
+    /// Returns whether a new watch was added.
+    pub(crate) fn rewatch_session(&mut self, key: &Key, path: &Path) -> bool {
+        let Some(source) = &mut self.source else { return false };
+        if source.no_events(key, path) == Some(NoEvents::Refused) {
+            return false;
+        }
+        match source.rewatch_session(key, path) {
+            Ok(is_new) => is_new,
+            refused => self.record(path, refused.map(drop)),
+        }
+    }
+
+    /// Why changes of a session that is held may cause no event, if they may not.
+    pub(crate) fn no_events(&self, key: &Key, path: &Path) -> Option<NoEvents> {
+        self.source.as_ref().map_or(Some(NoEvents::Refused), |source| source.no_events(key, path))
+    }
+
     /// Watches the folder of an old session, which will most likely never change again, with less memory. Returns
     /// whether it is watched now.
     pub(crate) fn watch_old_session(&mut self, key: &Key, path: &Path) -> bool {
@@ -144,9 +164,10 @@ impl Watcher {
             Ok(()) => true,
             Err(Refusal::Full) => {
                 self.trouble.get_or_insert_with(|| {
-                    "the system's limit of file watches is reached; the sessions beyond it are looked at once a minute \
-                     (raise fs.inotify.max_user_watches to watch them all)"
-                        .into()
+                    format!(
+                        "the system's limit of file watches is reached; beyond it, {POLLING} (raise \
+                         fs.inotify.max_user_watches to watch them all)"
+                    )
                 });
                 false
             }
@@ -206,5 +227,5 @@ impl Watcher {
 
 /// A path and its real path, which some systems report for a path given through a link.
 fn names_of(path: &Path) -> Vec<PathBuf> {
-    path.canonicalize().into_iter().filter(|real| real != path).chain([path.to_owned()]).collect()
+    Some(Mounts::read().real(path)).into_iter().filter(|real| real != path).chain([path.to_owned()]).collect()
 }

@@ -2,19 +2,22 @@
 
 use super::output::Reporter;
 use super::staying::{self, SessionWatch, answer_requests_here, connection_lost, socket_server};
-use crate::cli::bridges::place_for_bridges;
+
+use crate::cli::bridges::{has_bridge, place_for_bridges};
 use crate::cli::context::{Context, runtime};
 use crate::cli::enrich::unresponsive;
 use crate::cli::pick::Picked;
 use crate::cli::report::say;
 use crate::control::{self, OrderConnection, PendingOrder};
-use crate::core::fleet::Session;
+use crate::core::action::Trait;
+use crate::core::fleet::{Kind, Session};
 use crate::core::order::{Ask, Order, Outcome, Report, Which};
 use crate::core::owner::Owner;
 use crate::core::turn::Call;
-use crate::engine::Command;
 use crate::engine::snapshot;
+use crate::engine::{BridgeConfig, Command};
 use crate::system::paths;
+use crate::system::process::is_stopped;
 use crate::system::runtime::{Runtime, process_in};
 use crate::system::signals::Signals;
 use std::io;
@@ -22,11 +25,22 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::{mpsc::unbounded_channel, oneshot};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 /// The user is told what is being waited for once the tray takes longer than this, to receive the order or to act on
 /// it.
 const NOTICE_AFTER: Duration = Duration::from_secs(2);
+
+/// How long a tray has to tell what became of an order that was taken back: a second longer than it takes at most.
+const TAKEN_BACK_WITHIN: Duration = Duration::from_secs(4);
+/// How long reading an acceptance that has already arrived may take.
+const ACCEPTANCE_READ_WITHIN: Duration = Duration::from_millis(100);
+/// How long the log has to show an order's effect before it is said that it does not.
+const LOGGED_WITHIN: Duration = Duration::from_secs(2);
+/// How long an answer waits for another command that listens for bridges.
+const PLACE_WITHIN: Duration = Duration::from_secs(20);
+/// How often something is looked at again.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Carries out an order for `session`, prints its reports, and returns the outcome. With `stays`, the result depends on
 /// a connection: if this process holds it, because no tray does, it then runs until a signal.
@@ -57,7 +71,7 @@ pub(super) fn carry_out(
         Delivery::Ended(outcome) => return Ok(outcome),
         Delivery::NoServer => Outcome::Failed("nothing carried it out".into()),
         Delivery::NotSent(why) => Outcome::Failed(format!("{why}; nothing was sent")),
-        Delivery::MaybeSent(why) => outcome_on_disk(context, session, order, &why),
+        Delivery::MaybeSent(why) => outcome_on_disk(context, session, order, &why)?,
     };
     reporter.report(&Report::End(outcome.clone()));
     Ok(outcome)
@@ -96,29 +110,52 @@ async fn through_socket(folder: &Path, order: &Order, reporter: &mut dyn Reporte
             return Ok(Delivery::NoServer);
         }
     };
-    let (mut signals, mut accepted) = (Signals::new()?, false);
+    let (mut signals, mut connection) = (Signals::new()?, None);
     let result = tokio::select! {
-        result = submit(folder, &runtime, order, reporter, &mut accepted) => Some(result),
+        result = submit(folder, &runtime, order, reporter, &mut connection) => Some(result),
         () = signals.end() => None,
     };
-    // Dropping the future closes the connection. A tray that has not accepted the order by now never will.
+    let is_accepted = connection.as_ref().is_some_and(OrderConnection::is_acknowledged);
+    // Dropping the connection closes it. A tray that has not accepted the order by now never will.
     Ok(match result {
         Some(Ok(Some(outcome))) => Delivery::Ended(outcome),
         Some(Ok(None)) => Delivery::NoServer,
-        Some(Err(error)) if accepted => Delivery::MaybeSent(error.to_string()),
+        Some(Err(error)) if is_accepted => Delivery::MaybeSent(error.to_string()),
         Some(Err(error)) => Delivery::NotSent(error.to_string()),
-        None if accepted => Delivery::MaybeSent("interrupted while the tray was working on it".into()),
-        None => Delivery::NotSent("interrupted".into()),
+        None => match connection {
+            Some(connection) => take_back(connection, reporter).await,
+            None => Delivery::NotSent("interrupted".into()),
+        },
     })
 }
 
-/// Sends the order, and reports up to its end. `None` if no tray runs. `accepted` is set once the tray has the order.
+/// Takes an order back that the tray may have begun, and finds out what happened to it.
+async fn take_back(mut connection: OrderConnection, reporter: &mut dyn Reporter) -> Delivery {
+    let is_open = connection.take_back().await;
+    // On a busy machine, the tray may have accepted the order long before this command gets to read that.
+    if !matches!(timeout(ACCEPTANCE_READ_WITHIN, connection.acknowledged()).await, Ok(Ok(()))) {
+        return Delivery::NotSent("interrupted".into());
+    }
+    let told = async {
+        if !is_open {
+            return None;
+        }
+        let first = connection.next().await.ok()?;
+        follow(&mut connection, first, reporter).await.ok().filter(|outcome| *outcome != Outcome::Unknown)
+    };
+    match timeout(TAKEN_BACK_WITHIN, told).await {
+        Ok(Some(outcome)) => Delivery::Ended(outcome),
+        Ok(None) | Err(_) => Delivery::MaybeSent("interrupted while the tray was working on it".into()),
+    }
+}
+
+/// Sends the order, and reports up to its end. `None` if no tray runs. `connection` is set to what the tray reports over.
 async fn submit(
     folder: &Path,
     runtime: &Runtime,
     order: &Order,
     reporter: &mut dyn Reporter,
-    accepted: &mut bool,
+    connection: &mut Option<OrderConnection>,
 ) -> io::Result<Option<Outcome>> {
     let notice_at = Instant::now() + NOTICE_AFTER;
     let mut connecting = pin!(control::ask(folder, order));
@@ -129,7 +166,8 @@ async fn submit(
             (connecting.await?, false)
         }
     };
-    let Some(mut asked) = asked else { return Ok(None) };
+    let Some(asked) = asked else { return Ok(None) };
+    let asked = connection.insert(asked);
     match timeout_at(notice_at, asked.acknowledged()).await {
         Ok(heard) => heard?,
         Err(_) => {
@@ -139,11 +177,13 @@ async fn submit(
             asked.acknowledged().await?;
         }
     }
-    *accepted = true;
     let first = match timeout(NOTICE_AFTER, asked.next()).await {
         Ok(first) => first?,
         Err(_) => {
-            say("the tray is working on it; Ctrl-C cancels it as long as nothing was sent");
+            match asked.tray().filter(|process| is_stopped(*process)) {
+                Some(_) => say(&waiting_for(asked.tray())),
+                None => say("the tray is working on it; Ctrl-C cancels it as long as nothing was sent"),
+            }
             asked.next().await?
         }
     };
@@ -157,7 +197,7 @@ fn waiting_for(tray: Option<u32>) -> String {
 
 /// Passes on every report, to the end.
 async fn follow(
-    mut asked: OrderConnection,
+    asked: &mut OrderConnection,
     mut report: Option<Report>,
     reporter: &mut dyn Reporter,
 ) -> io::Result<Outcome> {
@@ -183,7 +223,7 @@ async fn with_own_engine(
 ) -> anyhow::Result<Delivery> {
     let (signals, mut engine) = (Signals::new()?, context.engine());
     let commander = engine.command_sender();
-    if let Some(listening) = place_for_bridges() {
+    if let Some(listening) = wait_for_place(session, &order).await {
         engine.listen_to_bridges(listening);
     }
     // Another command may have taken the session since we searched for a holder.
@@ -198,12 +238,13 @@ async fn with_own_engine(
         let serve = socket_server(context, &id, commander.clone());
         engine.on_first_attach(move || drop(begin.send(serve()))); // the receiver outlives the engine
     }
-    send(Command::Act(PendingOrder::by_caller(order, reply)));
+    send(Command::Act(PendingOrder::by_caller(order, reply, std::process::id())));
     let (mut view, observed) = SessionWatch::new(&id);
     let mut run = pin!(engine.run(signals, &mut view));
     let mut answering = pin!(answer_requests_here(context, session, commander.clone(), observed.clone()));
     let mut lost = pin!(connection_lost(observed.clone()));
     let (mut ended, mut sent, mut holding, mut reachable) = (None, false, false, None);
+    let mut goes_on_later = false;
     loop {
         tokio::select! {
             // Reports come first, so that those sent before the engine ended are not lost.
@@ -220,6 +261,7 @@ async fn with_own_engine(
                     // Serving only began if this process, and not another command, holds the session.
                     let served = begun.try_recv().ok();
                     let confirmed = matches!(outcome, Outcome::Done(_));
+                    goes_on_later = confirmed && observed.borrow().waits;
                     let may_run = confirmed || matches!(outcome, Outcome::Unconfirmed(_));
                     holding = served.is_some() && may_run && observed.borrow().held;
                     if holding {
@@ -246,6 +288,11 @@ async fn with_own_engine(
                         ended = Some(outcome);
                     }
                 }
+                if goes_on_later && observed.borrow().undone {
+                    let outcome = Outcome::Failed("its turn was not over, so it was not told to go on".into());
+                    reporter.report(&Report::End(outcome.clone()));
+                    return Ok(Delivery::Ended(outcome));
+                }
                 return Ok(match ended {
                     Some(outcome) => Delivery::Ended(outcome),
                     None if sent => Delivery::MaybeSent("interrupted before it was confirmed".into()),
@@ -256,15 +303,40 @@ async fn with_own_engine(
     }
 }
 
+/// The place to listen for bridges. Another command may be answering the same terminal there: an answer waits for it.
+async fn wait_for_place(session: &Session, order: &Order) -> Option<BridgeConfig> {
+    let may_wait = order.ask.action().is(Trait::TakesTurns) && session.about.kind == Kind::Terminal && has_bridge();
+    let until = Instant::now() + PLACE_WITHIN;
+    loop {
+        match place_for_bridges() {
+            None if may_wait && Instant::now() < until => sleep(LOOK_INTERVAL).await,
+            place => return place,
+        }
+    }
+}
+
 /// The outcome, by what is on disk, of an order that was interrupted when something may have been sent.
-fn outcome_on_disk(context: &Context, before: &Session, order: &Order, why: &str) -> Outcome {
-    let now = snapshot::take(&context.homes, &context.config, &context.seen, false).sessions;
-    let Some(now) = now.into_iter().find(|session| session.id == order.id) else {
-        return Outcome::Unconfirmed(format!("may have happened: {why}; the session no longer exists"));
-    };
-    match evidence(&order.ask, before, &now) {
-        Evidence::Done(words) => Outcome::Done(format!("{words} ({why})")),
-        Evidence::Inconclusive(words) => Outcome::Unconfirmed(format!("may have happened: {why}; {words}")),
+fn outcome_on_disk(context: &Context, before: &Session, order: &Order, why: &str) -> anyhow::Result<Outcome> {
+    let until = Instant::now() + LOGGED_WITHIN;
+    loop {
+        let now = snapshot::take(&context.homes, &context.config, &context.seen, false).sessions;
+        let Some(now) = now.into_iter().find(|session| session.id == order.id) else {
+            return Ok(Outcome::Unconfirmed(format!("may have happened: {why}; the session no longer exists")));
+        };
+        match evidence(&order.ask, before, &now) {
+            Evidence::Done(words) => return Ok(Outcome::Done(format!("{words} ({why})"))),
+            // What was sent takes a moment to be logged.
+            Evidence::Inconclusive(_) if Instant::now() < until => {
+                runtime()?.block_on(async { sleep(LOOK_INTERVAL).await });
+            }
+            Evidence::Inconclusive(words) => {
+                let look = match now.about.kind {
+                    Kind::Terminal => "look at its terminal".to_owned(),
+                    _ => format!("`pilotlight explain {}` shows what it does", order.id),
+                };
+                return Ok(Outcome::Unconfirmed(format!("may have happened: {why}; {words}; {look}")));
+            }
+        }
     }
 }
 

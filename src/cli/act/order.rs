@@ -8,9 +8,6 @@ use crate::core::fleet::Session;
 use crate::core::order::{Ask, Order, Outcome};
 use std::process::ExitCode;
 
-/// A text that no request has. An answer to a request of this text gets the request reported, and leaves it open.
-pub(super) const NO_TEXT: &str = "\0";
-
 /// Finds the session, runs `act` on it, and turns the outcome into an exit code.
 pub(super) fn with(
     context: &Context,

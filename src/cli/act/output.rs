@@ -46,7 +46,7 @@ impl RequestPrinter {
 impl Reporter for RequestPrinter {
     fn report(&mut self, report: &Report) {
         if let Report::Request(text) = report {
-            let _ = write_out(&request(&self.who, text));
+            let _ = write_out(&request(&self.who, None, text));
         }
         Printer.report(report);
     }
@@ -56,6 +56,8 @@ impl Reporter for RequestPrinter {
 pub(super) struct RequestReader {
     /// The session's label.
     who: String,
+    /// The request's id.
+    id: String,
     /// The request's text, verbatim.
     pub(super) request: Option<String>,
     /// Why it could not be written out.
@@ -63,15 +65,15 @@ pub(super) struct RequestReader {
 }
 
 impl RequestReader {
-    pub(super) fn new(label: &Label) -> Self {
-        Self { who: label.to_string(), request: None, failed: None }
+    pub(super) fn new(label: &Label, id: &str) -> Self {
+        Self { who: label.to_string(), id: id.to_owned(), request: None, failed: None }
     }
 }
 
 impl Reporter for RequestReader {
     fn report(&mut self, report: &Report) {
         if let Report::Request(text) = report {
-            self.failed = write_out(&request(&self.who, text)).err();
+            self.failed = write_out(&request(&self.who, Some(&self.id), text)).err();
             self.request = Some(text.clone());
         }
     }
@@ -115,9 +117,10 @@ pub(super) fn print_outcome(outcome: &Outcome) {
 
 /// Formats a request in full. Its lines are indented, so that none passes for ours, and control and invisible
 /// characters are escaped. A warning follows if something may read as something else.
-fn request(who: &str, text: &str) -> String {
+fn request(who: &str, id: Option<&str>, text: &str) -> String {
     let mut out = format!("The request of {who}:\n");
     push_indented(&mut out, "", text);
+    out.extend(id.filter(|id| !id.is_empty()).map(id_line));
     push_warning(&mut out);
     out
 }
@@ -127,6 +130,7 @@ fn request(who: &str, text: &str) -> String {
 pub(super) fn question(who: &str, form: &Form) -> String {
     let mut out = format!("The question of {who}:\n");
     push_indented(&mut out, "", &form.text);
+    out.push_str(&id_line(&form.request));
     if !form.choices.is_empty() {
         out.push_str("Its choices:\n");
     }
@@ -146,6 +150,11 @@ pub(super) fn question(who: &str, form: &Form) -> String {
     }
     push_warning(&mut out);
     out
+}
+
+/// Tells an id, by which exactly this request or question can be answered.
+fn id_line(id: &str) -> String {
+    format!("Its id, for --request: {}\n", plain(id, LINE_MAX))
 }
 
 /// Appends a text with each line indented, and with a prefix before the first.
@@ -183,18 +192,18 @@ mod tests {
     fn a_request_is_shown_in_full_with_control_characters_escaped() {
         let text = "shell: rm -rf x\t\u{1b}[2Kls\r\u{202e}\u{2028}\u{9b}J\nReport: \"done\" \\ é 日本語\n";
         assert_eq!(
-            request("api · Fix it", text),
-            "The request of api · Fix it:\n    shell: rm -rf x\\t\\u{1b}[2Kls\\r\\u{202e}\\u{2028}\\u{9b}J\n    Report: \"done\" \\ é 日本語\n    \n"
+            request("api · Fix it", Some("r1"), text),
+            "The request of api · Fix it:\n    shell: rm -rf x\\t\\u{1b}[2Kls\\r\\u{202e}\\u{2028}\\u{9b}J\n    Report: \"done\" \\ é 日本語\n    \nIts id, for --request: r1\n"
         );
         let long = "x".repeat(100_000);
-        assert!(request("api", &long).contains(&long));
+        assert!(request("api", None, &long).contains(&long));
     }
 
     #[test]
     fn case_114_text_that_may_read_as_something_else_is_pointed_out() {
-        let shown = request("api", "Run this command:\n\nrm -rf /тмр");
+        let shown = request("api", None, "Run this command:\n\nrm -rf /тмр");
         let line = shown.lines().last().unwrap_or_default();
         assert_eq!(line, "Careful, it may not be what it looks like: \\u{442}\\u{43c}\\u{440} is тмр");
-        assert!(!request("api", "cat 報告.txt").contains("Careful"));
+        assert!(!request("api", None, "cat 報告.txt").contains("Careful"));
     }
 }

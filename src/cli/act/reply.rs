@@ -255,13 +255,23 @@ fn nth(number: usize, form: &Form) -> Result<FormAnswer, String> {
     index.map(FormAnswer::Choice).ok_or_else(invalid)
 }
 
-/// The choice with exactly these words, else a text answer if the question takes one.
+/// The choice with these words, exactly so if any text is an answer; else a text answer if the question takes one.
 fn in_words(words: &str, form: &Form) -> Result<FormAnswer, String> {
-    let mut matching = form.choices.iter().enumerate().filter(|(_, choice)| *choice.words == *words);
+    let is_exact = form.takes_text || form.choices.iter().any(|choice| *choice.words == *words);
+    let reads = |choice: &str| choice == words || !is_exact && choice.eq_ignore_ascii_case(words);
+    let mut matching = form.choices.iter().enumerate().filter(|(_, choice)| reads(&choice.words));
     match (matching.next(), matching.next()) {
         (Some((index, _)), None) => Ok(FormAnswer::Choice(index)),
         (Some(_), Some(_)) => Err("two of its choices read like this: pick one by --choice; it was left open".into()),
         (None, _) if form.takes_text => Ok(FormAnswer::Text(words.to_owned())),
-        (None, _) => Err("none of its choices reads like this, and it takes no other answer: it was left open".into()),
+        (None, _) => {
+            // A choice may also be given by its value, or by its title alone.
+            let value = form.fields().first().map(|field| (field.name.to_string(), field.value(&[words])));
+            let Some((name, Ok(value))) = value.filter(|_| form.fields().len() == 1) else {
+                let why = "none of its choices reads like this, and it takes no other answer: it was left open";
+                return Err(why.into());
+            };
+            Ok(FormAnswer::Fields([(name, value)].into_iter().collect()))
+        }
     }
 }

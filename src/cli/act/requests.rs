@@ -1,15 +1,19 @@
 //! `pilotlight approve` and `deny`: show a session's permission requests, and answer them.
 
 use super::carry::carry_out;
-use super::order::{NO_TEXT, order, refuse, refused_to_agent, with};
+use super::order::{order, refuse, refused_to_agent, with};
 use super::output::{self, Printer, RequestPrinter, RequestReader};
 use crate::cli::ask::{confirm, has_terminal};
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
-use crate::control::ORDER_MAX;
+use crate::control::origin::NO_TEXT;
+use crate::control::{self, ORDER_MAX, Probe};
 use crate::core::confusable::find_confusable;
 use crate::core::fleet::Session;
 use crate::core::order::{Ask, Outcome, Which};
+use crate::core::text::renders_blank;
+use crate::system::paths;
+use sha2::{Digest, Sha256};
 use std::process::ExitCode;
 
 /// Arguments of `approve` and `deny`.
@@ -23,9 +27,13 @@ pub(in crate::cli) struct Arguments {
     /// Answer every open request
     #[arg(long)]
     all: bool,
-    /// Show each request, and ask before answering it
+    /// Show each request, and ask before answering it; on a terminal, `approve` does so if no tray runs
     #[arg(long)]
     ask: bool,
+    /// Answer the request only if its text has this SHA-256, which `approve` prints of a request that may not be what it
+    /// looks like, and then even if that is so
+    #[arg(long, value_name = "HASH", requires = "request", conflicts_with = "ask")]
+    sha256: Option<String>,
 }
 
 pub(in crate::cli) fn approve(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -45,11 +53,13 @@ struct Verb {
 }
 
 fn answer(context: &Context, arguments: &Arguments, verb: &Verb) -> anyhow::Result<ExitCode> {
+    // Without a tray, nothing has shown the request before.
+    let asks = arguments.ask || verb.must_show && arguments.sha256.is_none() && has_terminal() && !tray_runs();
     with(context, &arguments.session, |session| {
         if let Some(refused) = refused_to_agent(context) {
             return Ok(refused);
         }
-        if !arguments.ask && !verb.must_show {
+        if !arguments.ask && !verb.must_show && arguments.sha256.is_none() {
             let all = order(session, (verb.ask)(Which::These(named_requests(arguments, session))));
             return carry_out(context, session, &all, false, &mut RequestPrinter::new(&session.label));
         }
@@ -64,10 +74,16 @@ fn answer(context: &Context, arguments: &Arguments, verb: &Verb) -> anyhow::Resu
         }
         let mut outcome = None;
         for id in ids {
-            outcome = Some(worse(outcome, answer_one(context, arguments, session, id, verb)?));
+            outcome = Some(worse(outcome, answer_one(context, arguments, asks, session, id, verb)?));
         }
         Ok(outcome.unwrap_or(Outcome::Unknown))
     })
+}
+
+/// Whether a tray runs.
+fn tray_runs() -> bool {
+    let folders = paths::project().iter().flat_map(paths::runtime_folders).collect::<Vec<_>>();
+    folders.iter().any(|folder| matches!(control::probe(folder), Ok(Probe::Served)))
 }
 
 /// The ids of the open requests that the arguments name.
@@ -87,11 +103,12 @@ fn named_requests(arguments: &Arguments, session: &Session) -> Vec<String> {
 fn answer_one(
     context: &Context,
     arguments: &Arguments,
+    asks: bool,
     session: &Picked,
     id: String,
     verb: &Verb,
 ) -> anyhow::Result<Outcome> {
-    let mut reader = RequestReader::new(&session.label);
+    let mut reader = RequestReader::new(&session.label, &id);
     let read = (verb.ask)(Which::Shown { id: id.clone(), text: NO_TEXT.into() });
     let outcome = carry_out(context, session, &order(session, read), false, &mut reader)?;
     let Some(text) = reader.request else {
@@ -108,15 +125,38 @@ fn answer_one(
     if let Some(error) = reader.failed.filter(|_| verb.must_show) {
         return Ok(refuse(&format!("the request could not be written out ({error}): it was left open")));
     }
-    if verb.must_show && !arguments.ask && text.lines().any(|line| find_confusable(line).is_some()) {
-        let why = "part of the request may not be what it looks like, so it was left open. Read it, and answer with";
-        return Ok(refuse(&format!("{why} `pilotlight approve --ask {}`", session.id)));
+    match &arguments.sha256 {
+        Some(meant) if !meant.eq_ignore_ascii_case(&sha256(&text)) => {
+            return Ok(refuse("the request's text has another SHA-256: it was left open"));
+        }
+        None if verb.must_show && !asks && !reads_as_it_is(&text) => {
+            let why =
+                "part of the request may not be what it looks like, so it was left open. Read it, and answer with";
+            let (session, hash) = (&session.id, sha256(&text));
+            let by_hash = format!("`pilotlight approve {session} --request {id} --sha256 {hash}`");
+            return Ok(refuse(&format!(
+                "{why} `pilotlight approve --ask {session}`; a script that means exactly this text: {by_hash}"
+            )));
+        }
+        _ => {}
     }
-    if arguments.ask && confirm(verb.question) != Some(true) {
+    if asks && confirm(verb.question) != Some(true) {
         return Ok(refuse("the request was left open"));
     }
     let answer = order(session, (verb.ask)(as_shown(context, session, id, text, verb.ask)));
     carry_out(context, session, &answer, false, &mut Printer)
+}
+
+/// Whether every part of a request reads as it is, by the rule of the menu and the popups: no look-alikes, and nothing
+/// that had to be escaped to be visible.
+fn reads_as_it_is(text: &str) -> bool {
+    let is_visible = |c: char| matches!(c, '\n' | '\t') || !c.is_control() && !renders_blank(c);
+    !text.contains("\\u{") && text.chars().all(is_visible) && text.lines().all(|line| find_confusable(line).is_none())
+}
+
+/// The SHA-256 of a text, in hexadecimal digits.
+fn sha256(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Names the request that was shown: by id and text if the text fits into an order, else by id alone.

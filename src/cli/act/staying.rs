@@ -2,14 +2,13 @@
 //! the user here, and other commands reach this one over a control socket of the session's own, as they would reach the
 //! tray.
 
-use super::order::NO_TEXT;
 use super::output::{Printer, Reporter, RequestReader};
 use crate::cli::ask::{discard_typeahead, has_terminal};
 use crate::cli::context::{Context, has_session};
 use crate::cli::pick::Picked;
 use crate::cli::report::say;
-use crate::config::Permissions;
 use crate::control::caller::{CallerPolicy, agent_behind};
+use crate::control::origin::NO_TEXT;
 use crate::control::{self, ControlServer, PendingOrder};
 use crate::core::action::questions;
 use crate::core::order::{Ask, Order, Outcome, Report, Which};
@@ -55,10 +54,7 @@ pub(super) fn socket_server(
     commander: UnboundedSender<Command>,
 ) -> impl FnOnce() -> Option<Reachable> + Send + 'static {
     let folder = folders(context, id).into_iter().next();
-    let judge = CallerPolicy {
-        names: context.config.owners.names.clone(),
-        approves_all: context.config.actions.permissions == Permissions::ApproveAll,
-    };
+    let judge = CallerPolicy { names: context.config.owners.names.clone() };
     let handle = move |request: control::Request| {
         let _ = commander.send(request.into()); // fails only when the engine has ended
     };
@@ -90,6 +86,10 @@ pub(super) struct Observed {
     open: Vec<Open>,
     /// Whether we hold a connection to it.
     pub(super) held: bool,
+    /// Whether it is to go on when its turn is over.
+    pub(super) waits: bool,
+    /// Whether its last prompt was not carried out when it was reconnected, and still is not.
+    pub(super) undone: bool,
 }
 
 /// An engine view that publishes the state of one session.
@@ -123,6 +123,8 @@ impl View for SessionWatch {
         let now = Observed {
             open: requests.chain(questions).collect(),
             held: session.is_some_and(|session| session.control.server.is_attached()),
+            waits: session.is_some_and(|session| session.control.pending_continue.is_some()),
+            undone: session.is_some_and(|session| session.facts.is_left_undone(session.live.left_undone)),
         };
         self.sender.send_if_modified(|observed| {
             let differs = *observed != now;
@@ -174,7 +176,7 @@ pub(super) async fn answer_requests_here(
             continue;
         }
         // Shows the request first: only what was shown is answered.
-        let mut reader = RequestReader::new(&session.label);
+        let mut reader = RequestReader::new(&session.label, &request);
         let which = Which::Shown { id: request.clone(), text: NO_TEXT.into() };
         run_order(&commander, Order::new(id, Ask::Approve(which)), &mut reader).await;
         let Some(text) = reader.request else { continue };

@@ -25,6 +25,7 @@ fn actions_are_read() {
         continue-prompt = "Carry on.\nQuietly."
         ask-servers = false
         bridge-untried = true
+        scripts-may-answer = true
         "#,
     );
     let read = Actions {
@@ -36,6 +37,7 @@ fn actions_are_read() {
         continue_prompt: "Carry on.\nQuietly.".to_owned(),
         ask_servers: false,
         bridge_untried: true,
+        scripts_may_answer: true,
     };
     assert_eq!(config.actions, read);
     for permissions in Permissions::ALL {
@@ -223,8 +225,9 @@ pub(super) fn any_actions() -> impl Strategy<Value = Actions> {
     let copilot = prop::option::of("(/|~/)[^\0]{0,20}".prop_map(PathBuf::from));
     let permissions = (0..Permissions::ALL.len()).prop_map(|at| Permissions::ALL[at]);
     let prompt = "[^\0]{0,10}[a-z]";
-    (terminal, copilot, permissions, any::<[bool; 4]>(), prompt).prop_map(
-        |(terminal, copilot, permissions, [auto_reconnect, resend, ask_servers, bridge_untried], continue_prompt)| {
+    (terminal, copilot, permissions, any::<[bool; 5]>(), prompt).prop_map(
+        |(terminal, copilot, permissions, switches, continue_prompt)| {
+            let [auto_reconnect, resend, ask_servers, bridge_untried, scripts_may_answer] = switches;
             Actions {
                 terminal,
                 copilot,
@@ -234,6 +237,7 @@ pub(super) fn any_actions() -> impl Strategy<Value = Actions> {
                 continue_prompt,
                 ask_servers,
                 bridge_untried,
+                scripts_may_answer,
             }
         },
     )

@@ -51,11 +51,15 @@ pub(crate) fn questions(session: &Session) -> &[Asking] {
     }
 }
 
+/// Whether a tool is open, which may work, or wait for the user: a recovery does not abort that, only a stop does.
+pub(super) fn has_open_tool(session: &Session) -> bool {
+    session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
+}
+
 /// Whether it may be waiting for its user without our knowledge: a tool is open, and only an attached client or a
 /// bridge hears of its questions.
 pub(crate) fn may_await_user(session: &Session) -> bool {
-    let tool_open = session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty());
-    tool_open && !session.control.server.is_attached() && bridge_of(session).is_none()
+    has_open_tool(session) && !session.control.server.is_attached() && bridge_of(session).is_none()
 }
 
 /// A hint at what would lift a refusal: a bridge, if a plain terminal has none; a Copilot release that it was tried
@@ -63,7 +67,9 @@ pub(crate) fn may_await_user(session: &Session) -> bool {
 pub(super) fn remedy(session: &Session) -> String {
     let is_terminal = session.about.kind == Kind::Terminal && matches!(session.owner, Owner::Alive { .. });
     match (is_terminal && !is_at_server(session), session.control.bridge) {
-        (true, None) => " (its terminal has neither server nor bridge: see `pilotlight bridge status`)".into(),
+        (true, None) => {
+            "; its terminal has neither a server nor a bridge that answers: see `pilotlight bridge status`".into()
+        }
         (true, Some(Bridge::Watches)) => format!(" ({})", untried(session)),
         _ => String::new(),
     }

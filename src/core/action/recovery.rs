@@ -3,18 +3,28 @@
 //! A session is never resumed while its owner lives, because a second owner would fork its log. A prompt is never sent
 //! again if a tool may already have had its effect.
 
-use super::reach::{is_bridged, may_await_user, opened, reachable, unheld, uninspectable};
+use super::reach::{has_open_tool, is_bridged, opened, reachable, unheld, uninspectable};
 use crate::core::attempts::ATTEMPTS;
 use crate::core::owner::Owner;
 use crate::core::session::{Kind, Session};
 use crate::core::text::is_uuid;
-use crate::core::turn::Closed;
+use crate::core::turn::{Closed, DENIED};
 use crate::core::verdict::Status;
+
+/// What a session that we host lacks: only the program that started it knew that.
+pub(crate) const WITHOUT_PROGRAM: &str = "without the tools, hooks and instructions that its program gave it";
+
+/// Whether reconnecting a session means that we host it.
+pub(crate) fn is_hosting(session: &Session) -> bool {
+    let runs = matches!(session.runner(), Owner::Alive { .. } | Owner::Opened { .. });
+    !runs && session.about.kind == Kind::Sdk && !session.control.server.is_attached()
+}
 
 pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, String> {
     match session.runner() {
         Owner::Alive { .. } | Owner::Opened { .. } => {
-            if session.control.server.is_attached() && status != Status::Stuck {
+            let stops = status == Status::Stuck && !has_open_tool(session);
+            if session.control.server.is_attached() && !stops {
                 return Err("Pilotlight is already attached to it".into());
             }
             let terminal = session.about.kind == Kind::Terminal;
@@ -25,10 +35,7 @@ pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, Str
             };
             reachable(session, why)?;
             attempts_left(session)?;
-            Ok(if status == Status::Stuck && may_await_user(session) {
-                "attaches to its server, stops the silent turn unless it turns out to wait for you, and keeps the connection"
-                    .into()
-            } else if status == Status::Stuck {
+            Ok(if stops {
                 "attaches to its server, stops the silent turn and keeps the connection".into()
             } else {
                 "attaches to its server, takes over what it asks for and keeps the connection".into()
@@ -37,7 +44,7 @@ pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, Str
         _ if session.about.kind == Kind::Sdk => {
             resumable(session, status)?;
             attempts_left(session)?;
-            Ok("resumes it in a server of our own, for as long as Pilotlight runs".into())
+            Ok(format!("resumes it in a server of our own, for as long as Pilotlight runs, {WITHOUT_PROGRAM}"))
         }
         _ => resume(session, status),
     }
@@ -48,7 +55,10 @@ pub(crate) fn is_cut_off(session: &Session, status: Status) -> bool {
     let closed = session.facts.closed.as_ref();
     match status {
         Status::PermissionLost | Status::Stuck | Status::Crashed | Status::Failed => true,
-        Status::Ended => session.facts.turn.is_some() || closed.is_some_and(Closed::left_work),
+        Status::Ended => {
+            let denied = session.facts.denials.after(session.live.attached) >= DENIED;
+            session.facts.turn.is_some() || denied || closed.is_some_and(Closed::left_work)
+        }
         Status::NeedsInput | Status::Idle => session.facts.is_left_undone(session.live.left_undone),
         Status::NeedsPermission | Status::Quiet | Status::Finishing | Status::Working => false,
     }
@@ -71,7 +81,8 @@ pub(super) fn go_on(session: &Session, status: Status) -> Result<String, String>
     let control = &session.control;
     may_be_sent_to(session)?;
     if !is_cut_off(session, status) && control.pending_continue.is_none() {
-        return Err("its last turn was neither denied nor cut off".into());
+        let instead = resume(session, status).map_or("", |_| ": there is nothing to go on with; resume it instead");
+        return Err(format!("its last turn was neither denied nor cut off{instead}"));
     }
     if facts.marks.prompt.is_none() {
         return Err("its last prompt is not known".into());
@@ -87,8 +98,11 @@ pub(super) fn go_on(session: &Session, status: Status) -> Result<String, String>
     } else if session.about.kind == Kind::Sdk || matches!(session.owner, Owner::Alive { .. }) {
         format!("{}; ", reconnect(session, status)?)
     } else {
-        return Err("a terminal resumes it: tell it there to go on".into());
+        return Err("a terminal resumes it: resume it, and tell it there to go on".into());
     };
+    if is_hosting(session) {
+        return Ok(format!("{does}sends nothing before you tell it to go on once more"));
+    }
     let when = if status == Status::PermissionLost && facts.turn.is_some() { "when its turn is over, " } else { "" };
     let sends = if facts.ran == 0 {
         "sends your last prompt again"
@@ -122,7 +136,7 @@ pub(super) fn resend(session: &Session, status: Status) -> Result<String, String
     if facts.ran > 0 {
         return Err("a tool ran since, and what it did might be done twice".into());
     }
-    let at_rest = facts.turn.is_none() && !matches!(status, Status::Working | Status::Finishing);
+    let at_rest = facts.turn.is_none() && !status.is_work();
     if !at_rest && !matches!(status, Status::Stuck | Status::Crashed | Status::Ended) {
         return Err("its turn is still open".into());
     }

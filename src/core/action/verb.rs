@@ -5,7 +5,9 @@
 //! the menu and the popups choose which actions they have.
 
 use crate::core::form::FormAnswer;
-use Trait::{AsksServer, Counted, EndsOwner, ForTurn, LeavesMarks, OnlyShows, OpensWindow, OverBridge, Recovery};
+use Trait::{
+    AsksServer, Counted, EndsOwner, ForTurn, LeavesMarks, OnlyShows, OpensWindow, OverBridge, Recovery, TakesTurns,
+};
 use serde::{Deserialize, Serialize};
 
 /// Defines [`Action`] together with the list of all actions, so that none can be missing there.
@@ -130,6 +132,8 @@ pub(crate) struct Verb {
     pub label: &'static str,
     /// Its label in a session's menu, if it has another one there.
     menu_label: Option<&'static str>,
+    /// What is said once it was carried out, after the session's name.
+    done: &'static str,
     /// Who may ask for it.
     pub callers: Callers,
     /// What to ask for. `None` if that takes a request or a question to answer.
@@ -142,10 +146,9 @@ pub(crate) struct Verb {
 pub(crate) enum Callers {
     /// Anything that runs as the user.
     Anyone,
-    /// Only a person: it answers what the user is asked, or sends what counts as the user's word.
+    /// Only a person: it answers what the user is asked, sends what counts as the user's word, or takes over or ends
+    /// the work of a session.
     People,
-    /// Only a person if the settings approve everything that an attached session asks for.
-    PeopleIfAllIsApproved,
 }
 
 /// Something that is true of some actions.
@@ -167,6 +170,8 @@ pub(crate) enum Trait {
     EndsOwner,
     /// It shows something and changes nothing, so it is possible while something else is being done with the session.
     OnlyShows,
+    /// It answers one of several things, each by its id: several of these wait for each other.
+    TakesTurns,
     /// It opens a window, so that its success shows without a report.
     OpensWindow,
 }
@@ -179,30 +184,34 @@ impl Action {
                 name: "approve",
                 label: "Approve once",
                 menu_label: None,
+                done: "approved",
                 callers: Callers::People,
                 ask: None,
-                traits: &[AsksServer, OverBridge],
+                traits: &[AsksServer, OverBridge, TakesTurns],
             },
             Self::Deny => &Verb {
                 name: "deny",
                 label: "Deny",
                 menu_label: None,
+                done: "denied",
                 callers: Callers::People,
                 ask: None,
-                traits: &[AsksServer, OverBridge, LeavesMarks],
+                traits: &[AsksServer, OverBridge, LeavesMarks, TakesTurns],
             },
             Self::Answer => &Verb {
                 name: "answer",
                 label: "Answer…",
                 menu_label: None,
+                done: "answered",
                 callers: Callers::People,
                 ask: None,
-                traits: &[OverBridge],
+                traits: &[OverBridge, TakesTurns],
             },
             Self::Continue => &Verb {
                 name: "continue",
                 label: "Reconnect and continue",
                 menu_label: None,
+                done: "continues its work",
                 callers: Callers::People,
                 ask: Some(Ask::Continue),
                 traits: &[ForTurn, AsksServer, OverBridge, Recovery, Counted, LeavesMarks],
@@ -211,7 +220,8 @@ impl Action {
                 name: "reconnect",
                 label: "Reconnect",
                 menu_label: None,
-                callers: Callers::PeopleIfAllIsApproved,
+                done: "reconnected",
+                callers: Callers::People,
                 ask: Some(Ask::Reconnect { resend: false }),
                 traits: &[ForTurn, AsksServer, Recovery, Counted, LeavesMarks],
             },
@@ -219,6 +229,7 @@ impl Action {
                 name: "resend",
                 label: "Send the last prompt again",
                 menu_label: None,
+                done: "its last prompt was sent again",
                 callers: Callers::People,
                 ask: Some(Ask::Reconnect { resend: true }),
                 traits: &[ForTurn, AsksServer, Recovery, Counted, LeavesMarks],
@@ -227,7 +238,8 @@ impl Action {
                 name: "stop",
                 label: "Stop",
                 menu_label: Some("Stop the turn"),
-                callers: Callers::Anyone,
+                done: "stopped",
+                callers: Callers::People,
                 ask: Some(Ask::Stop),
                 traits: &[ForTurn, AsksServer, OverBridge, LeavesMarks],
             },
@@ -235,7 +247,8 @@ impl Action {
                 name: "end",
                 label: "End it",
                 menu_label: None,
-                callers: Callers::Anyone,
+                done: "ended",
+                callers: Callers::People,
                 ask: Some(Ask::End { confirmed: false }),
                 traits: &[EndsOwner],
             },
@@ -243,7 +256,8 @@ impl Action {
                 name: "force-quit",
                 label: "Force quit: nothing is saved",
                 menu_label: None,
-                callers: Callers::Anyone,
+                done: "ended",
+                callers: Callers::People,
                 ask: Some(Ask::ForceQuit),
                 traits: &[EndsOwner],
             },
@@ -251,6 +265,7 @@ impl Action {
                 name: "resume",
                 label: "Resume",
                 menu_label: Some("Resume in a terminal"),
+                done: "resumed",
                 callers: Callers::Anyone,
                 ask: Some(Ask::Resume),
                 traits: &[Recovery, OpensWindow],
@@ -259,6 +274,7 @@ impl Action {
                 name: "show-terminal",
                 label: "Show terminal",
                 menu_label: Some("Show its terminal"),
+                done: "its terminal is shown",
                 callers: Callers::Anyone,
                 ask: Some(Ask::ShowTerminal),
                 traits: &[OnlyShows, OpensWindow],
@@ -267,7 +283,8 @@ impl Action {
                 name: "detach",
                 label: "Detach",
                 menu_label: None,
-                callers: Callers::Anyone,
+                done: "detached",
+                callers: Callers::People,
                 ask: Some(Ask::Detach),
                 traits: &[],
             },
@@ -275,6 +292,7 @@ impl Action {
                 name: "let-answer",
                 label: "Let Pilotlight answer here…",
                 menu_label: None,
+                done: "it asks in its terminal",
                 callers: Callers::People,
                 ask: Some(Ask::LetAnswer),
                 traits: &[ForTurn, OverBridge],
@@ -292,6 +310,11 @@ impl Action {
         self.verb().label
     }
 
+    /// What is said once it was carried out, after the session's name and a colon.
+    pub(crate) const fn done(self) -> &'static str {
+        self.verb().done
+    }
+
     /// Its label in a session's menu.
     pub(crate) fn menu_label(self) -> &'static str {
         let verb = self.verb();
@@ -301,6 +324,11 @@ impl Action {
     /// Whether this is true of it.
     pub(crate) fn is(self, wanted: Trait) -> bool {
         self.verb().traits.contains(&wanted)
+    }
+
+    /// The action with this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|action| action.name() == name)
     }
 
     /// Whether it keeps everything else from being done with the session meanwhile.

@@ -34,6 +34,8 @@ pub struct Request<'a> {
     pub what: Option<&'a str>,
     /// It can be answered from here.
     pub answerable: bool,
+    /// A command that may not be a person's wants to approve it.
+    pub wanted: bool,
 }
 
 /// An open question that can be answered from here.

@@ -39,6 +39,8 @@ pub(super) struct Episode {
     pub(super) stage: Stage,
     /// It has been notified before.
     pub(super) again: bool,
+    /// It began after our start, and so is news.
+    pub(super) is_news: bool,
 }
 
 /// Distinguishes two consecutive episodes of the same cause.
@@ -50,6 +52,8 @@ pub(super) enum Mark {
     At(Time),
     /// The permission request.
     Request(u64),
+    /// The permission request, since a command wants to approve it: the user is asked anew.
+    Wanted(u64),
 }
 
 /// How far notifying about an episode has got. Times are on the awake clock.
@@ -99,9 +103,10 @@ impl Tracked {
             return;
         }
         // A status that predates our start, or the session's appearance, is not news.
-        let was_so = is_new && now.at.wall - session.row.since > OLD_NEWS.min(now.at.awake - now.started);
+        let (lasted, ran) = (now.at.wall - session.row.since, now.at.awake - now.started);
+        let was_so = is_new && lasted > OLD_NEWS.min(ran);
         let stage = if was_so { Stage::Silent } else { Stage::Waiting(self.due_at(cause, mark, now.at.awake, on)) };
-        self.episode = Some(Episode { cause, mark, stage, again: false });
+        self.episode = Some(Episode { cause, mark, stage, again: false, is_news: lasted <= ran });
     }
 
     /// When a cause that begins at `now` may be notified.
@@ -184,7 +189,11 @@ fn cause(session: &Alertable<'_>, on: &Settings) -> Option<(Cause, Mark)> {
         return Some((Cause::Done, Mark::At(turn.at)));
     };
     let mark = match cause {
-        Cause::NeedsPermission => session.request.map_or(Mark::At(row.since), |request| Mark::Request(request.id)),
+        Cause::NeedsPermission => match session.request {
+            Some(request) if request.wanted => Mark::Wanted(request.id),
+            Some(request) => Mark::Request(request.id),
+            None => Mark::At(row.since),
+        },
         Cause::NeedsInput | Cause::Failed => Mark::At(row.since),
         // Their `since` can be revised while they last.
         Cause::PermissionLost | Cause::Stuck | Cause::Crashed | Cause::Done => Mark::None,

@@ -38,8 +38,10 @@ pub struct Alerts {
     /// The first update has run.
     begun: bool,
     woke: Option<Time>,
-    /// Nothing is notified before this time, by the awake clock.
+    /// What began before our start is not notified before this time, by the awake clock.
     calm_until: Time,
+    /// Nothing at all is: the machine has just woken up.
+    waking_until: Time,
     wake_at: Option<Time>,
 }
 
@@ -111,8 +113,17 @@ impl Alerts {
             self.woke = Some(woke);
         }
         let started = now.started + self.settings.start_grace;
-        self.calm_until = self.woke.map_or(started, |woke| started.max(woke + self.settings.wake_grace));
+        self.waking_until = self.woke.map_or(now.started, |woke| woke + self.settings.wake_grace);
+        self.calm_until = started.max(self.waking_until);
         self.quiet.settle(now.at.wall);
+    }
+
+    /// When a session's episode may be notified: what began after our start need not wait for what was so before.
+    fn calm_for(&self, tracked: &Tracked) -> Time {
+        match tracked.episode {
+            Some(Episode { is_news: true, .. }) => self.waking_until,
+            _ => self.calm_until,
+        }
     }
 
     fn follow(&mut self, session: &Alertable<'_>, muted_for_all: bool, now: &Now) {
@@ -170,7 +181,7 @@ impl Alerts {
     fn notify(&mut self, sessions: &Sessions<'_>, now: &Now, changes: &mut Vec<Change>) {
         let awake = now.at.awake;
         let due_at = |tracked: &Tracked| match tracked.episode?.stage {
-            Stage::Waiting(at) => Some(at.max(self.calm_until)).filter(|at| *at <= awake),
+            Stage::Waiting(at) => Some(at.max(self.calm_for(tracked))).filter(|at| *at <= awake),
             _ => None,
         };
         let first = self.tracked.values().filter_map(due_at).min();
@@ -254,7 +265,7 @@ impl Alerts {
     /// The earliest time at which an update is needed even if nothing happens, by the awake clock.
     fn next_wake(&self, now: &Now) -> Option<Time> {
         let due = |tracked: &Tracked| match tracked.episode?.stage {
-            Stage::Waiting(at) => Some(at.max(self.calm_until) + self.settings.gather),
+            Stage::Waiting(at) => Some(at.max(self.calm_for(tracked)) + self.settings.gather),
             Stage::Open(_, Some(at)) => Some(at.max(self.calm_until + self.settings.gather)),
             Stage::Open(_, None) | Stage::Silent => None,
         };

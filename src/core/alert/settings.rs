@@ -82,7 +82,7 @@ pub struct Settings {
     pub gather: Span,
     /// No popup is shown for a permission request that is answered within this span. Default 2 s.
     pub permission_delay: Span,
-    /// How long after our start no popups are shown. Default 30 s.
+    /// How long after our start no popups are shown for what began before it. Default 30 s.
     pub start_grace: Span,
     /// How long after the machine wakes up no popups are shown. Default 60 s.
     pub wake_grace: Span,

@@ -185,7 +185,12 @@ fn activity(session: &Alertable<'_>, cause: Cause, again: bool) -> String {
     match cause {
         Cause::NeedsPermission => {
             let what = session.request.and_then(|request| request_verb(request.kind)).unwrap_or("a permission");
-            format!("{still}wants {what}")
+            match session.request {
+                Some(request) if request.wanted => {
+                    format!("{still}wants {what}, and a command wants to approve it: allow?")
+                }
+                _ => format!("{still}wants {what}"),
+            }
         }
         Cause::NeedsInput => format!("{still}waits for your answer"),
         Cause::PermissionLost if again => "is still without permissions".into(),

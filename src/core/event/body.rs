@@ -76,6 +76,10 @@ pub enum Body<'a> {
         kind: Option<Text<'a>>,
         /// The text that fully describes the request, if a single one does.
         asks: Option<Text<'a>>,
+        /// What is to be done with the path, if it asks for access to one: `read`, `write`, `shell`.
+        access: Option<Text<'a>>,
+        /// The command that needs this access.
+        command: Option<Text<'a>>,
         /// A hook has answered it already, so nobody waits.
         by_hook: bool,
         /// An organisation's policy requires a person to answer it.
@@ -119,6 +123,11 @@ pub enum Body<'a> {
         /// The new mode is autopilot.
         autopilot: bool,
     },
+    /// `session.permissions_changed`.
+    Approvals {
+        /// Everything is approved from now on, without asking.
+        all: bool,
+    },
     /// `session.model_change`.
     Model(Option<Text<'a>>),
     /// `session.usage_record`: a metric.
@@ -138,10 +147,46 @@ pub enum Body<'a> {
         /// Its id, as the tool that started it reported it.
         shell: Option<Text<'a>>,
     },
-    /// Any other event that counts as progress.
-    Progress,
-    /// A metric: not progress.
-    Metric,
+    /// Any other step of a turn.
+    Step,
+    /// Any other event that is no step of a turn: a notice, a setting.
+    Aside,
+    /// `model.*`, the record of a call to the model: an aside, too, and the only one outside the chain of parents.
+    Record,
+}
+
+impl Body<'_> {
+    /// Whether it is progress: a step of a turn, or something that its user has it do. Of the others there may be any
+    /// number while a model is silent.
+    pub const fn is_progress(&self) -> bool {
+        match self {
+            // The user sets something.
+            Self::Mode { .. } | Self::Approvals { .. } | Self::Model(_) => false,
+            // A shell ends by itself. What the model then does about it is progress.
+            Self::ShellDone { .. } => false,
+            Self::Usage { .. } | Self::Aside | Self::Record => false,
+            Self::Start(_)
+            | Self::Resume { .. }
+            | Self::Prompt { .. }
+            | Self::RoundStart
+            | Self::Message { .. }
+            | Self::RoundEnd
+            | Self::ToolStart { .. }
+            | Self::ToolDone { .. }
+            | Self::PermissionAsked { .. }
+            | Self::PermissionDone { .. }
+            | Self::Error { .. }
+            | Self::Abort
+            | Self::Shutdown
+            | Self::CompactionStart
+            | Self::CompactionDone
+            | Self::TaskComplete { .. }
+            | Self::UserTool
+            | Self::AgentStart { .. }
+            | Self::AgentDone
+            | Self::Step => true,
+        }
+    }
 }
 
 /// What `session.start` and `session.resume` say about a session.
@@ -181,16 +226,34 @@ pub(super) fn without_data(kind: &[u8]) -> Option<Body<'static>> {
         | b"session.error"
         | b"session.task_complete"
         | b"session.mode_changed"
+        | b"session.permissions_changed"
         | b"session.model_change"
         | b"session.usage_record"
         | b"subagent.started"
         | b"system.notification" => return None,
-        _ if is_metric(kind) => Body::Metric,
-        _ => Body::Progress,
+        _ if kind.starts_with(b"model.") => Body::Record,
+        _ if is_step(kind) => Body::Step,
+        _ => Body::Aside,
     })
 }
 
-/// Events that are not progress (ARCHITECTURE.md, "The rules of the turn").
-fn is_metric(kind: &[u8]) -> bool {
-    kind.starts_with(b"session.usage_") || kind == b"assistant.usage" || kind.starts_with(b"model.")
+/// Whether an event without a rule of its own is a step of a turn (ARCHITECTURE.md, "What is progress").
+fn is_step(kind: &[u8]) -> bool {
+    match kind.split(|&byte| byte == b'.').next().unwrap_or_default() {
+        // What is said about the session: notices, settings, its plan, its schedule, what it cost. None needs the model.
+        // The phases of a fused model's turn are the exception.
+        b"session" => kind.starts_with(b"session.fusion_"),
+        // A notification comes when it comes. The message is written for the next request to the model.
+        b"system" => kind == b"system.message",
+        // A server of tools signs in again, whatever the turn does.
+        b"mcp" => false,
+        // The two with rules are steps. The others are only read, from old logs.
+        b"permission" => false,
+        // The user chooses another agent.
+        b"subagent" => !matches!(kind, b"subagent.selected" | b"subagent.deselected"),
+        b"assistant" => kind != b"assistant.usage",
+        // Hooks, skills, tools, the user's answers; and whatever is new. New work that is taken for silence is offered
+        // to be stopped. New notices that are taken for work only delay that.
+        _ => true,
+    }
 }

@@ -29,12 +29,14 @@ pub(super) struct Data<'a> {
     asking_extension: Option<Text<'a>>,
     dialog_kind: Option<Text<'a>>,
     dialog_path: Option<Text<'a>>,
+    access: Option<Text<'a>>,
     by_hook: bool,
     managed: bool,
     delivery: Option<Text<'a>>,
     source: Option<Text<'a>>,
     mode: Option<Text<'a>>,
     new_mode: Option<Text<'a>>,
+    allows_all: bool,
     continuation: bool,
     continues: bool,
     requests_tools: bool,
@@ -92,6 +94,7 @@ impl<'a> Data<'a> {
                     match key {
                         b"kind" => self.dialog_kind = scan.text()?,
                         b"paths" => self.dialog_path = scan.only_text()?,
+                        b"accessKind" => self.access = scan.text()?,
                         _ => scan.skip()?,
                     }
                     Ok(())
@@ -101,6 +104,9 @@ impl<'a> Data<'a> {
                 b"source" => self.source = scan.text()?,
                 b"agentMode" => self.mode = scan.text()?,
                 b"newMode" => self.new_mode = scan.text()?,
+                b"allowAllPermissions" => self.allows_all |= scan.bool()?.unwrap_or(false),
+                // Later releases.
+                b"mode" => self.allows_all |= is(scan.text()?, b"allow-all"),
                 b"isAutopilotContinuation" => self.continuation = scan.bool()?.unwrap_or(false),
                 b"continuePendingWork" => self.continues = scan.bool()?.unwrap_or(false),
                 b"toolRequests" => self.requests_tools = scan.filled_array()?,
@@ -201,6 +207,8 @@ impl<'a> Data<'a> {
                 call: self.call,
                 kind: if self.is_path() { self.dialog_kind } else { self.permission_kind },
                 asks: self.asks(),
+                access: self.access.filter(|_| self.is_path()),
+                command: self.asked_command.filter(|_| self.is_path()),
                 by_hook: self.by_hook,
                 managed: self.managed,
             },
@@ -215,11 +223,12 @@ impl<'a> Data<'a> {
             b"session.error" => Body::Error { kind: self.error_kind, message: self.message, status: self.status },
             b"session.task_complete" => Body::TaskComplete { accepted: self.success.unwrap_or(true) },
             b"session.mode_changed" => Body::Mode { autopilot: is(self.new_mode, b"autopilot") },
+            b"session.permissions_changed" => Body::Approvals { all: self.allows_all },
             b"session.model_change" => Body::Model(self.new_model),
             b"session.usage_record" => Body::Usage { context: self.context_tokens },
             b"subagent.started" => Body::AgentStart { call: self.call },
             b"system.notification" if is(self.notified, b"shell_completed") => Body::ShellDone { shell: self.shell },
-            _ => Body::Progress,
+            _ => Body::Aside,
         })
     }
 

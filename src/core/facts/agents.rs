@@ -6,7 +6,7 @@ use crate::core::limits::Limits;
 use crate::core::scan::Text;
 use crate::core::text::{NAME_MAX, plain};
 use crate::core::time::Moment;
-use crate::core::turn::{ASKS_MAX, Agent, Call, Request};
+use crate::core::turn::{ASKS_MAX, Agent, COMMAND_MAX, Call, Request, path_words, whole_command};
 
 impl Facts {
     /// Folds a sub-agent's event. It can ask for permission and be denied, but neither opens nor closes the turn.
@@ -26,12 +26,21 @@ impl Facts {
         // may not have been read.
         let begins = matches!(body, Body::AgentStart { .. } | Body::Prompt { .. } | Body::RoundStart) || !self.whole;
         if known.is_none() && begins && self.agents.len() < OPEN_MAX {
-            self.agents.push(Agent { id: id.clone(), call: None, last: at });
+            self.agents.push(Agent { id: id.clone(), call: None, last: at, tools: Vec::new() });
         }
         if let Some(agent) = self.agents.iter_mut().find(|agent| agent.id == id) {
             agent.last = at;
-            if let Body::AgentStart { call } = body {
-                agent.call = call.map(Call::new);
+            match *body {
+                Body::AgentStart { call } => agent.call = call.map(Call::new),
+                Body::Prompt { joins: false, .. } => agent.tools.clear(),
+                Body::ToolStart { call, .. } => {
+                    let call = Call::new(call);
+                    if agent.tools.len() < OPEN_MAX && !agent.tools.contains(&call) {
+                        agent.tools.push(call);
+                    }
+                }
+                Body::ToolDone { call, .. } => agent.tools.retain(|&open| open != Call::new(call)),
+                _ => {}
             }
         }
         match body {
@@ -50,17 +59,26 @@ impl Facts {
 
     pub(super) fn fold_permission(&mut self, body: &Body<'_>, agent: Option<Box<str>>, at: Moment) {
         match *body {
-            Body::PermissionAsked { request, call, kind, asks, by_hook: false, managed } => {
+            Body::PermissionAsked { request, call, kind, asks, access, command, by_hook: false, managed } => {
                 let id = Call::new(request);
                 if self.requests.len() < OPEN_MAX && !self.requests.iter().any(|open| open.id == id) {
                     let kind = plain(&kind.map_or("tool".into(), |kind| kind.read(NAME_MAX)), NAME_MAX);
-                    let asks = asks.map(|asks| asks.read(ASKS_MAX + 1)).filter(|asks| asks.chars().count() <= ASKS_MAX);
+                    let command = command.map(|command| whole_command(&command.read(COMMAND_MAX + 1)));
+                    let asks = asks.map(|asks| asks.read(ASKS_MAX + 1)).map(|asks| match &*kind {
+                        "path" => {
+                            let access = access.map(|access| access.read(NAME_MAX));
+                            path_words(&asks, access.as_deref(), command.as_deref()).into()
+                        }
+                        _ => asks,
+                    });
+                    let asks = asks.filter(|asks| asks.chars().count() <= ASKS_MAX);
                     self.requests.push(Request {
                         id,
                         request: plain(&request.read(NAME_MAX), NAME_MAX),
                         call: call.map(Call::new),
                         kind,
                         asks: asks.map(Into::into),
+                        command,
                         agent,
                         is_managed: managed,
                         at,
@@ -87,12 +105,39 @@ impl Facts {
         }
     }
 
-    /// The background sub-agents, whose tool call is over, without those silent for longer than the limit.
+    /// The sub-agents in the foreground: those that an open tool of the turn started, and those that their tools did.
+    pub(super) fn foreground_agents(&self) -> Vec<&Agent> {
+        let mut calls: Vec<Call> = self.turn.iter().flat_map(|turn| &turn.tools).map(|tool| tool.call).collect();
+        let mut found: Vec<&Agent> = Vec::new();
+        while let Some(call) = calls.pop() {
+            for agent in self.agents.iter().filter(|agent| agent.call == Some(call)) {
+                if found.iter().all(|known| known.id != agent.id) {
+                    found.push(agent);
+                    calls.extend(&agent.tools);
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether the open turn waits for a model, its own or those of its sub-agents in the foreground: nothing else is
+    /// open in it.
+    pub fn waits_for_model(&self) -> bool {
+        let Some(turn) = &self.turn else { return false };
+        let foreground = self.foreground_agents();
+        let asks = |id: Option<&str>| self.requests.iter().any(|request| request.agent.as_deref() == id);
+        let started = |call: Call| foreground.iter().any(|agent| agent.call == Some(call));
+        !asks(None)
+            && turn.tools.iter().all(|tool| started(tool.call))
+            && foreground.iter().all(|agent| !asks(Some(&agent.id)) && agent.tools.iter().all(|&call| started(call)))
+    }
+
+    /// The sub-agents in the background, whose tool call is over, without those silent for longer than the limit.
     pub(crate) fn background_agents(&self, now: Moment, limits: &Limits) -> impl Iterator<Item = &Agent> {
-        let tools = self.turn.as_ref().map_or(&[][..], |turn| &turn.tools);
+        let foreground = self.foreground_agents();
         self.agents
             .iter()
-            .filter(move |agent| !tools.iter().any(|tool| Some(tool.call) == agent.call))
+            .filter(move |agent| foreground.iter().all(|known| known.id != agent.id))
             .filter(move |agent| now.since(agent.last) < limits.background_agent)
     }
 }

@@ -3,13 +3,13 @@
 use super::label::Label;
 use crate::core::action::offers;
 use crate::core::action::reach::bridge_of;
-use crate::core::gist::{Gist, TurnView};
+use crate::core::gist::{Gist, TurnView, last_seen, lull, next_lull};
 use crate::core::limits::Limits;
 use crate::core::owner::{Owner, UNHELD};
 use crate::core::question::Question;
 use crate::core::session::{Bridge, Kind, ServerState, Session};
 use crate::core::time::{Moment, Span, Time};
-use crate::core::verdict::{Status, Verdict, age_step, judge};
+use crate::core::verdict::{Status, Verdict, age_step, judge, last_heard};
 use serde::Serialize;
 
 /// One session as shown in the table, in the menu and in JSON.
@@ -29,7 +29,7 @@ pub struct Row {
     pub status: Status,
     /// Since when.
     pub since: Time,
-    /// The last progress in its log.
+    /// When something was last heard of it: the last progress in its log, or an answer that arrives.
     pub last_progress: Option<Time>,
     /// Why it has this status.
     pub because: String,
@@ -91,6 +91,17 @@ impl Session {
         if let Owner::Unheld { .. } = self.owner {
             verdict.because.push_str(&format!("; {UNHELD}"));
         }
+        if self.is_wanted() {
+            verdict.because.push_str("; a command wants to approve it: allow?");
+            verdict.gist = Gist::of("a command wants to approve it: allow?");
+        }
+        if self.approves_all() {
+            verdict.because.push_str("; approvals are switched off: it approves everything");
+        }
+        // Until the user looks at it.
+        if self.control.approved_by_command.is_some_and(|at| self.seen.is_none_or(|seen| seen < at)) {
+            verdict.because.push_str("; a command approved its request");
+        }
         let (name, label) = self.names();
         let row = Row {
             id: self.id.clone(),
@@ -100,7 +111,9 @@ impl Session {
             kind: self.about.kind,
             status: verdict.status,
             since: verdict.since,
-            last_progress: self.facts.progress.map(|at| at.wall).or_else(|| self.unread.then_some(self.touched)),
+            last_progress: last_heard(&self.facts, &self.live)
+                .map(|heard| heard.at.wall)
+                .or_else(|| self.unread.then_some(self.touched)),
             because: verdict.because.clone(),
             unseen: self.is_unseen(&verdict),
             owner: self.owner_shown(),
@@ -133,13 +146,27 @@ impl Session {
             recheck_at: None,
             limit_at: None,
             sample_at: None,
+            look: None,
             turn: None,
             ended_denied: false,
         };
         if self.unread {
             return plain(Status::Ended, self.touched, "no process has it open".into());
         }
-        let mut verdict = judge(&self.facts, &self.runner(), &self.live, self.seen, now, limits);
+        // What is not read any more is judged as of the last time that it was.
+        let at = self.no_answer.map_or(now, |no_answer| no_answer.since);
+        let mut verdict = judge(&self.facts, &self.runner(), &self.live, self.seen, at, limits);
+        let is_over = matches!(verdict.status, Status::Ended | Status::Crashed);
+        if let Some(no_answer) = self.no_answer.filter(|_| !is_over || self.owner == Owner::Never) {
+            let mut because = no_answer.words();
+            if self.facts.progress.is_some() {
+                because.push_str(&format!("; before that: {}, {}", verdict.status, verdict.because));
+            }
+            return Verdict {
+                gist: Gist::of("file system does not answer"),
+                ..plain(Status::Quiet, no_answer.since.wall, because)
+            };
+        }
         if let Some(problem) = &self.problem {
             // Without its log it cannot be judged. Only the end of its owner is certain.
             let over = matches!(self.owner, Owner::Gone { .. }) || self.owner == Owner::Never && self.has_log;
@@ -226,38 +253,66 @@ impl Row {
             || (cwd, branch) != (&before.cwd, &before.branch)
     }
 
-    /// The time since its last progress, in steps: "now", "5 min".
-    pub(crate) fn age(&self, now: Time) -> String {
-        let (step, _) = self.age_step(now);
-        if step == Span::ZERO { "now".into() } else { step.to_string() }
+    /// The time since its last progress: at work in steps of 5 s, then of a minute ("now" below 10 s), else in coarser
+    /// ones, so that sessions at rest need not be redrawn. `None` if it was never prompted.
+    pub(crate) fn age(&self, now: Time) -> Option<String> {
+        if self.status.is_work() {
+            return Some(lull(self.last(), now).unwrap_or_else(|| "now".into()));
+        }
+        let (step, _) = self.age_step(now)?;
+        Some(if step == Span::ZERO { format!("<{}", Span::minutes(1)) } else { step.to_string() })
     }
 
-    /// Why it has its status, and how long its turn has taken: "bash is open; 12 min, 8 tools". The text of a
-    /// permission request comes first, if known: "rm -rf build (asks permission: shell)".
+    /// Why it has its status, how long its turn has taken, and at work how long ago something last happened: "bash is
+    /// open; 12 min, 8 tools, 45 s ago". The text of a permission request comes first, if known: "rm -rf build (asks
+    /// permission: shell)".
     pub(crate) fn reason(&self, now: Time) -> String {
+        self.reason_with(self.status.is_work().then(|| self.last()), now)
+    }
+
+    /// The same without how long ago something last happened, for a place next to its [`age`](Self::age).
+    pub(crate) fn brief_reason(&self, now: Time) -> String {
+        self.reason_with(None, now)
+    }
+
+    fn reason_with(&self, last: Option<Time>, now: Time) -> String {
         if let (Status::NeedsPermission, Gist::Words(asks)) = (self.status, &self.gist)
             && !asks.starts_with("asks ")
             && **asks != *self.because
         {
             return format!("{asks} ({})", self.because);
         }
-        match self.turn.and_then(|turn| turn.words(now)) {
-            Some(turn) => format!("{}; {turn}", self.because),
+        let ages = match self.turn {
+            Some(turn) => turn.words(last, now),
+            None => last.and_then(|last| last_seen(last, now)),
+        };
+        match ages {
+            Some(ages) => format!("{}; {ages}", self.because),
             None => self.because.clone(),
         }
     }
 
     /// When the wording of its age, or of its turn's age, changes next, by the wall clock.
-    pub(crate) fn next_age(&self, now: Time) -> Time {
-        let age = self.quiet_since() + self.age_step(now).1;
-        self.turn.map_or(age, |turn| age.min(turn.next_words(now)))
+    pub(crate) fn next_age(&self, now: Time) -> Option<Time> {
+        let age = match self.status.is_work() {
+            true => Some(next_lull(self.last(), now)),
+            false => self.age_step(now).map(|(_, next)| self.last() + next),
+        };
+        age.into_iter().chain(self.turn.map(|turn| turn.next_words(now))).min()
     }
 
-    fn age_step(&self, now: Time) -> (Span, Span) {
-        age_step((now - self.quiet_since()).max(Span::ZERO))
+    /// Whether something happened after a silence that it told of. `before`: when something had happened last.
+    pub(crate) fn ended_lull(&self, before: Time) -> bool {
+        self.status.is_work() && lull(before, self.last()).is_some()
     }
 
-    fn quiet_since(&self) -> Time {
+    fn age_step(&self, now: Time) -> Option<(Span, Span)> {
+        let was_prompted = self.status != Status::Idle || self.last_progress.is_some();
+        was_prompted.then(|| age_step((now - self.last()).max(Span::ZERO)))
+    }
+
+    /// When something was last heard of it; else since when it has its status.
+    pub(crate) fn last(&self) -> Time {
         self.last_progress.unwrap_or(self.since)
     }
 }
@@ -280,7 +335,7 @@ mod tests {
     #[test]
     fn a_reason_has_the_age_of_the_turn_or_the_text_of_the_request() {
         let now = START + Span::minutes(12);
-        let works = row(Status::Working, "bash is open");
+        let works = Row { last_progress: Some(now), ..row(Status::Working, "bash is open") };
         assert_eq!(works.reason(now), "bash is open");
         let works = Row { turn: turn(START), ..works };
         assert_eq!(works.reason(now), "bash is open; 12 min, 8 tools");
@@ -298,31 +353,73 @@ mod tests {
     }
 
     #[test]
+    fn case_162_a_row_at_work_says_when_it_was_last_seen() {
+        let now = START + Span::minutes(12);
+        let last_seen = |row: &Row, seconds| Row { last_progress: Some(now - Span::seconds(seconds)), ..row.clone() };
+        let works = Row { turn: turn(START), ..row(Status::Working, "bash is open") };
+        for (seconds, age, reason) in [
+            (0, "now", "bash is open; 12 min, 8 tools"),
+            (9, "now", "bash is open; 12 min, 8 tools"),
+            (10, "10 s", "bash is open; 12 min, 8 tools, 10 s ago"),
+            (51, "50 s", "bash is open; 12 min, 8 tools, 50 s ago"),
+            (299, "4 min", "bash is open; 12 min, 8 tools, 4 min ago"),
+        ] {
+            let row = last_seen(&works, seconds);
+            assert_eq!((row.age(now).unwrap(), row.reason(now)), (age.to_owned(), reason.to_owned()));
+            assert_eq!(row.brief_reason(now), "bash is open; 12 min, 8 tools", "an age is next to it");
+        }
+        let early = Row { turn: turn(now - Span::seconds(59)), ..works };
+        assert_eq!(last_seen(&early, 51).reason(now), "bash is open; last seen 50 s ago");
+        assert_eq!(last_seen(&early, 9).reason(now), "bash is open");
+        let without_turn = row(Status::Working, "1 background agent");
+        assert_eq!(last_seen(&without_turn, 900).reason(now), "1 background agent; last seen 15 min ago");
+        // A session that waits for the user is not silent.
+        let asks = Row { turn: turn(START), ..row(Status::NeedsInput, "asks") };
+        assert_eq!(last_seen(&asks, 51).reason(now), "asks; 12 min, 8 tools");
+    }
+
+    #[test]
     fn an_age_counts_from_the_last_progress_or_from_the_status() {
-        let at = |row: &Row, seconds| row.age(START + Span::seconds(seconds));
+        let at = |row: &Row, seconds| row.age(START + Span::seconds(seconds)).unwrap();
         let old = row(Status::Idle, "done");
-        assert_eq!([0, 59, 60, 299, 300].map(|seconds| at(&old, seconds)), ["now", "now", "1 min", "2 min", "5 min"]);
-        assert_eq!(at(&old, -90), "now", "the clock was set back");
-        let since = Row { last_progress: None, since: START - Span::hours(2), ..old.clone() };
+        let ages = [0, 59, 60, 299, 300].map(|seconds| at(&old, seconds));
+        assert_eq!(ages, ["<1 min", "<1 min", "1 min", "2 min", "5 min"]);
+        assert_eq!(at(&old, -90), "<1 min", "the clock was set back");
+        assert_eq!(at(&Row { status: Status::Working, ..old.clone() }, -90), "now");
+        let since = Row { last_progress: None, since: START - Span::hours(2), ..row(Status::Quiet, "unreadable") };
         assert_eq!(at(&since, 0), "2 h");
-        assert_eq!(at(&Row { since: START - Span::hours(2), ..old }, 0), "now");
+        assert_eq!(at(&Row { since: START - Span::hours(2), ..old }, 0), "<1 min");
+    }
+
+    #[test]
+    fn case_173_a_session_that_was_never_prompted_has_no_age() {
+        let opened = Row { last_progress: None, ..row(Status::Idle, "no prompt yet") };
+        assert_eq!((opened.age(START), opened.next_age(START)), (None, None));
     }
 
     /// A view that is redrawn then is never wrong, and never redrawn for nothing.
     #[test]
     fn the_words_of_a_row_change_exactly_when_it_says() {
-        let words = |row: &Row, at: Time| (row.age(at), row.turn.and_then(|turn| turn.words(at)));
+        let words = |row: &Row, at: Time| (row.age(at), row.reason(at));
         let rest = row(Status::Idle, "done");
-        let early = Row { turn: turn(START - Span::seconds(25)), ..rest.clone() };
-        let late = Row { turn: turn(START + Span::seconds(70)), ..rest.clone() };
-        for row in [rest, early, late] {
+        let early = Row { turn: turn(START - Span::seconds(25)), ..row(Status::Quiet, "silent") };
+        let late = Row { turn: turn(START + Span::seconds(70)), ..early.clone() };
+        let works = Row { status: Status::Working, ..early.clone() };
+        let without_turn = row(Status::Working, "1 background agent");
+        for row in [rest, early, late, works, without_turn] {
             for seconds in (0..8000).step_by(7) {
                 let now = START + Span::seconds(seconds);
-                let next = row.next_age(now);
+                let next = row.next_age(now).unwrap();
                 assert!(next > now);
                 assert_eq!(words(&row, next - Span(1)), words(&row, now), "{seconds} s: {:?}", row.turn);
                 assert_ne!(words(&row, next), words(&row, now), "{seconds} s: {:?}", row.turn);
             }
         }
+    }
+
+    #[test]
+    fn only_what_a_row_tells_of_must_be_redrawn_when_it_ends() {
+        let ended = |status, seconds| row(status, "x").ended_lull(START - Span::seconds(seconds));
+        assert!(ended(Status::Working, 10) && !ended(Status::Working, 9) && !ended(Status::Idle, 10));
     }
 }

@@ -7,6 +7,8 @@ use serde_json::{Map, Number, Value};
 pub(super) const UNKNOWN: &str = "it has a form that Pilotlight does not know";
 /// The keys that a field of any type may have. An unknown key might restrict the valid values, so it is an error.
 const ABOUT_KEYS: [&str; 4] = ["type", "title", "description", "default"];
+/// The reason given for words that no choice has.
+const NO_CHOICE: &str = "none of its choices reads like this";
 /// The reason given for a field of an unsupported type.
 const UNSUPPORTED: &str = "its form asks for more than choices, texts and numbers";
 
@@ -21,6 +23,9 @@ pub struct Field {
     pub takes: FieldType,
     /// It must not be left out.
     pub is_required: bool,
+    /// Besides its choices, other words are valid: the terminal offers "Other" in a form of the agent's.
+    #[serde(default)]
+    pub takes_other: bool,
 }
 
 /// The type of a field.
@@ -112,7 +117,7 @@ impl Field {
         if matches!(&takes, FieldType::One(of) | FieldType::Some { of, .. } if of.is_empty()) {
             return Err(UNKNOWN);
         }
-        Ok(Self { name: name.into(), about, takes, is_required })
+        Ok(Self { name: name.into(), about, takes, is_required, takes_other: false })
     }
 
     /// The choices that it offers.
@@ -141,6 +146,7 @@ impl Field {
             range((least > 0).then(|| least.to_string()), (most < u64::MAX).then(|| most.to_string()))
         };
         let takes = match &self.takes {
+            FieldType::One(_) if self.takes_other => "one of its choices, or other words".to_owned(),
             FieldType::One(_) => "one of its choices".to_owned(),
             FieldType::Some { least, most, .. } => format!("any of its choices{}", counts(*least, *most)),
             FieldType::Text { least: 0, most: u64::MAX } => "a text".to_owned(),
@@ -160,10 +166,13 @@ impl Field {
     pub(crate) fn value(&self, given: &[&str]) -> Result<Value, &'static str> {
         let value = match (&self.takes, given) {
             (FieldType::Some { of, .. }, given) => {
-                given.iter().map(|words| choice(of, words)).collect::<Result<_, _>>()?
+                given.iter().map(|words| choice(of, words)?.ok_or(NO_CHOICE)).collect::<Result<_, _>>()?
             }
             (_, [] | [_, _, ..]) => return Err("it takes one value"),
-            (FieldType::One(of), [words]) => choice(of, words)?,
+            (FieldType::One(of), [words]) => match choice(of, words)? {
+                None if self.takes_other => Value::from(*words),
+                chosen => chosen.ok_or(NO_CHOICE)?,
+            },
             (FieldType::Text { .. }, [text]) => Value::from(*text),
             (FieldType::Number { .. }, [text]) => Value::Number(text.trim().parse().map_err(|_| "it takes a number")?),
         };
@@ -178,6 +187,7 @@ impl Field {
         let lists = |of: &[FieldOption], value: &Value| of.iter().any(|named| named.value == *value);
         match (&self.takes, value) {
             (FieldType::One(of), value) if lists(of, value) => Ok(()),
+            (FieldType::One(_), Value::String(text)) if self.takes_other && !text.trim().is_empty() => Ok(()),
             (FieldType::One(_), _) => Err("it takes one of its choices"),
             (FieldType::Some { of, least, most }, Value::Array(values)) => {
                 let is_new = |(index, value): (usize, &Value)| !values[..index].contains(value);
@@ -216,17 +226,21 @@ impl Field {
     }
 }
 
-/// Finds the choice with this text or this value.
-fn choice(of: &[FieldOption], words: &str) -> Result<Value, &'static str> {
+/// Finds the choice with this text, this value, or this title, which is all that the terminal shows of it.
+fn choice(of: &[FieldOption], words: &str) -> Result<Option<Value>, &'static str> {
     let reads = |named: &&FieldOption| match &named.value {
-        Value::Bool(yes) => *named.words == *words || words == if *yes { "true" } else { "false" },
-        value => *named.words == *words || value == words,
+        Value::Bool(yes) => {
+            [&*named.words, if *yes { "true" } else { "false" }].iter().any(|it| words.eq_ignore_ascii_case(it))
+        }
+        value => {
+            let title = value.as_str().and_then(|value| named.words.strip_suffix(&format!(" ({value})")));
+            *named.words == *words || value == words || title == Some(words)
+        }
     };
     let mut read = of.iter().filter(reads);
     match (read.next(), read.next()) {
-        (Some(named), None) => Ok(named.value.clone()),
         (Some(_), Some(_)) => Err("two of its choices read like this"),
-        (None, _) => Err("none of its choices reads like this"),
+        (named, _) => Ok(named.map(|named| named.value.clone())),
     }
 }
 
@@ -283,8 +297,15 @@ mod tests {
     fn values_are_parsed_from_user_input() {
         let (test, both) = (json!("t"), json!(["t", "prod"]));
         let one = field(&json!({"type": "string", "enum": ["t", "prod"], "enumNames": ["Test", "prod"]}));
-        assert_eq!((one.value(&["Test (t)"]), one.value(&["t"])), (Ok(test.clone()), Ok(test)));
-        assert!(one.value(&["Test"]).is_err() && one.value(&[]).is_err() && one.value(&["t", "prod"]).is_err());
+        for words in ["Test (t)", "t", "Test"] {
+            assert_eq!(one.value(&[words]), Ok(test.clone()), "{words}");
+        }
+        assert!(one.value(&["Tes"]).is_err() && one.value(&[]).is_err() && one.value(&["t", "prod"]).is_err());
+        let twice = field(&json!({"type": "string", "enum": ["t", "Test"], "enumNames": ["Test", "Real"]}));
+        assert!(twice.value(&["Test"]).is_err(), "the title of one choice is the value of another");
+        let other = Field { takes_other: true, ..one.clone() };
+        assert_eq!((other.value(&["Test"]), other.value(&["dev"])), (Ok(json!("t")), Ok(json!("dev"))));
+        assert!(other.value(&[" "]).is_err() && other.fits(&json!(1)).is_err());
         let some = field(
             &json!({"type": "array", "minItems": 1, "maxItems": 2, "items": {"anyOf": [{"const": "t", "title": "Test"},
                 {"const": "prod"}, {"const": "old"}]}}),
@@ -295,6 +316,9 @@ mod tests {
         }
         let yes = field(&json!({"type": "boolean"}));
         assert_eq!((yes.value(&["No"]), yes.value(&["true"])), (Ok(json!(false)), Ok(json!(true))));
+        for (words, value) in [("yes", true), ("TRUE", true), ("no", false), ("false", false)] {
+            assert_eq!(yes.value(&[words]), Ok(value.into()), "{words}");
+        }
         let whole = field(&json!({"type": "integer", "minimum": 1, "maximum": 5}));
         assert_eq!((whole.value(&[" 5 "]), whole.words().as_str()), (Ok(json!(5)), "a whole number, 1 to 5"));
         let half = field(&json!({"type": "number", "minimum": 0.5}));

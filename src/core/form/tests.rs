@@ -218,3 +218,49 @@ fn a_blank_text_is_no_answer_to_any_field() {
     let left_out = json!({"b": "x"}).as_object().unwrap().clone();
     assert!(several.result(&FormAnswer::Fields(left_out)).is_ok(), "an optional one may be left out");
 }
+
+/// Copilot's event leaves out which fields are required, and their limits; the bridge adds what the agent stated.
+#[test]
+fn case_201f_a_form_keeps_the_limits_that_the_agent_stated() {
+    let field = |of: Value| json!({"type": "object", "properties": {"coats": of}});
+    let asked =
+        json!({"properties": {"coats": {"type": "integer", "minimum": 1, "maximum": 5}}, "required": ["coats"]});
+    let data = |schema: Value, asked: &Value| json!({"requestId": "r", "toolCallId": "c", "message": "How many?", "requestedSchema": schema, "asked": asked});
+    let read = |data: Value| Form::read("elicitation.requested", &data);
+    let form = read(data(field(json!({"type": "integer"})), &asked)).unwrap();
+    assert_eq!(form.fields()[0].words(), "a whole number, 1 to 5");
+    for no in ["0", "6", "2.5"] {
+        assert!(form.result(&FormAnswer::Text(no.into())).is_err(), "{no}");
+    }
+    assert!(form.result(&FormAnswer::Text("5".into())).is_ok());
+    // What the event itself says counts more, and what is no limit is ignored.
+    let own = read(data(field(json!({"type": "integer", "maximum": 9})), &asked)).unwrap();
+    assert_eq!(own.fields()[0].words(), "a whole number, 1 to 9");
+    for strange in
+        [json!(null), json!("x"), json!({"properties": {"coats": {"minimum": "1", "$ref": "x"}}, "required": 1})]
+    {
+        let form = read(data(field(json!({"type": "integer"})), &strange)).unwrap();
+        assert_eq!(form.fields()[0].words(), "a whole number; may be left out", "{strange}");
+    }
+}
+
+/// Beside the choices of the agent's own form, the terminal offers "Other".
+#[test]
+fn case_200d_other_words_are_an_answer_to_the_agents_own_form() {
+    let form = |more: (&str, Value), of: Value| {
+        let mut data = json!({"requestId": "r", "message": "Which?", "requestedSchema": {"properties": {"db": of}}});
+        data[more.0] = more.1;
+        Form::read("elicitation.requested", &data).unwrap()
+    };
+    let listed = json!({"type": "string", "enum": ["test", "prod"]});
+    let agents = form(("toolCallId", json!("c")), listed.clone());
+    assert!(agents.takes_text && words(&agents) == ["test", "prod"]);
+    let accepted = |value: Value| Ok(json!({"action": "accept", "content": {"db": value}}));
+    assert_eq!(agents.result(&FormAnswer::Text("dev".into())), accepted(json!("dev")));
+    assert!(!form(("elicitationSource", json!("asker")), listed).takes_text);
+    let yes = form(("toolCallId", json!("c")), json!({"type": "boolean"}));
+    for (text, value) in [("yes", json!(true)), ("TRUE", json!(true)), ("no", json!(false)), ("later", json!("later"))]
+    {
+        assert_eq!(yes.result(&FormAnswer::Text(text.into())), accepted(value), "{text}");
+    }
+}

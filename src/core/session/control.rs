@@ -53,6 +53,12 @@ pub struct Control {
     pub pending_continue: Option<Marks>,
     /// When the last action ended, and its outcome.
     pub outcome: Option<(Time, Box<str>)>,
+    /// The request that a command wanted to approve, if a person cannot be told to have given that command.
+    pub wanted: Option<Box<str>>,
+    /// Whether its bridge reports that everything is approved without asking.
+    pub approves_all: bool,
+    /// When a command last had a request approved (wall clock), and not a click.
+    pub approved_by_command: Option<Time>,
 }
 
 /// What a terminal session's bridge may do.

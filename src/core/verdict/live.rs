@@ -3,6 +3,7 @@
 use crate::core::facts::Facts;
 use crate::core::form::Form;
 use crate::core::question::Question;
+use crate::core::reception::{Finding, Found};
 use crate::core::time::{Moment, Time};
 
 /// What is known about a session beyond its log.
@@ -20,6 +21,12 @@ pub struct Live {
     pub answer: Option<Answer>,
     /// Its server is being queried. Until that is done, no silence counts as `stuck`.
     pub asking: bool,
+    /// What was last found out about whether it receives an answer.
+    pub reception: Option<Reception>,
+    /// That is being found out. Until then, the silence has not reached its next limit.
+    pub looking: bool,
+    /// It was seen to receive an answer piece by piece: it has its answers streamed.
+    pub streams: bool,
     /// The questions that its server or bridge reports as open, oldest first.
     pub questions: Vec<Asking>,
     /// When we reconnected it without having it continue its work, by the wall clock.
@@ -33,6 +40,14 @@ impl Live {
     }
 }
 
+impl Live {
+    /// What was found out about whether it receives an answer, if nothing has happened since.
+    pub fn reception(&self, facts: &Facts) -> Option<&Reception> {
+        let is_current = |one: &&Reception| facts.progress.is_some_and(|progress| progress.wall == one.progress);
+        self.reception.as_ref().filter(is_current)
+    }
+}
+
 /// A server's answer to a query without attaching. Valid until the next event. Covers permission requests but not
 /// questions, which servers report to attached clients only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +58,36 @@ pub struct Answer {
     pub active: bool,
     /// Number of open permission requests.
     pub requests: usize,
+}
+
+/// What was found out about whether a silent session receives an answer. Valid until the next event in its log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reception {
+    /// The last progress in the log at that time, by the wall clock.
+    pub progress: Time,
+    /// When it was found out.
+    pub at: Moment,
+    /// What.
+    pub finding: Finding,
+    /// When something last arrived, if anything has since the session asked its model.
+    pub last: Option<Moment>,
+}
+
+impl Reception {
+    /// What was found out at `at` about a session whose log had its last `progress` then.
+    pub fn new(found: Found, progress: Time, at: Moment) -> Self {
+        let before = |ago| Moment { wall: at.wall - ago, awake: at.awake - ago };
+        Self { progress, at, finding: found.finding, last: found.last.map(before) }
+    }
+
+    /// When something of an answer last arrived. `None` if nothing has, or only what keeps a connection alive.
+    pub(super) fn heard(&self) -> Option<Moment> {
+        match self.finding {
+            Finding::Receiving { .. } => Some(self.last.unwrap_or(self.at)),
+            Finding::Silent { .. } => self.last,
+            _ => None,
+        }
+    }
 }
 
 /// An open question.

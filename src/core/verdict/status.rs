@@ -63,6 +63,11 @@ impl Status {
             Self::Idle => "idle",
         }
     }
+
+    /// Whether it says that the session is at work.
+    pub(crate) const fn is_work(self) -> bool {
+        matches!(self, Self::Working | Self::Finishing)
+    }
 }
 
 impl fmt::Display for Status {

@@ -47,10 +47,15 @@ pub(super) fn asks_words(question: &Question, open: usize) -> String {
     words
 }
 
+/// Whether a session was never prompted.
+pub(super) const fn is_unprompted(facts: &Facts, closed: Option<&Closed>) -> bool {
+    closed.is_none() && (facts.progress.is_none() || facts.whole)
+}
+
 /// Why a session is at rest.
 pub(super) fn rest_words(facts: &Facts, closed: Option<&Closed>) -> &'static str {
     match closed.map(|closed| &closed.ending) {
-        None if facts.progress.is_none() || facts.whole => "no prompt yet",
+        None if is_unprompted(facts, closed) => "no prompt yet",
         None => "no turn is open",
         Some(Ending::Aborted) => "stopped, your turn",
         Some(Ending::Resumed) => "resumed, your turn",

@@ -5,15 +5,11 @@ use crate::agent::copilot::bridge::files::Files;
 use crate::agent::copilot::bridge::known::BridgeState;
 use crate::agent::copilot::bridge::socket::{Bridge, BridgeEvent, BridgeSocket, ConnectionId, serve};
 use crate::agent::copilot::bridge::wire::{Hello, Message};
-use crate::core::time::{Span, Time};
+use crate::core::time::Time;
 use crate::system::process::is_gone;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use tokio::sync::{mpsc, watch};
-
-/// How long a running bridge may take to connect once we listen. It takes milliseconds; on a busy machine it takes
-/// longer.
-const CONNECTS_WITHIN: Span = Span::seconds(2);
 
 /// Where to listen for bridges, and where their key is. Without a key, no bridge is installed.
 #[derive(Clone, Debug)]
@@ -22,8 +18,6 @@ pub(crate) struct BridgeConfig {
     pub folder: PathBuf,
     /// The bridge's files on our disk.
     pub files: Files,
-    /// We run for only an order or two, each of which waits for the bridge to its session.
-    pub briefly: bool,
 }
 
 /// The bridges that are connected.
@@ -32,8 +26,6 @@ pub(crate) struct Bridges {
     config: Option<BridgeConfig>,
     socket: Option<(BridgeSocket, mpsc::Receiver<BridgeEvent>)>,
     connections: HashMap<ConnectionId, ConnectedBridge>,
-    /// Until when, by the awake clock, running bridges may still connect.
-    connect_until: Option<Time>,
 }
 
 /// A bridge that is connected.
@@ -70,17 +62,14 @@ impl Bridges {
     }
 
     /// Listens if there is a key, and stops if there is none.
-    pub(crate) fn update_listener(&mut self, now: Time) {
+    pub(crate) fn update_listener(&mut self) {
         let Some(config) = &self.config else { return };
         let Some(key) = config.files.key() else { return self.close() };
         if self.socket.is_some() {
             return;
         }
         match serve(&config.folder, key.to_vec(), config.files.may_elevate()) {
-            Ok(socket) => {
-                self.socket = Some(socket);
-                self.connect_until = config.briefly.then(|| now + CONNECTS_WITHIN);
-            }
+            Ok(socket) => self.socket = Some(socket),
             Err(error) => tracing::warn!("sessions in terminals cannot be reached: {error:#}"),
         }
     }
@@ -149,9 +138,9 @@ impl Bridges {
         true
     }
 
-    /// Until when, by the awake clock, running bridges may still connect.
-    pub(crate) const fn connect_until(&self) -> Option<Time> {
-        self.connect_until
+    /// Whether we listen for bridges.
+    pub(crate) const fn is_listening(&self) -> bool {
+        self.socket.is_some()
     }
 
     /// Whether the bridge of this session is connected and has reported what is open there.

@@ -6,10 +6,12 @@ use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish};
 use crate::core::limits::Limits;
 use crate::core::session::Key;
 use crate::core::time::{Moment, Span, Time};
-use crate::core::verdict::{SAMPLE_DURATION, Sample, Status, Verdict};
+use crate::core::verdict::{Look, SAMPLE_DURATION, Sample, Status, Verdict};
 use crate::system::process::{CpuSample, cpu_of_descendants};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// An owner counts as busy if its descendants used at least this much CPU in [`SAMPLE_DURATION`]: one per cent of a
 /// core.
@@ -31,6 +33,34 @@ pub(crate) fn is_busy(used: Span, took: Span) -> bool {
     used.0 * SAMPLE_DURATION.0 >= BUSY.0 * took.0
 }
 
+/// When something was last heard of a session, by the wall clock: read by views when they word its age. Progress alone
+/// is not reported to them, so what they were given then may be out of date.
+#[derive(Clone, Debug, Default)]
+pub struct LastProgress(Arc<AtomicI64>);
+
+impl LastProgress {
+    /// A time that stays.
+    #[cfg(test)]
+    pub(crate) fn at(time: Time) -> Self {
+        Self(Arc::new(AtomicI64::new(time.0)))
+    }
+
+    pub(crate) fn set(&self, time: Time) {
+        self.0.store(time.0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> Time {
+        Time(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// Two are the same if they are of one session.
+impl PartialEq for LastProgress {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 /// A session that is held.
 #[derive(Debug)]
 pub struct Entry {
@@ -39,6 +69,8 @@ pub struct Entry {
     pub verdict: Verdict,
     /// Its row, as shown.
     pub row: Row,
+    /// When something was last heard of it.
+    pub last_progress: LastProgress,
     /// Its name and label before they were changed to distinguish it from others.
     plain_name: (String, Label),
     listed: bool,
@@ -87,6 +119,16 @@ impl Entry {
     /// was started for, or the rescan.
     fn sample_wake_at(&self) -> Option<Time> {
         self.verdict.sample_at.filter(|_| self.sampling.is_none()).map(|at| at + SHORT_DELAY)
+    }
+
+    /// By when a look must be begun.
+    fn look_wake_at(&self) -> Option<Time> {
+        self.due_look().and_then(|look| look.at).map(|at| at + SHORT_DELAY)
+    }
+
+    /// The look to begin next.
+    fn due_look(&self) -> Option<Look> {
+        self.verdict.look.filter(|look| look.at.is_some() && !self.folder.session.live.looking)
     }
 
     /// The earliest time at which time alone may change its verdict, or a sample may start or end.
@@ -168,6 +210,7 @@ impl Fleet {
         self.names_stale |= !same_name || listed != entry.listed;
         let differs = listed != entry.listed || listed && row.differs_from(&entry.row);
         entry.verdict = verdict;
+        entry.last_progress.set(row.last());
         entry.row = row;
         entry.listed = listed;
         self.next_check = self.next_check.into_iter().chain(entry.next_check_at()).min();
@@ -181,7 +224,10 @@ impl Fleet {
         self.names_stale |= listed;
         self.owners_stale = true;
         let plain_name = (row.name.clone(), row.label.clone());
-        let entry = Entry { plain_name, folder, verdict, row, listed, counted_holders: Vec::new(), sampling: None };
+        let last_progress = LastProgress::default();
+        last_progress.set(row.last());
+        let counted_holders = Vec::new();
+        let entry = Entry { plain_name, folder, verdict, row, last_progress, listed, counted_holders, sampling: None };
         self.next_check = self.next_check.into_iter().chain(entry.next_check_at()).min();
         self.entries.insert(key, entry);
         listed
@@ -246,6 +292,18 @@ impl Fleet {
     /// a wakeup: it is updated at the next one, at the latest by the rescan.
     pub(crate) fn wake_at(&self) -> Option<Time> {
         self.entries.values().flat_map(|entry| [entry.limit_wake_at(), entry.sample_wake_at()]).flatten().min()
+    }
+
+    /// By when the next look must be begun.
+    pub(crate) fn look_at(&self) -> Option<Time> {
+        self.entries.values().filter_map(Entry::look_wake_at).min()
+    }
+
+    /// The looks to begin by now, each with its session.
+    pub(crate) fn take_due_looks(&self, now: Time) -> Vec<(Key, Look)> {
+        let is_due = |look: &Look| look.at.is_some_and(|at| at <= now);
+        let due = |(key, entry): (&Key, &Entry)| Some((key.clone(), entry.due_look().filter(is_due)?));
+        self.entries.iter().filter_map(due).collect()
     }
 
     /// Does what is due through time alone: takes samples, and judges what may have changed. Returns the sessions whose

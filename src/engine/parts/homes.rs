@@ -6,6 +6,7 @@ use crate::system::identity::Identity;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// How often to check whether homes were replaced if no event reports that: on file systems without events, on systems
 /// other than Linux, and where the watch is not possible.
@@ -27,7 +28,11 @@ struct Home {
     /// The folder that holds the session folders.
     root: PathBuf,
     is_followed: bool,
+    /// Its file system answers. While it does not, nothing in the home is touched.
+    is_answering: bool,
     state: RootState,
+    /// When an entry of the root last appeared or disappeared, as of the last look.
+    entries_changed: Option<SystemTime>,
 }
 
 /// What is in the place of a home's session folders.
@@ -49,7 +54,11 @@ impl RootState {
 
 impl Home {
     fn at(root: PathBuf) -> Self {
-        Self { root, is_followed: true, state: RootState::Unknown }
+        Self { root, is_followed: true, is_answering: true, state: RootState::Unknown, entries_changed: None }
+    }
+
+    const fn is_read(&self) -> bool {
+        self.is_followed && self.is_answering
     }
 }
 
@@ -57,6 +66,31 @@ impl Homes {
     /// The homes with these roots, none of them checked yet.
     pub(crate) fn new(roots: &[PathBuf], now: Time) -> Self {
         Self { homes: roots.iter().cloned().map(Home::at).collect(), check_at: now, is_unsettled: false }
+    }
+
+    /// The numbers of the homes that the settings name, whether they answer or not.
+    pub(crate) fn wanted(&self) -> Vec<usize> {
+        (0..self.homes.len()).filter(|home| self.homes[*home].is_followed).collect()
+    }
+
+    /// Every home with its root, whether it is followed or not.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (usize, &Path)> {
+        self.homes.iter().enumerate().map(|(number, home)| (number, &*home.root))
+    }
+
+    /// Sets which homes' file systems answer. Returns the homes for which that has changed, and whether they do now.
+    pub(crate) fn set_answering(&mut self, answers: impl Fn(usize) -> bool) -> Vec<(usize, bool)> {
+        let homes = self.homes.iter_mut().enumerate().filter(|(_, home)| home.is_followed);
+        let changed = homes.filter_map(|(number, home)| {
+            let now = answers(number);
+            (std::mem::replace(&mut home.is_answering, now) != now).then_some((number, now))
+        });
+        changed.collect()
+    }
+
+    /// Forgets what is in the place of a home.
+    pub(crate) fn forget_state(&mut self, home: usize) {
+        self.homes[home].state = RootState::Unknown;
     }
 
     /// The folder that holds the session folders of a home.
@@ -81,12 +115,12 @@ impl Homes {
     }
 
     pub(crate) fn is_followed(&self, home: usize) -> bool {
-        self.homes.get(home).is_some_and(|home| home.is_followed)
+        self.homes.get(home).is_some_and(Home::is_read)
     }
 
     /// The homes that are followed, with their roots.
     pub(crate) fn followed(&self) -> impl Iterator<Item = (usize, &Path)> {
-        let homes = self.homes.iter().enumerate().filter(|(_, home)| home.is_followed);
+        let homes = self.homes.iter().enumerate().filter(|(_, home)| home.is_read());
         homes.map(|(number, home)| (number, &*home.root))
     }
 
@@ -135,13 +169,20 @@ impl Homes {
     /// Checks the followed homes. Returns those that were created, removed or replaced since the last check.
     pub(crate) fn take_replaced(&mut self) -> Vec<usize> {
         let mut replaced = Vec::new();
-        for (number, home) in self.homes.iter_mut().enumerate().filter(|(_, home)| home.is_followed) {
+        for (number, home) in self.homes.iter_mut().enumerate().filter(|(_, home)| home.is_read()) {
             let state = RootState::of(&home.root);
             if std::mem::replace(&mut home.state, state) != state {
                 replaced.push(number);
             }
         }
         replaced
+    }
+
+    /// Whether sessions may have appeared in or disappeared from a home since the last look.
+    pub(crate) fn has_other_entries(&mut self, home: usize) -> bool {
+        let home = &mut self.homes[home];
+        let changed = fs::metadata(&home.root).and_then(|meta| meta.modified()).ok();
+        std::mem::replace(&mut home.entries_changed, changed) != changed
     }
 
     /// Has the homes checked again soon, even if events report changes: they are being replaced faster than they can be

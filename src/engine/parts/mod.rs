@@ -2,12 +2,15 @@
 
 pub(super) mod agenda;
 pub(super) mod bridges;
+pub(super) mod file_systems;
 pub(super) mod fleet;
 pub(super) mod history;
 pub(super) mod homes;
+pub(super) mod looks;
 pub(super) mod orders;
 pub(super) mod owners;
 mod polled_owners;
+pub(super) mod polled_sessions;
 pub(super) mod probe;
 pub(super) mod process_scans;
 pub(super) mod resumes;

@@ -33,6 +33,13 @@ pub(crate) enum WaitFor {
     Owner(Key),
     /// The bridge to the session of this id.
     Bridge(Box<str>),
+    /// The answer of this silent session's server to the question what the session does.
+    Probe(Key),
+    /// The end of what is being done with this session.
+    Turn(Key),
+    /// That another Pilotlight has finished with the session. No system tells when, so it is tried again and again until
+    /// this moment, by the awake clock.
+    Lock(Time),
 }
 
 impl Orders {

@@ -59,16 +59,18 @@ impl Owners {
             Some(at) => self.new_locks.insert(key.clone(), at),
             None => self.new_locks.remove(key),
         };
-        let Some(exits) = &mut self.exits else { return Vec::new() };
-        let mut ended = Vec::new();
-        for pid in folder.pids().filter(|pid| !self.known.contains(pid)).collect::<Vec<_>>() {
-            match exits.watch(pid) {
-                Ok(true) => drop(self.known.insert(pid)),
-                Ok(false) => ended.push(pid),
-                Err(error) => self.polled.add(pid, &error, now.awake),
-            }
+        folder.pids().filter(|pid| self.follow_process(*pid, now)).collect()
+    }
+
+    /// Starts to wait for the exit of a process. Returns whether it has exited already.
+    pub(crate) fn follow_process(&mut self, pid: u32, now: Moment) -> bool {
+        let Some(exits) = self.exits.as_mut().filter(|_| !self.known.contains(&pid)) else { return false };
+        match exits.watch(pid) {
+            Ok(true) => drop(self.known.insert(pid)),
+            Ok(false) => return true,
+            Err(error) => self.polled.add(pid, &error, now.awake),
         }
-        ended
+        false
     }
 
     /// Forgets a process that has exited.

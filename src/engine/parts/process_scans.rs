@@ -59,6 +59,12 @@ impl ProcessScans {
         self.scan.is_some()
     }
 
+    /// Forgets which logs were written: they may be on a file system that does not answer.
+    pub(crate) fn forget_written(&mut self) {
+        self.written.clear();
+        self.written_at = None;
+    }
+
     /// Scans all processes at once. Returns the sessions that different processes have open than before.
     pub(crate) fn scan_now(&mut self, homes: &Homes, names: &[String], now: Time) -> Vec<Key> {
         self.scan = None;

@@ -3,6 +3,7 @@
 use crate::core::session::Key;
 use crate::core::time::{Moment, Span, Time};
 use crate::engine::ledger::{Ledger, Page, Section};
+use crate::system::process::{Reading, SLACK, read};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -15,6 +16,39 @@ pub(crate) const RESUME_TIMEOUT: Span = Span::seconds(60);
 pub(crate) struct ResumeRecord {
     /// When, by the wall clock, in milliseconds since 1970.
     pub(crate) at: i64,
+    /// The process with which the resume ends: ours, until it has opened a terminal, which outlives it. A server of our
+    /// own does not.
+    #[serde(default)]
+    pub(crate) by: Option<Resumer>,
+}
+
+/// A process, told apart from others with its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Resumer {
+    pid: u32,
+    /// When it started, by the wall clock, in milliseconds since 1970.
+    started: i64,
+}
+
+impl Resumer {
+    /// This process. `None` if the system does not show when it started.
+    pub(crate) fn ours(now: Time) -> Option<Self> {
+        let pid = std::process::id();
+        match read(pid, now) {
+            Reading::Process { started: Some(started), .. } => Some(Self { pid, started: started.0 }),
+            _ => None,
+        }
+    }
+
+    fn has_ended(&self, now: Time) -> bool {
+        match read(self.pid, now) {
+            Reading::Absent => true,
+            Reading::Process { started: Some(started), .. } => {
+                started.0.abs_diff(self.started) > SLACK.0.unsigned_abs()
+            }
+            Reading::Hidden | Reading::Process { started: None, .. } => false,
+        }
+    }
 }
 
 impl Section for ResumeRecord {
@@ -22,10 +56,10 @@ impl Section for ResumeRecord {
 }
 
 impl ResumeRecord {
-    /// How long ago that was. `None` if the record no longer counts: it is too old, or from the future because the
-    /// clock was set back.
+    /// How long ago that was. `None` if the record no longer counts: it is too old, from the future because the clock
+    /// was set back, or its process has ended.
     pub(crate) fn age(&self, now: Time) -> Option<Span> {
-        let age = now.0.checked_sub(self.at).map(Span)?;
+        let age = now.0.checked_sub(self.at).map(Span).filter(|_| self.by.is_none_or(|by| !by.has_ended(now)))?;
         (Span::ZERO..RESUME_TIMEOUT).contains(&age).then(|| Span(age.0 - age.0 % 1000))
     }
 }
@@ -38,13 +72,17 @@ pub(crate) struct RecentResume {
     pub page: Box<str>,
     /// When, by the wall clock.
     pub at: Time,
+    /// The process with whose exit the resume is over.
+    by: Option<u32>,
 }
 
 /// The sessions that processes of ours have resumed recently and whose new owner has not appeared yet.
 pub(crate) fn recent_resumes(ledger: &Ledger, now: Time) -> Vec<RecentResume> {
     let pages = ledger.written_since::<ResumeRecord>(now - RESUME_TIMEOUT).into_iter();
     let valid = pages.filter(|(_, _, resumed)| resumed.age(now).is_some());
-    valid.map(|(page, id, resumed)| RecentResume { id, page, at: Time(resumed.at) }).collect()
+    valid
+        .map(|(page, id, resumed)| RecentResume { id, page, at: Time(resumed.at), by: resumed.by.map(|by| by.pid) })
+        .collect()
 }
 
 /// The sessions that were resumed recently.
@@ -65,6 +103,11 @@ impl RecentResumes {
         self.recent = recent;
     }
 
+    /// The processes with whose exit a resume is over.
+    pub(crate) fn resumers(&self) -> impl Iterator<Item = u32> {
+        self.recent.iter().filter_map(|resumed| resumed.by)
+    }
+
     /// When the first of them no longer counts, by the awake clock.
     pub(crate) const fn until(&self) -> Option<Time> {
         self.until
@@ -82,16 +125,30 @@ impl RecentResumes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::clock::Clock;
 
     #[test]
     fn case_117_a_record_counts_for_a_minute_and_never_for_ever() {
-        let resumed = ResumeRecord { at: 1_000_000 };
+        let resumed = ResumeRecord { at: 1_000_000, by: None };
         for (now, age) in [(1_000_000, Some(0)), (1_002_900, Some(2)), (1_059_999, Some(59)), (1_060_000, None)] {
             assert_eq!(resumed.age(Time(now)), age.map(Span::seconds), "{now}");
         }
         assert_eq!(resumed.age(Time(999_999)), None, "from the future");
         for at in [i64::MIN, i64::MAX] {
-            assert_eq!(ResumeRecord { at }.age(Time(5)), None);
+            assert_eq!(ResumeRecord { at, by: None }.age(Time(5)), None);
         }
+    }
+
+    #[test]
+    fn case_182_a_record_ends_with_the_process_that_it_names() {
+        let now = Clock::start().now().wall;
+        let ours = Resumer::ours(now).unwrap();
+        let age = |by| ResumeRecord { at: now.0, by: Some(by) }.age(now);
+        assert_eq!(age(ours), Some(Span::ZERO));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let ended = Resumer { pid: child.id(), ..ours };
+        child.wait().unwrap();
+        assert_eq!(age(ended), None);
+        assert_eq!(age(Resumer { started: ours.started - 3000, ..ours }), None, "another process has its id");
     }
 }

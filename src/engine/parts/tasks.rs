@@ -12,8 +12,9 @@ pub(crate) mod start;
 
 pub(crate) use message::{Connection, Continuation, TaskEnd, TaskId, TaskMessage};
 
-use super::resumes::ResumeRecord;
+use super::resumes::{ResumeRecord, Resumer};
 use crate::agent::copilot::server::attached::Event;
+use crate::agent::copilot::server::client::Link;
 use crate::agent::copilot::server::fault::Place;
 use crate::agent::copilot::server::recover::LogView;
 use crate::agent::copilot::server::warnings::ServerWarnings;
@@ -51,11 +52,20 @@ struct RunningTask {
     /// The session's lock, kept while the task runs.
     guard: Option<LockGuard>,
     /// The session had no owner, and this gives it one.
-    creates_owner: bool,
+    new_owner: Option<NewOwner>,
     /// Events of the task's connection from before it is kept.
     early: Vec<Event>,
     /// When the task was started, by the wall clock.
     started_at: Time,
+}
+
+/// A session's new owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NewOwner {
+    /// A server of our own, which ends with us.
+    Server,
+    /// A terminal, which outlives us.
+    Terminal,
 }
 
 struct KeptConnection {
@@ -129,8 +139,10 @@ impl Tasks {
                 TaskMessage::Request(..)
                 | TaskMessage::Question(..)
                 | TaskMessage::MaySend(..)
+                | TaskMessage::Receives(_)
                 | TaskMessage::Live(_)
-                | TaskMessage::Probed(_) => {}
+                | TaskMessage::Probed(_)
+                | TaskMessage::Heard(..) => {}
             }
         }
     }
@@ -204,7 +216,23 @@ impl Tasks {
 
     /// Whether a task gives its session a new owner.
     pub(crate) fn creates_owner(&self, task: TaskId) -> bool {
-        self.running.get(&task).is_some_and(|running| running.creates_owner)
+        self.running.get(&task).is_some_and(|running| running.new_owner.is_some())
+    }
+
+    /// Records for other processes that a task is resuming its session: until this process ends, if there is one.
+    fn write_resume_record(&self, task: TaskId, now: Time, by: Option<Resumer>) {
+        let guard = self.running.get(&task).and_then(|running| running.guard.as_ref());
+        if let Some(Err(error)) = guard.map(|guard| guard.write(&ResumeRecord { at: now.0, by })) {
+            tracing::warn!("cannot record for other processes that a session is being resumed: {error:#}");
+        }
+    }
+
+    /// Call this right before a task acts. From then on, the terminal that it opens may bring the session its new owner
+    /// even if this process ends.
+    pub(crate) fn note_permit(&self, task: TaskId, now: Time) {
+        if self.running.get(&task).is_some_and(|running| running.new_owner == Some(NewOwner::Terminal)) {
+            self.write_resume_record(task, now, None);
+        }
     }
 
     /// Removes the record that a task is resuming its session, because the new owner has appeared or the resume failed:
@@ -266,7 +294,9 @@ impl Tasks {
             Outcome::Refused(_) | Outcome::Unknown => "refused",
         };
         let words = end.outcome.words();
-        tracing::info!(tag, action = running.action.name(), session = %key.1, "{words}");
+        let by = if running.pending.is_by_command() { "command" } else { "click" };
+        let giver = running.pending.giver;
+        tracing::info!(tag, action = running.action.name(), session = %key.1, by, giver, "{words}");
         if let Some(connection) = end.connection {
             let kept =
                 KeptConnection { connection, generation: task, log_view: running.log_view, activity_reported_at: None };
@@ -300,6 +330,11 @@ impl Tasks {
     /// The server that a session's connection goes to.
     pub(crate) fn server_of(&self, key: &Key) -> Option<Place> {
         self.connections.get(key).map(|kept| kept.connection.attached().link().place())
+    }
+
+    /// A session's kept connection.
+    pub(crate) fn link_to(&self, key: &Key) -> Option<Link> {
+        self.connections.get(key).map(|kept| kept.connection.attached().link().clone())
     }
 
     /// The sessions known to end when we disconnect.
@@ -343,6 +378,7 @@ fn log_view_of(session: &Session, status: Status) -> LogView {
         denied: facts.denials.after(None) > 0,
         answered: facts.answered.iter().copied().collect(),
         requests: facts.requests.iter().map(|request| (request.id, request.asks.clone())).collect(),
+        commands: facts.requests.iter().filter_map(|request| Some((request.id, request.command.clone()?))).collect(),
         events: facts.events,
         aborted,
         silent: status == Status::Stuck,

@@ -21,7 +21,7 @@ impl Engine {
 
     /// Listens if there is a key, and stops if there is none.
     pub(in crate::engine) fn update_bridge_listener(&mut self) {
-        self.bridges.update_listener(self.clock.now().awake);
+        self.bridges.update_listener();
     }
 
     /// Handles a bridge that has connected, reported something, or disconnected.
@@ -68,13 +68,15 @@ impl Engine {
         let (bridge_before, questions_before) = (session.control.bridge, session.live.questions.clone());
         (session.control.bridge, session.control.release) = (bridge, release);
         session.control.old_bridge = state.as_ref().is_some_and(|state| state.is_other);
+        let approves_all = state.as_ref().is_some_and(|state| state.approves_all);
+        let is_new = std::mem::replace(&mut session.control.approves_all, approves_all) != approves_all;
         if !is_attached {
             // Only a tool asks questions, and the log records tools: what calls itself a bridge may be an impostor.
             let asks = session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
                 || !session.facts.agents.is_empty();
             session.live.questions = state.filter(|_| asks).map(|state| state.questions.open()).unwrap_or_default();
         }
-        bridge_before != bridge || questions_before != session.live.questions
+        is_new || bridge_before != bridge || questions_before != session.live.questions
     }
 
     /// The bridge to a session's terminal, if it accepts orders.

@@ -30,6 +30,7 @@ impl Engine {
             event = self.bridges.next_event() => Event::Bridge(event),
             hints = self.watcher.changed(is_busy) => Event::Disk(hints),
             Some(command) = self.commands.recv() => Event::Command(command),
+            () = self.file_systems.answered() => Event::FileSystem,
             pid = self.owners.next_exit() => Event::Exit(pid),
             () = sources.alarm.until(wake), if !is_busy => Event::Timer,
             () = std::future::ready(()), if is_busy => Event::Timer,
@@ -45,10 +46,15 @@ impl Engine {
         view: &mut dyn View,
         changes: &mut Changes,
     ) -> ControlFlow<()> {
+        if matches!(&event, Event::Disk(hints) if hints.routes) {
+            self.file_systems.reload(&self.homes);
+        }
+        self.ask_file_systems(changes);
         match event {
             Event::Signal(signal) => return self.handle_signal(signal, view, changes),
             Event::Task(message) => self.handle_task_message(message, changes),
             Event::Bridge(event) => self.handle_bridge_event(event, changes),
+            Event::FileSystem => {}
             Event::Disk(hints) => self.handle_file_events(hints, changes),
             Event::Command(Command::Quit) => return ControlFlow::Break(()),
             Event::Command(Command::Refresh) => self.rescan(),

@@ -16,7 +16,7 @@ impl Engine {
         for path in &hints.gone {
             self.watcher.forget(path);
         }
-        for home in hints.opened {
+        for home in hints.opened.into_iter().filter(|home| self.homes.is_followed(*home)).collect::<Vec<_>>() {
             self.process_scans.check_terminal_notes(&self.homes, home, self.clock.now().awake);
         }
         self.process_scans.logs_written(hints.logs, self.clock.now().awake);
@@ -31,12 +31,22 @@ impl Engine {
         if hints.routes {
             self.check_homes();
             self.watch_home_paths(false);
+            self.rewatch_sessions();
         }
         for home in hints.homes {
             self.start_listing(home);
         }
         for key in hints.folders {
             self.queue_changed_folder(key);
+        }
+    }
+
+    /// Watches and reads sessions whose folder was mounted over.
+    fn rewatch_sessions(&mut self) {
+        for key in self.fleet.keys() {
+            if self.may_touch(&key) && self.watcher.rewatch_session(&key, &self.homes.folder(&key)) {
+                self.agenda.push_urgent(key);
+            }
         }
     }
 

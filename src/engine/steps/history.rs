@@ -25,6 +25,9 @@ impl Engine {
     pub(super) fn load_recent(&mut self, changes: &mut Changes) {
         let now = self.clock.now();
         for key in self.history.take_recent(self.config.list.ended_most) {
+            if !self.may_touch(&key) {
+                continue;
+            }
             let mut folder = Folder::new(self.homes.root(key.0), &key.1);
             self.seen.recall(&mut folder.session);
             let mut reading = reading(&self.config, &self.owners, &self.process_scans, now);
@@ -46,7 +49,8 @@ impl Engine {
     pub(in crate::engine) fn show_history(&mut self, view: &mut dyn View) -> ControlFlow<()> {
         let now = self.clock.now();
         let (reading, buffer) = (reading(&self.config, &self.owners, &self.process_scans, now), &mut self.buffer);
-        let batch = self.history.next_unshown(WATCHES_PER_STEP);
+        let mut batch = self.history.next_unshown(WATCHES_PER_STEP);
+        batch.retain(|key| self.file_systems.answers_for(key));
         let (mut shown, mut opened) = (Vec::new(), Vec::new());
         let mut sessions = batch.into_iter().filter_map(|key| {
             let mut folder = Folder::new(self.homes.root(key.0), &key.1);
@@ -82,7 +86,7 @@ impl Engine {
                 self.history.clear_watch_queue();
             }
             let Some(key) = self.history.next_unwatched() else { break };
-            if self.watcher.watch_old_session(&key, &self.homes.folder(&key)) {
+            if self.may_touch(&key) && self.watcher.watch_old_session(&key, &self.homes.folder(&key)) {
                 // It may have been resumed before it was watched.
                 self.read_session(&key, changes);
             }

@@ -4,8 +4,10 @@
 mod bridges;
 mod events;
 mod file_events;
+mod file_systems;
 mod history;
 mod initial_scan;
+mod looks;
 mod orders;
 mod processes;
 mod resumes;

@@ -7,11 +7,11 @@ mod postponed;
 use super::reading;
 use crate::agent::copilot::server::hosted;
 use crate::agent::copilot::store::Folder;
-use crate::control::{self, PendingOrder, Probe};
+use crate::control::{self, PendingOrder, Probe, origin};
 use crate::core::action::{Control, Trait, is_bridged, may_end_without_asking, offer};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
-use crate::core::order::{Ask, Order, Outcome, Report};
+use crate::core::order::{Ask, Order, Outcome, Report, Which};
 use crate::core::owner::Held;
 use crate::core::session::Key;
 use crate::engine::ledger::{LockError, LockGuard, Page};
@@ -20,6 +20,8 @@ use crate::engine::parts::tasks::start::OrderContext;
 use crate::engine::parts::tasks::{QueuedOrder, TaskId};
 use crate::engine::{Changes, Engine};
 use crate::system::paths::canonical;
+use crate::system::process::is_stopped;
+use postponed::{Patience, holder_in};
 use std::path::PathBuf;
 
 /// Checks that the turn that an order was given for is still the last.
@@ -36,16 +38,39 @@ fn check_turn(order: &Order, session: &Session) -> Result<(), String> {
     }
 }
 
+/// The refusal while another Pilotlight has the session's lock, by its note: what it does, and in which process.
+fn held_by(note: &str) -> String {
+    match holder_in(note).filter(|process| is_stopped(*process)) {
+        Some(process) => format!(
+            "another Pilotlight is doing something with it ({note}), and stands still: `kill -CONT {process}` lets it go on"
+        ),
+        None => {
+            let who = if note.is_empty() { "another process" } else { note };
+            format!("another Pilotlight is doing something with it ({who}); try again when that has finished")
+        }
+    }
+}
+
 /// Forwards an order to the command that holds its session, and its reports back.
 async fn forward_order(folder: PathBuf, pending: PendingOrder) {
+    pending.begin(); // whether anything is sent, only the other process knows
     let forwarded = async {
         let mut connection = match control::ask(&folder, &pending.order).await {
             Ok(Some(connection)) => connection,
             Ok(None) => return Outcome::Refused("the command that held it has just gone; try again".into()),
             Err(error) => return Outcome::Failed(error.to_string()),
         };
+        let mut is_taken_back = false;
         loop {
-            match connection.next().await {
+            let next = tokio::select! {
+                next = connection.next() => next,
+                () = pending.taken_back(), if !is_taken_back => {
+                    is_taken_back = true;
+                    connection.take_back().await;
+                    continue;
+                }
+            };
+            match next {
                 Ok(Some(Report::End(outcome))) => return outcome,
                 Ok(Some(report)) => pending.report(report),
                 Ok(None) => return Outcome::Unknown,
@@ -63,10 +88,50 @@ async fn forward_order(folder: PathBuf, pending: PendingOrder) {
 impl Engine {
     /// Starts an order, lets it wait, or reports why it is refused.
     pub(super) fn handle_order(&mut self, pending: PendingOrder, changes: &mut Changes) {
-        self.run_or_postpone(pending, true, changes);
+        if let Err(why) = self.check_giver(&pending, changes) {
+            tracing::info!(tag = "refused", action = pending.order.ask.action().name(), session = %pending.order.id, "{why}");
+            return pending.report(Report::End(Outcome::Refused(why)));
+        }
+        self.run_or_postpone(pending, Patience::Full, changes);
     }
 
-    fn run_or_postpone(&mut self, pending: PendingOrder, may_wait: bool, changes: &mut Changes) {
+    /// Checks that an order which answers for the user can be told to be the user's. If a command's cannot, and it
+    /// would approve, the user is asked about that in the session's row and popup.
+    fn check_giver(&mut self, pending: &PendingOrder, changes: &mut Changes) -> Result<(), String> {
+        let ask = &pending.order.ask;
+        if self.config.actions.scripts_may_answer || !origin::answers_for_user(ask) || pending.is_abandoned() {
+            return Ok(());
+        }
+        // A session that is not known is refused later, with the reason.
+        let Ok(key) = self.find_session(&pending.order, changes) else { return Ok(()) };
+        let Some(entry) = self.fleet.get(&key) else { return Ok(()) };
+        let Err(why) = origin::check(
+            pending.giver,
+            !pending.is_by_command() && !pending.lapses,
+            entry.session(),
+            self.clock.now().wall,
+        ) else {
+            return Ok(());
+        };
+        let unclear = format!("a tool of the session can have started what asks for this, which {why}");
+        if !pending.is_by_command() {
+            return Err(format!(
+                "{unclear}: answer in the session's terminal, or here from a shell that was open before the session; \
+                 `scripts-may-answer` in the settings allows it"
+            ));
+        }
+        if let Ask::Approve(Which::Shown { id, .. }) = ask {
+            self.update_control(&key, changes, |control| control.wanted = Some(id.as_str().into()));
+        } else if let Ask::Approve(Which::These(ids)) = ask {
+            self.update_control(&key, changes, |control| control.wanted = ids.first().map(|id| id.as_str().into()));
+        }
+        Err(format!(
+            "{unclear}, so Pilotlight asks you: answer in its menu or popup; `scripts-may-answer` in the settings allows it"
+        ))
+    }
+
+    fn run_or_postpone(&mut self, pending: PendingOrder, patience: Patience, changes: &mut Changes) {
+        let may_wait = matches!(patience, Patience::Full);
         let action = pending.order.ask.action();
         if pending.is_abandoned() {
             tracing::info!(tag = "dropped", action = action.name(), session = %pending.order.id, "whoever asked has gone");
@@ -76,10 +141,13 @@ impl Engine {
             Ok(key) => key,
             Err(outcome) => return pending.report(Report::End(outcome)),
         };
-        let refuse = |why: &str| {
+        let refuse = |pending: &PendingOrder, why: &str| {
             tracing::info!(tag = "refused", action = action.name(), session = %key.1, "{why}");
             pending.report(Report::End(Outcome::Refused(why.into())));
         };
+        if !self.may_touch(&key) {
+            return refuse(&pending, "its file system does not answer, so what it does now is unknown");
+        }
         if action.excludes_others()
             && let Some(folder) = self.folder_of_holder(&key)
         {
@@ -95,13 +163,16 @@ impl Engine {
         }
         if let Err(why) = self.recheck_offer(&key, &pending.order, changes) {
             let wait = if may_wait { self.reason_to_wait(&key, action) } else { None };
-            let Some((waits_for, within)) = wait else { return refuse(&why) };
+            let Some((waits_for, within)) = wait else { return refuse(&pending, &why) };
             let until = self.clock.now().awake + within;
             return self.orders.postponed.push(PostponedOrder { pending, waits_for, until });
         }
+        if let Some(until) = may_wait.then(|| self.probe_deadline(&key, action, changes)).flatten() {
+            return self.orders.postponed.push(PostponedOrder { pending, waits_for: WaitFor::Probe(key), until });
+        }
         // Also checked here: if the session's folder was recreated in the meantime, `under_way` is lost.
         if action.excludes_others() && self.tasks.is_busy(&key) {
-            return refuse("something else is still being done with it");
+            return refuse(&pending, "something else is still being done with it");
         }
         if !self.tasks.has_room(action) {
             self.tasks.enqueue(QueuedOrder { key: key.clone(), pending });
@@ -110,17 +181,18 @@ impl Engine {
         let guard = match action.excludes_others().then(|| self.page(&key).try_lock(action.name())).transpose() {
             Ok(guard) => guard,
             Err(LockError::Held(who)) => {
-                let who = if who.is_empty() { "another process".into() } else { who };
-                return refuse(&format!(
-                    "another Pilotlight is doing something with it ({who}); try again when that has finished"
-                ));
+                let Some(pending) = self.postpone_for_lock(pending, &who, patience) else { return };
+                return refuse(&pending, &held_by(&who));
             }
             Err(LockError::Unknown(path, error)) => {
-                return refuse(&format!(
-                    "cannot determine whether another Pilotlight is doing something with it: {}: {error}; fix that and try \
+                return refuse(
+                    &pending,
+                    &format!(
+                        "cannot determine whether another Pilotlight is doing something with it: {}: {error}; fix that and try \
                      again",
-                    path.display()
-                ));
+                        path.display()
+                    ),
+                );
             }
         };
         // Whoever held the lock until now may have changed everything, and may hold the session.
@@ -136,7 +208,7 @@ impl Engine {
                 folder.session.control.attempts = attempts;
             }
             if let Err(why) = self.recheck_offer(&key, &pending.order, changes) {
-                return refuse(&why);
+                return refuse(&pending, &why);
             }
         }
         self.start_task(&key, pending, guard, changes);
@@ -155,6 +227,9 @@ impl Engine {
                 self.scan_processes_now();
             }
             self.read_session_now(key, changes);
+            if !self.may_touch(key) {
+                return Err("its file system has not answered in time; nothing was sent: try again".into());
+            }
         }
         self.fleet.count_shared_owners(self.clock.now(), &mut changes.updated);
         self.find_server(key);
@@ -164,7 +239,7 @@ impl Engine {
             return Err("its process has just made its lock, and does not hold it yet: try again in a moment".into());
         }
         // Checked before the offer because this refusal says how long to wait.
-        self.why_not_resumable(key, action, session).map_or(Ok(()), Err)?;
+        self.why_not_resumable(key, order, session).map_or(Ok(()), Err)?;
         offer(action, session, entry.verdict.status)?;
         if action.is(Trait::EndsOwner) && order.ask != (Ask::End { confirmed: true }) {
             may_end_without_asking(session)?;
@@ -203,6 +278,7 @@ impl Engine {
             self.orders.holder_folders.clear();
             serve();
         }
+        let finding = self.finding_now(key);
         let (endpoints, bridge, names) = (self.endpoints_of(key), self.bridge_to(key), &self.config.owners.names);
         let Some(entry) = self.fleet.get(key) else { return pending.report(Report::End(Outcome::Unknown)) };
         let context = OrderContext {
@@ -212,6 +288,7 @@ impl Engine {
             path: entry.path(),
             lock: entry.owners_lock(),
             endpoints,
+            finding,
             bridge,
             names,
             actions: &self.config.actions,
@@ -219,6 +296,10 @@ impl Engine {
             guard,
         };
         let marks = entry.session().facts.marks;
+        // These act without asking for a permit.
+        if !(action.is(Trait::AsksServer) || action.is(Trait::OverBridge) || action.is(Trait::Recovery)) {
+            pending.begin();
+        }
         let task = self.tasks.start(pending, context);
         let recovers = action.is(Trait::Counted);
         self.update_control(key, changes, |control| {
@@ -252,6 +333,9 @@ impl Engine {
             self.scan_processes_now();
         }
         self.read_session_now(&key, changes);
+        if !self.may_touch(&key) {
+            return Err("its file system has not answered in time; nothing was sent: try again".into());
+        }
         self.fleet.count_shared_owners(self.clock.now(), &mut changes.updated);
         // The server that we started for the session does not count as another process.
         let is_ours = hosted::is_of_our_server;
@@ -273,7 +357,10 @@ impl Engine {
                             .into(),
                     );
                 }
-                check_turn(&pending.order, session)
+                check_turn(&pending.order, session)?;
+                pending.begin();
+                self.tasks.note_permit(task, self.clock.now().wall);
+                Ok(())
             }
             None => Err("this session no longer exists".into()),
         }
@@ -301,6 +388,9 @@ impl Engine {
         drop(keys);
         if !self.history.contains(&key) {
             return Ok(key);
+        }
+        if !self.may_touch(&key) {
+            return Err(Outcome::Refused("its file system does not answer, so what it does now is unknown".into()));
         }
         let mut folder = Folder::new(self.homes.root(key.0), &key.1);
         self.seen.recall(&mut folder.session);

@@ -3,11 +3,14 @@
 use crate::agent::copilot::store::owner_now;
 use crate::core::action::{Action, Trait};
 use crate::core::fleet::Session;
+use crate::core::order::{Doubt, Order};
+use crate::core::owner::may_have_it_open;
 use crate::core::session::Key;
 use crate::core::time::Time;
 use crate::engine::Engine;
 use crate::engine::parts::resumes::{RESUME_TIMEOUT, ResumeRecord, recent_resumes};
 use crate::engine::parts::tasks::TaskId;
+use std::path::Path;
 
 impl Engine {
     /// Reads from the pages which sessions were resumed recently and wait for their new owner, so that nobody is
@@ -15,6 +18,11 @@ impl Engine {
     pub(super) fn refresh_recent_resumes(&mut self) {
         let now = self.clock.now();
         self.recent_resumes.store(recent_resumes(&self.ledger, now.wall), now);
+        let ours = std::process::id();
+        for pid in self.recent_resumes.resumers().filter(|pid| *pid != ours) {
+            // One that has exited since is noticed at the next refresh.
+            self.owners.follow_process(pid, now);
+        }
         for key in self.fleet.keys().collect::<Vec<_>>() {
             let at = self.resumed_at(&key);
             if let Some(folder) = self.fleet.folder(&key)
@@ -32,7 +40,8 @@ impl Engine {
 
     /// Why a session must not be resumed now although nobody has it open: it was resumed a moment ago, or a Copilot
     /// that has just started may be about to open it and does not show yet which one it will open.
-    pub(super) fn why_not_resumable(&self, key: &Key, action: Action, session: &Session) -> Option<String> {
+    pub(super) fn why_not_resumable(&self, key: &Key, order: &Order, session: &Session) -> Option<String> {
+        let action = order.ask.action();
         if !action.is(Trait::Recovery) || session.runner().live().is_some() {
             return None;
         }
@@ -40,6 +49,16 @@ impl Engine {
             return Some(format!(
                 "process {} has just started and may be about to open it, which shows in a few seconds: try again then",
                 opener.pid
+            ));
+        }
+        let folder = session.cwd().map(Path::new);
+        let suspect = self.process_scans.openings().suspects(self.homes.root(key.0), folder).next();
+        if let Some(pid) = suspect.filter(|_| !order.agreed.contains(&Doubt::OtherOwner)) {
+            let verb = if action == Action::Resume { "resume" } else { "reconnect" };
+            return Some(format!(
+                "{}: close it there, or use `pilotlight {verb} {}`, which asks first",
+                may_have_it_open(pid),
+                key.1
             ));
         }
         let age = self.page(key).read::<ResumeRecord>()?.age(self.clock.now().wall)?;

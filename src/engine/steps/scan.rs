@@ -3,6 +3,7 @@
 use crate::agent::copilot::store::{is_absence, session_ids};
 use crate::engine::parts::agenda::Listing;
 use crate::engine::{Changes, Engine, RESCAN_INTERVAL};
+use crate::system::file_system::without_events;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,7 @@ impl Engine {
 
     /// Checks whether each home is still the same folder. If not, everything in it is read and watched again.
     pub(super) fn check_homes(&mut self) {
+        self.reload_file_systems();
         // A home that is replaced before it is watched is found by checking again.
         for _ in 0..8 {
             let replaced = self.homes.take_replaced();
@@ -79,9 +81,10 @@ impl Engine {
         for key in self.fleet.keys() {
             self.agenda.push_other(key);
         }
-        if !self.watcher.has_room() {
-            // Folders that could not be watched are checked here, and only here.
-            for key in self.history.iter() {
+        // Folders that could not be watched, or that may change without an event, are checked here, and only here.
+        let is_unreported = |root| !self.watcher.has_room() || without_events(root).is_some();
+        for (home, _) in self.homes.followed().filter(|(_, root)| is_unreported(root)) {
+            for key in self.history.of_home(home) {
                 self.agenda.push_other(key);
             }
         }

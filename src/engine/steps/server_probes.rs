@@ -30,27 +30,32 @@ impl Engine {
             }
         }
         for ((pid, _), wanted) in owners {
-            let endpoints = wanted.first().map(|(key, _)| self.verified_endpoints_of(pid, key)).unwrap_or_default();
-            if endpoints.is_empty() {
-                continue;
-            }
-            for (key, progress) in &wanted {
-                self.tasks.probed.insert(key.clone(), *progress);
-                if let Some(folder) = self.fleet.folder(key) {
-                    folder.session.live.asking = true;
-                }
-                self.judge(key, changes);
-            }
-            tracing::debug!(pid, sessions = wanted.len(), "its server is asked what they do");
-            let sender = self.tasks.sender();
-            tokio::spawn(async move {
-                let ids: Vec<_> = wanted.iter().map(|(key, _)| Box::<str>::from(&*key.1)).collect();
-                let results = probe(&endpoints, &ids, PROBE_TIMEOUT).await;
-                let probed = wanted.into_iter().zip(results);
-                let probed = probed.map(|((key, progress), result)| ProbedSession { key, progress, result }).collect();
-                let _ = sender.send(TaskMessage::Probed(probed)); // fails only when the engine has ended
-            });
+            self.probe_process(pid, wanted, changes);
         }
+    }
+
+    /// Probes the server of a process about these sessions, each with the last sign of life in its log.
+    pub(in crate::engine) fn probe_process(&mut self, pid: u32, wanted: Vec<(Key, Time)>, changes: &mut Changes) {
+        let endpoints = wanted.first().map(|(key, _)| self.verified_endpoints_of(pid, key)).unwrap_or_default();
+        if endpoints.is_empty() {
+            return;
+        }
+        for (key, progress) in &wanted {
+            self.tasks.probed.insert(key.clone(), *progress);
+            if let Some(folder) = self.fleet.folder(key) {
+                folder.session.live.asking = true;
+            }
+            self.judge(key, changes);
+        }
+        tracing::debug!(pid, sessions = wanted.len(), "its server is asked what they do");
+        let sender = self.tasks.sender();
+        tokio::spawn(async move {
+            let ids: Vec<_> = wanted.iter().map(|(key, _)| Box::<str>::from(&*key.1)).collect();
+            let results = probe(&endpoints, &ids, PROBE_TIMEOUT).await;
+            let probed = wanted.into_iter().zip(results);
+            let probed = probed.map(|((key, progress), result)| ProbedSession { key, progress, result }).collect();
+            let _ = sender.send(TaskMessage::Probed(probed)); // fails only when the engine has ended
+        });
     }
 
     /// [`due_probe`] for a session that was not probed in this silence yet.

@@ -7,6 +7,7 @@ use crate::core::fleet::Session;
 use crate::core::session::Key;
 use crate::engine::parts::agenda::READ_SLICE;
 use crate::engine::{Changes, Engine};
+use std::io;
 use std::time::{Duration, Instant};
 
 /// How long a log may be read before its session is judged by the part that was read.
@@ -27,7 +28,10 @@ impl Engine {
     /// Reads a session for at most one step: a held one again, any other one to decide whether to hold it or add it to
     /// the history.
     pub(super) fn read_session(&mut self, key: &Key, changes: &mut Changes) {
-        if !self.homes.is_followed(key.0) {
+        if !self.homes.is_followed(key.0) || !self.may_touch(key) {
+            return self.agenda.finish_reading(key);
+        }
+        if self.file_systems.has(key) && self.read_beside(key, changes) {
             return;
         }
         let mut reading = reading(&self.config, &self.owners, &self.process_scans, self.clock.now());
@@ -37,16 +41,7 @@ impl Engine {
             if status.is_ok() && !WATCHES_TREES && self.watcher.watch_session(key, folder.path()) {
                 status = folder.refresh(&reading, &mut self.buffer);
             }
-            return match status {
-                Ok(ReadStatus::Complete) => {
-                    self.agenda.finish_reading(key);
-                    self.update_session(key, changes);
-                }
-                // Facts from the middle of the log are not the current ones.
-                Ok(ReadStatus::Partial) if self.agenda.continue_reading(key).elapsed() < PARTIAL_READ_LIMIT => {}
-                Ok(ReadStatus::Partial) => self.update_session(key, changes),
-                Err(_) => self.remove_session(key, changes),
-            };
+            return self.apply_read(key, &status, changes);
         }
         if let Some(past) = Root::at(self.homes.root(key.0)).past(&key.1, &reading) {
             return self.add_to_history(key, past);
@@ -69,6 +64,20 @@ impl Engine {
         self.add_session(key, folder, changes);
     }
 
+    /// Handles the result of reading a held session again.
+    pub(super) fn apply_read(&mut self, key: &Key, status: &io::Result<ReadStatus>, changes: &mut Changes) {
+        match status {
+            Ok(ReadStatus::Complete) => {
+                self.agenda.finish_reading(key);
+                self.update_session(key, changes);
+            }
+            // Facts from the middle of the log are not the current ones.
+            Ok(ReadStatus::Partial) if self.agenda.continue_reading(key).elapsed() < PARTIAL_READ_LIMIT => {}
+            Ok(ReadStatus::Partial) => self.update_session(key, changes),
+            Err(_) => self.remove_session(key, changes),
+        }
+    }
+
     /// Adds a session to the history.
     pub(super) fn add_to_history(&mut self, key: &Key, Glimpse { touched, has_log }: Glimpse) {
         if has_log && touched >= self.clock.now().wall - self.config.list.ended_for {
@@ -89,6 +98,9 @@ impl Engine {
 
     /// Updates owners, server and bridge after a session's folder was read, and judges the session.
     pub(super) fn update_session(&mut self, key: &Key, changes: &mut Changes) {
+        if !self.may_touch(key) {
+            return self.judge(key, changes);
+        }
         let now = self.clock.now();
         if let Some(folder) = self.fleet.folder(key) {
             for pid in self.owners.follow(key, folder, now) {
@@ -98,16 +110,30 @@ impl Engine {
                 }
             }
         }
+        self.poll_if_needed(key);
         self.update_server(key, now);
         self.update_bridge(key);
         self.judge(key, changes);
     }
 
+    /// Has a session looked at every few seconds while a process may have it open and its files may change without an
+    /// event.
+    fn poll_if_needed(&mut self, key: &Key) {
+        let Some(folder) = self.fleet.folder(key) else { return };
+        let no_events = self.watcher.no_events(key, folder.path());
+        folder.session.no_events = no_events;
+        let is_polled = no_events.is_some() && folder.session.may_be_open();
+        self.polled_sessions.set(key, is_polled, self.clock.now().awake);
+    }
+
     /// Judges a session, and passes its current state to its tasks.
     pub(super) fn judge(&mut self, key: &Key, changes: &mut Changes) {
+        let last = self.fleet.get(key).map(|entry| entry.last_progress.get());
         if self.fleet.judge(key, self.clock.now()) {
             changes.updated.push(key.clone());
         }
+        let entry = self.fleet.get(key).zip(last);
+        changes.ended_lull |= entry.is_some_and(|(entry, last)| entry.row.ended_lull(last));
         self.update_log_views(key);
     }
 
@@ -124,6 +150,8 @@ impl Engine {
         self.watcher.forget(&self.homes.folder(key));
         self.server_searches.forget(key);
         self.owners.forget(key);
+        self.looks.forget(key);
+        self.polled_sessions.set(key, false, self.clock.now().awake);
         self.tasks.forget(key);
         if self.fleet.remove(key) | self.history.remove(key) {
             changes.removed.push(key.clone());

@@ -115,7 +115,7 @@ impl Engine {
         let is_held = |engine: &Self, home: usize| {
             engine.fleet.keys().any(|key| key.0 == home && engine.tasks.connection_state(&key).is_some())
         };
-        for home in self.homes.numbers() {
+        for home in self.homes.wanted() {
             if wanted.iter().any(|root| root == self.homes.root(home)) {
                 continue;
             }

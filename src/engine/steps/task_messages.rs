@@ -2,6 +2,7 @@
 
 use crate::agent::copilot::server::attached::{Event, EventKind};
 use crate::agent::copilot::server::fault::Fault;
+use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
 use crate::core::order::{Outcome, Step};
 use crate::core::session::Key;
@@ -35,6 +36,11 @@ impl Engine {
             TaskMessage::MaySend(task, answer) => {
                 let _ = answer.send(self.may_send(task, changes)); // the task may have ended
             }
+            TaskMessage::Receives(task) => {
+                if let Some((key, _)) = self.tasks.session_and_action(task) {
+                    self.note_receiving(&key, changes);
+                }
+            }
             TaskMessage::End(task, end) => {
                 let Some((key, action)) = self.tasks.session_and_action(task) else { return };
                 let now = self.clock.now().wall;
@@ -49,6 +55,7 @@ impl Engine {
                 }
                 self.resume_ended(task, &key, matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_)));
                 let (cut_off, continuation) = (self.tasks.cut_off_before(task), end.continuation);
+                let is_by_command = self.tasks.order_of(task).is_some_and(PendingOrder::is_by_command);
                 let early = self.tasks.finish(task, end);
                 let attached = self.tasks.connection_state(&key);
                 if let Some(folder) = self.fleet.folder(&key) {
@@ -58,6 +65,10 @@ impl Engine {
                         session.live.stopped = Some(now);
                     }
                     session.control.outcome = Some((now, words.into()));
+                    let may_be_approved = matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_));
+                    if action == Action::Approve && is_by_command && may_be_approved {
+                        session.control.approved_by_command = Some(now);
+                    }
                     if action.is(Trait::Counted) {
                         session.control.pending_continue =
                             (continuation == Continuation::Waiting).then_some(session.facts.marks);
@@ -105,6 +116,7 @@ impl Engine {
                 }
             }
             TaskMessage::Probed(probed) => self.apply_probes(probed, changes),
+            TaskMessage::Heard(key, look, word) => self.looks.answered(&key, look, word),
         }
     }
 

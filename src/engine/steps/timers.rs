@@ -3,6 +3,7 @@
 use crate::core::time::{Span, Time};
 use crate::engine::parts::settings_file::SettingsFile;
 use crate::engine::{Changes, Engine, View};
+use std::collections::BTreeSet;
 
 /// A rescan that is due within this is brought forward when the program is awake anyway because time changed a status.
 const RESCAN_EARLY: Span = Span::seconds(20);
@@ -20,6 +21,7 @@ impl Engine {
         let timers = [
             rescan,
             homes,
+            self.polled_sessions.poll_at(),
             reload,
             view.redraw_at(),
             owners,
@@ -27,6 +29,9 @@ impl Engine {
             resumed,
             self.server_searches.retry_at(),
             self.lost_events.due_at(),
+            self.looks.wake_at(),
+            self.file_systems.wake_at(self.clock.now().awake),
+            self.fleet.look_at(),
         ];
         let orders = self.orders.wake_at();
         self.fleet.wake_at().into_iter().chain(timers.into_iter().flatten()).chain(orders).fold(idle, Time::min)
@@ -45,6 +50,7 @@ impl Engine {
                 self.agenda.push_urgent(key);
             }
         }
+        self.look_at_polled_sessions(now.awake);
         self.process_scans.check_written_logs(now.awake);
         if self.recent_resumes.until().is_some_and(|until| until <= now.awake) {
             self.refresh_recent_resumes();
@@ -63,8 +69,25 @@ impl Engine {
         }
         if self.rescan_at <= now.awake + early {
             self.rescan();
+            self.look_again_at_silences(view.asks_servers(), changes);
             changes.redraw = true;
         }
         changes.redraw |= view.redraw_at().is_some_and(|at| at <= now.awake);
+    }
+
+    /// Looks at the live sessions whose files may change without an event, if that is due, and for new sessions beside
+    /// them.
+    fn look_at_polled_sessions(&mut self, now: Time) {
+        let mut homes = BTreeSet::new();
+        for key in self.polled_sessions.due(now) {
+            homes.insert(key.0);
+            self.agenda.push_urgent(key);
+        }
+        for home in homes.into_iter().filter(|home| self.homes.is_followed(*home)).collect::<Vec<_>>() {
+            if self.homes.has_other_entries(home) {
+                self.start_listing(home);
+            }
+            self.process_scans.check_terminal_notes(&self.homes, home, now);
+        }
     }
 }

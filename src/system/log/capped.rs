@@ -5,6 +5,7 @@
 
 use crate::system::identity::Identity;
 use crate::system::paths;
+use crate::system::plain_file::{self, Links, OpenError};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -33,13 +34,12 @@ impl Capped {
         if let Some(folder) = path.parent() {
             paths::make_folder(folder)?;
         }
-        // Only a regular file is opened: opening a pipe would wait for its reader.
-        if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
-            return Err(io::Error::other(format!("{} is not a plain file", path.display())));
-        }
-        let file = File::options().create(true).append(true).open(path)?;
-        let length = file.metadata()?.len();
-        Ok(Self { path: path.to_owned(), file, length, checked: Instant::now() })
+        let (file, meta) = plain_file::open_with(File::options().create(true).append(true), path, Links::Followed)
+            .map_err(|error| match error {
+                OpenError::NotAFile(what) => io::Error::other(format!("{} is {what}, not a file", path.display())),
+                OpenError::Io(error) => error,
+            })?;
+        Ok(Self { path: path.to_owned(), file, length: meta.len(), checked: Instant::now() })
     }
 
     /// Checks whether the file is still in its place. If not, opens the one that is, or creates it. Returns whether the
@@ -73,7 +73,7 @@ impl Capped {
         }
         // Not every system truncates a file that is open only for appending.
         if self.file.set_len(0).is_err() {
-            File::create(&self.path)?;
+            plain_file::open_with(File::options().write(true), &self.path, Links::Followed)?.0.set_len(0)?;
         }
         self.length = 0;
         Ok(())
@@ -106,12 +106,9 @@ pub(crate) fn rotated(path: &Path) -> PathBuf {
 /// Reads a log as text; of one that is too long, only its end. Empty if it cannot be read.
 pub(super) fn text(path: &Path) -> String {
     let mut bytes = Vec::new();
-    if path.is_file() {
-        let _ = File::open(path).and_then(|mut file| {
-            let length = file.metadata()?.len();
-            file.seek(SeekFrom::Start(length.saturating_sub(2 * LENGTH_MAX)))?;
-            file.take(2 * LENGTH_MAX).read_to_end(&mut bytes)
-        });
+    if let Ok((mut file, meta)) = plain_file::open(path, Links::Followed) {
+        let start = SeekFrom::Start(meta.len().saturating_sub(2 * LENGTH_MAX));
+        let _ = file.seek(start).and_then(|_| file.take(2 * LENGTH_MAX).read_to_end(&mut bytes)); // what was read counts
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

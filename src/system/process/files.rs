@@ -1,10 +1,11 @@
 //! The files that a process has open, by the links in `/proc/<pid>/fd`. Nothing is opened to list them.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::system::identity::Identity;
 
@@ -31,6 +32,15 @@ pub(crate) fn open_files(pid: u32) -> io::Result<impl Iterator<Item = OpenFile>>
         let (path, is_deleted) = without_deleted(fs::read_link(entry.path()).ok()?);
         Some(OpenFile { pid, descriptor: entry.file_name(), path, is_deleted })
     }))
+}
+
+/// The inodes of all sockets that the process has open.
+///
+/// # Errors
+/// As for [`open_files`].
+pub(super) fn socket_inodes(pid: u32) -> io::Result<HashSet<u64>> {
+    let inode = |path: &Path| path.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok();
+    Ok(open_files(pid)?.filter_map(|file| inode(&file.path)).collect())
 }
 
 impl OpenFile {

@@ -21,7 +21,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::cpu::{CpuSample, Key, Usage};
 use super::files::without_deleted;
-use super::reading::{Birth, Family, Reading};
+use super::reading::{Birth, Family, Kin, Reading};
 use super::scripts::with_real_scripts;
 use crate::core::time::{Span, Time};
 
@@ -136,6 +136,20 @@ pub(crate) fn variables(pid: u32, names: &[&str]) -> Option<Vec<(OsString, OsStr
     Some(environment.split(|byte| *byte == 0).filter_map(wanted).collect())
 }
 
+/// A process as one of another's ancestors; `now` is the wall clock.
+pub(super) fn kin(pid: u32, now: Time) -> Option<Kin> {
+    let stat = Stat::read(pid).ok()?;
+    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(Kin {
+        pid,
+        at: now - (since_boot() - stat.started()),
+        name: String::from_utf8_lossy(&name).trim_end().to_owned(),
+        leader: stat.leader,
+        has_terminal: stat.terminal != 0,
+        is_ours: is_of_our_user(pid),
+    })
+}
+
 fn environment(pid: u32) -> Option<Vec<u8>> {
     let mut environment = Vec::new();
     File::open(format!("/proc/{pid}/environ")).ok()?.take(ENVIRONMENT_LIMIT).read_to_end(&mut environment).ok()?;
@@ -230,6 +244,8 @@ impl Children {
 struct Stat {
     state: u8,
     parent: u32,
+    /// The process that leads its session.
+    leader: u32,
     /// The device number of the controlling terminal: minor in bits 0 to 7 and 20 to 31, major in 8 to 19; 0 for none.
     terminal: u32,
     /// The kernel's `PF_*` flags.
@@ -258,6 +274,7 @@ impl Stat {
         Some(Self {
             state: *fields.first()?.first()?,
             parent: u32::try_from(field(4)?).ok()?,
+            leader: u32::try_from(field(6)?).ok()?,
             terminal: fields.get(4).copied().and_then(number::<i32>)?.cast_unsigned(),
             flags: field(9)?,
             threads: u32::try_from(field(20)?).ok()?,
@@ -327,6 +344,7 @@ mod tests {
         let stat = Stat {
             state: b'S',
             parent: 77,
+            leader: 1,
             terminal: 34816,
             flags: 4_194_304,
             threads: 11,
@@ -343,8 +361,8 @@ mod tests {
     #[test]
     fn a_zombie_with_threads_left_has_not_ended() {
         let stat = |state, threads| {
-            let (parent, terminal, flags, started) = (1, 0, 0, 1);
-            Stat { state, parent, terminal, flags, threads, started, own: 0, waited_for: 0 }
+            let (parent, leader, terminal, flags, started) = (1, 1, 0, 0, 1);
+            Stat { state, parent, leader, terminal, flags, threads, started, own: 0, waited_for: 0 }
         };
         assert!(stat(b'Z', 1).has_ended());
         assert!(stat(b'X', 0).has_ended());

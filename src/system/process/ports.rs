@@ -5,9 +5,6 @@
 //! with the system's table of listening sockets.
 
 #[cfg(target_os = "linux")]
-#[path = "ports/diag.rs"]
-mod diag;
-#[cfg(target_os = "linux")]
 #[path = "ports/linux.rs"]
 mod platform;
 #[cfg(not(target_os = "linux"))]

@@ -43,3 +43,21 @@ pub(crate) struct Birth {
     /// The id of its parent.
     pub(crate) parent: u32,
 }
+
+/// A process, as one of those that another descends from.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kin {
+    /// Its id.
+    pub(crate) pid: u32,
+    /// When it started, by the wall clock.
+    pub(crate) at: Time,
+    /// Its name, as the kernel keeps it.
+    pub(crate) name: String,
+    /// The process that leads its session. 0 if that is outside of our PID namespace.
+    pub(crate) leader: u32,
+    /// Whether it has a controlling terminal.
+    pub(crate) has_terminal: bool,
+    /// Whether it runs as our user.
+    pub(crate) is_ours: bool,
+}

@@ -85,7 +85,9 @@ fn diagnostics() -> Item {
 /// The entry that ends the program. If sessions may end with it, it is a submenu that names them and asks for a second
 /// click.
 fn quit(ends: &[&Source<'_>]) -> Item {
-    let quit = |text: &str| Item::action(ItemId::own(Kind::Quit), text, Effect::Quit);
+    let mut keys: Vec<_> = ends.iter().map(|source| source.key.clone()).collect();
+    keys.sort_unstable();
+    let quit = |text: &str| Item::action(ItemId::own(Kind::Quit), text, Effect::Quit(keys));
     if ends.is_empty() {
         return quit("Quit");
     }

@@ -20,7 +20,7 @@ pub(super) fn row(source: &Source<'_>, context: &DetailsContext<'_>) -> Item {
     let head = format!("{} {unseen}{}", mark(row.status).0, row.label.cut(COLUMNS));
     Item::Submenu {
         id: ItemId::of(source.key, Kind::Row),
-        text: Text::row(head, row.gist.clone()),
+        text: Text::row(head, row.gist.clone(), source.last_progress),
         picture: Some(row.status),
         items: submenu(source, context),
     }
@@ -66,7 +66,7 @@ fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Item> {
 
 /// The rarely used entries.
 fn more(source: &Source<'_>, context: &DetailsContext<'_>, rest: Vec<Item>) -> Vec<Item> {
-    let Source { key, row, session, path } = *source;
+    let Source { key, row, session, path, .. } = *source;
     let id = |kind| ItemId::of(key, kind);
     let mut items = rest;
     if let Some(folder) = row.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute()) {

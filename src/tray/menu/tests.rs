@@ -8,9 +8,11 @@ use crate::core::alert::{Detail, Pause};
 use crate::core::event;
 use crate::core::fleet::{About, Label, Row, Session, State};
 use crate::core::gist::Gist;
-use crate::core::session::Key;
+use crate::core::owner::Owner;
+use crate::core::session::{Key, NoEvents};
 use crate::core::turn::{Call, Request};
 use crate::core::verdict::Status;
+use crate::engine::LastProgress;
 use std::path::Path;
 
 /// Sessions made up by a test.
@@ -18,12 +20,14 @@ struct World {
     sessions: Vec<(Key, Session, Row)>,
     menu: Menu,
     now: Moment,
+    last_progress: LastProgress,
 }
 
 impl World {
     fn new() -> Self {
         let menu = Menu::new(Limits::default(), List::default(), Some("/home/dev".into()), false);
-        Self { sessions: Vec::new(), menu, now: Moment::of(Time(1_700_000_000_000)) }
+        let last_progress = LastProgress::default();
+        Self { sessions: Vec::new(), menu, now: Moment::of(Time(1_700_000_000_000)), last_progress }
     }
 
     fn add(&mut self, name: &str, status: Status) {
@@ -65,8 +69,8 @@ impl World {
 
     fn after(&mut self, span: Span) -> Option<Arc<MenuView>> {
         self.now = self.now.plus(span);
-        let path = Path::new("/nowhere");
-        let sources = self.sessions.iter().map(|(key, session, row)| Source { key, row, session, path });
+        let (path, last_progress) = (Path::new("/nowhere"), &self.last_progress);
+        let sources = self.sessions.iter().map(|(key, session, row)| Source { key, row, session, last_progress, path });
         self.menu.update(sources, self.now)
     }
 
@@ -321,7 +325,7 @@ fn only_items_in_the_menu_can_be_clicked() {
     assert_eq!(view.effect_of(&item(odd, Kind::CopyResume)), None, "only an id reaches a command line");
     assert_eq!(view.effect_of(&item(id, Kind::Seen)), None, "there is nothing to mark");
     assert_eq!(view.effect_of(&item("another", Kind::CopyId)), None);
-    assert_eq!(view.effect_of(&ItemId::own(Kind::Quit)), Some(&Effect::Quit));
+    assert_eq!(view.effect_of(&ItemId::own(Kind::Quit)), Some(&Effect::Quit(Vec::new())));
     assert_eq!(view.effect_of(&item(id, Kind::OpenFolder)), Some(&Effect::OpenFolder("/home/dev/x".into())));
 }
 
@@ -338,6 +342,7 @@ impl World {
             call: None,
             kind: "shell".into(),
             asks: Some(command.into()),
+            command: None,
             agent: None,
             is_managed: false,
             at: now,
@@ -371,18 +376,44 @@ fn the_menu_shows_what_is_muted_or_paused() {
     assert!(muted(&view) && world.entries().contains(&"Notifications: paused until resumed".into()));
 }
 
+/// Case 161.
+#[test]
+fn case_161_why_says_that_a_sessions_files_may_change_without_an_event() {
+    let mut world = World::all(&["a", "b", "c"], Status::Working);
+    let causes = [Some(NoEvents::FileSystem("NFS")), Some(NoEvents::Refused), None];
+    for ((_, session, _), no_events) in world.sessions.iter_mut().zip(causes) {
+        session.no_events = no_events;
+    }
+    world.sessions[0].1.owner = Owner::Alive { pid: 1, started: None };
+    let view = world.update().unwrap();
+    let said = |row: usize| {
+        let why = view.items[2 + row].children().iter().find(|item| text(item) == "Why").unwrap();
+        let lines = why.children().iter().map(text).skip_while(|text| !text.starts_with("Files: "));
+        let lines: Vec<_> = lines.take_while(|text| !text.starts_with("Model: ")).collect();
+        (!lines.is_empty()).then(|| lines.join(" "))
+    };
+    assert_eq!(
+        [said(0), said(1), said(2)],
+        [
+            Some("Files: on NFS, no file events; read every 5 s".into()),
+            Some("Files: the system cannot watch them; read once a minute".into()),
+            None
+        ]
+    );
+}
+
 #[test]
 fn case_107e_quitting_names_the_sessions_that_may_end_and_takes_a_second_click() {
     let mut world = World::new();
     world.add("a", Status::Working);
     world.update().unwrap();
     let quit = |view: &MenuView| view.items.last().cloned().unwrap();
-    assert!(matches!(quit(world.menu.shown.as_ref().unwrap()), Item::Action { effect: Effect::Quit, .. }));
+    assert!(matches!(quit(world.menu.shown.as_ref().unwrap()), Item::Action { effect: Effect::Quit(_), .. }));
     world.sessions[0].1.control.server = ServerState::Hosted(7);
     let view = world.after(Span::seconds(2)).unwrap();
     let Item::Submenu { items, .. } = quit(&view) else { panic!("{:?}", quit(&view)) };
     assert_eq!(text(&items[0]), "This may end: a");
-    assert!(matches!(items[1], Item::Action { effect: Effect::Quit, .. }));
+    assert!(matches!(items[1], Item::Action { effect: Effect::Quit(_), .. }));
 }
 
 #[test]
@@ -408,7 +439,8 @@ fn the_details_in_a_notification_show_no_more_than_the_user_allows() {
         world.add("Fix the parser", Status::Stuck);
         world.menu.set_notifications(&NotificationState { detail, ..NotificationState::default() });
         let (key, session, row) = &world.sessions[0];
-        let summary = world.menu.details(&Source { key, session, row, path: Path::new("/nowhere") }, world.now);
+        let (path, last_progress) = (Path::new("/nowhere"), &world.last_progress);
+        let summary = world.menu.details(&Source { key, session, row, last_progress, path }, world.now);
         (summary.title, summary.body)
     };
     let (title, body) = shown(Detail::Full);

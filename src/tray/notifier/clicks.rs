@@ -27,7 +27,8 @@ pub(super) enum ClickAction {
 /// Decides what a click on this button does; `None` is a click outside the buttons.
 pub(super) fn resolve(popup: &Popup, button: Option<Button>, entry: &Entry) -> ClickAction {
     let (row, session) = (&entry.row, entry.session());
-    let order = |ask| act(entry, Order::new(&row.id, ask).on(session.facts.root.as_deref()));
+    // What is offered because of a silence must not end an answer.
+    let order = |ask| act(entry, Order::new(&row.id, ask).on(session.facts.root.as_deref()).unless_receiving());
     let button = button.or_else(|| default_button(popup));
     if let Some(reason) = button.and_then(|button| stale_reason(popup, button, row)) {
         return ClickAction::Refuse(reason);

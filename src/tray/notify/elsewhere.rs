@@ -24,7 +24,7 @@ impl Popups {
     /// Applies a change without blocking.
     pub(crate) fn apply(&self, change: Change) {
         let Change::Raise(popup) = change else { return };
-        self.note_sender.send(&Note { title: popup.title, body: popup.body }, || ());
+        self.note_sender.send(&Note::new(popup.title, popup.body), || ());
         self.closed(popup.id);
     }
 

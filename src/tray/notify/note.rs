@@ -5,8 +5,10 @@ use super::server;
 #[cfg(target_os = "linux")]
 use super::server::{NO_REPLY, TIMEOUT};
 use super::text::{TITLE_MAX, body};
+use crate::core::action::Action;
 use crate::core::order::Outcome;
 use crate::core::text::plain;
+use crate::tray::icon::State;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Handle;
@@ -22,24 +24,46 @@ pub struct Note {
     pub title: String,
     /// A few lines.
     pub body: String,
+    /// The colour of its picture.
+    pub tone: State,
 }
 
 impl Note {
     /// The test notification.
     pub fn test() -> Self {
         let body = "Notifications are shown here. Sessions that need you look like this.";
-        Self { title: "Pilotlight: a test".into(), body: body.into() }
+        Self::new("Pilotlight: a test", body)
     }
 
-    /// The outcome of an order to the session called `who`.
-    pub(crate) fn after(who: &str, outcome: &Outcome) -> Self {
-        let result = match outcome {
-            Outcome::Done(_) => "done",
-            Outcome::Failed(_) => "that did not work",
-            Outcome::Unconfirmed(_) => "that may have happened",
-            Outcome::Refused(_) | Outcome::Unknown => "nothing was done",
-        };
-        Self { title: format!("{who}: {result}"), body: outcome.words().into() }
+    /// A note that all is well.
+    pub(crate) fn new(title: impl Into<String>, body: impl Into<String>) -> Self {
+        Self { title: title.into(), body: body.into(), tone: State::Well }
+    }
+
+    /// A note that something was not done, or that something is to be looked at.
+    pub(crate) fn not_done(title: impl Into<String>, body: impl Into<String>) -> Self {
+        Self { tone: State::NeedsYou, ..Self::new(title, body) }
+    }
+
+    /// A note that something failed.
+    pub(crate) fn failed(title: impl Into<String>, body: impl Into<String>) -> Self {
+        Self { tone: State::Trouble, ..Self::new(title, body) }
+    }
+
+    /// The outcome of an order for this action to the session called `who`.
+    pub(crate) fn after(who: &str, action: Action, outcome: &Outcome) -> Self {
+        let words = outcome.words();
+        match outcome {
+            Outcome::Done(_) => Self::new(format!("{who}: {}", action.done()), words),
+            Outcome::Failed(_) => Self::failed(format!("{who}: that did not work"), words),
+            Outcome::Unconfirmed(_) => Self::not_done(format!("{who}: that may have happened"), words),
+            Outcome::Refused(_) | Outcome::Unknown => Self::refused(who, outcome),
+        }
+    }
+
+    /// A click on the session called `who` that was not carried out.
+    pub(crate) fn refused(who: &str, outcome: &Outcome) -> Self {
+        Self::not_done(format!("{who}: nothing was done"), outcome.words())
     }
 }
 
@@ -86,7 +110,7 @@ impl NoteSender {
     /// Sends a note without blocking. `failed` is called if it cannot be shown.
     pub fn send(&self, note: &Note, failed: impl FnOnce() + Send + 'static) {
         let Ok(permit) = Arc::clone(&self.in_flight).try_acquire_owned() else { return failed() };
-        let note = Note { title: plain(&note.title, TITLE_MAX).into(), body: note.body.clone() };
+        let note = Note { title: plain(&note.title, TITLE_MAX).into(), ..note.clone() };
         let warned = Arc::clone(&self.warned);
         #[cfg(target_os = "linux")]
         let connection = Arc::clone(&self.connection);
@@ -146,7 +170,7 @@ pub(super) fn notification(note: &Note, capabilities: server::Capabilities) -> s
         title: note.title.clone(),
         body: if capabilities.body { body(&note.body, capabilities.markup) } else { String::new() },
         actions: Vec::new(),
-        icon: crate::tray::icon::State::Well,
+        icon: note.tone,
         low_urgency: false,
         persistent: false,
         category: None,
@@ -167,4 +191,26 @@ pub(super) async fn show(note: Note) -> anyhow::Result<()> {
         notification.appname("Pilotlight").summary(&note.title).body(&body).show().map(drop)
     };
     Ok(tokio::task::spawn_blocking(shown).await??)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_170_a_note_has_the_colour_and_the_words_of_its_outcome() {
+        for (action, outcome, title, tone) in [
+            (Action::Approve, Outcome::Done("x".into()), "work: approved", State::Well),
+            (Action::Stop, Outcome::Done("x".into()), "work: stopped", State::Well),
+            (Action::Continue, Outcome::Done("x".into()), "work: continues its work", State::Well),
+            (Action::Resume, Outcome::Failed("x".into()), "work: that did not work", State::Trouble),
+            (Action::Stop, Outcome::Unconfirmed("x".into()), "work: that may have happened", State::NeedsYou),
+            (Action::Deny, Outcome::Refused("x".into()), "work: nothing was done", State::NeedsYou),
+            (Action::Deny, Outcome::Unknown, "work: nothing was done", State::NeedsYou),
+        ] {
+            let note = Note::after("work", action, &outcome);
+            assert_eq!((&*note.title, note.tone), (title, tone));
+        }
+        assert!(Action::ALL.iter().all(|action| action.done() != "done"), "a session works on after most of them");
+    }
 }

@@ -17,7 +17,7 @@ use crate::core::action::Action;
 use crate::core::alert::{Button, Popup, PopupId};
 use crate::tray::messages::PopupEvent;
 use failure::{Failure, SERVER_GONE};
-use notification::notification;
+use notification::{LATER, notification};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Moment};
@@ -314,9 +314,11 @@ impl Reconciler {
             }
             return;
         };
+        let is_invoked = matches!(signal, Signal::Invoked(_));
         let button = |name: &str| shown.buttons.iter().copied().find(|button| button.name() == name);
         let event = match signal {
             Signal::Closed { by_user } => PopupEvent::Closed { by_user },
+            Signal::Invoked(action) if action == LATER => PopupEvent::Closed { by_user: true },
             Signal::Invoked(action) if action == "default" => PopupEvent::Default,
             Signal::Invoked(action) => match button(&action) {
                 Some(button) if button.answers() && self.now() < shown.settled => {
@@ -329,7 +331,7 @@ impl Reconciler {
                 None => return, // an unknown action
             },
         };
-        if !matches!(event, PopupEvent::Closed { .. }) {
+        if is_invoked {
             self.to_close.push(number); // some servers leave closing to us
         }
         self.on_screen.remove(&id);

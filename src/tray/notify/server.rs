@@ -87,6 +87,8 @@ pub(super) struct Capabilities {
     pub(super) sound: bool,
     /// Draws at most three buttons: LXQt's turns four into a list with an OK button, which takes two clicks.
     pub(super) few_actions: bool,
+    /// Gives the keyboard to the first button of a popup that appears: GNOME Shell does, and Return then presses it.
+    pub(super) focuses_first: bool,
 }
 
 /// The arguments of `Notify`.
@@ -132,11 +134,14 @@ pub(super) async fn find_server(connection: Connection) -> zbus::Result<Server> 
         actions: supports("actions"),
         sound: supports("sound"),
         few_actions: false,
+        focuses_first: true,
     };
     let mut server = Server { owner, pid: pid.ok(), capabilities, connection };
-    // A server that does not return its name is treated like most.
-    let name = tokio::time::timeout(NAME_TIMEOUT, server.name_and_version()).await;
-    server.capabilities.few_actions = matches!(name, Ok(Ok(name)) if name.starts_with("lxqt-notificationd "));
+    // A server that does not return its name is treated like most, but may be one that focuses a button.
+    if let Ok(Ok(name)) = tokio::time::timeout(NAME_TIMEOUT, server.name_and_version()).await {
+        server.capabilities.few_actions = name.starts_with("lxqt-notificationd ");
+        server.capabilities.focuses_first = name.starts_with("gnome-shell ");
+    }
     Ok(server)
 }
 

@@ -1,14 +1,20 @@
 //! The menu on the bus: `com.canonical.dbusmenu`, as panels call it.
+//!
+//! While the menu is closed, a new view is only kept, and panels are told once that what they have is out of date
+//! ([`Stale`]). They are sent it when they open the menu, or read it. While the menu is open it stands still
+//! ([`Presence`]): words change in place, and everything else waits.
 
-use super::layout::{Changes, Layout, LayoutReply};
+use super::layout::{Changes, Layout, LayoutReply, Meaning};
+use super::presence::Presence;
 use super::property::{Properties, Property, ROOT};
 use super::sent_types::{self, SentTypes};
+use super::stale::Stale;
 use crate::system::clock::Clock;
-use crate::tray::messages::{EventSender, MainEvent};
+use crate::tray::messages::{Click, EventSender, MainEvent};
 use crate::tray::view::{Item, MenuView};
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 use zbus::fdo;
 use zbus::message::Header;
 use zbus::object_server::SignalEmitter;
@@ -16,27 +22,30 @@ use zbus::zvariant::Value;
 
 /// The object path of the menu.
 pub(super) const PATH: &str = "/MenuBar";
-/// For this long after a new layout, a click may have been meant for an entry of the old one: the panel closes the open
-/// submenu then, and opens that of the row under the pointer a quarter of a second later.
+/// For this long after a new layout, a click may have been meant for an entry of the old one, unless the menu was opened
+/// since: a panel that reports nothing may have had it open.
 const SETTLE_TIME: Duration = Duration::from_millis(1200);
-/// A layout sent this shortly before the "opened" event may have reached the menu when it was already open.
-const CROSSING_TIME: Duration = Duration::from_millis(250);
-/// After this long without any event, a menu no longer counts as open: the panel does not report closing it.
-const OPEN_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a panel that opens the menu, and is told that it is new, may take to read it. GNOME's extension may have lost
+/// the reply to an earlier reading, and waits for that for ever.
+const READ_MAX: Duration = Duration::from_secs(4);
+/// How long after a menu was read its submenus are announced: the panel must know them by then.
+const ANNOUNCE_AFTER: Duration = Duration::from_millis(30);
 
 /// The menu as panels know it, and what they reported about it.
 pub(super) struct MenuState {
     layout: Layout,
     sent_types: SentTypes,
     revision: u32,
-    /// The items to show once the menu is closed.
+    /// The items that panels were not sent yet.
     pending: Option<Vec<Item>>,
-    /// The open menus, by number.
-    open: HashSet<i32>,
-    /// When the menu was last opened; `None` if no panel reported it.
-    opened: Option<Instant>,
-    /// When a panel last sent any event.
-    last_event: Instant,
+    presence: Presence,
+    stale: Stale,
+    /// Whether a panel has read the menu.
+    was_read: bool,
+    /// Whether it reads one level at a time.
+    reads_levels: bool,
+    /// When a panel was told at an opening that the menu is new, if it has not read it since.
+    unread: Option<Instant>,
     /// When the layout last changed.
     rebuilt: Instant,
     /// The clock for ages.
@@ -53,106 +62,164 @@ impl MenuState {
             sent_types: SentTypes::default(),
             revision: 1,
             pending: None,
-            open: HashSet::new(),
-            opened: None,
-            last_event: now,
+            presence: Presence::new(now),
+            stale: Stale::default(),
+            was_read: false,
+            reads_levels: false,
+            unread: None,
             rebuilt: now,
             clock,
         }
     }
 
-    /// Shows another view. If the menu is open, its structure changes only when it is closed.
+    /// Shows another view: its words at once if the menu is open, everything else when it is opened or read next.
     pub(super) fn show(&mut self, view: &MenuView, now: Instant) -> Update {
+        self.clock = view.clock;
+        self.pending = Some(view.items.clone()).filter(|items| !self.layout.shows(items));
+        if self.presence.is_visible(now) { self.update_words() } else { self.mark(now) }
+    }
+
+    /// Updates the words of an open menu.
+    fn update_words(&mut self) -> Update {
         let mut changes = Changes::default();
-        (self.pending, self.clock) = (None, view.clock);
-        let (items, at) = (&view.items, view.clock.now());
-        if self.layout.try_update(items, at, &mut changes) {
-            return Update { changes, revision: None };
+        if let Some(items) = self.pending.take() {
+            let at = self.clock.now();
+            if !self.layout.try_update(&items, at, &mut changes) {
+                self.layout.update_in_place(&items, at, &mut changes);
+                self.pending = Some(items);
+            }
         }
-        if !self.is_open(now) {
-            let revision = Some(self.rebuild(items, now, &mut changes));
-            return Update { changes, revision };
-        }
-        self.layout.update_in_place(items, at, &mut changes);
-        self.pending = Some(items.clone());
         Update { changes, revision: None }
     }
 
-    /// Updates the ages, for a menu that is about to be shown or was just opened.
-    fn refresh_ages(&mut self) -> Changes {
-        let mut changes = Changes::default();
-        self.layout.refresh_ages(self.clock.now(), &mut changes);
-        changes
+    /// Tells panels that the menu they have is out of date, if it is time to.
+    fn mark(&mut self, now: Instant) -> Update {
+        if self.mark_due(now).is_none_or(|due| now < due) {
+            return Update::default();
+        }
+        self.stale.send(now);
+        Update { changes: Changes::default(), revision: Some(self.next_revision()) }
     }
 
-    fn is_open(&self, now: Instant) -> bool {
-        !self.open.is_empty() && now.saturating_duration_since(self.last_event) < OPEN_TIMEOUT
+    /// When [`on_deadline`](Self::on_deadline) is to be called, unless something happens before; it may be in the past.
+    pub(super) fn deadline(&self, now: Instant) -> Option<Instant> {
+        self.mark_due(now).into_iter().chain(self.unread_due()).min()
     }
 
-    fn rebuild(&mut self, items: &[Item], now: Instant, changes: &mut Changes) -> u32 {
-        self.layout.rebuild(items, self.clock.now(), changes);
+    /// Does what is due at the deadline. Returns whether a panel that opened the menu no longer reads it.
+    pub(super) fn on_deadline(&mut self, now: Instant) -> (Update, bool) {
+        let is_unread = self.unread_due().is_some_and(|due| due <= now);
+        self.unread = self.unread.filter(|_| !is_unread);
+        (self.mark(now), is_unread)
+    }
+
+    /// When panels are told that the menu they have is out of date, if it is.
+    fn mark_due(&self, now: Instant) -> Option<Instant> {
+        self.pending.as_ref()?;
+        self.stale.due(self.presence.is_reported(), now).map(|due| self.when_closed(due))
+    }
+
+    /// When a panel that has not read the menu is given up: not while its menu is open.
+    fn unread_due(&self) -> Option<Instant> {
+        self.unread.map(|told| self.when_closed(told + READ_MAX))
+    }
+
+    fn when_closed(&self, due: Instant) -> Instant {
+        self.presence.held_until().map_or(due, |until| due.max(until))
+    }
+
+    fn next_revision(&mut self) -> u32 {
         self.revision = self.revision.wrapping_add(1);
-        self.rebuilt = now;
-        self.open.clear();
         self.revision
     }
 
-    /// Handles a panel's event for an entry. `None` if there is no such entry.
-    fn handle_event(&mut self, number: i32, event: &str, now: Instant) -> Option<EventOutcome> {
+    /// Brings the layout up to date.
+    fn flush(&mut self, now: Instant) -> Update {
+        let (mut changes, at) = (Changes::default(), self.clock.now());
+        let Some(items) = self.pending.take() else { return Update::default() };
+        if self.layout.try_update(&items, at, &mut changes) {
+            return Update { changes, revision: None };
+        }
+        self.layout.rebuild(&items, at, &mut changes);
+        self.rebuilt = now;
+        Update { changes, revision: Some(self.next_revision()) }
+    }
+
+    /// Brings a menu that is opened up to date. Any menu gets the current ages.
+    fn appear(&mut self, opens: bool, now: Instant) -> Update {
+        let mut update = Update::default();
+        if opens {
+            self.stale.open();
+            update = self.flush(now);
+            if update.revision.is_some() && self.was_read {
+                self.unread = Some(now);
+            }
+        }
+        self.layout.refresh_ages(self.clock.now(), &mut update.changes);
+        update
+    }
+
+    /// A panel is about to show the menu with this number. `None` if there is none.
+    fn about_to_show(&mut self, number: i32, now: Instant) -> Option<Update> {
         if !self.layout.contains(number) {
             return None;
         }
-        self.last_event = now;
+        let opens = self.presence.about_to_show(number, now);
+        Some(self.appear(opens, now))
+    }
+
+    /// The submenus to announce to panels that read one level at a time: Plasma opens a submenu that it has not read off
+    /// the screen, as it does not know its size.
+    fn to_announce(&self, number: i32, now: Instant) -> Vec<i32> {
+        let is_shown = self.reads_levels && self.presence.is_visible(now);
+        if is_shown { self.layout.submenus_of(number) } else { Vec::new() }
+    }
+
+    /// A panel reads the menu with this number.
+    fn read(&mut self, number: i32, now: Instant) -> Update {
+        if number != ROOT {
+            return Update::default();
+        }
+        self.stale.read();
+        (self.was_read, self.unread) = (true, None);
+        if self.presence.is_held(now) { Update::default() } else { self.flush(now) }
+    }
+
+    /// Handles a panel's event for an entry. `None` if there never was such an entry.
+    fn handle_event(&mut self, number: i32, event: &str, now: Instant) -> Option<EventOutcome> {
+        if !self.layout.was_given(number) {
+            return None;
+        }
         let mut outcome = EventOutcome::default();
         match event {
             "opened" => {
-                if number == ROOT || self.open.is_empty() {
-                    self.opened = Some(now);
-                }
-                self.open.insert(number);
-                outcome.update.changes = self.refresh_ages();
+                let opens = self.presence.opened(number, now);
+                outcome.update = self.appear(opens, now);
             }
-            "closed" => {
-                self.open.remove(&number);
-                if number == ROOT {
-                    self.open.clear();
-                }
-            }
+            "closed" => self.presence.closed(number, now),
             "clicked" => {
-                let item = self.layout.clicked(number).map(|id| id.to_string());
-                outcome.click = item.map(|item| MainEvent::Click { item, aimed: self.is_aimed(now) });
-                // Panels close the menu on a click, and not all report it.
-                self.open.clear();
+                outcome.click = self.click(number, now);
+                self.presence.close(now);
             }
             _ => {}
-        }
-        if self.open.is_empty()
-            && let Some(items) = self.pending.take()
-        {
-            outcome.update.revision = Some(self.rebuild(&items, now, &mut outcome.update.changes));
         }
         Some(outcome)
     }
 
+    /// What a click on this entry means; `None` for an entry without a meaning.
+    fn click(&mut self, number: i32, now: Instant) -> Option<Click> {
+        let is_current = self.layout.contains(number);
+        match self.layout.clicked(number) {
+            // Its number says which one it was.
+            Some(Meaning { id, effect }) if !is_current || self.is_aimed(now) => Some(Click::Item(id, effect)),
+            Some(_) => Some(Click::Unaimed),
+            None => (!is_current).then_some(Click::Outdated),
+        }
+    }
+
     /// Whether a click at this time is meant for the entry that it hits.
     fn is_aimed(&self, now: Instant) -> bool {
-        let opened_since = self.opened.is_some_and(|opened| self.rebuilt + CROSSING_TIME <= opened);
-        opened_since || now.saturating_duration_since(self.rebuilt) >= SETTLE_TIME
-    }
-
-    /// When the open menu no longer counts as open, if items are pending.
-    pub(super) fn pending_deadline(&self) -> Option<Instant> {
-        self.pending.as_ref().map(|_| self.last_event + OPEN_TIMEOUT)
-    }
-
-    /// Shows the pending items, if the menu no longer counts as open.
-    pub(super) fn apply_overdue(&mut self, now: Instant) -> Option<Update> {
-        if self.is_open(now) {
-            return None;
-        }
-        let (items, mut changes) = (self.pending.take()?, Changes::default());
-        let revision = Some(self.rebuild(&items, now, &mut changes));
-        Some(Update { changes, revision })
+        self.presence.opened_since(self.rebuilt) || now.saturating_duration_since(self.rebuilt) >= SETTLE_TIME
     }
 }
 
@@ -167,7 +234,7 @@ pub(super) struct Update {
 /// The outcome of a panel's event.
 #[derive(Default)]
 struct EventOutcome {
-    click: Option<MainEvent>,
+    click: Option<Click>,
     update: Update,
 }
 
@@ -175,6 +242,8 @@ struct EventOutcome {
 pub(super) struct Menu {
     pub(super) state: Arc<Mutex<MenuState>>,
     pub(super) send: EventSender,
+    /// Notified when the deadline of the state may have changed.
+    pub(super) wake: Arc<Notify>,
 }
 
 pub(super) fn lock(state: &Mutex<MenuState>) -> MutexGuard<'_, MenuState> {
@@ -189,8 +258,9 @@ impl Menu {
         let outcome = lock(&self.state).handle_event(number, event, Instant::now());
         let Some(EventOutcome { click, update }) = outcome else { return false };
         if let Some(click) = click {
-            (self.send)(click);
+            (self.send)(MainEvent::Click(click));
         }
+        self.wake.notify_one();
         let _ = Self::emit(emitter, update).await;
         true
     }
@@ -207,6 +277,20 @@ impl Menu {
     }
 }
 
+/// Announces submenus a little later, so that the panel reads them before it shows them.
+fn announce(emitter: &SignalEmitter<'_>, revision: u32, submenus: Vec<i32>) {
+    if submenus.is_empty() {
+        return;
+    }
+    let emitter = emitter.to_owned();
+    tokio::spawn(async move {
+        tokio::time::sleep(ANNOUNCE_AFTER).await;
+        for submenu in submenus {
+            let _ = Menu::layout_updated(&emitter, revision, submenu).await; // fails only with the bus
+        }
+    });
+}
+
 /// The unique bus name of the caller.
 fn caller<'a>(header: &'a Header<'_>) -> &'a str {
     header.sender().map_or("", |sender| sender.as_str())
@@ -219,19 +303,30 @@ fn no_entry(number: i32) -> fdo::Error {
 #[allow(clippy::needless_pass_by_value, reason = "zbus passes arguments by value")]
 #[zbus::interface(name = "com.canonical.dbusmenu")]
 impl Menu {
-    fn get_layout(
+    async fn get_layout(
         &self,
         #[zbus(header)] header: Header<'_>,
+        #[zbus(signal_emitter)] emitter: SignalEmitter<'_>,
         parent_id: i32,
         recursion_depth: i32,
         property_names: Vec<String>,
     ) -> fdo::Result<(u32, LayoutReply)> {
-        let mut state = lock(&self.state);
-        let (scope, last) = ((parent_id, recursion_depth), state.layout.last_number());
-        let known = state.sent_types.of_layout(caller(&header), scope, &property_names, last);
-        let names = if known.is_some() { sent_types::layout_properties() } else { property_names };
-        let reply = state.layout.reply(scope, names, known, state.clock.now());
-        reply.map(|reply| (state.revision, reply)).ok_or_else(|| no_entry(parent_id))
+        let (now, is_root) = (Instant::now(), parent_id == ROOT);
+        let (changes, revision, submenus, reply) = {
+            let mut state = lock(&self.state);
+            let Update { changes, revision: _ } = state.read(parent_id, now);
+            state.reads_levels |= is_root && recursion_depth == 1;
+            let submenus = if is_root { state.to_announce(ROOT, now) } else { Vec::new() };
+            let (scope, last) = ((parent_id, recursion_depth), state.layout.last_number());
+            let known = state.sent_types.of_layout(caller(&header), scope, &property_names, last);
+            let names = if known.is_some() { sent_types::layout_properties() } else { property_names };
+            (changes, state.revision, submenus, state.layout.reply(scope, names, known, state.clock.now()))
+        };
+        self.wake.notify_one();
+        announce(&emitter, revision, submenus);
+        // The reply has the new layout, but GNOME's extension reads only new entries from it.
+        let _ = Self::emit(&emitter, Update { changes, revision: None }).await;
+        reply.map(|reply| (revision, reply)).ok_or_else(|| no_entry(parent_id))
     }
 
     fn get_group_properties(
@@ -280,15 +375,21 @@ impl Menu {
         }
     }
 
-    /// Sends the current ages before the reply. The layout is always up to date, so no update is needed.
+    /// Sends what changed before the reply, which says whether the layout must be read again.
     async fn about_to_show(&self, #[zbus(signal_emitter)] emitter: SignalEmitter<'_>, id: i32) -> fdo::Result<bool> {
-        let changes = {
+        let now = Instant::now();
+        let (update, revision, submenus) = {
             let mut state = lock(&self.state);
-            state.layout.contains(id).then(|| state.refresh_ages())
+            (state.about_to_show(id, now), state.revision, state.to_announce(id, now))
         };
-        let changes = changes.ok_or_else(|| no_entry(id))?;
-        let _ = Self::emit(&emitter, Update { changes, revision: None }).await;
-        Ok(false)
+        self.wake.notify_one();
+        let update = update.ok_or_else(|| no_entry(id))?;
+        let is_new = update.revision.is_some();
+        if !is_new {
+            announce(&emitter, revision, submenus); // else when it was read again
+        }
+        let _ = Self::emit(&emitter, update).await;
+        Ok(is_new)
     }
 
     async fn about_to_show_group(
@@ -296,12 +397,19 @@ impl Menu {
         #[zbus(signal_emitter)] emitter: SignalEmitter<'_>,
         ids: Vec<i32>,
     ) -> (Vec<i32>, Vec<i32>) {
-        let (changes, unknown) = {
-            let mut state = lock(&self.state);
-            (state.refresh_ages(), ids.into_iter().filter(|id| !state.layout.contains(*id)).collect())
-        };
-        let _ = Self::emit(&emitter, Update { changes, revision: None }).await;
-        (Vec::new(), unknown)
+        let (mut updated, mut unknown) = (Vec::new(), Vec::new());
+        for id in ids {
+            let update = lock(&self.state).about_to_show(id, Instant::now());
+            match update {
+                Some(update) => {
+                    updated.extend(update.revision.map(|_| id));
+                    let _ = Self::emit(&emitter, update).await;
+                }
+                None => unknown.push(id),
+            }
+        }
+        self.wake.notify_one();
+        (updated, unknown)
     }
 
     #[zbus(property)]
@@ -336,86 +444,4 @@ impl Menu {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tray::view::{Effect, ItemId, Kind};
-
-    fn seen(id: &str) -> Item {
-        Item::action(ItemId::of(&(0, id.into()), Kind::Seen), id, Effect::Seen)
-    }
-
-    fn view(items: Vec<Item>) -> MenuView {
-        MenuView { items, ..MenuView::initial() }
-    }
-
-    fn number(state: &MenuState, id: &str) -> i32 {
-        let all = state.layout.properties(&[], &[], state.clock.now());
-        all.iter().find(|(_, properties)| properties.get("label") == Some(&id.into())).unwrap().0
-    }
-
-    fn after(begun: Instant, millis: u64) -> Instant {
-        begun + Duration::from_millis(millis)
-    }
-
-    #[test]
-    fn the_structure_changes_when_the_menu_is_closed() {
-        let begun = Instant::now();
-        let mut state = MenuState::new(&view(vec![seen("a")]), begun);
-        assert!(state.handle_event(ROOT, "opened", begun).is_some());
-        let update = state.show(&view(vec![seen("b"), seen("a")]), after(begun, 10));
-        assert!(update.revision.is_none() && update.changes.is_empty());
-        assert_eq!(state.handle_event(ROOT, "closed", after(begun, 20)).unwrap().update.revision, Some(2));
-        assert!(number(&state, "b") > number(&state, "a"));
-    }
-
-    #[test]
-    fn a_click_counts_if_the_menu_was_opened_after_its_structure_changed() {
-        let begun = Instant::now();
-        let aimed = |state: &mut MenuState, now| {
-            let a = number(state, "a");
-            match state.handle_event(a, "clicked", now).unwrap().click {
-                Some(MainEvent::Click { aimed, .. }) => aimed,
-                other => panic!("{other:?}"),
-            }
-        };
-        // For a panel that never reports opening the menu, only the time since the layout counts.
-        let mut state = MenuState::new(&view(vec![seen("a")]), begun);
-        assert!(!aimed(&mut state, after(begun, 1100)));
-        assert!(aimed(&mut state, after(begun, 1200)));
-        // The first click after the menu was opened.
-        let mut state = MenuState::new(&view(vec![seen("a")]), begun);
-        state.handle_event(ROOT, "opened", after(begun, 300));
-        assert!(aimed(&mut state, after(begun, 500)));
-        // The layout may have arrived after the menu was opened.
-        let mut state = MenuState::new(&view(vec![seen("a")]), begun);
-        state.handle_event(ROOT, "opened", after(begun, 200));
-        assert!(!aimed(&mut state, after(begun, 500)));
-    }
-
-    #[test]
-    fn a_panel_that_never_reports_closing_the_menu_delays_changes_by_a_minute() {
-        let begun = Instant::now();
-        let mut state = MenuState::new(&view(vec![seen("a")]), begun);
-        state.handle_event(ROOT, "opened", begun);
-        state.show(&view(vec![seen("b")]), begun);
-        assert!(state.apply_overdue(after(begun, 59_000)).is_none());
-        assert_eq!(state.pending_deadline(), Some(after(begun, 60_000)));
-        assert_eq!(state.apply_overdue(after(begun, 60_000)).unwrap().revision, Some(2));
-        assert_eq!(state.pending_deadline(), None);
-    }
-
-    #[test]
-    fn an_open_submenu_also_keeps_the_structure() {
-        let begun = Instant::now();
-        let row = |items| {
-            let id = ItemId::of(&(0, "x".into()), Kind::Row);
-            Item::submenu(id, "x", items)
-        };
-        let mut state = MenuState::new(&view(vec![row(vec![seen("a")])]), begun);
-        let x = number(&state, "x");
-        state.handle_event(x, "opened", begun);
-        assert!(state.show(&view(vec![row(vec![seen("b")])]), begun).revision.is_none());
-        assert_eq!(state.handle_event(x, "closed", begun).unwrap().update.revision, Some(2));
-        assert!(state.handle_event(99, "opened", begun).is_none(), "there is no such entry");
-    }
-}
+mod tests;

@@ -17,21 +17,36 @@ pub(super) const TROUBLES: [Status; 6] = [
 
 /// PP#148, resume.
 #[test]
-fn case_11_old_trouble_is_not_notified_and_new_trouble_waits_30_seconds() {
+fn case_11_old_trouble_is_not_notified_and_new_trouble_is_at_once() {
     let mut stage = Stage::starting();
     stage.is("old", Status::Failed).is("b", Status::Working).at(10).is("b", Status::Failed).at(30);
-    assert_eq!(stage.notified(), []);
-    stage.at(3600);
     let raised: Vec<_> = stage.raised.iter().map(|(at, popup)| (*at, popup.about.keys()[0].1.to_string())).collect();
-    assert_eq!(raised[0], (31_000, "b".to_owned()));
-    assert!(raised.iter().all(|(_, id)| id == "b"), "{raised:?}");
+    assert_eq!(raised, [(11_000, "b".to_owned())]);
+    stage.at(3600);
+    assert!(stage.raised.iter().all(|(_, popup)| *popup.about.keys()[0].1 == *"b"));
+}
+
+/// After a silence that began before the start.
+fn turns_stuck(actor: &mut super::stage::Actor) {
+    (actor.row.status, actor.row.since) = (Status::Stuck, actor.row.since - Span::seconds(110));
+}
+
+/// A silence from before the start that reaches its limit after it.
+#[test]
+fn case_11_trouble_from_before_the_start_that_shows_later_waits_30_seconds() {
+    let mut stage = Stage::starting();
+    stage.is("b", Status::Working).at(10).change("b", turns_stuck).at(30);
+    assert_eq!(stage.notified(), []);
+    stage.at(40);
+    assert_eq!(stage.notified(), [(31_000, Cause::Stuck)]);
 }
 
 /// PP#148, resume.
 #[test]
 fn case_11_trouble_that_is_over_within_the_30_seconds_is_not_notified() {
     let mut stage = Stage::starting();
-    stage.is("b", Status::Working).at(10).is("b", Status::Failed).at(29).is("b", Status::Working).at(3600);
+    stage.is("b", Status::Working).at(10).change("b", turns_stuck).at(29);
+    stage.is("b", Status::Working).at(3600);
     assert_eq!(stage.notified(), []);
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Actor {
     pub(super) request: Option<(u64, Option<String>, bool)>,
     pub(super) question: Option<Form>,
     pub(super) completed: Option<Completed>,
+    /// A command wants to approve its request.
+    pub(super) wanted: bool,
     pub(super) cli_notifies: bool,
     story: Option<Story>,
 }
@@ -135,6 +137,7 @@ impl Stage {
             request: None,
             question: None,
             completed: None,
+            wanted: false,
             cli_notifies: false,
             story: None,
         })
@@ -339,6 +342,7 @@ impl Actor {
             kind: "shell",
             what: what.as_deref(),
             answerable: *answerable,
+            wanted: self.wanted,
         });
         Alertable {
             key: &self.key,

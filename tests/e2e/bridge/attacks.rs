@@ -1,16 +1,17 @@
 //! Attacks by a malicious tool that a session may run as the user: it reads the key, impersonates the extension or the
 //! tray, or relays between both. Nothing runs without the user's approval, and the dialog in the terminal stays.
 
-use super::Bridged;
+use super::{Bridged, extension_in};
 use crate::support::executable::executable;
 use crate::support::home::cli;
 use crate::support::process::{is_live, kill};
 use crate::support::terminal::{DIALOG, Terminal};
 use crate::support::{COPILOT, SOON, wait_until};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// The malicious program.
 const ROGUE: &str = include_str!("rogue.mjs");
@@ -80,7 +81,7 @@ impl Drop for Rogue {
 impl Bridged {
     /// Asserts that a second tool's request stays open while `attack` runs, and that its user's answer in the dialog
     /// counts.
-    fn assert_only_user_answers(&self, asked_before: usize, attack: impl FnOnce()) {
+    pub(super) fn assert_only_user_answers(&self, asked_before: usize, attack: impl FnOnce()) {
         let asked = self.terminal.folder.wait_nth("permission.requested", asked_before + 1);
         self.terminal.wait_screen(DIALOG);
         attack();
@@ -199,7 +200,7 @@ const CALLER: &str = r#"use IO::Socket::UNIX; $SIG{PIPE} = "IGNORE"; $s = IO::So
 fn a_program_that_is_no_extension_gets_no_welcome() {
     let bridged = Bridged::new(&[]);
     let socket = bridged.pilot.user().join("run/pilotlight/bridge.sock");
-    let hello = json!({"t": "hello", "v": 1, "session": bridged.id(), "pid": bridged.terminal.extension(), "ppid": bridged.terminal.pid(),
+    let hello = json!({"t": "hello", "v": 2, "session": bridged.id(), "pid": bridged.terminal.extension(), "ppid": bridged.terminal.pid(),
         "elevated": true, "nonce": "00"});
     let call =
         |mut command: Command| command.args(["-e", CALLER]).arg(&socket).arg(hello.to_string()).output().unwrap();
@@ -230,4 +231,62 @@ fn a_program_that_is_no_extension_gets_no_welcome() {
     bridged.pilot.wait_status(&bridged.id(), "needs-permission", "");
     bridged.run_ok(&["stop", &bridged.id()]);
     bridged.terminal.folder.wait("abort");
+}
+
+/// Something that poses as the tray, run by the test, and what it printed.
+struct Impostor(Child, BufReader<ChildStdout>);
+
+impl Impostor {
+    /// Runs `program`, which is Python, by these words before it.
+    fn start(bridged: &Bridged, before: &[&str], program: &Path) -> Self {
+        let user = bridged.pilot.user();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/bridge/impostor.py");
+        let mut command = Command::new(before.first().map_or(program.as_os_str(), |first| first.as_ref()));
+        command.args(before.get(1..).unwrap_or_default());
+        if !before.is_empty() {
+            command.arg(program);
+        }
+        command
+            .arg(script)
+            .arg(user.join("run/pilotlight/bridge.sock"))
+            .arg(user.join(".local/state/pilotlight/bridge.key"));
+        let mut child = command.env("PYTHONHOME", "/usr").stdout(Stdio::piped()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Self(child, out)
+    }
+
+    /// What became of the bridge's first connection to it.
+    fn first(&mut self) -> String {
+        let mut line = String::new();
+        self.1.read_line(&mut line).unwrap();
+        line.trim().to_owned()
+    }
+}
+
+impl Drop for Impostor {
+    fn drop(&mut self) {
+        let _ = self.0.kill(); // it may have ended
+        self.0.wait().unwrap();
+    }
+}
+
+/// A program beside ours whose name ends like that of a deleted one, and one that is mounted over ours where only it sees
+/// that.
+#[test]
+fn case_197_only_the_very_program_is_obeyed() {
+    let mut bridged = Bridged::new(&[]);
+    let installed = std::fs::read_to_string(extension_in(bridged.pilot.user()).join("bridge.json")).unwrap();
+    let program: Value = serde_json::from_str(&installed).unwrap();
+    let program = PathBuf::from(program["program"].as_str().unwrap());
+    bridged.pilot.end_tray();
+    let python = Path::new("/usr/bin/python3").canonicalize().unwrap();
+    let beside = program.with_file_name("pilotlight (deleted)");
+    std::fs::copy(&python, &beside).unwrap();
+    let first = Impostor::start(&bridged, &[], &beside).first();
+    std::fs::remove_file(&beside).unwrap();
+    assert_eq!(first, "left");
+
+    let over = format!("mount --bind {python:?} {program:?} && exec \"$@\"");
+    let first = Impostor::start(&bridged, &["unshare", "-Urm", "sh", "-c", &over, "sh"], &program).first();
+    assert_eq!(first, "left");
 }

@@ -8,7 +8,7 @@ use crate::support::{SOON, wait_until};
 use serde_json::Value;
 
 /// A turn is stuck soon, and repeated popups are not suppressed.
-const AT_ONCE: &str = "cooldown = \"1ms\"\n[limits]\nfresh-quiet = \"2s\"\nfresh-stuck = \"4s\"\n";
+const AT_ONCE: &str = "cooldown = \"1ms\"\n[limits]\nfresh-quiet = \"2s\"\nfresh-stuck = \"4s\"\nthinking-quiet = \"2s\"\nthinking-stuck = \"4s\"\n";
 
 /// The newest popup with this title and a higher number than `after`.
 fn next(bridged: &Bridged, popups: &Popups, after: u32, title: &str) -> Popup {
@@ -107,7 +107,6 @@ fn a_click_renews_the_bridge_for_new_terminals() {
     let (file, panel) = (extension_in(bridged.pilot.user()).join("extension.mjs"), bridged.pilot.panel());
     let renews = |entry: &Entry| entry.shown().starts_with("Renew the bridge") && entry.enabled;
     panel.wait_for("it can be renewed", renews);
-    panel.wait_menu_stable();
     panel.open();
     assert!(panel.click(panel.wait_for("it can be renewed", renews).id));
     panel.close();

@@ -7,6 +7,7 @@ use crate::support::model::Model;
 use crate::support::terminal::{CONSENT, DIALOG, Terminal};
 use crate::support::{SOON, wait_until};
 use serde_json::json;
+use std::path::Path;
 
 /// A user who is typing could answer it by accident. A refusal is final for the session, and affects nothing else.
 #[test]
@@ -61,6 +62,36 @@ fn remembered_consent_is_not_used_while_something_is_typed() {
     again.enter("SCRIPT:tool Paint the gate");
     connection.wait("it may answer", |message| message["t"] == "consent" && message["elevated"] == true);
     assert!(!again.screen().contains(CONSENT), "{}", again.dump());
+}
+
+/// Remembered consent is used for the first prompt, too, although it was given on the command line or before anybody
+/// listened, and after the dialog that was open meanwhile.
+#[test]
+fn case_200a_remembered_consent_is_used_for_the_first_prompt() {
+    let stage = Stage::new(&[]);
+    request_consent(&stage, &["2"]).unwrap();
+    stage.terminal.exit();
+    let elevated = |connection: &crate::support::listener::Connection| {
+        connection.wait("it may answer", |message| message["t"] == "consent" && message["elevated"] == true);
+    };
+    let again = Terminal::start(&stage.home, &stage.model, &["-i", "SCRIPT:hang Paint the gate"]);
+    elevated(&stage.listener.accept());
+    assert!(!again.screen().contains(CONSENT), "{}", again.dump());
+    drop(again);
+    // Nobody listens when the prompt is sent, and then a dialog is open.
+    let Stage { connection, listener, model, home, .. } = stage;
+    let key = std::fs::read(ours(&home).join(".local/state/pilotlight/bridge.key")).unwrap();
+    drop((connection, listener));
+    let last = Terminal::start(&home, &model, &[]);
+    last.enter("SCRIPT:tool Paint the shed");
+    last.wait_screen(DIALOG);
+    let listener = Listener::start(&ours(&home).join("run/pilotlight"), &key);
+    let connection = listener.accept();
+    assert_eq!(connection.order(1, json!({"t": "activity"})).unwrap()["hasActiveWork"], true);
+    assert!(!connection.received().iter().any(|message| message["t"] == "consent"), "{:?}", connection.received());
+    last.approve();
+    elevated(&connection);
+    assert!(!last.screen().contains(CONSENT), "{}", last.dump());
 }
 
 /// In autopilot nobody can be asked and Copilot would deny the dialog, so the bridge does not request it.
@@ -159,7 +190,7 @@ fn after_a_change_of_folder_the_consent_of_that_folder_counts() {
         home.remember_consent(&home.project());
     });
     let elsewhere = elsewhere(&stage.home);
-    let change_to = |folder: &std::path::Path| {
+    let change_to = |folder: &Path| {
         stage.terminal.enter(&format!("/cwd {}", folder.display()));
         stage.terminal.wait_screen(&format!("directory to: {}", folder.display()));
     };
@@ -178,6 +209,77 @@ fn after_a_change_of_folder_the_consent_of_that_folder_counts() {
     stage.terminal.enter("SCRIPT:plain Paint the gate");
     stage.connection.wait("it may answer", |message| message["t"] == "consent" && message["elevated"] == true);
     assert!(!stage.terminal.screen().contains(CONSENT), "{}", stage.terminal.dump());
+}
+
+/// The user lets the bridge answer, and then goes elsewhere and back with `/cwd`.
+#[test]
+fn case_198_after_a_change_of_folder_nothing_is_approved_there() {
+    let elsewhere = |home: &Home| home.root().join("elsewhere");
+    let bridged = Bridged::prepared(&[], |home, _| {
+        std::fs::create_dir(elsewhere(home)).unwrap();
+        home.trust(&[&home.project(), &elsewhere(home)]);
+    });
+    bridged.give_consent();
+    let (id, terminal) = (bridged.id(), &bridged.terminal);
+    let change_to = |folder: &Path| {
+        terminal.enter(&format!("/cwd {}", folder.display()));
+        terminal.wait_screen(&format!("directory to: {}", folder.display()));
+    };
+    change_to(&elsewhere(&bridged.home));
+    terminal.enter("SCRIPT:sleep0 Paint the fence");
+    terminal.folder.wait_nth("permission.requested", 2);
+    terminal.wait_screen(DIALOG);
+    bridged.pilot.wait_status(&id, "needs-permission", "");
+    let ran = bridged.pilot.run(&["approve", &id]);
+    assert!(ran.code == Some(4) && ran.err.contains("answer it in its terminal"), "{ran:?}");
+    let completed = terminal.folder.types().into_iter().filter(|kind| kind == "permission.completed").count();
+    assert_eq!(completed, 1, "{}", terminal.dump());
+    terminal.approve();
+    terminal.folder.wait_nth("permission.completed", 2);
+    bridged.pilot.wait_status(&id, "idle", "");
+    change_to(&bridged.home.project());
+    terminal.enter("SCRIPT:sleep0 Paint the gate");
+    let done = bridged.answer_request(&["approve"], 3);
+    assert_eq!(done["data"]["result"]["kind"], "approved", "{done}");
+}
+
+#[test]
+fn case_199_approvals_that_are_switched_off_show_in_the_row_and_by_a_popup() {
+    let bridged = Bridged::new(&[]);
+    let (id, terminal, pilot) = (bridged.id(), &bridged.terminal, &bridged.pilot);
+    let popups = pilot.popups();
+    terminal.enter("SCRIPT:plain Paint the wall");
+    terminal.folder.wait("assistant.turn_end");
+    pilot.wait_status(&id, "idle", "");
+    terminal.enter("/allow-all on");
+    pilot.wait_status(&id, "idle", "approvals are switched off");
+    let is_told = || popups.received().into_iter().any(|popup| popup.title == "project approves everything now");
+    wait_until(SOON, "a popup tells", || format!("{:#?}", popups.received()), || is_told().then_some(()));
+    // Copilot says so to the bridge as well, which the log does not depend on.
+    terminal.enter("SCRIPT:plain Paint the gate");
+    terminal.folder.wait_nth("assistant.turn_end", 2);
+    pilot.wait_status_in_tray(&id, "idle", "approvals are switched off");
+    terminal.enter("/allow-all off");
+    terminal.enter("SCRIPT:plain Paint the shed");
+    terminal.folder.wait_nth("assistant.turn_end", 3);
+    let is_off = |row: &serde_json::Value| !row["because"].as_str().unwrap_or_default().contains("switched off");
+    pilot.row_where(&id, "approvals are on again", is_off);
+}
+
+#[test]
+fn case_199_the_bridge_reports_the_permission_mode_at_each_turn() {
+    let stage = Stage::new(&["--allow-all"]);
+    let modes = || stage.connection.received().iter().filter(|message| message["t"] == "mode").count();
+    stage.connection.wait("the mode is told", |message| message["t"] == "mode" && message["all"] == true);
+    let before = modes();
+    stage.terminal.enter("SCRIPT:plain Paint the wall");
+    let told = || (modes() >= before + 2).then_some(());
+    wait_until(
+        SOON,
+        "the mode is told at the start and the end",
+        || format!("{:?}", stage.connection.received()),
+        told,
+    );
 }
 
 /// The bridge believes that it may answer, but Copilot refuses: nothing is answered, and the order fails with that

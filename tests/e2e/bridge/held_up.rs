@@ -2,10 +2,12 @@
 
 use super::{Bridged, Stage, idle_elevate_order};
 use crate::support::freeze::freeze;
-use crate::support::process::signal;
-use crate::support::terminal::CONSENT;
+use crate::support::process::{is_live, kill, signal};
+use crate::support::terminal::{CONSENT, DIALOG};
+use crate::support::{COPILOT, SOON, wait_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 #[test]
 fn late_orders_are_not_carried_out() {
@@ -44,15 +46,121 @@ fn late_orders_are_not_carried_out() {
     terminal.folder.wait("abort");
 }
 
+/// The bridge asks whether an order still stands right before it acts, and once more if Copilot took its time.
+#[test]
+fn case_190_an_order_that_was_withdrawn_is_not_carried_out() {
+    let stage = Stage::new(&["--allow-all-tools"]);
+    let (terminal, connection) = (&stage.terminal, &stage.connection);
+    let after = idle_elevate_order(&stage)["after"].clone();
+    connection.set_stands(false);
+    for (id, verb) in (1..).zip(["elevate", "send", "stop", "answer", "plan"]) {
+        let order =
+            json!({"t": verb, "after": after, "prompt": "SCRIPT:two Paint it black", "response": {"approved": false}});
+        assert_eq!(connection.order(id, order), Err("withdrawn".into()), "{verb}");
+    }
+    terminal.enter("SCRIPT:tool Paint the shed");
+    terminal.folder.wait("tool.execution_start");
+    let stop = json!({"t": "stop", "after": stage.root()});
+    assert_eq!(connection.order(10, stop.clone()), Err("withdrawn".into()));
+    // Copilot is stopped right after the bridge was told that the order stands, which later is no longer true.
+    connection.set_stands(true);
+    terminal.freeze();
+    connection.send(&format!("{}\n", json!({"t": "stop", "id": 11, "after": stage.root()})));
+    connection.wait("it asks", |message| message["t"] == "ask" && message["id"] == 11);
+    let asked = Instant::now();
+    let is_old = || (asked.elapsed() > Duration::from_millis(600)).then_some(());
+    wait_until(SOON, "the answer is old", String::new, is_old);
+    connection.set_stands(false);
+    terminal.thaw();
+    let result = connection.wait("its result", |message| message["t"] == "result" && message["id"] == 11);
+    assert_eq!(result["error"], "withdrawn", "{result}");
+    assert!(!terminal.folder.types().iter().any(|kind| kind == "abort"), "{}", terminal.dump());
+    connection.set_stands(true);
+    connection.order(12, stop).unwrap();
+    terminal.folder.wait("abort");
+}
+
 impl Bridged {
-    /// Freezes the bridge during this command, and asserts that it is not confirmed.
-    fn assert_unconfirmed(&self, command: &[&str]) {
+    /// Freezes the bridge during this command, and asserts that nothing is done.
+    fn assert_not_done(&self, command: &[&str]) {
         let extension = self.terminal.extension();
         freeze(extension);
         let ran = self.pilot.run(command);
         signal(extension, Signal::CONT);
-        assert!(ran.code == Some(5) && ran.err.contains("does not answer"), "{ran:?}");
+        assert!(ran.code == Some(1) && ran.err.contains("does not answer, so nothing was done"), "{ran:?}");
     }
+
+    /// Freezes the terminal and its bridge, kills this command after the tray has sent its order, and lets them go on.
+    fn give_up(&self, command: &[&str], tag: &str) {
+        let extension = self.terminal.extension();
+        let count = || self.pilot.log().lines().filter(|line| line.contains(&format!("tag=\"{tag}\""))).count();
+        let before = count();
+        self.terminal.freeze();
+        freeze(extension);
+        let mut given = self.pilot.command_with_tray(command).spawn().unwrap();
+        wait_until(SOON, "the order is sent", || self.pilot.log(), || (count() > before).then_some(()));
+        kill(given.id());
+        given.wait().unwrap();
+        let refused = || self.pilot.log().matches("the command that asked for it has ended").count();
+        let before = refused();
+        signal(extension, Signal::CONT);
+        self.terminal.thaw();
+        wait_until(COPILOT, "the bridge asks", || self.pilot.log(), || (refused() > before).then_some(()));
+    }
+}
+
+/// The bridge connects to a tray that has just started a moment after the tray takes orders. One that is frozen does not
+/// connect at all: nothing is ended in its place.
+#[test]
+fn case_191_stop_waits_for_the_bridge_and_never_ends_the_session() {
+    let mut bridged = Bridged::new(&["--allow-all-tools"]);
+    let id = bridged.id();
+    let begin = |bridged: &Bridged, nth| {
+        bridged.terminal.enter(&format!("SCRIPT:hang Paint the fence {nth}"));
+        bridged.terminal.folder.wait_nth("user.message", nth);
+    };
+    begin(&bridged, 1);
+    for nth in 1..=3 {
+        bridged.pilot.restart_tray();
+        bridged.run_ok(&["stop", "--yes", &id]);
+        bridged.terminal.folder.wait_nth("abort", nth);
+        begin(&bridged, nth + 1);
+    }
+    let stop = |bridged: &Bridged| {
+        let ran = bridged.pilot.run(&["stop", "--yes", &id]);
+        assert!(ran.code == Some(4) && ran.err.contains("nor a bridge that answers"), "{ran:?}");
+    };
+    freeze(bridged.terminal.extension());
+    bridged.pilot.restart_tray();
+    stop(&bridged);
+    bridged.pilot.end_tray();
+    stop(&bridged);
+    signal(bridged.terminal.extension(), Signal::CONT);
+    assert!(is_live(bridged.terminal.pid()));
+    assert_eq!(bridged.terminal.folder.types().iter().filter(|kind| *kind == "abort").count(), 3);
+}
+
+/// The tray has already sent the order when its command is killed; the terminal and the bridge, which were stopped, read
+/// it later.
+#[test]
+fn case_190_an_order_dies_with_its_command_on_its_way_through_the_bridge() {
+    let bridged = Bridged::new(&[]);
+    bridged.give_consent();
+    let (id, terminal) = (bridged.id(), &bridged.terminal);
+    terminal.enter("SCRIPT:tool Paint the fence");
+    terminal.folder.wait_nth("permission.requested", 2);
+    terminal.wait_screen(DIALOG);
+    bridged.pilot.wait_status(&id, "needs-permission", "");
+    bridged.give_up(&["approve", &id], "take-over");
+    bridged.give_up(&["stop", &id], "abort");
+    // It has read both, and answers.
+    bridged.answer_request(&["approve"], 2);
+    bridged.home.release_tools();
+    let done = terminal.folder.wait("tool.execution_complete");
+    assert_eq!(done["data"]["success"], true, "{done}");
+    let types = terminal.folder.types();
+    assert!(!types.iter().any(|kind| kind == "abort"), "{}", terminal.dump());
+    assert_eq!(types.iter().filter(|kind| *kind == "permission.completed").count(), 2, "{}", terminal.dump());
 }
 
 /// The user was told that the bridge does not answer, and continues to type. When the bridge runs again, no dialog
@@ -65,11 +173,11 @@ fn orders_to_a_frozen_bridge_are_not_carried_out_later() {
     terminal.enter("SCRIPT:plain Paint the wall");
     terminal.folder.wait("assistant.turn_end");
     bridged.pilot.wait_status(&id, "idle", "");
-    bridged.assert_unconfirmed(&["let-answer", &id]);
+    bridged.assert_not_done(&["let-answer", &id]);
     terminal.enter("SCRIPT:tool Paint the fence");
     terminal.folder.wait("tool.execution_start");
     bridged.pilot.wait_status(&id, "working", "");
-    bridged.assert_unconfirmed(&["stop", &id]);
+    bridged.assert_not_done(&["stop", &id]);
     // The bridge runs again, and the tool is still running.
     bridged.home.release_tools();
     let done = terminal.folder.wait("tool.execution_complete");

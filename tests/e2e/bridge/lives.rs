@@ -110,12 +110,12 @@ fn the_program_is_updated_while_sessions_run() {
     let second = Terminal::start(&bridged.home, &bridged.model, &["--allow-all-tools"]);
     bridged.pilot.wait_bridges(1, &second.folder.id());
     std::fs::rename(&newer, &program).unwrap();
-    // The old tray still accepts new sessions.
+    // Sessions obey only the installed file: they are covered once the tray has been started again.
     let third = Terminal::start(&bridged.home, &bridged.model, &["--allow-all-tools"]);
-    bridged.pilot.wait_bridges(1, &third.folder.id());
     drop(tray);
     let _tray = bridged.another_tray(&program);
-    bridged.pilot.wait_bridges(2, &third.folder.id());
+    bridged.pilot.wait_bridges(1, &third.folder.id());
+    bridged.pilot.wait_bridges(2, &second.folder.id());
     assert!(bridged.pilot.bridge_count("") > before);
     third.enter("SCRIPT:tool Paint the fence");
     third.folder.wait("tool.execution_start");

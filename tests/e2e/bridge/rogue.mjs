@@ -30,7 +30,7 @@ function follow(name, stream, take) {
 }
 
 const hello = (nonce) => ({
-  t: "hello", v: 1, session: ROGUE_SESSION, pid: process.pid, ppid: process.ppid, cli: "1.0.102", cwd: process.cwd(), elevated: true,
+  t: "hello", v: 2, session: ROGUE_SESSION, pid: process.pid, ppid: process.ppid, cli: "1.0.102", cwd: process.cwd(), elevated: true,
   hash: "", nonce,
 });
 
@@ -70,7 +70,7 @@ const ATTACKS = {
   // A bridge that sends invalid messages.
   nonsense() {
     const first = JSON.stringify(hello("00"));
-    const words = [first.replace('"v":1', '"v":2'), "{", '"', "\0", "[]", "x".repeat(100_000), first.slice(0, -9)];
+    const words = [first.replace('"v":2', '"v":3'), "{", '"', "\0", "[]", "x".repeat(100_000), first.slice(0, -9)];
     const next = () => {
       if (words.length === 0) return ATTACKS.flood();
       const stream = connect(SOCKET);
@@ -98,7 +98,7 @@ const ATTACKS = {
       follow("bridge", stream, (message) => {
         if (message.t === "hello") {
           const forged = proof("tray", `${message.nonce}:${message.pid}`, message.session);
-          send(stream, { t: "welcome", v: 1, nonce: "00", proof: forged, pid: Number(ROGUE_TRAY), byItself: true });
+          send(stream, { t: "welcome", v: 2, nonce: "00", proof: forged, pid: Number(ROGUE_TRAY), byItself: true });
         }
         approveAll(stream, message);
       }),

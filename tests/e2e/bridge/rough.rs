@@ -24,7 +24,6 @@ fn a_double_click_approves_one_request() {
         bridged.pilot.wait_status(&id, "needs-permission", "");
         let approves = |entry: &Entry| entry.shown().starts_with("Approve once") && entry.enabled;
         panel.wait_for("it can be approved", approves);
-        panel.wait_menu_stable();
         panel.open();
         let item = panel.wait_for("it can be approved", approves).id;
         for _click in 0..2 {

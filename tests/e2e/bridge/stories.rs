@@ -6,6 +6,7 @@ use crate::support::home::{Folder, Home};
 use crate::support::model::Model;
 use crate::support::pilotlight::Pilot;
 use crate::support::terminal::{DIALOG, Terminal};
+use crate::support::{COPILOT, wait_until};
 use serde_json::Value;
 
 /// The answer to each permission request of a session, in order, and whether a person gave it in the terminal.
@@ -111,6 +112,67 @@ fn a_plan_in_a_terminal_is_rejected_or_approved_interactively() {
     assert!(!modes.iter().any(|event| event["data"]["newMode"] == "autopilot"), "{modes:?}");
     assert_eq!(modes.last().unwrap()["data"]["newMode"], "interactive", "{modes:?}");
     bridged.assert_calls_only(&["session.ui.handlePendingExitPlanMode"]);
+}
+
+/// The bridge names a request that is too large, without its text. It is denied by its id, and never approved unread; a
+/// small one beside it is answered.
+#[test]
+fn case_192_a_request_that_is_too_large_is_denied_and_does_not_hide_others() {
+    let mut bridged = Bridged::new(&[]);
+    bridged.give_consent();
+    let (id, folder) = (bridged.id(), &bridged.terminal.folder);
+    bridged.terminal.enter("SCRIPT:beside400 Paint the fence");
+    folder.wait_nth("permission.requested", 3);
+    let named = |kind: &str| {
+        let of_kind = |event: &&Value| event["data"]["permissionRequest"]["kind"] == kind;
+        folder.events().iter().find(of_kind).unwrap()["data"]["requestId"].as_str().unwrap().to_owned()
+    };
+    let (large, small) = (named("write"), named("shell"));
+    bridged.pilot.wait_status(&id, "needs-permission", "");
+    let refused = |pilot: &Pilot| {
+        let ran = pilot.run(&["approve", &id, "--request", &large]);
+        assert!(ran.code == Some(4) && ran.err.contains("too large to be read here"), "{:.999}", format!("{ran:?}"));
+        assert!(ran.out.contains("new.txt"), "{}", ran.out);
+    };
+    refused(&bridged.pilot);
+    // This tray learns of both from a list of what is open.
+    bridged.pilot.restart_tray();
+    refused(&bridged.pilot);
+    bridged.run_ok(&["approve", &id, "--request", &small]);
+    bridged.run_ok(&["deny", &id, "--request", &large]);
+    assert_eq!(ends(folder)[1..], [("approved".to_owned(), false), ("denied-interactively-by-user".to_owned(), false)]);
+    assert!(!bridged.home.project().join("new.txt").exists());
+}
+
+/// Copilot draws a long dialog for seconds. Answered before that, it would appear afterwards and take the user's keys, so
+/// the bridge waits for it. On a busy machine the test may look too seldom to see the dialog.
+#[test]
+#[ignore = "a race: tests/long.sh"]
+fn case_193_a_request_is_answered_once_its_dialog_is_drawn() {
+    let bridged = Bridged::new(&[]);
+    bridged.give_consent();
+    let (id, terminal) = (bridged.id(), &bridged.terminal);
+    terminal.enter("SCRIPT:file200 Paint the fence");
+    terminal.folder.wait_nth("permission.requested", 2);
+    let mut command = bridged.pilot.command_with_tray(&["approve", &id]);
+    let given = std::thread::spawn(move || command.output().unwrap());
+    let is_answered = || terminal.folder.types().iter().filter(|kind| *kind == "permission.completed").count() == 2;
+    let mut was_drawn = false;
+    wait_until(
+        COPILOT,
+        "it is answered",
+        || terminal.dump(),
+        || {
+            let answered = is_answered();
+            was_drawn |= terminal.screen().contains("Do you want to");
+            answered.then_some(())
+        },
+    );
+    assert!(was_drawn, "{}", terminal.dump());
+    assert!(given.join().unwrap().status.success());
+    terminal.wait_no_screen("Do you want to");
+    bridged.pilot.wait_status(&id, "idle", "");
+    assert!(!terminal.screen().contains("Do you want to"), "{}", terminal.dump());
 }
 
 /// Twenty requests at once, a request of a sub-agent, denials, and a path.
@@ -301,6 +363,7 @@ impl Bridged {
             "session.abort",
             "session.send",
             "session.metadata.activity",
+            "session.permissions.getMode",
             "session.permissions.pendingRequests",
             "session.permissions.handlePendingPermissionRequest",
             "session.ui.handlePendingElicitation",

@@ -159,6 +159,11 @@ impl Panel {
         (revision, entry(id, &properties, children))
     }
 
+    /// Reads only the first level of the menu, as Plasma does.
+    pub(crate) fn read_level(&self) {
+        self.ask("/MenuBar", MENU, "GetLayout", &(0i32, 1i32, Vec::<String>::new()));
+    }
+
     /// Calls the last registered icon. An icon on a slow bus may be registering again; then the call is repeated for
     /// the new registration.
     fn ask<B: serde::Serialize + DynamicType>(&self, path: &str, interface: &str, method: &str, body: &B) -> Message {
@@ -181,8 +186,17 @@ impl Panel {
         self.layout().1.entries
     }
 
-    /// Clicks an entry by its id, as a panel does. Returns whether the program knows the id.
+    /// Opens the menu, reads it if it is new, and clicks an entry by its id, as most panels do. Returns whether the
+    /// program knows the id.
     pub(crate) fn click(&self, id: i32) -> bool {
+        if self.about_to_show() {
+            self.layout();
+        }
+        self.click_unopened(id)
+    }
+
+    /// Clicks an entry by its id, as a panel that never reports that it opens the menu.
+    pub(crate) fn click_unopened(&self, id: i32) -> bool {
         self.event(id, "clicked")
     }
 

@@ -2,8 +2,9 @@
 //! counts as done when the session's log confirms it.
 
 use super::known::BridgeState;
-use super::socket::Bridge;
+use super::socket::{Bridge, Reply};
 use super::wire::Order;
+use crate::agent::copilot::server::listening::listen;
 use crate::agent::copilot::server::recover::{
     EFFECT_TIMEOUT, Failure, LogView, Prompt, RequestAnswer, Site, Steps, choose,
 };
@@ -11,6 +12,7 @@ use crate::agent::copilot::server::reply::{QuestionAnswer, Ready, STILL_OPEN, fo
 use crate::agent::copilot::server::request::Request;
 use crate::core::form::Kind;
 use crate::core::order::{Step, Which};
+use crate::core::reception::Word;
 use crate::core::text::{counted, plain};
 use crate::core::turn::Call;
 use std::future::pending;
@@ -25,16 +27,29 @@ pub(crate) struct BridgeHandle {
     pub known: watch::Receiver<BridgeState>,
 }
 
-/// How long Copilot may take to ask in its terminal, or to find that it has a remembered consent.
-const ASKED_WITHIN: Duration = Duration::from_secs(10);
+/// How long the bridge may be silent about an order, or Copilot may take to ask in its terminal.
+const ANSWERS_WITHIN: Duration = EFFECT_TIMEOUT;
+/// How long Copilot may take to draw a request. For a new file of 300 kB it took half a minute on a busy machine.
+const DRAWN_WITHIN: Duration = Duration::from_secs(60);
 /// How much later than the log the bridge may report a request.
 const LISTED_WITHIN: Duration = Duration::from_secs(2);
 /// How long Copilot takes to grant a remembered consent.
 const REMEMBERED_WITHIN: Duration = Duration::from_millis(700);
 /// The prompt that makes a session continue where its last prompt must not be sent again.
 const GO_ON: &str = "Go on from where you stopped; before you repeat a step, check whether it was done.";
+/// Where the question is.
+const ASKS_THERE: &str = "Copilot asks in its terminal now: 1 for this session, 2 for this folder and for good. If that terminal shows \
+    another session (after /new), only a \"!\" in its sidebar tells: open this one there";
 /// The longest part of an extension's own error message that is shown, in characters.
 const WORDS_MAX: usize = 120;
+
+/// The failure for an order that the bridge has not answered in time. `released`: it may have carried it out.
+fn no_answer(step: Step, released: bool) -> Failure {
+    if released {
+        return Failure::refusal(step, "the bridge does not answer").unconfirmed();
+    }
+    Failure::because(step, "the bridge does not answer, so nothing was done", "see to it in its terminal")
+}
 
 /// The failure for an order that the bridge did not carry out.
 fn refused(step: Step, error: Option<&str>) -> Failure {
@@ -45,12 +60,15 @@ fn refused(step: Step, error: Option<&str>) -> Failure {
 fn words(error: &str) -> String {
     match error {
         "not-elevated" => "the bridge may not answer permission requests there",
+        "elsewhere" => "the bridge was allowed to answer in another folder only: answer it in its terminal",
         "gone" => "it is no longer open: somebody else answered it, or its turn has ended",
         "changed" => "it is no longer the one that was shown, or another turn has begun",
         "managed" => "your organisation wants a person to answer it in the terminal",
         "refused" => "the bridge refuses it",
         "busy" => "the session works, or asks something",
         "consenting" => "Copilot asks in its terminal whether Pilotlight may answer: answer that first",
+        "withdrawn" => "whoever asked for it has gone: nothing was done",
+        "large" => "its dialog is long, and cannot be seen to be drawn: answer it in its terminal",
         "late" => "its terminal was held up for too long: nothing was done",
         "unsupported" => "this version of Copilot does not support it",
         other => return plain(other, WORDS_MAX).into(),
@@ -59,15 +77,42 @@ fn words(error: &str) -> String {
 }
 
 impl BridgeHandle {
-    /// Sends an order. The outer error means that nothing was done; after the inner one, the order may have been
-    /// carried out.
-    async fn order(&self, step: Step, order: Order) -> Result<Result<(), Failure>, Failure> {
-        let gone = "the bridge has gone: see to it in its terminal";
-        match timeout(EFFECT_TIMEOUT, self.bridge.order(order)).await {
-            Ok(Ok(result)) if result.ok => Ok(Ok(())),
-            Ok(Ok(result)) => Err(refused(step, result.error.as_deref())),
-            Ok(Err(_)) => Ok(Err(Failure::refusal(step, gone).unconfirmed())),
-            Err(_) => Ok(Err(Failure::refusal(step, "the bridge does not answer").unconfirmed())),
+    /// Gives an order, and lets the bridge carry it out. The outer error means that nothing was done; after the inner
+    /// one, the order may have been carried out.
+    async fn order(&self, site: &Site, step: Step, order: Order) -> Result<Result<(), Failure>, Failure> {
+        let mut released = false;
+        let carried_out = match timeout(DRAWN_WITHIN, self.follow(site, step, order, &mut released)).await {
+            Ok(carried_out) => carried_out,
+            Err(_) if released => Err(no_answer(step, true)),
+            Err(_) => {
+                Err(Failure::because(step, "its terminal is still drawing, so nothing was done", "answer it there"))
+            }
+        };
+        match carried_out {
+            Err(failure) if !failure.sent => Err(failure),
+            carried_out => Ok(carried_out),
+        }
+    }
+
+    /// Gives an order, and follows it to its result. Right before the bridge acts, it asks whether the order still
+    /// stands; `released` says whether it was told so, and may have acted. Dropping this withdraws the order.
+    async fn follow(&self, site: &Site, step: Step, order: Order, released: &mut bool) -> Result<(), Failure> {
+        let gone = |sent| Failure { sent, ..Failure::refusal(step, "the bridge has gone: see to it in its terminal") };
+        let mut replies = self.bridge.order(order).await.map_err(|_| gone(false))?;
+        loop {
+            let Ok(reply) = timeout(ANSWERS_WITHIN, replies.recv()).await else {
+                return Err(no_answer(step, *released));
+            };
+            match reply {
+                Some(Reply::Asks { ready, answer }) => {
+                    *released = false; // it asks again if it could not act
+                    site.may_send(step).await?;
+                    *released = answer.send(true).is_ok() && ready;
+                }
+                Some(Reply::Result(result)) if result.ok => return Ok(()),
+                Some(Reply::Result(result)) => return Err(refused(step, result.error.as_deref())),
+                None => return Err(gone(*released)),
+            }
         }
     }
 
@@ -88,7 +133,7 @@ impl BridgeHandle {
             return Err(Failure::refusal(Step::Abort, "the turn that runs cannot be named: press Esc in its terminal"));
         };
         steps(Step::Abort, "tells it to stop".to_owned());
-        let ordered = self.order(Step::Abort, Order::Stop { after }).await?;
+        let ordered = self.order(site, Step::Abort, Order::Stop { after }).await?;
         let has_ended =
             |log_view: &LogView| log_view.aborted != before.aborted || before.turn_open && !log_view.turn_open;
         if self.seen(site, has_ended).await {
@@ -100,6 +145,26 @@ impl BridgeHandle {
         Err(Failure::because(Step::Verify, &why, "press Esc in its terminal").unconfirmed())
     }
 
+    /// Listens for `window` whether the session receives an answer. `None` if the bridge does not say.
+    pub(crate) async fn listen(&self, window: Duration) -> Option<Word> {
+        listen(window, |wait| self.next_piece(wait)).await.ok()
+    }
+
+    /// Whether the session's model is answering.
+    pub(crate) async fn receives(&self, site: &Site) -> bool {
+        site.receives(|wait| async move { matches!(self.next_piece(wait).await, Ok(Some(_))) }).await
+    }
+
+    /// Waits for the next piece of the session's answer, for at most `wait`. Returns the size of the answer so far.
+    async fn next_piece(&self, wait: Duration) -> Result<Option<u64>, ()> {
+        let order = Order::Listen { wait: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX) };
+        let mut replies = self.bridge.order(order).await.map_err(drop)?;
+        match timeout(wait + EFFECT_TIMEOUT, replies.recv()).await.map_err(drop)? {
+            Some(Reply::Result(result)) if result.ok => Ok(result.bytes),
+            _ => Err(()),
+        }
+    }
+
     /// Answers permission requests, each by its id, and only if it is the one that was shown.
     ///
     /// # Errors
@@ -108,14 +173,17 @@ impl BridgeHandle {
         let RequestAnswer { site, which, approve, show, steps } = answer;
         let log_view = site.log_view.borrow().clone();
         wait_until_listed(&self.known, &log_view, which).await;
-        let open = self.known.borrow().requests();
-        let chosen = choose(open, which, show)?;
+        let commands = &site.log_view.borrow().commands.clone();
+        let open = self.known.borrow().requests().into_iter().map(|request| request.with_command(commands));
+        let chosen = choose(open.collect(), which, show)?;
         chosen.iter().try_for_each(|request| is_logged(&site.log_view.borrow(), request))?;
         let done = answer.begin(&chosen).await?;
         for request in &chosen {
             is_logged(&site.log_view.borrow(), request)?;
             let open = self.known.borrow().open(&request.id).cloned();
-            let Some(open) = open.filter(|open| Request::of(open).as_ref() == Some(request)) else {
+            let Some(open) =
+                open.filter(|open| Request::of(open).map(|open| open.with_command(commands)).as_ref() == Some(request))
+            else {
                 return Err(Failure::refusal(Step::TakeOver, &words("changed")));
             };
             let (request_id, text) = (open.request_id, open.mark);
@@ -125,7 +193,7 @@ impl BridgeHandle {
             } else {
                 Order::Deny { request_id, tool_call_id, text }
             };
-            let ordered = self.order(Step::TakeOver, order).await?;
+            let ordered = self.order(site, Step::TakeOver, order).await?;
             let call = Call::of(&request.id);
             let is_answered = |log_view: &LogView| log_view.answered.contains(&(call, approve));
             if !self.seen(site, is_answered).await {
@@ -153,7 +221,7 @@ impl BridgeHandle {
             Kind::Form(_) => Order::Answer { request_id, result },
             Kind::Input => return Err(Failure::refusal(Step::TakeOver, "answer it in its terminal")),
         };
-        let ordered = self.order(Step::TakeOver, order).await?;
+        let ordered = self.order(answer.site, Step::TakeOver, order).await?;
         let mut known = self.known.clone();
         let closed = known.wait_for(|known| known.questions.find(Some(request)).is_none());
         let is_closed = timeout(EFFECT_TIMEOUT, closed).await.is_ok_and(|closed| closed.is_ok());
@@ -177,9 +245,10 @@ impl BridgeHandle {
         let after = site.log_view.borrow().root.clone().unwrap_or_default();
         steps(Step::TakeOver, "has Copilot ask in the terminal whether Pilotlight may answer there".to_owned());
         let mut known = self.known.clone();
+        let mut released = false;
         let result = tokio::select! {
             biased;
-            result = self.bridge.order(Order::Elevate { after }) => result,
+            result = self.follow(site, Step::TakeOver, Order::Elevate { after }, &mut released) => result,
             // A remembered consent is granted at once; a dialog may stay open for any time.
             () = async {
                 if known.wait_for(BridgeState::is_asking).await.is_ok() {
@@ -188,17 +257,11 @@ impl BridgeHandle {
                     pending::<()>().await;
                 }
             } => {
-                return Ok("Copilot asks in its terminal now: 1 for this session, 2 for this folder and for good".to_owned());
-            }
-            () = sleep(ASKED_WITHIN) => {
-                return Err(Failure::refusal(Step::TakeOver, "the bridge does not answer").unconfirmed());
+                return Ok(ASKS_THERE.to_owned());
             }
         };
-        match result {
-            Ok(result) if result.ok => Ok("Pilotlight may answer permission requests in this terminal".to_owned()),
-            Ok(result) => Err(refused(Step::TakeOver, result.error.as_deref())),
-            Err(_) => Err(Failure::refusal(Step::TakeOver, "the bridge has gone").unconfirmed()),
-        }
+        result?;
+        Ok("Pilotlight may answer permission requests in this terminal".to_owned())
     }
 
     /// Sends a prompt on the user's behalf, if the session waits for one and none has arrived meanwhile.
@@ -220,7 +283,7 @@ impl BridgeHandle {
             Prompt::Continue(_) => (GO_ON, "tells it to go on"),
         };
         steps(Step::Resend, what.to_owned());
-        let ordered = self.order(Step::Resend, Order::Send { after, prompt: text.into() }).await?;
+        let ordered = self.order(site, Step::Resend, Order::Send { after, prompt: text.into() }).await?;
         if self.seen(site, |log_view| log_view.prompt != before.prompt).await {
             steps(Step::Verify, "its log has the prompt".to_owned());
             return Ok(());

@@ -6,11 +6,11 @@
 
 use super::wire::hex;
 use super::{NAME, PROTOCOL};
+use crate::system::plain_file::{self, Links};
 use crate::system::{paths, state_file};
 use anyhow::{Context, anyhow};
 use directories::ProjectDirs;
 use serde_json::json;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -100,9 +100,14 @@ impl Files {
     /// Returns the key, if there is a valid one.
     pub(crate) fn key(&self) -> Option<[u8; KEY_LENGTH]> {
         let mut key = [0; KEY_LENGTH];
-        let mut file = File::open(&self.key).ok().filter(|_| self.key.is_file())?;
+        let (mut file, _) = plain_file::open(&self.key, Links::Followed).ok()?;
         file.read_exact(&mut key).ok()?;
         (file.read(&mut [0]).ok()? == 0).then_some(key)
+    }
+
+    /// Whether the bridge is installed: its key exists, be it readable and valid or not.
+    pub(crate) fn is_installed(&self) -> bool {
+        !matches!(self.key.try_exists(), Ok(false))
     }
 
     /// Whether extensions may make use of remembered consents. No longer once Copilot has shown a dialog where none was
@@ -138,14 +143,37 @@ impl Files {
         self.extension().with_file_name("bridge.json")
     }
 
+    /// The homes that it was installed in, as far as is known: they may still refer to these files.
+    pub(crate) fn homes(&self) -> Vec<PathBuf> {
+        serde_json::from_str(&state_file::read(&self.homes_file())).unwrap_or_default()
+    }
+
+    /// Remembers that it is being installed in these homes.
+    ///
+    /// # Errors
+    /// Where that cannot be written.
+    pub(crate) fn add_homes(&self, homes: &[PathBuf]) -> anyhow::Result<()> {
+        let mut all = self.homes();
+        all.extend(homes.iter().filter(|home| !all.contains(home)).cloned().collect::<Vec<_>>());
+        let path = self.homes_file();
+        state_file::replace(&path, pretty(&json!(all))?.as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn homes_file(&self) -> PathBuf {
+        self.key.with_extension("homes")
+    }
+
     /// Removes all files. Missing ones are no error.
     ///
     /// # Errors
     /// What cannot be removed, and why.
     pub(crate) fn remove(&self) -> anyhow::Result<()> {
         ignore_missing(std::fs::remove_dir_all(&self.marketplace), &self.marketplace)?;
-        ignore_missing(std::fs::remove_file(self.misread()), &self.misread())?;
-        ignore_missing(std::fs::remove_file(&self.key), &self.key)
+        for path in [self.misread(), self.homes_file(), self.key.clone()] {
+            ignore_missing(std::fs::remove_file(&path), &path)?;
+        }
+        Ok(())
     }
 }
 
@@ -215,6 +243,9 @@ mod tests {
             ".send",
             ".rpc.metadata.activity",
             ".rpc.permissions.pendingRequests",
+            ".rpc.permissions.getMode",
+            ".rpc.eventLog.tail",
+            ".rpc.eventLog.read",
             ".rpc.ui.handlePendingElicitation",
             ".rpc.ui.handlePendingExitPlanMode",
             ".rpc.permissions.handlePendingPermissionRequest",

@@ -27,6 +27,8 @@ pub(crate) struct BridgeState {
     pub is_other: bool,
     /// Whether the requests that were open before the bridge connected have been received.
     pub pending_received: bool,
+    /// Whether everything is approved without asking.
+    pub approves_all: bool,
     elevated: bool,
     asking: bool,
     declined: bool,
@@ -41,6 +43,7 @@ impl BridgeState {
             release: hello.cli.as_deref().map(|cli| plain(cli, RELEASE_MAX)),
             is_other: *hello.hash != *hash(),
             pending_received: false,
+            approves_all: false,
             elevated: hello.elevated,
             asking: hello.consenting,
             declined: hello.refused,
@@ -73,7 +76,8 @@ impl BridgeState {
                 self.elevated = elevated;
                 self.declined = refused;
             }
-            Message::Proof { .. } | Message::Result(_) | Message::Unknown => return false,
+            Message::Mode { all } => return std::mem::replace(&mut self.approves_all, all) != all,
+            Message::Proof { .. } | Message::Ask { .. } | Message::Result(_) | Message::Unknown => return false,
         }
         true
     }

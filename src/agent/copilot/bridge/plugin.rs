@@ -33,11 +33,17 @@ pub(crate) enum Installed {
     Forbidden,
     /// It is installed from another folder: another user's data folder, or one that was moved.
     Elsewhere,
+    /// Unknown: Copilot's settings cannot be read.
+    Unreadable,
 }
 
 /// Whether this home's settings enable the bridge from that marketplace.
 pub(crate) fn installed(home: &Path, marketplace: &Path) -> Installed {
-    judge(Settings::read(home), Settings::policy(Path::new(POLICY)), marketplace)
+    let settings = Settings::read(home);
+    if settings.is_none() && Settings::exist(home) {
+        return Installed::Unreadable;
+    }
+    judge(settings, Settings::policy(Path::new(POLICY)), marketplace)
 }
 
 fn judge(settings: Option<Settings>, policy: Option<Settings>, marketplace: &Path) -> Installed {
@@ -84,10 +90,11 @@ pub(crate) fn to_install(home: &Path, marketplace: &Path) -> Vec<Vec<String>> {
 /// The commands with which Copilot removes the bridge from a home without a trace; none where it is not installed.
 pub(crate) fn to_remove(home: &Path) -> Vec<Vec<String>> {
     let known = known(home).is_some();
-    let uninstall = known.then(|| words(&["plugin", "uninstall", PLUGIN]));
-    let remove = known.then(|| words(&["plugin", "marketplace", "remove", NAME]));
+    // An installation that failed in between has only the marketplace.
     let is_named = Settings::read(home).is_some_and(|settings| !settings.0["enabledPlugins"][PLUGIN].is_null());
-    let forget = (known || is_named).then(|| words(&["config", "--rm", &format!("enabledPlugins.{PLUGIN}")]));
+    let uninstall = (known && is_named).then(|| words(&["plugin", "uninstall", PLUGIN]));
+    let remove = known.then(|| words(&["plugin", "marketplace", "remove", NAME]));
+    let forget = is_named.then(|| words(&["config", "--rm", &format!("enabledPlugins.{PLUGIN}")]));
     uninstall.into_iter().chain(remove).chain(forget).collect()
 }
 

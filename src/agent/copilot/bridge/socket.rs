@@ -9,7 +9,7 @@ mod unix;
 mod unsupported;
 
 pub use connection::Bridge;
-pub(crate) use connection::{BridgeEvent, ConnectionId};
+pub(crate) use connection::{BridgeEvent, ConnectionId, Reply};
 #[cfg(unix)]
 pub(crate) use unix::{BridgeSocket, is_listened_to, serve};
 #[cfg(not(unix))]

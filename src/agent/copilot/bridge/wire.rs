@@ -1,7 +1,8 @@
 //! The protocol between the extension and us: one JSON object a line, at most [`LINE_MAX`] bytes long.
 //!
 //! The extension sends a hello, we prove that we know the key, then the extension does. After this handshake it sends
-//! events and the results of orders, and we send orders. Its messages are hostile input until they are checked against
+//! events and the results of orders, and we send orders. Right before it carries one out, it asks whether the order
+//! still stands. Its messages are hostile input until they are checked against
 //! the log: a tool that the user allowed the session to run may impersonate the extension.
 
 use crate::agent::copilot::server::questions;
@@ -58,6 +59,11 @@ pub(crate) enum Message {
     Pending { items: Vec<Pending> },
     /// Copilot asks its user whether the extension may answer, or the user has replied.
     Consent(Consent),
+    /// Whether everything is approved without asking, by Copilot's own word.
+    Mode { all: bool },
+    /// It asks whether the order with this id still stands: right before it carries it out (`ready`), or because it has
+    /// to wait.
+    Ask { id: u64, ready: bool },
     /// The result of an order.
     Result(OrderResult),
     /// A message of a later version.
@@ -81,7 +87,7 @@ pub struct Event {
     /// The fields of its type.
     #[serde(default)]
     pub data: Value,
-    /// A hash of the request as it is shown.
+    /// A hash of the whole request as it is shown.
     #[serde(default)]
     pub mark: Option<Box<str>>,
 }
@@ -97,10 +103,10 @@ impl From<Event> for questions::Event {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Pending {
     pub request_id: Box<str>,
-    /// The request as the terminal shows it.
+    /// The request as the terminal shows it, without texts that are too large.
     #[serde(default)]
     pub request: Value,
-    /// A hash of `request`.
+    /// A hash of the whole request.
     #[serde(default)]
     pub mark: Box<str>,
 }
@@ -132,6 +138,9 @@ pub(crate) struct OrderResult {
     /// Why it was not.
     #[serde(default)]
     pub error: Option<Box<str>>,
+    /// The size of the answer so far, after [`Order::Listen`], if a piece of it came.
+    #[serde(default)]
+    pub bytes: Option<u64>,
 }
 
 /// An order to the extension; there are no others. On the wire, each also has an id (`id`) and a deadline (`by`, in ms
@@ -171,6 +180,11 @@ pub(crate) enum Order {
     Stop {
         /// The id of the event that opened the turn.
         after: Box<str>,
+    },
+    /// Wait for the next piece of the model's answer. Changes nothing.
+    Listen {
+        /// For at most this long, in ms.
+        wait: u64,
     },
     /// Send a prompt.
     Send {

@@ -3,7 +3,7 @@
 use crate::core::text::is_uuid;
 use std::ffi::OsString;
 
-/// The session that a command line asks for.
+/// What a command line asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     /// The session of this id.
@@ -11,14 +11,22 @@ pub(super) struct Asked {
     /// An existing session that only Copilot can identify: the last one, or one given by its name or the beginning of
     /// its id.
     pub(super) some: bool,
+    /// Not to log which sessions it loads.
+    pub(super) unlogged: bool,
+    /// To serve sessions to other programs.
+    pub(super) serves: bool,
 }
 
 /// The options that take a session's id, in the order of `copilot --help`. The value of the first may be left out.
 const RESUME: [&str; 2] = ["--resume", "-r"];
 const BY_ID: &str = "--session-id";
+/// The levels at which a Copilot logs which sessions it loads, of `--log-level`.
+const LOGGED: [&str; 5] = ["info", "debug", "all", "default", "trace"];
+/// The options that make it a server.
+const SERVES: [&str; 3] = ["--server", "--headless", "--acp"];
 
 /// Parses a command line, including the program's name: `--resume=ID`, `--resume ID`, `-r ID`, `-rID`, `--session-id
-/// ID`, `--continue`. Stops at `--`.
+/// ID`, `--continue`, `--log-level LEVEL`, `--server`. Stops at `--`.
 pub(super) fn asked(arguments: &[OsString]) -> Asked {
     let mut asked = Asked::default();
     let mut words =
@@ -33,6 +41,11 @@ pub(super) fn asked(arguments: &[OsString]) -> Asked {
         };
         if name == "--continue" {
             asked.some = true;
+        } else if SERVES.contains(&&*name) {
+            asked.serves = true;
+        } else if name == "--log-level" {
+            let level = joined.or_else(|| words.next_if(|next| !next.starts_with('-')).map(Into::into));
+            asked.unlogged = level.is_some_and(|level| !LOGGED.contains(&&*level));
         } else if RESUME.contains(&&*name) || name == BY_ID {
             let value = joined.or_else(|| words.next_if(|next| !next.starts_with('-')).map(Into::into));
             match value {

@@ -14,6 +14,7 @@ use crate::agent::copilot::owner::Lock;
 use crate::agent::copilot::running::Program;
 use crate::core::text::is_uuid;
 use crate::core::time::Time;
+use crate::system::plain_file::{self, Links};
 use crate::system::process::SLACK;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -44,6 +45,8 @@ pub(super) struct Log {
     read: u64,
     open: Vec<Box<str>>,
     closed: Vec<Box<str>>,
+    /// It has lines of the level at which sessions are logged.
+    informs: bool,
 }
 
 impl Log {
@@ -72,6 +75,11 @@ impl Log {
     /// Whether the log mentions any session.
     pub(super) fn has_entries(&self) -> bool {
         !self.open.is_empty() || !self.closed.is_empty()
+    }
+
+    /// Whether the process logs which sessions it loads, as far as its log shows.
+    pub(super) const fn informs(&self) -> bool {
+        self.informs
     }
 
     /// Reads what is new, until the deadline `until`. Returns whether the end was reached. A log that cannot be found
@@ -124,6 +132,7 @@ impl Log {
     }
 
     fn take(&mut self, line: &[u8]) {
+        self.informs |= line.get(STAMP..).is_some_and(|rest| rest.starts_with(b"[INFO] "));
         let Some((id, opens)) = parse(line) else { return };
         let (into, out_of) =
             if opens { (&mut self.open, &mut self.closed) } else { (&mut self.closed, &mut self.open) };
@@ -167,17 +176,9 @@ fn find(folder: &Path, program: &Program) -> Option<PathBuf> {
     program.started.is_none_or(|started| at + SLACK >= started).then_some(path)
 }
 
-/// Opens a regular file without blocking.
+/// Opens a log. Links are followed.
 fn open(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
-    }
-    let file = options.open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    Ok(plain_file::open(path, Links::Followed)?.0)
 }
 
 #[cfg(test)]

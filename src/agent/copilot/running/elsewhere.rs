@@ -56,6 +56,7 @@ fn program(process: &Process, names: &[String]) -> Option<Program> {
         // The environment of another user's process cannot be read.
         hidden: process.environ().is_empty(),
         homes: home_of(variable, process.cwd()).into_iter().collect(),
+        folder: process.cwd().map(Into::into),
         arguments,
         log: None,
         is_script: is_node(&executable),

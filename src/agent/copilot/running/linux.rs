@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::program::{Program, home_of};
@@ -58,24 +58,25 @@ fn program(pid: u32, names: &[String], birth: impl Fn(u32) -> Option<Birth>) -> 
     }
     let birth = birth(pid)?;
     let (homes_of_files, log) = open_homes_and_log(pid);
+    let folder = fs::read_link(format!("/proc/{pid}/cwd")).ok();
     Some(Program {
         pid,
         born: birth.ticks,
         parent: birth.parent,
         started: Some(birth.at),
         arguments: arguments(pid).unwrap_or_default(),
-        homes: home_in_environment(pid).into_iter().chain(homes_of_files).collect(),
+        homes: home_in_environment(pid, folder.as_deref()).into_iter().chain(homes_of_files).collect(),
+        folder,
         log,
         is_script: is_node(&executable),
         hidden,
     })
 }
 
-fn home_in_environment(pid: u32) -> Option<PathBuf> {
-    let folder = fs::read_link(format!("/proc/{pid}/cwd")).ok();
+fn home_in_environment(pid: u32, folder: Option<&Path>) -> Option<PathBuf> {
     let set: Vec<(OsString, OsString)> = variables(pid, &["COPILOT_HOME", "HOME"])?;
     let variable = |name: &str| set.iter().find(|(set, _)| set == name).map(|(_, value)| value.clone());
-    home_of(variable, folder.as_deref())
+    home_of(variable, folder)
 }
 
 /// The homes of the files that a Copilot keeps open, and its log.

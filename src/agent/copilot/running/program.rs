@@ -18,6 +18,8 @@ pub struct Program {
     pub started: Option<Time>,
     /// Its command line, including the program.
     pub arguments: Vec<OsString>,
+    /// Its working folder, if that can be read.
+    pub folder: Option<PathBuf>,
     /// The homes that it works in, as far as they are known: the one in its environment, and those of its open files.
     pub homes: Vec<PathBuf>,
     /// Its own log, if that is open.

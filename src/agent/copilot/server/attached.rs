@@ -18,7 +18,7 @@ use super::fault::Fault;
 use super::questions::Questions;
 use super::recover::answer::{RequestAnswer, answer_over};
 use super::recover::failure::Failure;
-use super::recover::site::{Site, Steps, find};
+use super::recover::site::{RECEIVES, Site, Steps, find};
 use super::recover::stop;
 use super::reply::{self, QuestionAnswer};
 use crate::core::order::Step;
@@ -64,6 +64,17 @@ pub struct Attached {
     pub(super) in_use_before: Option<bool>,
 }
 
+/// What a session does, by its server's own word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// Nothing, and nobody has prompted it since.
+    Rests,
+    /// It works.
+    Works,
+    /// Somebody has prompted it since.
+    Prompted,
+}
+
 /// The SDK's session, which does not implement `Debug`.
 struct SdkSession(#[expect(dead_code, reason = "kept alive")] Session);
 
@@ -101,6 +112,17 @@ impl PermissionHandler for RequestHandler {
             PermissionResult::no_result()
         }
     }
+}
+
+/// What became of a silent turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SilentTurn {
+    /// It was aborted, or there was none.
+    Over,
+    /// It waits for its user, or a tool is open, which may work or wait: it was left alone.
+    Asks,
+    /// It is receiving an answer, and was left alone.
+    Receives,
 }
 
 /// Attaches to a session where it is loaded, so that its requests reach us too. Open requests are taken over. If there
@@ -209,18 +231,38 @@ impl Attached {
 
     /// Aborts the turn of a session that is silent although its server reports work, if it had no requests open when we
     /// attached.
-    pub(crate) async fn abort_if_silent(&self, site: &Site, open: usize, steps: Steps<'_>) -> Result<(), Failure> {
+    pub(crate) async fn abort_if_silent(
+        &self,
+        site: &Site,
+        open: usize,
+        steps: Steps<'_>,
+    ) -> Result<SilentTurn, Failure> {
         let is_silent = self.policy != Policy::Observe && open == 0 && site.log_view.borrow().silent;
-        if is_silent { self.abort_unless_asking(site, steps).await } else { Ok(()) }
+        if is_silent { self.abort_silent(site, steps).await } else { Ok(SilentTurn::Over) }
     }
 
-    /// Aborts the turn if one runs, unless an open question to the user is known.
-    pub(crate) async fn abort_unless_asking(&self, site: &Site, steps: Steps<'_>) -> Result<(), Failure> {
+    /// Aborts the turn if one runs, unless an open question to the user is known, a tool is open, which may work, or wait
+    /// for the user of another client, or its model's answer arrives.
+    pub(crate) async fn abort_silent(&self, site: &Site, steps: Steps<'_>) -> Result<SilentTurn, Failure> {
         if self.asks() {
             steps(Step::TakeOver, "it asks you something: nothing is stopped".to_owned());
-            return Ok(());
+            return Ok(SilentTurn::Asks);
         }
-        self.abort_if_busy(site, steps).await
+        if site.log_view.borrow().tools_open > 0 {
+            steps(Step::TakeOver, "a tool is open, which may work, or wait for you: nothing is stopped".to_owned());
+            return Ok(SilentTurn::Asks);
+        }
+        if self.receives(site).await {
+            steps(Step::TakeOver, RECEIVES.to_owned());
+            return Ok(SilentTurn::Receives);
+        }
+        self.abort_if_busy(site, steps).await?;
+        Ok(SilentTurn::Over)
+    }
+
+    /// Whether the session's model is answering.
+    pub(crate) async fn receives(&self, site: &Site) -> bool {
+        site.receives(|wait| self.link.hears(&self.id, wait)).await
     }
 
     /// Aborts the turn if one runs.
@@ -250,6 +292,24 @@ impl Attached {
     /// The session's activity.
     pub async fn activity(&self) -> Result<Activity, Fault> {
         self.link.activity(&self.id).await
+    }
+
+    /// The end of the server's event log. `None` if it keeps none.
+    pub(super) async fn log_end(&self) -> Result<Option<String>, Fault> {
+        match self.link.log_end(&self.id).await {
+            Err(Fault::Unknown(..) | Fault::Rejected(..) | Fault::Misunderstood(..)) => Ok(None),
+            end => end.map(Some),
+        }
+    }
+
+    /// Whether the session rests and was not prompted after this place in its server's event log.
+    pub(super) async fn rests_since(&self, log_end: Option<&str>) -> Result<Rest, Fault> {
+        if let Some(log_end) = log_end
+            && self.link.has_prompt_since(&self.id, log_end).await?
+        {
+            return Ok(Rest::Prompted);
+        }
+        Ok(if self.activity().await?.has_active_work { Rest::Works } else { Rest::Rests })
     }
 
     /// Sends a prompt. A server of our own owns its session only from the first prompt on. If another process resumed

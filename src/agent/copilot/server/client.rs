@@ -7,12 +7,16 @@
 use super::fault::{Fault, Place};
 use super::frame::{FrameReader, StreamEnd, StreamState};
 use super::frame_filter::TOO_LARGE;
+use super::listening::{PIECE, listen};
 use super::peers;
 use super::questions::{self, Questions};
 use super::request::Request;
 use super::servers::{Endpoint, Token};
+use super::shorten::is_cut;
 use crate::core::form::Kind;
+use crate::core::reception::Word;
 use crate::core::text;
+use crate::core::time::Span;
 use github_copilot_sdk::{Client, ErrorKind, ProtocolErrorKind, ResumeSessionConfig, SDK_PROTOCOL_VERSION};
 use github_copilot_sdk::{SessionErrorKind, session::Session};
 use serde::Deserialize;
@@ -186,6 +190,15 @@ impl Link {
         }
     }
 
+    /// Whether the server has the session loaded, or shows it in its terminal.
+    pub(super) async fn is_loaded(&self, id: &str) -> Result<bool, Fault> {
+        match self.activity(id).await {
+            Ok(_) => Ok(true),
+            Err(Fault::NotLoaded(_)) => Ok(self.is_foreground(id).await),
+            Err(fault) => Err(fault),
+        }
+    }
+
     /// Whether the server reports this session as the one in its terminal. `false` without a terminal or an answer.
     async fn is_foreground(&self, id: &str) -> bool {
         self.call("session.getForeground", json!({})).await.is_ok_and(|answer| answer["sessionId"] == id)
@@ -202,7 +215,8 @@ impl Link {
     /// A session's open permission requests, in the server's order: the oldest first.
     pub async fn pending(&self, id: &str) -> Result<Vec<Request>, Fault> {
         const CALL: &str = "session.permissions.pendingRequests";
-        let answer = self.call(CALL, json!({"sessionId": id})).await?;
+        // A request that is too large says so itself.
+        let answer = self.call_shortened(CALL_TIMEOUT, CALL, json!({"sessionId": id})).await?;
         let items = answer["items"].as_array().ok_or(Fault::Misunderstood(self.place, CALL))?;
         items.iter().map(|item| Request::read(item).ok_or(Fault::Misunderstood(self.place, CALL))).collect()
     }
@@ -228,6 +242,51 @@ impl Link {
             cursor = Some(page.cursor);
         }
         Ok(questions)
+    }
+
+    /// Waits for the next piece of the session's answer, for at most `wait`. Returns the size of the answer so far.
+    /// Attaches to nothing.
+    async fn next_piece(&self, id: &str, wait: Duration) -> Result<Option<u64>, Fault> {
+        const READ: &str = "session.eventLog.read";
+        let cursor = self.log_end(id).await?;
+        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        let params = json!({"sessionId": id, "cursor": cursor, "waitMs": wait_ms, "types": [PIECE], "max": 1,
+            "agentScope": "all"});
+        let page = self.call_within(wait + CALL_TIMEOUT, READ, params).await?;
+        let events = page["events"].as_array().ok_or(Fault::Misunderstood(self.place, READ))?;
+        Ok(events.first().map(|event| event["data"]["totalResponseSizeBytes"].as_u64().unwrap_or(0)))
+    }
+
+    /// Whether a piece of the session's answer comes within `wait`.
+    pub(crate) async fn hears(&self, id: &str, wait: Duration) -> bool {
+        matches!(self.next_piece(id, wait).await, Ok(Some(_)))
+    }
+
+    /// What the session's server says of its answer within `wait`.
+    pub(crate) async fn word(&self, id: &str, wait: Duration) -> Option<Word> {
+        let piece = self.next_piece(id, wait).await.ok()?;
+        Some(piece.map_or(Word::Silent, |_| Word::Receives { bytes: None, within: Span::ZERO, last: Span::ZERO }))
+    }
+
+    /// Listens for `window` whether the session receives an answer.
+    pub(crate) async fn listen(&self, id: &str, window: Duration) -> Result<Word, Fault> {
+        listen(window, |wait| self.next_piece(id, wait)).await
+    }
+
+    /// The end of the server's event log of a session, from which [`has_prompt_since`](Self::has_prompt_since) reads on.
+    pub(super) async fn log_end(&self, id: &str) -> Result<String, Fault> {
+        const CALL: &str = "session.eventLog.tail";
+        let answer = self.call(CALL, json!({"sessionId": id})).await?;
+        answer["cursor"].as_str().map(str::to_owned).ok_or(Fault::Misunderstood(self.place, CALL))
+    }
+
+    /// Whether a session was prompted after this place in its server's event log, by anybody.
+    pub(super) async fn has_prompt_since(&self, id: &str, cursor: &str) -> Result<bool, Fault> {
+        const CALL: &str = "session.eventLog.read";
+        let params = json!({"sessionId": id, "cursor": cursor, "types": ["user.message"], "max": 1});
+        let answer = self.call(CALL, params).await?;
+        let events = answer["events"].as_array().ok_or(Fault::Misunderstood(self.place, CALL))?;
+        Ok(!events.is_empty())
     }
 
     /// Answers a permission request. Returns `false` if it was no longer open.
@@ -318,6 +377,12 @@ impl Link {
     }
 
     async fn call_within(&self, span: Duration, method: &'static str, params: Value) -> Result<Value, Fault> {
+        let answer = self.call_shortened(span, method, params).await?;
+        if is_cut(&answer) { Err(Fault::TooLong(self.place)) } else { Ok(answer) }
+    }
+
+    /// As [`call_within`](Self::call_within), of a response that is too large without its longest texts.
+    async fn call_shortened(&self, span: Duration, method: &'static str, params: Value) -> Result<Value, Fault> {
         let answer = timeout(span, self.sdk.call(method, Some(params))).await;
         answer.map_err(|_| silent(self.place, span))?.map_err(|error| self.fault(&error, method))
     }

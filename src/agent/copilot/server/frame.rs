@@ -5,7 +5,8 @@
 //! of each to pass on. Bytes that are no frame fail the read. The reason is kept, because the SDK only reports that the
 //! connection is over.
 
-use super::frame_filter::{FrameFilter, HEAD, LENGTH_MAX, Overload, Weight};
+use super::frame_filter::{Extent, FrameFilter, HEAD, LENGTH_MAX, Overload, Weight};
+use super::shorten::Shortener;
 use std::io;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
@@ -94,17 +95,28 @@ struct Frame {
     /// What has arrived of it. Only its head, once it is too large to be passed on.
     body: Vec<u8>,
     weight: Weight,
-    is_whole: bool,
+    extent: Extent,
+    /// Leaves its longest texts out, once it is too long.
+    shortener: Option<Shortener>,
 }
 
 impl Frame {
     fn push(&mut self, bytes: &[u8]) {
         self.left -= bytes.len() as u64;
-        if self.is_whole {
+        if self.extent != Extent::Head {
             self.weight.add(bytes);
-            self.body.extend_from_slice(bytes);
+            match &mut self.shortener {
+                None => self.body.extend_from_slice(bytes),
+                Some(shortener) => shortener.push(bytes, &mut self.body),
+            }
+            if self.extent == Extent::Whole && self.body.len() > LENGTH_MAX {
+                let body = std::mem::take(&mut self.body);
+                let shortener = self.shortener.insert(Shortener::default());
+                shortener.push(&body, &mut self.body);
+                self.extent = Extent::Shortened;
+            }
             if self.weight.is_too_large() || self.body.len() > LENGTH_MAX {
-                self.is_whole = false;
+                self.extent = Extent::Head;
                 self.body.truncate(HEAD);
                 self.body.shrink_to_fit();
             }
@@ -157,7 +169,13 @@ impl<R> FrameReader<R> {
             if byte == b'\n' && is_blank(self.header.rsplit(|&byte| byte == b'\n').next().unwrap_or_default()) {
                 let left = length(&self.header)?;
                 self.header.clear();
-                self.frame = Some(Frame { left, body: Vec::new(), weight: Weight::default(), is_whole: true });
+                self.frame = Some(Frame {
+                    left,
+                    body: Vec::new(),
+                    weight: Weight::default(),
+                    extent: Extent::Whole,
+                    shortener: None,
+                });
                 self.finish()?;
             } else {
                 self.header.push(byte);
@@ -169,7 +187,7 @@ impl<R> FrameReader<R> {
     /// Passes the frame on once it is complete.
     fn finish(&mut self) -> Result<(), StreamEnd> {
         let Some(frame) = self.frame.take_if(|frame| frame.left == 0) else { return Ok(()) };
-        let filtered = self.filter.filter(frame.body, frame.is_whole, &frame.weight, Instant::now());
+        let filtered = self.filter.filter(frame.body, frame.extent, &frame.weight, Instant::now());
         if let Some(body) = filtered.map_err(|Overload| StreamEnd::TooLong)? {
             self.out.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
             self.out.extend_from_slice(&body);
@@ -308,6 +326,24 @@ mod tests {
         let many = frame.repeat(50_000);
         assert_eq!(read(&many, 4096, false), (0, StreamEnd::TooLong));
         assert_eq!(read(&many, 4096, true), (0, StreamEnd::Closed), "ignored notifications are unlimited");
+    }
+
+    #[test]
+    fn case_192_a_response_with_a_huge_text_is_passed_on_without_it() {
+        let huge = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"huge":"{}","small":"ls"}}}}"#, "x".repeat(5 << 20));
+        let event = huge.replace(r#""id":7"#, r#""method":"session.event","params":{"sessionId":"s"}"#);
+        let frames: String =
+            [huge, event].iter().map(|body| format!("Content-Length: {}\r\n\r\n{body}", body.len())).collect();
+        let (mut reader, state) = FrameReader::new(frames.as_bytes());
+        state.trust();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let mut text = String::new();
+        runtime.block_on(reader.read_to_string(&mut text)).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let (body, rest) = body.split_at(head.split_once(' ').unwrap().1.parse().unwrap());
+        let message: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(message["result"], serde_json::json!({"huge": super::super::shorten::CUT, "small": "ls"}));
+        assert!(rest.is_empty() || rest.contains("pilotlight.happened"), "an event is never shortened: {rest}");
     }
 
     #[test]

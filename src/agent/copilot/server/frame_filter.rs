@@ -3,8 +3,8 @@
 //! The SDK parses every frame into a tree, which may take a hundred times the frame's bytes, and queues events for slow
 //! subscribers. So a frame is measured by the memory that its tree would take, and what nobody needs is dropped:
 //!
-//! - A **response** is passed on whole. If it is too large, its call fails instead. The connection stays open, because
-//!   closing it may end the session.
+//! - A **response** is passed on whole. If it is too large, its longest texts are left out; if that is not enough, its
+//!   call fails instead. The connection stays open, because closing it may end the session.
 //! - **Events** that ask the user something, or end that, are passed on whole, up to a rate limit. Any other event is
 //!   replaced by a short one that only signals activity.
 //! - A **call** is passed on whole, or without its parameters if it is too large. Too many calls end the connection,
@@ -74,6 +74,17 @@ impl Weight {
     }
 }
 
+/// How much of a frame was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// All of it.
+    Whole,
+    /// All but its longest texts.
+    Shortened,
+    /// Only its head.
+    Head,
+}
+
 /// The filter of one connection.
 #[derive(Debug)]
 pub(super) struct FrameFilter {
@@ -93,15 +104,15 @@ impl FrameFilter {
         Self { tokens: BURST, refilled_at: now, last_activity: None }
     }
 
-    /// Returns what to pass on of a frame that has arrived, `None` for nothing. Without `is_whole`, `body` is only the
-    /// frame's head.
+    /// Returns what to pass on of a frame that has arrived, `None` for nothing. `body` is what was kept of it.
     pub(super) fn filter(
         &mut self,
         body: Vec<u8>,
-        is_whole: bool,
+        extent: Extent,
         weight: &Weight,
         now: Instant,
     ) -> Result<Option<Vec<u8>>, Overload> {
+        let is_whole = extent == Extent::Whole;
         let mut envelope = Envelope::read(&body[..body.len().min(HEAD)]);
         // The head names the type of most events.
         if is_whole && body.len() > HEAD && envelope.event.as_deref().is_none_or(is_needed) {
@@ -122,7 +133,7 @@ impl FrameFilter {
             }
             (Some(method), None) => Ok((is_whole && method == "$/cancelRequest").then_some(body)),
             // If it is no message at all, the SDK reports that.
-            (None, _) if is_whole => Ok(Some(body)),
+            (None, _) if extent != Extent::Head => Ok(Some(body)),
             (None, Some(id)) => Ok(Some(too_large(id))),
             (None, None) => Err(Overload),
         }
@@ -190,10 +201,9 @@ mod tests {
     fn filtered(filter: &mut FrameFilter, text: &str, limit: usize) -> Result<Option<Value>, Overload> {
         let weight = weigh(text, 4096);
         let is_whole = text.len() <= limit && !weight.is_too_large();
+        let extent = if is_whole { Extent::Whole } else { Extent::Head };
         let body = text.as_bytes()[..text.len().min(limit)].to_vec();
-        Ok(filter
-            .filter(body, is_whole, &weight, filter.refilled_at)?
-            .map(|body| serde_json::from_slice(&body).unwrap()))
+        Ok(filter.filter(body, extent, &weight, filter.refilled_at)?.map(|body| serde_json::from_slice(&body).unwrap()))
     }
 
     fn event(kind: &str, data: &Value) -> Value {
@@ -242,7 +252,10 @@ mod tests {
         );
         let weight = weigh(&other.to_string(), 4096);
         let later = filter.refilled_at + ACTIVITY_INTERVAL;
-        assert!(filter.filter(other.to_string().into(), true, &weight, later).unwrap().is_some(), "another is due");
+        assert!(
+            filter.filter(other.to_string().into(), Extent::Whole, &weight, later).unwrap().is_some(),
+            "another is due"
+        );
         let elsewhere = other.to_string().replace(r#""sessionId":"s""#, r#""sessionId":"t""#);
         assert_eq!(filtered(&mut filter, &elsewhere, 10_000).unwrap().unwrap()["params"]["sessionId"], "t");
         let too_large = event("permission.requested", &json!({"requestId": "r", "command": "x".repeat(2_000_000)}));

@@ -1,7 +1,7 @@
 //! Hosts a session whose process is gone, in a server of our own.
 //!
 //! The server is a child process that communicates over its standard input and output. It listens nowhere, and exits
-//! when its input ends, so it never outlives us. It has its own process group, so that Ctrl-C in our terminal reaches
+//! when its input ends, or when we do, so it never outlives us. It has its own process group, so that Ctrl-C in our terminal reaches
 //! only us, and we shut the server down gracefully.
 //!
 //! Resuming writes no log and takes no lock before the first prompt. Until then the session's files are as its dead
@@ -13,7 +13,7 @@ use super::fault::Fault;
 use super::recover::{Failure, Site, Steps};
 use crate::core::order::Step;
 use crate::system::descriptors;
-use crate::system::process::ancestors;
+use crate::system::process::{ancestors, end_with_us};
 use github_copilot_sdk::{ProviderConfig, ResumeSessionConfig, SessionId};
 use std::io;
 use std::ops::Deref;
@@ -129,6 +129,7 @@ fn start(program: &Path, home: &Path, cwd: &Path) -> io::Result<Child> {
         command.creation_flags(0x0000_0200 | 0x0800_0000);
     }
     descriptors::restore(command.as_std_mut());
+    end_with_us(command.as_std_mut());
     command.spawn()
 }
 

@@ -10,8 +10,8 @@ pub(super) fn is_only_client(server: SocketAddr, local: SocketAddr) -> Option<bo
 
 /// The ports of the server's clients other than `local`, `None` if unknown.
 pub(super) fn other_clients(server: SocketAddr, local: SocketAddr) -> Option<BTreeSet<u16>> {
-    let table = if server.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
-    let table = std::fs::read_to_string(table).ok()?;
+    let table = if server.is_ipv4() { "tcp" } else { "tcp6" };
+    let table = std::fs::read_to_string(format!("/proc/net/{table}")).ok()?;
     let mut peers = peers(&table, server.port());
     // If we are missing as well, the table is of another network namespace than the server.
     peers.remove(&local.port()).then_some(peers)

@@ -7,8 +7,10 @@
 
 use super::client::Link;
 use super::servers::Endpoint;
+use crate::core::reception::Word;
 use std::path::Path;
 use std::time::Duration;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// How long a server may take for all of its sessions together. Copilot takes milliseconds.
@@ -45,10 +47,46 @@ pub(crate) async fn probe(endpoints: &[Endpoint], ids: &[Box<str>], within: Dura
     results
 }
 
+/// Asks whether these sessions of one process receive a piece of an answer within `wait`. `None` for a session that no
+/// server told of.
+pub(crate) async fn listen_once(endpoints: &[Endpoint], ids: &[Box<str>], wait: Duration) -> Vec<Option<Word>> {
+    let mut words = vec![None; ids.len()];
+    for endpoint in endpoints {
+        let Ok(link) = Link::open(endpoint, Path::new("")).await else { continue };
+        let mut heard = JoinSet::new();
+        for index in (0..ids.len()).filter(|&index| words[index].is_none()) {
+            let (link, id) = (link.clone(), ids[index].clone());
+            heard.spawn(async move { (index, link.word(&id, wait).await) });
+        }
+        for (index, word) in heard.join_all().await {
+            words[index] = word;
+        }
+        link.leave();
+    }
+    words
+}
+
 async fn probe_session(link: &Link, id: &str) -> Option<ProbeResult> {
     let active = link.activity(id).await.ok()?.has_active_work;
     let requests = link.pending(id).await.ok()?.len();
     Some(ProbeResult { active, requests })
+}
+
+/// Whether a process has a session loaded, by the word of its server. `None` if no endpoint answers, or one of them does
+/// not.
+pub(crate) async fn has_loaded(endpoints: &[Endpoint], id: &str, within: Duration) -> Option<bool> {
+    let asked = async {
+        for endpoint in endpoints {
+            let link = Link::open(endpoint, Path::new("")).await.ok()?;
+            let loaded = link.is_loaded(id).await;
+            link.leave();
+            if loaded.ok()? {
+                return Some(true);
+            }
+        }
+        (!endpoints.is_empty()).then_some(false)
+    };
+    timeout(within, asked).await.ok().flatten()
 }
 
 #[cfg(test)]

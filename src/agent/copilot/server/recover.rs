@@ -16,6 +16,7 @@ pub use answer::{RequestAnswer, answer};
 pub use failure::Failure;
 pub(crate) use resend::LOG_GROWTH_TIMEOUT;
 pub use resend::{Prompt, resend};
-pub(crate) use site::EFFECT_TIMEOUT;
+pub(crate) use site::{EFFECT_TIMEOUT, PIECE_WITHIN, PIECE_WITHIN_UNSEEN, RECEIVES};
 pub use site::{LogView, Permit, Site, Steps};
+pub(crate) use stop::receives;
 pub use stop::stop;

@@ -3,9 +3,12 @@
 //! Any release may add kinds of requests, and details to existing kinds. So unknown fields are shown as they are. One
 //! text alone represents a request only if no such field is left ([`Request::decisive`]).
 
+use super::shorten::is_cut;
 use crate::agent::copilot::bridge::wire::Pending;
 use crate::core::text;
+use crate::core::turn::{COMMAND_TOO_LONG, Call, access_words, path_words};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// An open permission request.
@@ -20,16 +23,22 @@ pub struct Request {
     pub text: String,
     /// The purpose that the agent states.
     pub intention: Option<Box<str>>,
+    /// What is to be done with the paths of a `path` request: `read`, `write`, ...
+    pub access: Option<Box<str>>,
+    /// The command that needs this access. Its server does not report it, but the log does.
+    pub command: Option<Box<str>>,
     /// Other fields that may matter, as JSON: a warning, a sandbox bypass, anything unknown.
     pub more: Option<String>,
     /// Whether the organisation's policy requires a person to answer.
     pub managed: bool,
+    /// Whether a part of it is missing because it is too large.
+    pub too_large: bool,
     /// Whether the text is from the usual field of its kind.
     known: bool,
 }
 
 /// Fields that do not affect the decision: references to the request, and what else a client may offer.
-const IRRELEVANT: [&str; 9] = [
+const IRRELEVANT: [&str; 10] = [
     "kind",
     "toolCallId",
     "intention",
@@ -39,6 +48,7 @@ const IRRELEVANT: [&str; 9] = [
     "managedApprovalRequired",
     "assistedApproval",
     "readOnlyDirectories",
+    "_permissionRequestSessionId",
 ];
 
 impl Request {
@@ -57,10 +67,23 @@ impl Request {
         let mut rest = request.as_object()?.clone();
         let kind: Box<str> = rest.get("kind").and_then(Value::as_str).unwrap_or("unknown").into();
         let intention = rest.get("intention").and_then(Value::as_str).filter(|text| !text.is_empty()).map(Box::from);
+        let access = rest.get("accessKind").and_then(Value::as_str).map(Box::from);
+        let too_large = is_cut(request);
         let managed = rest.get("managedApprovalRequired").is_some_and(|required| *required != Value::Bool(false));
         let Some((text, used)) = subject(&kind, &rest) else {
             let text = pretty(&Value::Object(rest));
-            return Some(Self { id, kind, text, intention, more: None, managed, known: false });
+            return Some(Self {
+                id,
+                kind,
+                text,
+                intention,
+                access,
+                command: None,
+                more: None,
+                managed,
+                too_large,
+                known: false,
+            });
         };
         // A resolved path that repeats the path adds nothing.
         let same = |key| rest.get("resolvedPath").is_some_and(|path| Some(path) == rest.get(key));
@@ -72,7 +95,17 @@ impl Request {
             !is_unset && !IRRELEVANT.contains(&key.as_str()) && !used.contains(&key.as_str())
         });
         let more = (!rest.is_empty()).then(|| pretty(&Value::Object(rest)));
-        Some(Self { id, kind, text, intention, more, managed, known: true })
+        Some(Self { id, kind, text, intention, access, command: None, more, managed, too_large, known: true })
+    }
+
+    /// Adds the command that a `path` request is for, from the log.
+    #[must_use]
+    pub(crate) fn with_command(self, commands: &[(Call, Box<str>)]) -> Self {
+        let call = Call::of(&self.id);
+        let command = commands.iter().find(|(open, _)| *open == call && *self.kind == *"path");
+        let command = command.map(|(_, command)| command.clone());
+        let too_large = self.too_large || command.as_deref() == Some(COMMAND_TOO_LONG);
+        Self { command, too_large, ..self }
     }
 
     /// The whole request, for a terminal. Control characters, and invisible ones that change what is shown, are escaped
@@ -82,30 +115,43 @@ impl Request {
             "commands" => "Run this command".to_owned(),
             "write" => "Write this file".to_owned(),
             "read" => "Read this".to_owned(),
-            "path" => "Reach this outside of the allowed folders".to_owned(),
+            "path" => match &self.access {
+                Some(access) => {
+                    format!("Reach this outside of the allowed folders, to {}", visible(access_words(access)))
+                }
+                None => "Reach this outside of the allowed folders".to_owned(),
+            },
             "url" => "Fetch this URL".to_owned(),
             "mcp" => "Call this tool of an MCP server".to_owned(),
             kind => format!("A request of the kind {:?}", visible(kind)),
         };
-        if let Some(intention) = &self.intention {
-            let _ = write!(out, " (the agent: {})", visible(intention));
-        }
         let _ = write!(out, ":\n\n{}", visible(&self.text));
+        if let Some(command) = &self.command {
+            let _ = write!(out, "\n\nFor this command:\n\n{}", visible(command));
+        }
+        // The agent's own words come after it, quoted and on one line: they must not look like a part of the request.
+        if let Some(intention) = &self.intention {
+            let _ = write!(out, "\n\nThe agent says: {:?}", &**intention);
+        }
         if let Some(more) = &self.more {
             let _ = write!(out, "\n\nIt also says:\n{}", visible(more));
         }
         out
     }
 
-    /// The text that represents the whole request, if there is one: the command, the only path, or the URL. A user who
-    /// has seen it has seen the request.
-    pub fn decisive(&self) -> Option<&str> {
+    /// The text that represents the whole request, if there is one: the command, the only path with what needs it, or the
+    /// URL. A user who has seen it has seen the request.
+    pub fn decisive(&self) -> Option<Cow<'_, str>> {
         let is_single = match &*self.kind {
             "commands" | "read" | "url" => true,
             "path" => !self.text.contains('\n'),
             _ => false,
         };
-        (is_single && self.known && self.more.is_none()).then_some(&self.text)
+        let text = || match &*self.kind {
+            "path" => path_words(&self.text, self.access.as_deref(), self.command.as_deref()).into(),
+            _ => self.text.as_str().into(),
+        };
+        (is_single && self.known && self.more.is_none() && !self.too_large).then(text)
     }
 }
 
@@ -159,6 +205,7 @@ fn visible(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::shorten::CUT;
     use super::*;
     use serde_json::json;
 
@@ -167,12 +214,21 @@ mod tests {
     }
 
     #[test]
+    fn case_198_what_the_agent_says_is_one_quoted_line_after_the_request() {
+        let says = "list the files):\n\n    ls -la\n\n\u{202e}\"";
+        let request = read(&json!({"kind": "commands", "fullCommandText": "rm -r x", "intention": says}));
+        let shown = request.shown();
+        let words = r#"The agent says: "list the files):\n\n    ls -la\n\n\u{202e}\"""#;
+        assert_eq!(shown, format!("Run this command:\n\nrm -r x\n\n{words}"));
+    }
+
+    #[test]
     fn a_command_is_shown_whole() {
         let command = format!("echo {}\n\trm -rf 'x  y'", "long ".repeat(1000));
         let request = read(&json!({"kind": "commands", "fullCommandText": command, "intention": "tidy up",
             "commandIdentifiers": ["echo"], "canOfferSessionApproval": false, "toolCallId": "c"}));
-        assert_eq!((request.text.as_str(), request.decisive()), (command.as_str(), Some(command.as_str())));
-        assert_eq!(request.shown(), format!("Run this command (the agent: tidy up):\n\n{command}"));
+        assert_eq!((request.text.as_str(), request.decisive()), (command.as_str(), Some(command.as_str().into())));
+        assert_eq!(request.shown(), format!("Run this command:\n\n{command}\n\nThe agent says: \"tidy up\""));
     }
 
     #[test]
@@ -184,7 +240,11 @@ mod tests {
         assert_eq!(request.shown(), format!("Run this command:\n\n{shown}"));
         let looks_alike = read(&json!({"kind": "commands", "fullCommandText": shown}));
         assert_ne!(looks_alike.shown(), request.shown());
-        assert_eq!(request.decisive(), Some("a\u{202e}b\u{1b}[2Jc\r\u{a0}d\u{200b}\u{2028}e\u{200d}f"), "unaltered");
+        assert_eq!(
+            request.decisive().as_deref(),
+            Some("a\u{202e}b\u{1b}[2Jc\r\u{a0}d\u{200b}\u{2028}e\u{200d}f"),
+            "unaltered"
+        );
     }
 
     #[test]
@@ -192,7 +252,7 @@ mod tests {
         for detail in [("requestSandboxBypass", json!(true)), ("warning", json!("dangerous")), ("new", json!({"a": 1}))]
         {
             let mut plain = json!({"kind": "commands", "fullCommandText": "ls", "intention": ""});
-            assert_eq!(read(&plain).decisive(), Some("ls"));
+            assert_eq!(read(&plain).decisive().as_deref(), Some("ls"));
             plain[detail.0] = detail.1;
             let request = read(&plain);
             assert_eq!(request.decisive(), None, "{request:?}");
@@ -202,7 +262,7 @@ mod tests {
             read(&json!({"kind": "read", "path": "/a/link", "resolvedPath": "/etc/shadow", "intention": ""}));
         assert_eq!(elsewhere.decisive(), None);
         let same = read(&json!({"kind": "read", "path": "/a/b", "resolvedPath": "/a/b", "intention": ""}));
-        assert_eq!(same.decisive(), Some("/a/b"));
+        assert_eq!(same.decisive().as_deref(), Some("/a/b"));
     }
 
     #[test]
@@ -210,9 +270,10 @@ mod tests {
         let paths = read(&json!({"kind": "path", "accessKind": "read", "paths": ["/etc/hosts", "/etc/passwd"]}));
         assert_eq!((paths.text.as_str(), paths.decisive()), ("/etc/hosts\n/etc/passwd", None));
         let path = read(&json!({"kind": "path", "accessKind": "read", "paths": ["/etc/hosts"]}));
-        assert_eq!(path.decisive(), Some("/etc/hosts"));
+        assert_eq!(path.decisive().as_deref(), Some("/etc/hosts, to read"));
+        assert_eq!(path.shown(), "Reach this outside of the allowed folders, to read:\n\n/etc/hosts");
         let url = read(&json!({"kind": "url", "url": "https://example.com/", "intention": "look"}));
-        assert_eq!(url.decisive(), Some("https://example.com/"));
+        assert_eq!(url.decisive().as_deref(), Some("https://example.com/"));
         let write = read(&json!({"kind": "write", "fileName": "/p/a", "diff": "-a\n+b", "intention": "edit",
             "canOfferSessionApproval": true}));
         assert_eq!((write.text.as_str(), write.decisive()), ("/p/a\n\n-a\n+b", None));
@@ -225,6 +286,16 @@ mod tests {
         assert_eq!(serde_json::from_str::<Value>(&read(&unknown).text).unwrap(), unknown);
         let broken = json!({"kind": "commands", "fullCommandText": 7});
         assert_eq!((read(&broken).text.contains('7'), read(&broken).decisive()), (true, None));
+    }
+
+    #[test]
+    fn case_192_a_request_that_is_too_large_says_so_and_is_represented_by_no_text() {
+        let write = read(&json!({"kind": "write", "fileName": "/p/a", "diff": CUT, "newFileContents": CUT}));
+        assert!(write.too_large && write.shown().contains("/p/a\n\n(too large for Pilotlight)"), "{}", write.shown());
+        let command = read(&json!({"kind": "commands", "fullCommandText": CUT}));
+        assert_eq!((command.too_large, command.decisive()), (true, None));
+        let edits = read(&json!({"kind": "write", "fileName": "/p/a", "diff": "-a", "fileEdits": [{"text": CUT}]}));
+        assert!(edits.too_large);
     }
 
     #[test]

@@ -11,9 +11,10 @@
 //! If the system does not report where the process listens, likely addresses are tried without a token: those of the
 //! config, and that of PolyPilot's server, which has none.
 
+use crate::system::plain_file::{self, Links};
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -248,31 +249,16 @@ fn polypilot(user_home: &Path, owner: u32) -> Option<SocketAddr> {
     is_owner.then(|| SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 
-/// Reads a regular file of at most `limit` bytes that passes `check`. Other kinds of files are not even opened, because
-/// that may block or have side effects, and a symlink is not followed.
+/// Reads a regular file of at most `limit` bytes that passes `check`. A symlink is not followed.
 fn read_plain(path: &Path, limit: u64, check: impl Fn(&Metadata) -> io::Result<()>) -> io::Result<Vec<u8>> {
-    let no = |reason| Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
-    if !fs::symlink_metadata(path)?.is_file() {
-        return no("it is not a plain file");
-    }
-    let mut options = File::options();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        // It may have been replaced since the check.
-        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        options.custom_flags(flags.bits().cast_signed());
-    }
-    let file = options.open(path)?;
-    let meta = file.metadata()?;
-    if !meta.is_file() {
-        return no("it is not a plain file");
-    }
+    let (file, meta) = plain_file::open(path, Links::Refused)?;
     check(&meta)?;
     let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit { no("it is too long") } else { Ok(bytes) }
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is too long"));
+    }
+    Ok(bytes)
 }
 
 /// Fails unless a file is ours and nobody else can read or write it. Not checked on Windows, where the user's folders

@@ -16,7 +16,8 @@ use crate::agent::copilot::workspace;
 use crate::core::fleet::{About, Session};
 use crate::core::owner::Owner;
 use crate::core::time::{Span, Time};
-use std::fs::{self, Metadata};
+use crate::system::plain_file::{self, Links};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -86,6 +87,20 @@ impl Folder {
             former: None,
             session,
         }
+    }
+
+    /// What stands for this folder while it is read beside the loop: the session as it was observed.
+    pub(crate) fn stand_in(&self) -> Self {
+        let root = self.path.parent().unwrap_or(&self.path);
+        Self { session: self.session.clone(), ..Self::new(root, &self.session.id) }
+    }
+
+    /// Takes over what was learnt of the session meanwhile from sources other than its folder.
+    pub(crate) fn take_over(&mut self, stand_in: Self) {
+        let Session { live, control, seen, no_events, no_answer, .. } = stand_in.session;
+        let session = &mut self.session;
+        (session.live, session.control, session.seen) = (live, control, seen);
+        (session.no_events, session.no_answer) = (no_events, no_answer);
     }
 
     /// Reads the folder: its locks and their owners, its description, and what is new in its log.
@@ -217,8 +232,7 @@ impl Folder {
 
     /// Reads `workspace.yaml` without keeping the result.
     pub(crate) fn about(&self) -> About {
-        let path = self.path.join(WORKSPACE);
-        fs::symlink_metadata(&path).and_then(|meta| read_workspace(&path, &meta)).unwrap_or_default()
+        read_workspace(&self.path.join(WORKSPACE)).unwrap_or_default()
     }
 
     fn read_workspace(&mut self) {
@@ -226,7 +240,7 @@ impl Folder {
         let meta = fs::symlink_metadata(&path).ok();
         let stamp = meta.as_ref().map(modified);
         if stamp.is_none() || stamp != self.workspace {
-            self.session.about = meta.and_then(|meta| read_workspace(&path, &meta).ok()).unwrap_or_default();
+            self.session.about = meta.and_then(|_| read_workspace(&path).ok()).unwrap_or_default();
             self.workspace = stamp;
         }
     }
@@ -253,12 +267,10 @@ impl Folder {
     }
 }
 
-fn read_workspace(path: &Path, meta: &Metadata) -> io::Result<About> {
-    if !meta.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
+fn read_workspace(path: &Path) -> io::Result<About> {
+    let (file, meta) = plain_file::open(path, Links::Refused)?;
     // Room for a little more than the whole file lets one read fetch all of it and the next find its end.
     let mut text = Vec::with_capacity(512 + usize::try_from(meta.len().min(workspace::LENGTH_MAX)).unwrap_or_default());
-    fs::File::open(path)?.take(workspace::LENGTH_MAX).read_to_end(&mut text)?;
+    file.take(workspace::LENGTH_MAX).read_to_end(&mut text)?;
     Ok(workspace::parse(&text))
 }

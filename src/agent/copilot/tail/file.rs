@@ -1,6 +1,7 @@
 //! A log as a file: opens it, and reads bytes at a position.
 
 use crate::core::time::Time;
+use crate::system::plain_file::{self, Links, OpenError};
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
@@ -27,26 +28,15 @@ pub(crate) fn length(path: &Path) -> Result<u64, LogError> {
 
 /// Opens a log if it is a regular file. Does not follow links, and does not block on pipes.
 pub(super) fn open(path: &Path) -> Result<(File, Metadata), LogError> {
-    let mut options = File::options();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        options.custom_flags(flags.bits().cast_signed());
-    }
-    let file = match options.open(path) {
-        Ok(file) => file,
-        Err(_) if path.is_symlink() => return Err(LogError::NotAFile("a symbolic link")),
-        Err(_) if path.is_dir() => return Err(LogError::NotAFile("a folder")),
-        Err(error) => return Err(error.into()),
-    };
-    let meta = file.metadata()?;
-    match meta.file_type() {
-        kind if kind.is_file() => Ok((file, meta)),
-        kind if kind.is_dir() => Err(LogError::NotAFile("a folder")),
-        kind if kind.is_symlink() => Err(LogError::NotAFile("a symbolic link")),
-        _ => Err(LogError::NotAFile("a pipe or a device")),
+    Ok(plain_file::open(path, Links::Refused)?)
+}
+
+impl From<OpenError> for LogError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::NotAFile(what) => Self::NotAFile(what),
+            OpenError::Io(error) => Self::Io(error),
+        }
     }
 }
 

@@ -12,7 +12,8 @@ use super::filter::Filter;
 use super::hints::{Hints, Refusal};
 use super::mounts::{self, Mounts};
 use super::route::{Routes, Scope};
-use crate::core::session::Key;
+use crate::core::session::{Key, NoEvents};
+use crate::system::file_system::without_events;
 use crate::system::readiness::wait_for;
 use place::{Place, Places, Watches};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
@@ -73,8 +74,9 @@ pub(super) struct Source {
     missing: Vec<PathBuf>,
     /// Whether there was an event in a folder that is not a session's.
     home_touched: bool,
-    /// The watches of current sessions. Old sessions are found only by their watch, in `places`.
-    held: HashMap<Key, i32>,
+    /// The watches of current sessions, and which file system each is on if its changes may cause no event. Old sessions
+    /// are found only by their watch, in `places`.
+    held: HashMap<Key, (i32, Option<&'static str>)>,
     hints: Hints,
 }
 
@@ -242,10 +244,28 @@ impl Source {
         if self.held.contains_key(key) {
             return Ok(false);
         }
+        self.rewatch_session(key, path)
+    }
+
+    /// Watches what a session's path leads to now: a mount may have covered the folder that is watched. Returns whether
+    /// a new watch was added.
+    pub(super) fn rewatch_session(&mut self, key: &Key, path: &Path) -> Result<bool, Refusal> {
         let watch = self.add_watch(path, CHANGES)?;
+        let former = self.held.insert(key.clone(), (watch, without_events(path)));
+        if former.is_some_and(|(former, _)| former == watch) {
+            return Ok(false);
+        }
+        if let Some((former, _)) = former {
+            self.leave(former, |place| *place == Place::of(key));
+        }
         self.places.add(watch, Place::of(key));
-        self.held.insert(key.clone(), watch);
         Ok(true)
+    }
+
+    /// Why changes of a current session may cause no event, if they may not.
+    pub(super) fn no_events(&self, key: &Key, _: &Path) -> Option<NoEvents> {
+        let Some((_, file_system)) = self.held.get(key) else { return Some(NoEvents::Refused) };
+        file_system.map(NoEvents::FileSystem)
     }
 
     pub(super) fn watch_old_session(&mut self, key: &Key, path: &Path) -> Result<(), Refusal> {
@@ -255,7 +275,7 @@ impl Source {
     }
 
     pub(super) fn mark_old(&mut self, key: &Key) {
-        if let Some(watch) = self.held.remove(key) {
+        if let Some((watch, _)) = self.held.remove(key) {
             self.places.leave(watch, |place| *place == Place::of(key));
             self.places.add_old(watch, key);
         }
@@ -277,6 +297,13 @@ impl Source {
         }
     }
 
+    /// A watch no longer is a session's, unless the session has another by now.
+    fn release(&mut self, key: &Key, watch: i32) {
+        if self.held.get(key).is_some_and(|(held, _)| *held == watch) {
+            self.held.remove(key);
+        }
+    }
+
     fn unwatch(&mut self, path: &Path) {
         if let Some((watch, _)) = self.folders.remove(path) {
             self.leave(watch, |place| matches!(place, Place::Folder(folder) if **folder == *path));
@@ -295,7 +322,7 @@ impl Source {
             match id {
                 // The watch of an old session is removed when its own event reports that the folder is gone.
                 Some(id) => {
-                    if let Some(watch) = self.held.remove(&(home, Arc::clone(&id))) {
+                    if let Some((watch, _)) = self.held.remove(&(home, Arc::clone(&id))) {
                         self.leave(watch, |place| *place == Place::of(&(home, Arc::clone(&id))));
                     }
                 }
@@ -359,9 +386,7 @@ impl Source {
                     }
                     Place::Session(home, id) => {
                         let key = (*home as usize, Arc::clone(id));
-                        if self.held.get(&key) == Some(&watch) {
-                            self.held.remove(&key);
-                        }
+                        self.release(&key, watch);
                     }
                     Place::Folder(_) => {}
                 }
@@ -397,9 +422,7 @@ impl Source {
                 })
                 .collect();
             for key in sessions {
-                if self.held.get(&key) == Some(&watch) {
-                    self.held.remove(&key);
-                }
+                self.release(&key, watch);
             }
             self.leave(watch, |place| matches!(place, Place::Session(..)));
         }

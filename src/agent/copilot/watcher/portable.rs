@@ -2,10 +2,11 @@
 
 use super::filter::Filter;
 use super::hints::{Hints, Refusal};
-use crate::core::session::Key;
+use crate::core::session::{Key, NoEvents};
+use crate::system::file_system::without_events;
 use notify::event::{EventKind, ModifyKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
@@ -13,7 +14,8 @@ use tokio::sync::Notify;
 /// A `notify` watcher and its watches.
 pub(super) struct Source {
     notify: RecommendedWatcher,
-    watched: BTreeSet<PathBuf>,
+    /// The watched folders, and which file system each is on if its changes may cause no event.
+    watched: BTreeMap<PathBuf, Option<&'static str>>,
     shared: Arc<Shared>,
 }
 
@@ -36,7 +38,7 @@ impl Source {
                 for_handler.changed.notify_one();
             }
         };
-        Ok(Self { notify: notify::recommended_watcher(handler)?, watched: BTreeSet::new(), shared })
+        Ok(Self { notify: notify::recommended_watcher(handler)?, watched: BTreeMap::new(), shared })
     }
 
     pub(super) async fn changed(&mut self) -> Hints {
@@ -59,8 +61,12 @@ impl Source {
 
     /// Removes the watches at a path and below it.
     pub(super) fn forget(&mut self, path: &Path) {
-        let below: Vec<_> =
-            self.watched.range(path.to_owned()..).take_while(|folder| folder.starts_with(path)).cloned().collect();
+        let below: Vec<_> = self
+            .watched
+            .range(path.to_owned()..)
+            .map(|(folder, _)| folder.clone())
+            .take_while(|it| it.starts_with(path))
+            .collect();
         for folder in below {
             self.unwatch(&folder);
         }
@@ -74,6 +80,19 @@ impl Source {
     /// Does nothing: a session is watched with its home.
     pub(super) const fn watch_session(&mut self, _: &Key, _: &Path) -> Result<bool, Refusal> {
         Ok(false)
+    }
+
+    /// Does nothing: a tree is watched by its name, whatever it is.
+    pub(super) const fn rewatch_session(&self, _: &Key, _: &Path) -> Result<bool, Refusal> {
+        Ok(false)
+    }
+
+    /// Why changes of a session in this folder may cause no event, if they may not.
+    pub(super) fn no_events(&self, _: &Key, path: &Path) -> Option<NoEvents> {
+        let Some(file_system) = path.ancestors().find_map(|folder| self.watched.get(folder)) else {
+            return Some(NoEvents::Refused);
+        };
+        file_system.map(NoEvents::FileSystem)
     }
 
     /// Does nothing: a session is watched with its home.
@@ -105,7 +124,7 @@ impl Source {
                 let above: Vec<_> =
                     roots.iter().flat_map(|root| root.ancestors().skip(1)).map(Path::to_owned).collect();
                 for folder in above {
-                    if self.watched.contains(&folder) && !wanted.contains(&folder) && !kept.contains(&folder) {
+                    if self.watched.contains_key(&folder) && !wanted.contains(&folder) && !kept.contains(&folder) {
                         self.unwatch(&folder);
                     }
                 }
@@ -119,12 +138,12 @@ impl Source {
     pub(super) const fn renew(&self) {}
 
     pub(super) fn watch(&mut self, path: &Path) -> Result<(), Refusal> {
-        if self.watched.contains(path) {
+        if self.watched.contains_key(path) {
             return Ok(());
         }
         match self.notify.watch(path, RecursiveMode::Recursive) {
             Ok(()) => {
-                self.watched.insert(path.to_owned());
+                self.watched.insert(path.to_owned(), without_events(path));
                 Ok(())
             }
             Err(error) if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) => Err(Refusal::Full),

@@ -5,6 +5,9 @@ use crate::agent::copilot::server::fault::{Fault, Place};
 use crate::agent::copilot::server::hosted::Hosted;
 use crate::core::form::Form;
 use crate::core::order::{Outcome, Step};
+use crate::core::reception::Word;
+use crate::core::session::Key;
+use crate::engine::parts::looks::LookId;
 use crate::engine::parts::probe::ProbedSession;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -22,12 +25,16 @@ pub(crate) enum TaskMessage {
     Question(TaskId, Box<Form>),
     /// Something is about to be sent: asks for permission.
     MaySend(TaskId, oneshot::Sender<Result<(), String>>),
+    /// The session's model is answering.
+    Receives(TaskId),
     /// The task has ended.
     End(TaskId, TaskEnd),
     /// An event of a session that we are attached to.
     Live(Event),
     /// What servers report about silent sessions.
     Probed(Vec<ProbedSession>),
+    /// What a session's server or bridge says about its answer.
+    Heard(Key, LookId, Option<Word>),
 }
 
 /// How a task ended.

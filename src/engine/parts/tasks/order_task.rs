@@ -7,16 +7,18 @@ use crate::agent::copilot::bridge::carry::BridgeHandle;
 use crate::agent::copilot::owner::Lock;
 use crate::agent::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
 use crate::agent::copilot::prompt::last_prompt;
-use crate::agent::copilot::server::attached::{self, Policy};
+use crate::agent::copilot::server::attached::{self, Policy, SilentTurn};
 use crate::agent::copilot::server::fault::{Fault, Place};
 use crate::agent::copilot::server::hosted;
-use crate::agent::copilot::server::recover::{self, Failure, LOG_GROWTH_TIMEOUT, Permit, Prompt, RequestAnswer, Site};
+use crate::agent::copilot::server::recover::{
+    self, Failure, LOG_GROWTH_TIMEOUT, Permit, Prompt, RECEIVES, RequestAnswer, Site,
+};
 use crate::agent::copilot::server::reply::QuestionAnswer;
 use crate::config::{Actions, Permissions};
-use crate::core::action::Trait;
+use crate::core::action::{Trait, WITHOUT_PROGRAM};
 use crate::core::fleet::Kind;
 use crate::core::form::Form;
-use crate::core::order::{Ask, Outcome, Reply, Step, Which};
+use crate::core::order::{Ask, Doubt, Outcome, Reply, Step, Which};
 use crate::core::owner::Owner;
 use crate::core::time::Time;
 use crate::core::verdict::Status;
@@ -32,6 +34,8 @@ pub(super) struct OrderTask {
     pub(super) messages: mpsc::UnboundedSender<TaskMessage>,
     pub(super) site: Site,
     pub(super) ask: Ask,
+    /// What the user agreed to.
+    pub(super) agreed: Vec<Doubt>,
     pub(super) status: Status,
     pub(super) task: TaskId,
     pub(super) connection: Option<Arc<Connection>>,
@@ -49,6 +53,8 @@ pub(super) struct OrderTask {
     /// The wall clock when the task was started; `started` measures how long ago that was.
     pub(super) now: Time,
     pub(super) started: Instant,
+    /// A turn that receives its model's answer is left alone.
+    pub(super) unless_receiving: bool,
     /// The session was already told to continue, and that waited for the end of its turn.
     pub(super) was_postponed: bool,
 }
@@ -212,8 +218,13 @@ impl OrderTask {
         }
         let (connection, words) = match (&self.connection, &self.owner, self.kind) {
             (Some(connection), ..) => {
-                if self.status == Status::Stuck {
-                    connection.attached().abort_unless_asking(&self.site, &step).await?;
+                let silent = match self.status {
+                    Status::Stuck => connection.attached().abort_silent(&self.site, &step).await?,
+                    _ => SilentTurn::Over,
+                };
+                if silent == SilentTurn::Receives {
+                    self.report_receiving();
+                    return done(RECEIVES);
                 }
                 (Arc::clone(connection), "attached as before")
             }
@@ -222,15 +233,28 @@ impl OrderTask {
                     attached::join(&self.site, self.policy(), self.events(), self.task, &step).await?;
                 let stopped = attached.abort_if_silent(&self.site, open, &step).await;
                 let connection = Arc::new(Connection::Attached(attached));
-                if let Err(failure) = stopped {
+                match stopped {
                     // The turn may still run and ask for something, so somebody must stay attached.
-                    let connection = failure.sent.then_some(connection);
-                    return Err(OrderError { connection, ..failure.into() });
+                    Err(failure) => {
+                        let connection = failure.sent.then_some(connection);
+                        return Err(OrderError { connection, ..failure.into() });
+                    }
+                    // Nothing is sent behind the answer either.
+                    Ok(SilentTurn::Receives) => {
+                        self.report_receiving();
+                        return Ok((
+                            format!("attached to its server; {RECEIVES}"),
+                            Some(connection),
+                            Continuation::None,
+                        ));
+                    }
+                    Ok(SilentTurn::Over | SilentTurn::Asks) => {}
                 }
                 (connection, "attached to its server: what it asks for comes here from now on")
             }
             (None, _, Kind::Sdk) => {
                 let program = self.program().await?;
+                step(Step::Resume, format!("resumes it {WITHOUT_PROGRAM}"));
                 let (events, policy) = (self.events(), self.policy());
                 let hosted = hosted::host(&program, &self.home, &self.site, policy, events, self.task, &step).await?;
                 (Arc::new(Connection::Hosted(hosted)), "resumed in a server of our own, for as long as Pilotlight runs")
@@ -238,7 +262,18 @@ impl OrderTask {
             (None, ..) => return self.resume().await,
         };
         let kept = self.connection.is_none().then(|| Arc::clone(&connection));
-        let Some((prompt, without)) = prompt else { return Ok((words.to_owned(), kept, Continuation::None)) };
+        let is_new_host = kept.is_some() && matches!(*connection, Connection::Hosted(_));
+        let Some((prompt, without)) = prompt else {
+            let lacks = if is_new_host { format!(", {WITHOUT_PROGRAM}") } else { String::new() };
+            return Ok((format!("{words}{lacks}"), kept, Continuation::None));
+        };
+        if is_new_host && !self.agreed.contains(&Doubt::WithoutProgram) {
+            let words = format!(
+                "nothing was sent: it is resumed in a server of our own, {WITHOUT_PROGRAM}; tell it to go on once more if you \
+                 want that"
+            );
+            return Ok((words, kept, Continuation::None));
+        }
         if follow_up == Some(FollowUp::Continue) && self.has_to_wait(&connection).await {
             return Ok(("attached; it goes on when its turn is over".to_owned(), kept, Continuation::Waiting));
         }
@@ -300,6 +335,20 @@ impl OrderTask {
         Permit::from(ask)
     }
 
+    /// Whether the session's model is answering.
+    async fn receives(&self) -> Result<bool, Failure> {
+        match (&self.connection, self.over_bridge()) {
+            (Some(connection), _) => Ok(connection.attached().receives(&self.site).await),
+            (None, Some(bridge)) => Ok(bridge.receives(&self.site).await),
+            (None, None) => recover::receives(&self.site, &self.step()).await,
+        }
+    }
+
+    /// Reports that it is, so that the session no longer counts as stuck.
+    fn report_receiving(&self) {
+        let _ = self.messages.send(TaskMessage::Receives(self.task)); // fails only when the engine has ended
+    }
+
     fn events(&self) -> mpsc::UnboundedSender<attached::Event> {
         let (events, mut live) = mpsc::unbounded_channel();
         let messages = self.messages.clone();
@@ -315,6 +364,10 @@ impl OrderTask {
 
     async fn stop(self) -> OrderResult {
         let step = self.step();
+        if self.unless_receiving && self.receives().await? {
+            self.report_receiving();
+            return Err(OrderError::refused(RECEIVES));
+        }
         match (&self.connection, self.over_bridge()) {
             (Some(connection), _) => connection.attached().abort(&self.site, &step).await,
             (None, Some(bridge)) => bridge.stop(&self.site, &step).await,

@@ -2,7 +2,7 @@
 
 use super::message::TaskId;
 use super::order_task::OrderTask;
-use super::{RunningTask, Tasks, log_view_of};
+use super::{NewOwner, RunningTask, Tasks, log_view_of};
 use crate::agent::copilot::bridge::carry::BridgeHandle;
 use crate::agent::copilot::owner::Lock;
 use crate::agent::copilot::server::recover::{Permit, Site};
@@ -10,14 +10,15 @@ use crate::agent::copilot::server::servers::Endpoint;
 use crate::agent::copilot::store::LOG;
 use crate::config::Actions;
 use crate::control::PendingOrder;
-use crate::core::action::{Trait, is_cut_off};
-use crate::core::fleet::Session;
+use crate::core::action::{Action, Trait, is_cut_off};
+use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Held;
+use crate::core::reception::Finding;
 use crate::core::session::Key;
 use crate::core::time::Time;
 use crate::core::verdict::Status;
 use crate::engine::ledger::LockGuard;
-use crate::engine::parts::resumes::ResumeRecord;
+use crate::engine::parts::resumes::Resumer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,6 +33,8 @@ pub(crate) struct OrderContext<'a> {
     /// The lock of the session's owner.
     pub(crate) lock: Option<Lock>,
     pub(crate) endpoints: Vec<Endpoint>,
+    /// What its process's connections show, if its turn waits for its model.
+    pub(crate) finding: Option<Finding>,
     /// The bridge to the session's terminal.
     pub(crate) bridge: Option<BridgeHandle>,
     /// File names of further programs that count as Copilot.
@@ -53,6 +56,7 @@ impl Tasks {
             endpoints: context.endpoints.clone(),
             owned: context.session.held == Held::Verified,
             log_view: seen,
+            finding: context.finding,
             permit: Permit::default(), // the task sets its own
         };
         self.generation += 1;
@@ -60,6 +64,7 @@ impl Tasks {
             messages: self.sender.clone(),
             site,
             ask: pending.order.ask.clone(),
+            agreed: pending.order.agreed.clone(),
             status: context.status,
             task: self.generation,
             connection: self.connections.get(&key).map(|kept| Arc::clone(&kept.connection)),
@@ -74,28 +79,20 @@ impl Tasks {
             actions: context.actions.clone(),
             now: context.now,
             started: Instant::now(),
+            unless_receiving: pending.order.unless_receiving,
             was_postponed: context.session.control.pending_continue.is_some(),
         };
         let creates_owner = action.is(Trait::Recovery) && context.session.runner().live().is_none();
-        if let Some(guard) = context.guard.as_ref().filter(|_| creates_owner)
-            && let Err(error) = guard.write(&ResumeRecord { at: context.now.0 })
-        {
-            tracing::warn!("cannot record for other processes that a session is being resumed: {error:#}");
-        }
+        let hosts = action != Action::Resume && context.session.about.kind == Kind::Sdk;
+        let new_owner = creates_owner.then_some(if hosts { NewOwner::Server } else { NewOwner::Terminal });
         let cut_off = is_cut_off(context.session, context.status);
         let (started_at, early) = (context.now, Vec::new());
-        let running = RunningTask {
-            key,
-            pending,
-            action,
-            cut_off,
-            log_view,
-            guard: context.guard,
-            creates_owner,
-            early,
-            started_at,
-        };
+        let running =
+            RunningTask { key, pending, action, cut_off, log_view, guard: context.guard, new_owner, early, started_at };
         self.running.insert(self.generation, running);
+        if creates_owner {
+            self.write_resume_record(self.generation, context.now, Resumer::ours(context.now));
+        }
         tokio::spawn(order_task.run());
         self.generation
     }

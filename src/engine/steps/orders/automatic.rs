@@ -2,10 +2,12 @@
 
 use crate::control::PendingOrder;
 use crate::core::action::{Action, is_bridged, offer};
+use crate::core::attempts::UNCOUNTED;
 use crate::core::facts::Facts;
+use crate::core::fleet::Session;
 use crate::core::order::{Ask, Order};
 use crate::core::verdict::Status;
-use crate::engine::{Changes, Engine};
+use crate::engine::{Changes, Engine, Entry};
 use tokio::sync::mpsc;
 
 /// Logged when an order to continue was postponed to the end of the session's turn.
@@ -31,7 +33,9 @@ impl Engine {
             if let Some(marks) = control.pending_continue {
                 let went_on = (marks.prompt, marks.aborted) != (facts.marks.prompt, facts.marks.aborted);
                 if went_on || is_over(facts) {
-                    let wanted = !went_on && facts.is_left_undone(session.live.left_undone);
+                    // A session whose server died meanwhile is not hosted by itself.
+                    let is_wanted = !went_on && facts.is_left_undone(session.live.left_undone);
+                    let wanted = is_wanted && session.runner().live().is_some();
                     due.push((key.clone(), wanted.then_some((Ask::Continue, CONTINUES))));
                 }
             } else if auto_reconnect && status == Status::PermissionLost && is_over(facts) {
@@ -46,15 +50,21 @@ impl Engine {
             }
         }
         for (key, ask) in due {
-            let Some(facts) = self.fleet.get(&key).map(|entry| &entry.session().facts) else { continue };
+            let Some(Session { facts, control, .. }) = self.fleet.get(&key).map(Entry::session) else { continue };
             if let Some((ask, why)) = ask {
+                let was_asked_for = control.pending_continue.is_some();
                 let (order, since) = (Order::new(&key.1, ask).on(facts.root.as_deref()), facts.denials.since());
                 let action = order.ask.action().name();
                 tracing::info!(session = %key.1, action, "{why}");
                 if let Some(since) = since {
                     self.tasks.auto_reconnected.insert(key.clone(), since.wall);
                 }
-                self.handle_order(PendingOrder::by_us(order, mpsc::unbounded_channel().0), changes);
+                match self.page(&key).check_countable() {
+                    Err(error) if !was_asked_for => {
+                        tracing::warn!(session = %key.1, "nothing is sent automatically: {UNCOUNTED}: {error}");
+                    }
+                    _ => self.handle_order(PendingOrder::by_us(order, mpsc::unbounded_channel().0), changes),
+                }
             }
             // A task that is running knows that it was postponed; a refused order is not repeated.
             if let Some(folder) = self.fleet.folder(&key).filter(|folder| folder.session.control.under_way.is_none()) {

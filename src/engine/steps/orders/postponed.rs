@@ -1,54 +1,141 @@
-//! Orders that wait: for an owner that is just exiting, for one that is just starting, or for the session's bridge.
+//! Orders that wait: for another answer to the same session, for an owner that is just exiting, for one that is just starting, or for the session's bridge.
 
 use crate::agent::copilot::owner::GRACE;
+use crate::agent::copilot::server::probe::PROBE_TIMEOUT;
+use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::{Held, Owner};
 use crate::core::session::Key;
 use crate::core::time::{Span, Time};
-use crate::engine::parts::orders::WaitFor;
+use crate::engine::parts::orders::{PostponedOrder, WaitFor};
+use crate::engine::parts::probe::due_probe;
 use crate::engine::{Changes, Engine};
-use crate::system::process::{is_ending, is_gone};
+use crate::system::process::{is_ending, is_gone, is_stopped};
 
 /// How long an order waits for an owner that is exiting. A Copilot that uses much memory takes a second.
 const OWNER_ENDS_WITHIN: Span = Span::seconds(2);
+/// How long an order waits for a server's answer: a second longer than the probe takes at most.
+const PROBED_WITHIN: Span = Span(PROBE_TIMEOUT.as_millis() as i64 + 1000);
+
+/// How long an order waits for the bridge to its session. A running bridge connects milliseconds after we begin to
+/// listen; on a busy machine it takes longer.
+const BRIDGE_CONNECTS_WITHIN: Span = Span::seconds(2);
+
+/// How long an answer waits for others to the same session. Each may wait until its dialog is drawn.
+const TURN_WITHIN: Span = Span::seconds(120);
+/// How long a lock may have no note that says who has it.
+const NOTED_WITHIN: Span = Span::seconds(2);
+/// How long until a lock of another Pilotlight is tried again.
+const LOCK_RETRY: Span = Span(100);
+
+/// The process that the note in a session's lock names.
+pub(super) fn holder_in(note: &str) -> Option<u32> {
+    note.rsplit_once("by process ")?.1.parse().ok()
+}
+
+/// How long an order may still wait.
+#[derive(Clone, Copy)]
+pub(super) enum Patience {
+    /// For whatever there is to wait for.
+    Full,
+    /// For another Pilotlight, until this moment.
+    ForLock(Time),
+    /// No longer.
+    None,
+}
 
 impl Engine {
     /// Tries the orders again whose wait is over.
     pub(in crate::engine) fn retry_postponed(&mut self, changes: &mut Changes) {
         let now = self.clock.now().awake;
-        let (bridges, fleet) = (&self.bridges, &self.fleet);
-        let is_over = |waits_for: &WaitFor| match waits_for {
-            WaitFor::End(pid) => !is_ending(*pid),
-            WaitFor::Owner(key) => fleet.is_settled(key),
-            WaitFor::Bridge(session) => bridges.has_reported(session),
-        };
-        let due: Vec<_> = self
-            .orders
-            .postponed
-            .extract_if(.., |postponed| postponed.until <= now || is_over(&postponed.waits_for))
-            .collect();
-        for postponed in due {
-            self.run_or_postpone(postponed.pending, false, changes);
+        // One at a time: of those that wait for each other, the first keeps the next waiting.
+        while let Some(due) = self.orders.postponed.iter().position(|it| it.until <= now || self.is_over(&it.waits_for))
+        {
+            let PostponedOrder { pending, waits_for, until } = self.orders.postponed.remove(due);
+            let patience = match waits_for {
+                WaitFor::Lock(end) => Patience::ForLock(end),
+                WaitFor::Turn(_) => Patience::ForLock(until),
+                _ => Patience::None,
+            };
+            self.run_or_postpone(pending, patience, changes);
         }
     }
 
-    /// Until when, by the awake clock, an order waits for a bridge: only if we have just begun to listen and the
-    /// session may have a bridge.
+    /// Whether what an order waits for has happened.
+    fn is_over(&self, waits_for: &WaitFor) -> bool {
+        match waits_for {
+            WaitFor::End(pid) => !is_ending(*pid),
+            WaitFor::Owner(key) => self.fleet.is_settled(key),
+            WaitFor::Bridge(session) => self.bridges.has_reported(session),
+            WaitFor::Probe(key) => self.fleet.get(key).is_none_or(|entry| !entry.session().live.asking),
+            WaitFor::Turn(key) => !self.tasks.is_busy(key),
+            WaitFor::Lock(_) => false,
+        }
+    }
+
+    /// Lets an order wait for another Pilotlight that answers the same session, by the note in its lock. Returns the
+    /// order if it must not wait: the other one does something else, or stands still.
+    pub(super) fn postpone_for_lock(
+        &mut self,
+        pending: PendingOrder,
+        note: &str,
+        patience: Patience,
+    ) -> Option<PendingOrder> {
+        let now = self.clock.now().awake;
+        let takes_turns = |action: Option<Action>| action.is_some_and(|action| action.is(Trait::TakesTurns));
+        let is_answer = takes_turns(Some(pending.order.ask.action()))
+            && (note.is_empty() || takes_turns(note.split(' ').next().and_then(Action::named)))
+            && !holder_in(note).is_some_and(is_stopped);
+        let end = match patience {
+            Patience::Full => now + TURN_WITHIN,
+            Patience::ForLock(end) => end,
+            Patience::None => now,
+        };
+        // The holder writes its note just after it has the lock.
+        let latest = if note.is_empty() { end - (TURN_WITHIN - NOTED_WITHIN) } else { end };
+        if !is_answer || latest <= now {
+            return Some(pending);
+        }
+        let until = end.min(now + LOCK_RETRY);
+        self.orders.postponed.push(PostponedOrder { pending, waits_for: WaitFor::Lock(end), until });
+        None
+    }
+
+    /// Until when, by the awake clock, an order waits for a bridge: if the session may have one that is not connected.
     pub(super) fn bridge_deadline(&mut self, key: &Key, action: Action) -> Option<Time> {
-        let until = self.bridges.connect_until().filter(|until| *until > self.clock.now().awake)?;
-        if !action.is(Trait::OverBridge) || self.bridges.has_reported(&key.1) {
+        if !self.bridges.is_listening() || !action.is(Trait::OverBridge) || self.bridges.has_reported(&key.1) {
             return None;
         }
         self.find_server(key);
         let session = self.fleet.get(key)?.session();
         let may_have_bridge = session.owner.live().is_some() && session.about.kind == Kind::Terminal;
-        (may_have_bridge && session.control.server == ServerState::NotListening).then_some(until)
+        let is_expected = may_have_bridge && session.control.server == ServerState::NotListening;
+        is_expected.then(|| self.clock.now().awake + BRIDGE_CONNECTS_WITHIN)
+    }
+
+    /// Until when, by the awake clock, a recovery waits for what a silent session's server says: it stops a turn only if
+    /// that is not known to work or to wait. This does not depend on whether a tray, or the settings, ask by themselves:
+    /// the order contacts that server anyway.
+    pub(super) fn probe_deadline(&mut self, key: &Key, action: Action, changes: &mut Changes) -> Option<Time> {
+        let entry = self.fleet.get(key).filter(|_| action.is(Trait::Counted))?;
+        let session = entry.session();
+        let wanted = due_probe(session, entry.verdict.status).filter(|_| session.answer().is_none());
+        if let Some(((pid, _), progress)) = wanted
+            && !session.live.asking
+        {
+            self.probe_process(pid, vec![(key.clone(), progress)], changes);
+        }
+        let is_asked = self.fleet.get(key).is_some_and(|entry| entry.session().live.asking);
+        is_asked.then(|| self.clock.now().awake + PROBED_WITHIN)
     }
 
     /// Why an order that was refused may soon be possible, and how long it may wait for that.
     pub(super) fn reason_to_wait(&self, key: &Key, action: Action) -> Option<(WaitFor, Span)> {
         let session = self.fleet.get(key)?.session();
+        if action.is(Trait::TakesTurns) && session.control.under_way.is_some_and(|other| other.is(Trait::TakesTurns)) {
+            return Some((WaitFor::Turn(key.clone()), TURN_WITHIN));
+        }
         if session.held == Held::Pending {
             return Some((WaitFor::Owner(key.clone()), GRACE));
         }

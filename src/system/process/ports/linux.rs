@@ -6,33 +6,30 @@
 //! the kernel walks its whole hash table of connections: 3 ms on a machine with 24 GB, even if it is empty. It is read
 //! only if the socket monitor is unavailable.
 
-use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
 
-use super::diag;
 use super::reachable::Socket;
-use crate::system::process::files::open_files;
+use crate::system::process::diag::{LISTENING, sockets as all_sockets};
+use crate::system::process::files::socket_inodes;
 
 /// All listening sockets, and which of them belong to the process.
 pub(super) fn sockets(pid: u32) -> io::Result<Vec<Socket>> {
-    let own = inodes(pid)?;
+    let own = socket_inodes(pid)?;
     if own.is_empty() {
         return Ok(Vec::new());
     }
-    let table = diag::listening().or_else(|error| {
+    let table = listening().or_else(|error| {
         tracing::debug!(%error, "the kernel does not list its sockets; reading /proc/self/net instead");
         from_proc()
     })?;
     Ok(table.into_iter().map(|(address, inode)| Socket { address, ours: own.contains(&inode) }).collect())
 }
 
-/// The inodes of all sockets that the process has open.
-fn inodes(pid: u32) -> io::Result<HashSet<u64>> {
-    let inode = |path: &Path| path.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok();
-    Ok(open_files(pid)?.filter_map(|file| inode(&file.path)).collect())
+/// Every listening socket, with its inode.
+fn listening() -> io::Result<Vec<(SocketAddr, u64)>> {
+    Ok(all_sockets(LISTENING, |_| true)?.into_iter().map(|socket| (socket.local, socket.inode)).collect())
 }
 
 /// The table in `/proc/self/net`.
@@ -114,9 +111,9 @@ mod tests {
     fn the_monitor_and_the_file_list_the_same_sockets() {
         let bound: Vec<_> =
             ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0"].iter().flat_map(TcpListener::bind).collect();
-        let own = inodes(std::process::id()).unwrap();
+        let own = socket_inodes(std::process::id()).unwrap();
         // Not every kernel has the monitor.
-        for table in std::iter::once(from_proc().unwrap()).chain(diag::listening()) {
+        for table in std::iter::once(from_proc().unwrap()).chain(listening()) {
             for socket in &bound {
                 let address = socket.local_addr().unwrap();
                 assert!(table.iter().any(|(other, inode)| *other == address && own.contains(inode)), "{address}");

@@ -142,9 +142,9 @@ fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError
     let mut all: Vec<_> = sessions.iter().map(|session| session.row(NOW, &Limits::default()).0).collect();
     distinguish(&mut all);
     let keys: Vec<Key> = sessions.iter().map(|session| (0, (&*session.id).into())).collect();
-    let path = Path::new("/nowhere");
+    let (path, last_progress) = (Path::new("/nowhere"), &LastProgress::default());
     let sources = keys.iter().zip(&all).zip(sessions);
-    let sources = sources.map(|((key, row), session)| Source { key, row, session, path });
+    let sources = sources.map(|((key, row), session)| Source { key, row, session, last_progress, path });
     let mut menu = Menu::new(Limits::default(), List::default(), None, false);
     menu.set_capacity(capacity);
     let view = menu.update(sources, NOW).unwrap();

@@ -11,6 +11,9 @@ use crate::tray::notify::text::{TITLE_MAX, body};
 /// [`few_actions`](super::super::server::Capabilities::few_actions).
 const FEW_ACTIONS: usize = 3;
 
+/// The name of the action that only closes the popup.
+pub(super) const LATER: &str = "later";
+
 /// The notification of a popup, which replaces the one with this number, limited to what the server supports.
 pub(super) fn notification(popup: &Popup, buttons: &[Button], server: &Server, replaces: u32) -> Notification {
     // The default action, a click outside the buttons. xfce4-notifyd does not support it, but shows it as a button if
@@ -27,6 +30,10 @@ pub(super) fn notification(popup: &Popup, buttons: &[Button], server: &Server, r
     let (answers, mute): (Vec<_>, Vec<_>) = buttons.iter().partition(|button| **button != Button::Mute);
     let mut actions: Vec<_> =
         answers.into_iter().map(named).chain(default).chain(mute.into_iter().map(named)).collect();
+    // Whoever types in another window while the popup appears must not press a button that acts.
+    if server.capabilities.focuses_first && !buttons.is_empty() {
+        actions.insert(0, [LATER, "Not now"]);
+    }
     while server.capabilities.few_actions && actions.len() > FEW_ACTIONS {
         // The default action is dropped first, then the last one.
         actions.remove(actions.iter().position(|[name, _]| *name == "default").unwrap_or(actions.len() - 1));

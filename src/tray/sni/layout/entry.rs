@@ -1,10 +1,17 @@
 //! One entry of the layout, with those below it.
 
-use super::appearance::Appearance;
+use super::appearance::{Appearance, EntryType};
 use crate::core::time::Moment;
 use crate::tray::sni::property::Properties;
-use crate::tray::view::ItemId;
+use crate::tray::view::{Effect, Item, ItemId};
 use std::collections::BTreeMap;
+
+/// What an entry does.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Meaning {
+    pub(crate) id: ItemId,
+    pub(crate) effect: Effect,
+}
 
 /// An entry of the menu.
 #[derive(Clone, Debug)]
@@ -13,6 +20,8 @@ pub(super) struct Entry {
     pub(super) number: i32,
     /// The item of the view; `None` for text and separators.
     pub(super) id: Option<ItemId>,
+    /// What a click does, if it does anything.
+    pub(super) effect: Option<Effect>,
     pub(super) appearance: Appearance,
     /// The label that panels were last sent; `None` if it has no age.
     pub(super) sent_label: Option<String>,
@@ -22,6 +31,26 @@ pub(super) struct Entry {
 impl Entry {
     pub(super) fn properties(&self, now: Moment) -> Properties {
         self.appearance.properties(&self.appearance.label(now))
+    }
+
+    /// Whether it may be this item, and does the same. Text and separators have no ids, so any two of a type match.
+    pub(super) fn may_be(&self, item: &Item) -> bool {
+        let does_same = match (&self.effect, item.effect()) {
+            (Some(one), Some(other)) => one.is_same_as(other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        self.id.as_ref() == item.id() && does_same && self.has_type_of(item)
+    }
+
+    /// Panels create a different kind of widget for each type, and do not change it later.
+    fn has_type_of(&self, item: &Item) -> bool {
+        std::mem::discriminant(&self.appearance.entry_type) == std::mem::discriminant(&EntryType::of(item))
+    }
+
+    /// What it does, if it can be clicked.
+    pub(super) fn meaning(&self) -> Option<Meaning> {
+        let (id, effect) = (self.id.clone()?, self.effect.clone()?);
+        self.appearance.enabled.then_some(Meaning { id, effect })
     }
 }
 

@@ -8,10 +8,13 @@ use crate::core::time::Moment;
 use crate::tray::sni::property::{Properties, ROOT, filtered, root_properties};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use zbus::zvariant::{OwnedValue, Signature, Type, as_value};
 
-/// The reply to `GetLayout`: an entry with those below it. Labels are worded during serialization.
+/// The reply to `GetLayout`: an entry with those below it. Labels with an age are worded beforehand: `zbus` serializes a
+/// reply twice, once to learn its length, and the engine may report progress in between. The bus disconnects whoever
+/// sends a message of another length than it says.
 #[derive(Debug)]
 pub(crate) struct LayoutReply {
     pub(super) entries: Arc<Vec<Entry>>,
@@ -27,14 +30,33 @@ pub(super) struct PropertyFilter {
     /// Entries up to this number are sent without properties.
     pub(super) known: Option<i32>,
     pub(super) now: Moment,
+    /// The labels that have an age, by the number of their entry.
+    pub(super) aged: BTreeMap<i32, String>,
 }
 
 impl PropertyFilter {
+    pub(super) fn new(entries: &[Entry], names: Vec<String>, known: Option<i32>, now: Moment) -> Self {
+        let mut aged = BTreeMap::new();
+        collect_aged(entries, now, &mut aged);
+        Self { names, known, now, aged }
+    }
+
     fn of(&self, entry: &Entry) -> Properties {
+        let properties = || match self.aged.get(&entry.number) {
+            Some(label) => entry.appearance.properties(label),
+            None => entry.properties(self.now),
+        };
         match self.known {
             Some(known) if entry.number <= known => Properties::new(),
-            _ => filtered(entry.properties(self.now), &self.names),
+            _ => filtered(properties(), &self.names),
         }
+    }
+}
+
+fn collect_aged(entries: &[Entry], now: Moment, aged: &mut BTreeMap<i32, String>) {
+    for entry in entries {
+        aged.extend(entry.appearance.label_with_age(now).map(|label| (entry.number, label)));
+        collect_aged(&entry.entries, now, aged);
     }
 }
 
@@ -106,12 +128,13 @@ mod tests {
     use super::*;
     use crate::core::time::{Moment, Time};
     use crate::core::verdict::Status;
+    use crate::engine::LastProgress;
     use crate::tray::icon::badge;
     use crate::tray::sni::property::Property;
-    use crate::tray::view::{Effect, Item, ItemId, Kind};
-    use std::collections::{BTreeMap, HashMap};
+    use crate::tray::view::{Effect, Item, ItemId, Kind, Text};
+    use std::collections::HashMap;
     use zbus::zvariant::serialized::Context;
-    use zbus::zvariant::{DynamicType, LE, StructureBuilder, Value, to_bytes};
+    use zbus::zvariant::{DynamicType, LE, StructureBuilder, Value, serialized_size, to_bytes};
 
     const NOW: Moment = Moment::of(Time(1_700_000_000_000));
 
@@ -199,6 +222,22 @@ mod tests {
         assert_eq!(*row.1["label"], Value::from("⚑ billing__api"));
         assert_eq!(*row.1["icon-data"], Value::from(badge(Status::NeedsPermission).to_vec()));
         assert_eq!((&*row.1["children-display"], row.2.len()), (&Value::from("submenu"), 3));
+    }
+
+    /// `zbus` serializes a reply twice, once to learn its length. If the two differ, the bus disconnects us, and the icon
+    /// is gone.
+    #[test]
+    fn a_layout_says_the_same_each_time_it_is_serialized() {
+        let last = LastProgress::at(NOW.wall);
+        let row = Item::action(ItemId::own(Kind::Seen), Text::since_last("Last activity", &last), Effect::Seen);
+        let mut layout = Layout::default();
+        layout.rebuild(&[row], NOW, &mut Changes::default());
+        let reply = layout.reply((ROOT, -1), Vec::new(), None, NOW).unwrap();
+        let length = || serialized_size(Context::new_dbus(LE, 0), &reply).unwrap().size();
+        let before = length();
+        last.set(Time(NOW.wall.0 - 7_654_321));
+        assert_eq!(length(), before);
+        assert_eq!(to_bytes(Context::new_dbus(LE, 0), &reply).unwrap().len(), before);
     }
 
     #[test]

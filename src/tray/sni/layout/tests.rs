@@ -2,10 +2,12 @@
 
 use super::*;
 use crate::core::gist::Gist;
+use crate::core::order::{Ask, Order};
 use crate::core::time::{Span, Time};
 use crate::core::verdict::Status;
+use crate::engine::LastProgress;
 use crate::tray::icon::badge;
-use crate::tray::view::{Effect, Kind};
+use crate::tray::view::{Effect, ItemId, Kind};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::subsequence;
@@ -40,11 +42,8 @@ fn an_entry_keeps_its_number_which_is_never_reused() {
     let again = rebuilt(&[seen("a", "1"), seen("c", "3"), Item::Separator, seen("b", "2")]);
     assert_eq!(again[1..], without_a[..]);
     assert!(!with_c.contains(&again[0]), "an entry that comes back has a new number");
-    assert_eq!(
-        (layout.clicked(before[0]), layout.contains(before[0])),
-        (None, false),
-        "an entry that is gone cannot be clicked"
-    );
+    let clicked = layout.clicked(before[0]).map(|meaning| meaning.id);
+    assert_eq!((clicked.as_ref(), layout.contains(before[0])), (seen("a", "").id(), false), "it is remembered");
 }
 
 /// The order in which GNOME's extension (AppIndicator 46) shows a new layout.
@@ -114,7 +113,7 @@ fn without_a_change_of_structure_only_changed_properties_are_sent() {
 }
 
 #[test]
-fn an_update_in_place_disables_entries_that_are_gone() {
+fn an_update_in_place_leaves_entries_that_are_gone_as_they_were() {
     let (mut layout, mut changes) = (Layout::default(), Changes::default());
     layout.rebuild(
         &[seen("a", "1"), row("x", vec![Item::text("words"), seen("b", "2")]), seen("c", "3")],
@@ -125,13 +124,12 @@ fn an_update_in_place_disables_entries_that_are_gone() {
     let b = layout.entries[1].entries[1].number;
     layout.update_in_place(&[seen("c", "three"), row("x", vec![seen("d", "4")])], NOW, &mut changes);
     assert_eq!(numbers(&layout), [a, x, c]);
-    assert_eq!((layout.clicked(a), layout.clicked(b)), (None, None));
-    assert!(layout.clicked(c).is_some());
+    assert!([a, b, c].into_iter().all(|number| layout.clicked(number).is_some()));
     let set: Vec<_> = changes.set.iter().map(|(number, _)| *number).collect();
-    assert_eq!(set, [a, b, c]);
+    assert_eq!(set, [c]);
     // Once the menu is closed, it is rebuilt.
     layout.rebuild(&[seen("c", "three"), row("x", vec![seen("d", "4")])], NOW, &mut Changes::default());
-    assert_eq!(layout.clicked(numbers(&layout)[0]).unwrap().to_string(), seen("c", "").id().unwrap().to_string());
+    assert_eq!(layout.clicked(numbers(&layout)[0]).unwrap().id.to_string(), seen("c", "").id().unwrap().to_string());
     assert_eq!(numbers(&layout).len(), 2);
 }
 
@@ -150,7 +148,7 @@ fn the_header_of_an_open_menu_is_updated_while_its_rows_change() {
         "text after a moved entry is not matched by its index"
     );
     let enabled: Vec<_> = layout.entries[2..].iter().map(|entry| entry.appearance.enabled).collect();
-    assert_eq!(enabled, [false, true, false]);
+    assert_eq!(enabled, [true, true, false], "a row that is gone says so when it is clicked");
 }
 
 #[test]
@@ -166,7 +164,7 @@ fn a_check_mark_that_a_panel_may_have_toggled_is_sent_again() {
     let (mut layout, mut changes) = (Layout::default(), Changes::default());
     layout.rebuild(&[check(false)], NOW, &mut Changes::default());
     assert!(layout.try_update(&[check(false)], NOW, &mut changes) && changes.is_empty());
-    assert_eq!(layout.clicked(numbers(&layout)[0]), Some(id.clone()));
+    assert_eq!(layout.clicked(numbers(&layout)[0]).unwrap().id, id);
     assert!(layout.try_update(&[check(false)], NOW, &mut changes));
     assert_eq!(changes.set[0].1.get("toggle-state"), Some(&0.into()));
 }
@@ -189,7 +187,13 @@ fn text_cannot_be_clicked_and_an_underscore_is_no_mnemonic() {
 #[test]
 fn ages_are_worded_on_demand() {
     let done = Gist::Ago("done".into(), NOW.wall);
-    let aged = || Item::action(ItemId::own(Kind::Seen), Text::row("a_b".into(), done.clone()), Effect::Seen);
+    let aged = || {
+        Item::action(
+            ItemId::own(Kind::Seen),
+            Text::row("a_b".into(), done.clone(), &LastProgress::default()),
+            Effect::Seen,
+        )
+    };
     let (mut layout, later) = (Layout::default(), NOW.plus(Span::seconds(65)));
     layout.rebuild(&[aged(), seen("b", "two")], NOW, &mut Changes::default());
     let (number, mut changes) = (numbers(&layout)[0], Changes::default());
@@ -230,6 +234,26 @@ fn a_screen_reader_gets_the_status_in_words() {
     assert_eq!(description(Some(Status::NeedsPermission), "⚑ a_b · c — ls"), "needs permission: a_b · c — ls".into());
     assert_eq!(description(Some(Status::Idle), "✓ ● a — done"), "new, idle: a — done".into());
     assert_eq!(description(None, "     Resume a_b"), "Resume a_b".into());
+}
+
+/// A click must never do what its entry did not say.
+#[test]
+fn an_entry_that_does_something_else_is_another_entry() {
+    let stop = |turn: &str| {
+        let order = Order::new("a", Ask::Stop).on(Some(turn));
+        Item::action(ItemId::of(&(0, "a".into()), Kind::Remedy), "Stop", Effect::Act(Box::new(order)))
+    };
+    let mut layout = Layout::default();
+    layout.rebuild(&[stop("one")], NOW, &mut Changes::default());
+    let one = numbers(&layout)[0];
+    assert!(!layout.try_update(&[stop("two")], NOW, &mut Changes::default()));
+    layout.update_in_place(&[stop("two")], NOW, &mut Changes::default());
+    assert_eq!(Some(&layout.clicked(one).unwrap().effect), stop("one").effect());
+    layout.rebuild(&[stop("two")], NOW, &mut Changes::default());
+    let two = numbers(&layout)[0];
+    assert_eq!(Some(&layout.clicked(two).unwrap().effect), stop("two").effect());
+    assert_eq!(Some(&layout.clicked(one).unwrap().effect), stop("one").effect());
+    assert!(layout.shows(&[stop("two")]) && !layout.shows(&[stop("one")]));
 }
 
 /// GNOME's extension reads the properties of a number once: without this, it showed the old label in a rebuilt menu.

@@ -17,24 +17,38 @@ pub(crate) enum BridgeEvent {
     Gone(ConnectionId),
 }
 
+/// What an extension says about an order.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// It asks whether the order still stands: right before it carries it out (`ready`), or because it has to wait. No
+    /// answer means no.
+    Asks { ready: bool, answer: oneshot::Sender<bool> },
+    /// How it ended.
+    Result(OrderResult),
+}
+
+/// Receives what the extension says about an order, up to its result; nothing more once the extension has disconnected.
+/// The order no longer stands when this is dropped.
+pub(crate) type Replies = mpsc::UnboundedReceiver<Reply>;
+
 /// Sends orders to one extension. The connection ends when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Bridge {
-    pub(super) orders: mpsc::Sender<(Order, oneshot::Sender<OrderResult>)>,
+    pub(super) orders: mpsc::Sender<(Order, mpsc::UnboundedSender<Reply>)>,
 }
 
 impl Bridge {
-    /// Sends an order and waits for its result.
+    /// Sends an order.
     ///
     /// # Errors
-    /// Where the extension disconnects before it reports one.
-    pub(crate) async fn order(&self, order: Order) -> Result<OrderResult, Gone> {
-        let (reply, result) = oneshot::channel();
+    /// Where the extension has disconnected. Nothing was done.
+    pub(crate) async fn order(&self, order: Order) -> Result<Replies, Gone> {
+        let (reply, replies) = mpsc::unbounded_channel();
         self.orders.send((order, reply)).await.map_err(|_| Gone)?;
-        result.await.map_err(|_| Gone)
+        Ok(replies)
     }
 }
 
-/// The extension has disconnected, with its session or alone. Its last order may have been carried out.
+/// The extension has disconnected, with its session or alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gone;

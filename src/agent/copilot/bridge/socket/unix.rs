@@ -4,8 +4,8 @@
 //! user that Copilot started to load an extension, which is checked before it takes a place, and must know the key. Its
 //! messages are bounded in length and rate, and handed on in order; when the receiver is slow, reading pauses.
 
-use super::connection::{Bridge, BridgeEvent, ConnectionId};
-use crate::agent::copilot::bridge::wire::{self, Hello, LINE_MAX, Message, Order, OrderResult, hex};
+use super::connection::{Bridge, BridgeEvent, ConnectionId, Reply};
+use crate::agent::copilot::bridge::wire::{self, Hello, LINE_MAX, Message, Order, hex};
 use crate::agent::copilot::bridge::{PROTOCOL, peer};
 use crate::core::text::is_uuid;
 use crate::core::time::Span;
@@ -24,7 +24,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
 /// The socket's file name, known to the extension.
@@ -35,8 +35,8 @@ const NEW_SOCKET: &str = "bridge.new";
 const CONNECTIONS_MAX: usize = 256;
 /// How long an extension may take for the handshake, and to read an order.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long the extension may take to begin an order. Soon afterwards its giver learns that the outcome is
-/// unknown.
+/// How long the extension may take to begin an order, by the wall clock, which counts the time asleep. Its giver gives
+/// up before.
 const ORDER_LASTS: Span = Span::seconds(8);
 /// The delay before the next accept after a failed one: descriptors may have run out.
 const ACCEPT_BACKOFF: Duration = Duration::from_secs(1);
@@ -139,7 +139,7 @@ async fn accept(listener: UnixListener, ours: Ours, check: Check, events: mpsc::
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let log = Arc::new(Mutex::new(RejectionLog::default()));
     let reject = move |why: &dyn std::fmt::Display| log.lock().unwrap_or_else(PoisonError::into_inner).rejected(why);
-    let mut connections = tokio::task::JoinSet::new();
+    let mut connections = JoinSet::new();
     let mut id = 0;
     loop {
         let stream = match listener.accept().await {
@@ -259,11 +259,13 @@ fn seal(_nonce: &str, _peer: u32) -> anyhow::Result<Option<std::os::fd::OwnedFd>
 async fn exchange(
     from: &mut BufReader<OwnedReadHalf>,
     to: &mut OwnedWriteHalf,
-    mut ordered: mpsc::Receiver<(Order, oneshot::Sender<OrderResult>)>,
+    mut ordered: mpsc::Receiver<(Order, mpsc::UnboundedSender<Reply>)>,
     id: ConnectionId,
     events: &mpsc::Sender<BridgeEvent>,
 ) -> anyhow::Result<()> {
-    let mut pending = HashMap::new();
+    let mut pending: HashMap<u64, mpsc::UnboundedSender<Reply>> = HashMap::new();
+    // Whether orders still stand, by their ids, once it is known.
+    let mut standing = JoinSet::new();
     let mut last = 0_u64;
     let clock = Clock::start();
     let mut lines = Lines::new(from, LINE_MAX);
@@ -280,11 +282,20 @@ async fn exchange(
                 match serde_json::from_slice(&text)? {
                     Message::Result(result) => {
                         if let Some(reply) = pending.remove(&result.id) {
-                            let _: Result<(), _> = oneshot::Sender::send(reply, result); // the caller may have left
+                            let _ = reply.send(Reply::Result(result)); // the caller may have left
                         }
+                    }
+                    Message::Ask { id, ready } => {
+                        let (answer, answered) = oneshot::channel();
+                        // If the caller has left, the answer is dropped with this question, which means no.
+                        let _ = pending.get(&id).map(|reply| reply.send(Reply::Asks { ready, answer }));
+                        standing.spawn(async move { (id, answered.await.unwrap_or(false)) });
                     }
                     message => events.send(BridgeEvent::Message(id, message)).await?,
                 }
+            }
+            Some(Ok((id, stands))) = standing.join_next() => {
+                write(to, &serde_json::json!({"t": "stands", "id": id, "stands": stands})).await?;
             }
             order = ordered.recv() => {
                 // Every `Bridge` was dropped: the engine did not accept this connection, or has replaced it.

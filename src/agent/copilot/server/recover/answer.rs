@@ -38,7 +38,9 @@ pub(in crate::agent::copilot::server) async fn answer_over(
 ) -> Result<String, Failure> {
     let RequestAnswer { site, which, approve, show, steps } = answer;
     let (id, failed) = (&site.id, |fault| Failure::of(Step::TakeOver, fault));
-    let chosen = choose(link.pending(id).await.map_err(failed)?, which, show)?;
+    let commands = site.log_view.borrow().commands.clone();
+    let open = link.pending(id).await.map_err(failed)?.into_iter().map(|request| request.with_command(&commands));
+    let chosen = choose(open.collect(), which, show)?;
     let done = answer.begin(&chosen).await?;
     let decision = if approve { Decision::Approve } else { Decision::Deny };
     let (mut answered, mut fault) = (Vec::new(), None);
@@ -117,6 +119,10 @@ impl RequestAnswer<'_> {
     /// denied.
     pub(crate) async fn begin(&self, chosen: &[Request]) -> Result<&'static str, Failure> {
         chosen.iter().for_each(|request| (self.show)(request.shown()));
+        if self.approve && chosen.iter().any(|request| request.too_large) {
+            let why = "it is too large to be read here: read it where it asks, and answer it there, or deny it here";
+            return Err(Failure::refusal(Step::TakeOver, why));
+        }
         self.site.may_send(Step::TakeOver).await?;
         let (does, done) = if self.approve { ("approves", "approved") } else { ("denies", "denied") };
         (self.steps)(Step::TakeOver, format!("{does} {}", counted(chosen.len(), "request")));
@@ -150,7 +156,7 @@ pub(crate) fn choose(open: Vec<Request>, which: &Which, show: Show<'_>) -> Resul
         }
         Which::Shown { id, text } => {
             let request = open.into_iter().find(|request| *request.id == **id).ok_or_else(gone)?;
-            if request.decisive() != Some(text) && request.shown() != *text {
+            if request.decisive().as_deref() != Some(text) && request.shown() != *text {
                 // The user sees what is open now.
                 show(request.shown());
                 let why = "the request asks for more, or for something else, than was shown; open it in Details and answer it there";

@@ -36,7 +36,8 @@ impl Failure {
 
     /// Marks it as sent but not confirmed.
     pub(crate) fn unconfirmed(self) -> Self {
-        Self { sent: true, ..self }
+        let next = self.next.or_else(|| Some("look at the session where it runs".to_owned()));
+        Self { sent: true, next, ..self }
     }
 }
 

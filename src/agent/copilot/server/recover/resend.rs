@@ -1,16 +1,21 @@
 //! Sends a prompt that continues a session, over an attachment.
 
 use super::failure::Failure;
-use super::site::{LogView, Site, Steps};
+use super::site::{EFFECT_TIMEOUT, LogView, Site, Steps};
 use super::stop::abort;
-use crate::agent::copilot::server::attached::Attached;
+use crate::agent::copilot::server::attached::{Attached, Rest};
 use crate::core::attempts::Mark;
 use crate::core::order::Step;
 use std::time::Duration;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 /// How long a log may not grow after a prompt was sent, before the turn is aborted and the prompt sent once more.
 pub(crate) const LOG_GROWTH_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How often the server is asked whether the session rests.
+const REST_POLL: Duration = Duration::from_millis(50);
+/// The refusal if somebody else was first.
+const PROMPTED: &str = "another prompt was sent meanwhile; this was meant for the turn before it, and nothing was done";
 
 /// The prompt that continues a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +34,23 @@ impl Prompt {
     }
 }
 
-/// Sends a prompt to an attached session. If the log does not grow within `span`, no tool is open and no question is
+/// Waits until the session rests: what its log says of a turn's end may be ahead of its server.
+async fn wait_for_rest(attached: &Attached, log_end: Option<&str>) -> Result<(), Failure> {
+    let until = Instant::now() + EFFECT_TIMEOUT;
+    loop {
+        match attached.rests_since(log_end).await.map_err(|fault| Failure::of(Step::Resend, fault))? {
+            Rest::Rests => return Ok(()),
+            Rest::Prompted => return Err(Failure::refusal(Step::Resend, PROMPTED)),
+            Rest::Works if Instant::now() >= until => {
+                return Err(Failure::refusal(Step::Resend, "its server says that it works; nothing was sent"));
+            }
+            Rest::Works => sleep(REST_POLL).await,
+        }
+    }
+}
+
+/// Sends a prompt to an attached session. It is sent only while the session rests and its last prompt is still the same,
+/// by its server's own word: the user's own next prompt may have come in between. If the log does not grow within `span`, no tool is open and no question is
 /// known, the turn is aborted and the prompt sent a second and last time. The user's own prompt is refused if a tool
 /// has run since, or may have, because it would run twice. Any prompt is refused if another one was sent in between:
 /// `last` is [`LogView::prompt`] as of the decision.
@@ -43,16 +64,24 @@ pub async fn resend(
 ) -> Result<String, Failure> {
     let mut log_view = site.log_view.clone();
     if log_view.borrow().prompt != last {
-        let why = "another prompt was sent meanwhile; this was meant for the turn before it, and nothing was done";
-        return Err(Failure::refusal(Step::Resend, why));
+        return Err(Failure::refusal(Step::Resend, PROMPTED));
     }
     if matches!(prompt, Prompt::Repeat(_)) && log_view.borrow().ran > 0 {
         let why = "a tool has run since that prompt, or may have, and what it did would be done twice; write a prompt \
                    that continues from there";
         return Err(Failure::refusal(Step::Resend, why));
     }
+    let failed = |fault| Failure::of(Step::Resend, fault);
+    // The log on disk lags behind the server.
+    let mut log_end = attached.log_end().await.map_err(failed)?;
     for attempt in 1..=2 {
+        wait_for_rest(attached, log_end.as_deref()).await?;
         site.may_send(Step::Resend).await?;
+        if attached.rests_since(log_end.as_deref()).await.map_err(failed)? != Rest::Rests {
+            return Err(Failure::refusal(Step::Resend, PROMPTED));
+        }
+        // From now on it has a prompt of ours.
+        log_end = None;
         let (before, prompt_before) = {
             let log_view = log_view.borrow_and_update();
             (log_view.events, log_view.prompt)

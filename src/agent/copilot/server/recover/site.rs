@@ -5,6 +5,7 @@ use crate::agent::copilot::server::client::{Activity, Link};
 use crate::agent::copilot::server::servers::Endpoint;
 use crate::core::attempts::Mark;
 use crate::core::order::Step;
+use crate::core::reception::Finding;
 use crate::core::time::Time;
 use crate::core::turn::Call;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,8 @@ pub struct LogView {
     pub answered: Vec<(Call, bool)>,
     /// The open requests, each with the one text that represents it, if there is one.
     pub requests: Vec<(Call, Option<Box<str>>)>,
+    /// The commands that need access to the paths that open requests ask for.
+    pub commands: Vec<(Call, Box<str>)>,
     /// When a turn was last aborted.
     pub aborted: Option<Time>,
     /// Whether the session has been silent for longer than the limit.
@@ -72,9 +75,19 @@ pub struct Site {
     pub owned: bool,
     /// What its log shows, kept up to date.
     pub log_view: watch::Receiver<LogView>,
+    /// What its process's connections show, if its turn waits for its model.
+    pub finding: Option<Finding>,
     /// Checked right before anything is sent.
     pub permit: Permit,
 }
+
+/// How long to wait for a piece of an answer before a turn is aborted, or called stuck by a command. At one piece a second, 92 of
+/// 92 came within this; where connections can be seen, they show slower ones.
+pub(crate) const PIECE_WITHIN: Duration = Duration::from_millis(1500);
+/// The same where connections cannot be seen.
+pub(crate) const PIECE_WITHIN_UNSEEN: Duration = Duration::from_secs(6);
+/// Why nothing is aborted.
+pub(crate) const RECEIVES: &str = "it is receiving an answer: not stopped";
 
 /// Asks the engine whether an order is still valid: its sender may have left, or the turn that it was for may be over.
 #[derive(Clone, Debug, Default)]
@@ -102,6 +115,16 @@ impl Permit {
 }
 
 impl Site {
+    /// Whether its model's answer arrives. Call this right before a turn is aborted because it is silent. `hears` waits
+    /// for the next piece, for at most the given time.
+    pub(crate) async fn receives<F: Future<Output = bool>>(&self, hears: impl FnOnce(Duration) -> F) -> bool {
+        match self.finding {
+            Some(Finding::Receiving { .. }) => true,
+            Some(Finding::Unknown(_)) => hears(PIECE_WITHIN_UNSEEN).await,
+            _ => hears(PIECE_WITHIN).await,
+        }
+    }
+
     /// Call this right before anything is sent.
     pub(crate) async fn may_send(&self, step: Step) -> Result<(), Failure> {
         self.permit.ask().await.map_err(|why| Failure::refusal(step, &why))

@@ -12,6 +12,14 @@ pub async fn stop(site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
     abort(&link, site, steps).await
 }
 
+/// Whether the session's model is answering. Attaches to nothing.
+pub(crate) async fn receives(site: &Site, steps: Steps<'_>) -> Result<bool, Failure> {
+    let (link, _) = find(site, steps).await?;
+    let receives = site.receives(|wait| link.hears(&site.id, wait)).await;
+    link.leave();
+    Ok(receives)
+}
+
 /// Like [`stop`], over an existing connection.
 pub(in crate::agent::copilot::server) async fn abort(
     link: &Link,

@@ -81,6 +81,38 @@ fn case_92_a_request_that_somebody_else_answered_is_reported() {
     });
 }
 
+/// A request that is too large to be received is never approved unread, but can be denied, and hides no other.
+#[test]
+fn case_192_a_request_beside_a_huge_one_is_answered() {
+    run(async {
+        let answered = Arc::new(Mutex::new(Vec::<(String, String)>::new()));
+        let kept = Arc::clone(&answered);
+        let fake = FakeServer::start(move |method, params, _| match method {
+            "connect" => greeting(),
+            "session.metadata.activity" => Response::Result(json!({"abortable": true, "hasActiveWork": true})),
+            "session.permissions.pendingRequests" => {
+                let mut items = vec![request("huge", &"x".repeat(3 << 20)), request("small", "ls")];
+                items.retain(|item| !kept.lock().unwrap().iter().any(|(id, _)| item["requestId"] == **id));
+                Response::Result(json!({"items": items}))
+            }
+            _ => {
+                let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                kept.lock().unwrap().push((word(&params["requestId"]), word(&params["result"]["kind"])));
+                Response::Result(json!({"success": true}))
+            }
+        })
+        .await;
+        let (site, _sight) = site(&[&fake]);
+        let refused = answer(allow(&site, &these(&["huge"]))).await.unwrap_err();
+        assert!(refused.refused && refused.to_string().contains("too large to be read here"), "{refused}");
+        assert!(answer(allow(&site, &these(&["huge", "small"]))).await.unwrap_err().refused, "none of several unread");
+        answer(allow(&site, &these(&["small"]))).await.unwrap();
+        answer(RequestAnswer { approve: false, ..allow(&site, &these(&["huge"])) }).await.unwrap();
+        let done = [("small", "approve-once"), ("huge", "reject")].map(|(id, kind)| (id.to_owned(), kind.to_owned()));
+        assert_eq!(*answered.lock().unwrap(), done);
+    });
+}
+
 /// Each answer uses a connection of its own, and closes it.
 #[test]
 fn answering_and_stopping_close_their_connections() {

@@ -1,6 +1,5 @@
 use super::*;
-use crate::agent::copilot::bridge::socket::connection::Gone;
-use crate::agent::copilot::bridge::wire::{Consent, is_proof, proof};
+use crate::agent::copilot::bridge::wire::{Consent, OrderResult, is_proof, proof};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 
@@ -32,7 +31,7 @@ impl Desk {
     /// An extension after its handshake.
     async fn joined(&mut self) -> (UnixStream, Bridge) {
         let mut stream = self.connect().await;
-        say(&mut stream, &hello(1)).await;
+        say(&mut stream, &hello(PROTOCOL)).await;
         let welcome = hear(&mut stream).await.unwrap();
         let given = unhex(welcome["proof"].as_str().unwrap()).unwrap();
         assert!(is_proof(&given, KEY, "tray", &format!("{NONCE}:{}", std::process::id()), SESSION));
@@ -65,6 +64,17 @@ async fn hear(stream: &mut UnixStream) -> Option<Value> {
     }
 }
 
+/// The result of an order, or `None` once the extension has disconnected. The order stands.
+async fn result(bridge: &Bridge, order: Order) -> Option<OrderResult> {
+    let mut replies = bridge.order(order).await.ok()?;
+    loop {
+        match replies.recv().await? {
+            Reply::Asks { answer, .. } => answer.send(true).unwrap(),
+            Reply::Result(result) => return Some(result),
+        }
+    }
+}
+
 fn run<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
@@ -80,14 +90,14 @@ fn each_order_gets_its_own_result() {
             panic!()
         };
         let (one, two) = (bridge.clone(), bridge.clone());
-        let stop = tokio::spawn(async move { one.order(Order::Stop { after: "root".into() }).await });
+        let stop = tokio::spawn(async move { result(&one, Order::Stop { after: "root".into() }).await });
         let mut first = hear(&mut stream).await.unwrap();
         // Its deadline is counted from now.
         let now = jiff::Timestamp::now().as_millisecond();
         let by = first.as_object_mut().unwrap().remove("by").unwrap().as_i64().unwrap();
         assert!((now..=now + ORDER_LASTS.0).contains(&by), "{by} at {now}");
         assert_eq!(first, json!({"t": "stop", "after": "root", "id": 1}));
-        let elevate = tokio::spawn(async move { two.order(Order::Elevate { after: "root".into() }).await });
+        let elevate = tokio::spawn(async move { result(&two, Order::Elevate { after: "root".into() }).await });
         let second = hear(&mut stream).await.unwrap();
         assert_eq!((&second["t"], &second["id"]), (&json!("elevate"), &json!(2)));
         // A result that nobody waits for is ignored.
@@ -97,11 +107,55 @@ fn each_order_gets_its_own_result() {
         assert!(elevate.await.unwrap().unwrap().ok);
         assert_eq!(stop.await.unwrap().unwrap().error.as_deref(), Some("changed"));
         // An order without a result may have been carried out.
-        let lost = tokio::spawn(async move { bridge.order(Order::Elevate { after: "root".into() }).await.map(|_| ()) });
+        let lost =
+            tokio::spawn(async move { result(&bridge, Order::Elevate { after: "root".into() }).await.is_none() });
         hear(&mut stream).await.unwrap();
         drop(stream);
-        assert_eq!(lost.await.unwrap(), Err(Gone));
+        assert!(lost.await.unwrap());
         let Some(BridgeEvent::Gone(_)) = desk.events.recv().await else { panic!() };
+    });
+}
+
+/// The extension acts only once its giver has said that the order stands; a giver that has left says no.
+#[test]
+fn case_190_an_order_stands_only_as_long_as_its_giver_is_there() {
+    run(async {
+        let mut desk = Desk::new(|_| Ok(7));
+        let (mut stream, bridge) = desk.joined().await;
+        let stop = || Order::Stop { after: "root".into() };
+        let mut replies = bridge.order(stop()).await.unwrap();
+        assert_eq!(hear(&mut stream).await.unwrap()["id"], 1);
+        for stands in [true, false] {
+            say(&mut stream, &json!({"t": "ask", "id": 1, "ready": true})).await;
+            let Some(Reply::Asks { ready: true, answer }) = replies.recv().await else { panic!() };
+            answer.send(stands).unwrap();
+            assert_eq!(hear(&mut stream).await, Some(json!({"t": "stands", "id": 1, "stands": stands})));
+        }
+        say(&mut stream, &json!({"t": "ask", "id": 1, "ready": true})).await;
+        drop(replies.recv().await); // not answered
+        assert_eq!(hear(&mut stream).await, Some(json!({"t": "stands", "id": 1, "stands": false})));
+        drop(replies);
+        // It has left, or there is no such order.
+        for id in [1, 7] {
+            say(&mut stream, &json!({"t": "ask", "id": id, "ready": true})).await;
+            assert_eq!(hear(&mut stream).await, Some(json!({"t": "stands", "id": id, "stands": false})));
+        }
+        // Two orders at the same time.
+        let (mut one, mut two) = (bridge.order(stop()).await.unwrap(), bridge.order(stop()).await.unwrap());
+        let ids = [hear(&mut stream).await.unwrap(), hear(&mut stream).await.unwrap()].map(|order| order["id"].clone());
+        assert_eq!(ids, [json!(2), json!(3)]);
+        for id in ids {
+            say(&mut stream, &json!({"t": "ask", "id": id, "ready": true})).await;
+        }
+        let (Some(Reply::Asks { answer: first, .. }), Some(Reply::Asks { answer: second, .. })) =
+            (one.recv().await, two.recv().await)
+        else {
+            panic!()
+        };
+        second.send(true).unwrap();
+        assert_eq!(hear(&mut stream).await, Some(json!({"t": "stands", "id": 3, "stands": true})));
+        drop(first);
+        assert_eq!(hear(&mut stream).await, Some(json!({"t": "stands", "id": 2, "stands": false})));
     });
 }
 
@@ -109,14 +163,13 @@ fn each_order_gets_its_own_result() {
 fn a_peer_that_is_no_extension_or_does_not_know_the_key_is_rejected() {
     run(async {
         let mut desk = Desk::new(|_| Ok(7));
-        let (mut other, mut version) = (hello(1), hello(2));
+        let (mut other, version) = (hello(PROTOCOL), hello(PROTOCOL + 1));
         other["ppid"] = 6.into();
-        version["v"] = 2.into();
-        let (mut stranger, mut path, mut word) = (hello(1), hello(1), hello(1));
+        let (mut stranger, mut path, mut word) = (hello(PROTOCOL), hello(PROTOCOL), hello(PROTOCOL));
         stranger["pid"] = 1.into();
         path["session"] = "../x".into();
         word["nonce"] = "no hexadecimal digits".into();
-        let long = json!({"t": "hello", "v": 1, "cli": "x".repeat(HELLO_MAX)});
+        let long = json!({"t": "hello", "v": PROTOCOL, "cli": "x".repeat(HELLO_MAX)});
         let texts = [other, version, stranger, path, word, long, json!({"t": "proof"})].map(|first| first.to_string());
         for first in texts.into_iter().chain(["{".into(), "\u{0}".into()]) {
             let mut stream = desk.connect().await;
@@ -126,14 +179,14 @@ fn a_peer_that_is_no_extension_or_does_not_know_the_key_is_rejected() {
         }
         for wrong in ["", "00", "xyz", &hex(&proof(b"another key", "ext", "n", "session"))] {
             let mut stream = desk.connect().await;
-            say(&mut stream, &hello(1)).await;
+            say(&mut stream, &hello(PROTOCOL)).await;
             assert_eq!(hear(&mut stream).await.unwrap()["t"], "welcome");
             say(&mut stream, &json!({"t": "proof", "proof": wrong})).await;
             assert_eq!(hear(&mut stream).await, None, "{wrong:?}");
         }
         // Our own proof, sent back, is not theirs.
         let mut stream = desk.connect().await;
-        say(&mut stream, &hello(1)).await;
+        say(&mut stream, &hello(PROTOCOL)).await;
         let ours = hear(&mut stream).await.unwrap()["proof"].clone();
         say(&mut stream, &json!({"t": "proof", "proof": ours})).await;
         assert_eq!(hear(&mut stream).await, None);
@@ -225,7 +278,7 @@ fn our_process_holds_the_seal_during_the_handshake() {
     run(async {
         let desk = Desk::new(|_| Ok(7));
         let mut stream = desk.connect().await;
-        say(&mut stream, &hello(1)).await;
+        say(&mut stream, &hello(PROTOCOL)).await;
         let welcome = hear(&mut stream).await.unwrap();
         assert_eq!((&welcome["pid"], &welcome["byItself"]), (&json!(std::process::id()), &json!(true)));
         let seals = || {

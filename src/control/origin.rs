@@ -1,0 +1,141 @@
+//! Whether a person can be told to have given an order, by where the process comes from that gave it.
+//!
+//! [`caller`](super::caller) refuses what a Copilot provably started. A tool that leaves its family (`setsid`, a double
+//! fork) and clears its environment shows neither sign. But a process keeps when it started, who leads its session,
+//! whether it has a terminal, and its systemd unit, also when its parents have ended. So an order that answers for the
+//! user is carried out only if the process that gave it, or what it comes from, cannot be of a tool of the session:
+//!
+//! - it is older than the process that runs the session, or the leader of its terminal's session is;
+//! - another user's process started it that is older (`sshd` for a login), or it is in another login session;
+//! - it was typed into a shell that leads a terminal of its own, opened by something older.
+//!
+//! Everything else is unclear, such as a desktop's shortcut, a timer, or a window that was opened since: the user is
+//! asked. The name of a systemd unit proves nothing, because a tool can choose it. Only Linux shows all this.
+
+use crate::core::action::{Ask, Reply, Which};
+#[cfg(target_os = "linux")]
+use crate::core::session::Kind;
+use crate::core::session::Session;
+use crate::core::time::Time;
+
+/// A text that no request has. An answer to a request of this text gets the request reported, and leaves it open.
+pub(crate) const NO_TEXT: &str = "\0";
+
+/// Whether an order answers for the user, so that it must be clear that the user gave it.
+pub(crate) fn answers_for_user(ask: &Ask) -> bool {
+    match ask {
+        Ask::Approve(Which::Shown { text, .. }) => text != NO_TEXT,
+        Ask::Approve(Which::These(_)) | Ask::Answer(Reply::Give { .. }) | Ask::LetAnswer => true,
+        _ => false,
+    }
+}
+
+/// Checks that no tool of the session can have started the process `giver`, which gave an order for it. `is_click`: it is
+/// a tray in which the user clicked. `now` is the wall clock.
+///
+/// # Errors
+/// Why a tool can have, to follow "it".
+#[cfg(target_os = "linux")]
+pub(crate) fn check(giver: u32, is_click: bool, session: &Session, now: Time) -> Result<(), &'static str> {
+    use crate::system::process::{group_of, lineage};
+    let owner = session.runner().pid();
+    let line = lineage(giver, now);
+    let started = owner.and_then(|owner| lineage(owner, now).first().map(|owner| owner.at));
+    // A server may run for days before it creates a session.
+    let created = session.about.created.filter(|_| started.is_none() || session.about.kind == Kind::Sdk);
+    let group = group_of(giver);
+    linux::judge(&linux::Found {
+        line: &line,
+        since: started.max(created).unwrap_or(session.touched),
+        group: group.as_deref(),
+        owners_group: owner.and_then(group_of).as_deref(),
+        is_click,
+        runs_script: |pid| {
+            let arguments = crate::system::process::arguments(pid).unwrap_or_default();
+            let is_script = |argument: &std::ffi::OsString| {
+                let bytes = argument.as_encoded_bytes();
+                bytes.starts_with(b"-") && !bytes.starts_with(b"--") && bytes.ends_with(b"c")
+            };
+            arguments.iter().any(is_script)
+        },
+    })
+}
+
+/// Other systems do not show enough.
+#[cfg(not(target_os = "linux"))]
+pub(crate) const fn check(_giver: u32, _is_click: bool, _session: &Session, _now: Time) -> Result<(), &'static str> {
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use crate::core::time::Time;
+    use crate::system::process::Kin;
+
+    /// What adopts the processes whose parents have ended. What it starts may come from anybody.
+    const ADOPTERS: [&str; 6] = ["systemd", "init", "tini", "dumb-init", "docker-init", "catatonit"];
+    /// What starts commands at a time that anything of the user may have set.
+    const TIMERS: [&str; 4] = ["cron", "crond", "atd", "anacron"];
+
+    /// What is known about the process that gave an order.
+    pub(super) struct Found<'a, F: Fn(u32) -> bool> {
+        /// The process and its ancestors.
+        pub(super) line: &'a [Kin],
+        /// What is older is not of a tool of the session.
+        pub(super) since: Time,
+        /// Its control group.
+        pub(super) group: Option<&'a str>,
+        /// That of the process that runs the session.
+        pub(super) owners_group: Option<&'a str>,
+        /// The user clicked in it.
+        pub(super) is_click: bool,
+        /// Whether a shell was started to run a given command, and not for somebody to type into.
+        pub(super) runs_script: F,
+    }
+
+    pub(super) fn judge<F: Fn(u32) -> bool>(found: &Found<'_, F>) -> Result<(), &'static str> {
+        let Some(giver) = found.line.first() else { return Err("has ended") };
+        // Entered from outside of this container: nothing in it can do that.
+        if giver.at < found.since || giver.leader == 0 {
+            return Ok(());
+        }
+        let leader = found.line.iter().find(|kin| kin.pid == giver.leader);
+        if leader.is_some_and(|leader| leader.at < found.since) {
+            return Ok(());
+        }
+        let is_adopter = |kin: &&Kin| kin.pid == 1 || ADOPTERS.contains(&&*kin.name);
+        let family = || found.line.iter().take_while(|kin| !is_adopter(kin));
+        if family().any(|kin| TIMERS.contains(&&*kin.name)) {
+            return Err("was started by a timer");
+        }
+        let root = family().last().unwrap_or(giver);
+        let has_older_root = root.at < found.since;
+        if has_older_root && !root.is_ours {
+            return Ok(());
+        }
+        // `systemd-run` names its units so, and what the user's systemd itself runs may come from anybody.
+        let is_known = |unit: &str| !unit.starts_with("run-") && !unit.starts_with("user@");
+        let other = found.group.filter(|group| found.owners_group.is_some_and(|owners| owners != *group));
+        let unit = other.and_then(|group| group.rsplit('/').next());
+        let is_elsewhere = unit.is_some_and(is_known);
+        // Only the system makes a login session, and only outside of what the user's systemd runs.
+        if unit.is_some_and(|unit| unit.starts_with("session-")) && other.is_some_and(|group| !group.contains("/user@"))
+        {
+            return Ok(());
+        }
+        // A tray that the desktop starts, at a login or by its icon, has no terminal.
+        if is_elsewhere && found.is_click && !giver.has_terminal {
+            return Ok(());
+        }
+        let Some(leader) = leader.filter(|_| giver.has_terminal) else {
+            return Err("has no terminal of an earlier time than the session");
+        };
+        if leader.pid == giver.pid || (found.runs_script)(leader.pid) {
+            return Err("runs in a terminal that was opened for it");
+        }
+        if has_older_root { Ok(()) } else { Err("runs in a terminal that was opened since the session began") }
+    }
+
+    #[cfg(test)]
+    mod tests;
+}

@@ -1,0 +1,88 @@
+//! A file system that blocks whoever touches it, as one does whose server has stopped.
+
+use super::*;
+use crate::core::time::Time;
+
+/// Those that block now.
+static BLOCKED: (Mutex<Vec<PathBuf>>, Condvar) = (Mutex::new(Vec::new()), Condvar::new());
+
+fn block(path: &Path) {
+    BLOCKED.0.lock().unwrap().push(path.to_owned());
+}
+
+fn release(path: &Path) {
+    BLOCKED.0.lock().unwrap().retain(|blocked| blocked != path);
+    BLOCKED.1.notify_all();
+}
+
+fn ask(path: &Path) {
+    let blocked = BLOCKED.0.lock().unwrap();
+    drop(BLOCKED.1.wait_while(blocked, |blocked| blocked.iter().any(|blocked| blocked == path)).unwrap());
+}
+
+fn moment(seconds: i64) -> Moment {
+    Moment { wall: Time(1_000_000_000 + seconds * 1000), awake: Time(seconds * 1000) }
+}
+
+/// A home on each of these.
+fn on(mounts: &[&str]) -> FileSystems {
+    let mut file_systems = FileSystems::new(ask);
+    let mount = |(home, path): (usize, &&str)| (home, Mount { path: path.into(), kind: "FUSE" });
+    file_systems.homes = mounts.iter().enumerate().map(mount).collect();
+    file_systems
+}
+
+#[tokio::test]
+async fn case_179_one_that_does_not_answer_is_waited_for_once_and_said_after_its_patience() {
+    let mut file_systems = on(&["/one/hangs"]);
+    let (path, key): (_, Key) = (Path::new("/one/hangs"), (0, "a".into()));
+    file_systems.ask(moment(0));
+    assert!(file_systems.answers_for(&key) && file_systems.wake_at(Time(0)).is_none());
+    block(path);
+    file_systems.states.clear(); // as if its answer were old
+    file_systems.ask(moment(10));
+    assert!(!file_systems.answers_for(&key) && file_systems.no_answer(&key, Time(11_999)).is_none());
+    assert_eq!(file_systems.wake_at(Time(10_000)), Some(Time(12_000)));
+    let began = Instant::now();
+    for second in 11..1000 {
+        file_systems.ask(moment(second));
+    }
+    assert!(began.elapsed() < Duration::from_secs(1), "it is not waited for again");
+    let no_answer = NoAnswer { file_system: "FUSE", since: moment(10), is_behind: false };
+    assert_eq!(file_systems.no_answer(&key, Time(12_000)), Some(no_answer));
+    assert_eq!(file_systems.silent_homes(Time(12_000)).count(), 1);
+    assert_eq!(file_systems.wake_at(Time(12_000)), None, "it is said, and nothing wakes for it");
+    release(path);
+    file_systems.answered().await;
+    file_systems.ask(moment(1000));
+    assert!(file_systems.answers_for(&key) && file_systems.no_answer(&key, Time(1_000_000)).is_none());
+}
+
+#[tokio::test]
+async fn case_179_one_thread_asks_them_all_and_those_behind_a_silent_one_say_so() {
+    let mut file_systems = on(&["/two/hangs", "/two/answers"]);
+    let (silent, behind): (Key, Key) = ((0, "a".into()), (1, "b".into()));
+    block(Path::new("/two/hangs"));
+    file_systems.homes.remove(&1);
+    file_systems.ask(moment(0));
+    file_systems.homes.insert(1, Mount { path: "/two/answers".into(), kind: "NFS" });
+    file_systems.ask(moment(1));
+    assert!(!file_systems.answers_for(&silent) && !file_systems.answers_for(&behind));
+    let is_behind = |key| file_systems.no_answer(key, Time(9000)).unwrap().is_behind;
+    assert_eq!((is_behind(&silent), is_behind(&behind)), (false, true));
+    release(Path::new("/two/hangs"));
+    while !file_systems.answers_for(&silent) || !file_systems.answers_for(&behind) {
+        file_systems.answered().await;
+        file_systems.take_answers();
+    }
+}
+
+#[test]
+fn case_179_where_nothing_is_on_such_a_file_system_there_is_no_thread() {
+    let mut file_systems = FileSystems::default();
+    let scratch = tempfile::tempdir().unwrap();
+    file_systems.reload(&Homes::new(&[scratch.path().join("session-state")], Time(0)));
+    file_systems.ask(moment(0));
+    assert!(file_systems.is_empty() && file_systems.asker.jobs.is_none() && file_systems.wake_at(Time(0)).is_none());
+    assert!(file_systems.answers_for(&(0, "a".into())));
+}

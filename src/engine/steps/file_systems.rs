@@ -1,0 +1,118 @@
+//! Leaves alone what is on a file system that does not answer, and takes it up again when it does.
+
+use crate::agent::copilot::store::{Folder, Reading};
+use crate::agent::copilot::tail::ReadContext;
+use crate::core::session::Key;
+use crate::engine::parts::agenda::READ_SLICE;
+use crate::engine::parts::file_systems::Read;
+use crate::engine::{Changes, Engine};
+use std::path::Path;
+use std::time::Instant;
+
+impl Engine {
+    /// Asks the file systems that may stop answering, before anything on them is touched. Of what has stopped, the rows
+    /// stay as they were, and say so once that lasts; what answers again is read from the start.
+    pub(in crate::engine) fn ask_file_systems(&mut self, changes: &mut Changes) {
+        if self.file_systems.is_empty() && self.untouched.is_empty() {
+            return;
+        }
+        self.update_answering_homes();
+        self.apply_reads(changes);
+        let now = self.clock.now().awake;
+        for (home, why) in self.file_systems.silent_homes(now).collect::<Vec<_>>() {
+            if self.said_silent.insert(home) {
+                // Without its watches: they would be looked after.
+                self.watch_home_paths(false);
+                tracing::warn!("{} is not read: {why}", self.homes.root(home).display());
+            }
+        }
+        if self.file_systems.is_any_silent() || !self.untouched.is_empty() {
+            self.mark_silent_sessions(changes);
+        }
+    }
+
+    /// Finds out which homes are on a file system that may stop answering, and whether those answer.
+    pub(super) fn reload_file_systems(&mut self) {
+        self.file_systems.reload(&self.homes);
+        self.update_answering_homes();
+    }
+
+    fn update_answering_homes(&mut self) {
+        let now = self.clock.now();
+        self.file_systems.ask(now);
+        for (home, is_answering) in self.homes.set_answering(|home| self.file_systems.answers_for_home(home)) {
+            if !is_answering {
+                self.agenda.listings.retain(|listing| listing.home != home);
+                self.process_scans.forget_written();
+                continue;
+            }
+            self.process_scans.request(now.awake);
+            self.homes.mark_unsettled(now.awake);
+            if self.said_silent.remove(&home) {
+                self.homes.forget_state(home);
+                self.search_recent_again();
+            } else {
+                // It was only slow: nothing is outdated but what appeared meanwhile.
+                self.start_listing(home);
+            }
+        }
+    }
+
+    fn mark_silent_sessions(&mut self, changes: &mut Changes) {
+        let now = self.clock.now().awake;
+        for key in self.fleet.keys().collect::<Vec<_>>() {
+            let (answers, no_answer) = (self.file_systems.answers_for(&key), self.file_systems.no_answer(&key, now));
+            if answers && self.untouched.remove(&key) {
+                self.agenda.push_urgent(key.clone());
+            }
+            if !answers {
+                self.untouched.insert(key.clone());
+            }
+            let Some(folder) = self.fleet.folder(&key) else { continue };
+            if folder.session.no_answer != no_answer {
+                folder.session.no_answer = no_answer;
+                self.judge(&key, changes);
+            }
+        }
+    }
+
+    /// Reads a held session beside the loop. What takes longer is applied when it is there. Returns false if it must be
+    /// read here, because the system refuses a thread.
+    pub(super) fn read_beside(&mut self, key: &Key, changes: &mut Changes) -> bool {
+        let now = self.clock.now();
+        let (limits, names) = (self.config.limits, self.config.owners.names.clone());
+        let (known, openings) = (self.owners.known().clone(), self.process_scans.openings().clone());
+        if !self.file_systems.has_thread() {
+            return false;
+        }
+        let Some(held) = self.fleet.folder(key) else { return false };
+        let stand_in = held.stand_in();
+        let mut folder = std::mem::replace(held, stand_in);
+        let read_key = key.clone();
+        let read = move || {
+            let context = ReadContext { now, limits: &limits, until: Some(Instant::now() + READ_SLICE) };
+            let reading = Reading { context, owner_names: &names, known: &known, openings: &openings, all: false };
+            let status = folder.refresh(&reading, &mut Vec::new());
+            Read { key: read_key, folder, status }
+        };
+        self.file_systems.read(key, now, read);
+        self.apply_reads(changes);
+        true
+    }
+
+    /// Applies what was read beside the loop.
+    fn apply_reads(&mut self, changes: &mut Changes) {
+        for Read { key, mut folder, status } in self.file_systems.take_reads() {
+            // It may have been forgotten meanwhile.
+            let Some(held) = self.fleet.folder(&key) else { continue };
+            folder.take_over(std::mem::replace(held, Folder::new(Path::new(""), "")));
+            *held = folder;
+            self.apply_read(&key, &status, changes);
+        }
+    }
+
+    /// Whether a session may be touched.
+    pub(super) fn may_touch(&self, key: &Key) -> bool {
+        self.file_systems.answers_for(key)
+    }
+}

@@ -1,0 +1,196 @@
+//! Looks into silences before they reach a limit: whether the session receives its model's answer, which its log does
+//! not have until it is whole.
+
+use crate::agent::copilot::bridge::carry::BridgeHandle;
+use crate::agent::copilot::server::client::Link;
+use crate::agent::copilot::server::servers::Endpoint;
+use crate::core::fleet::{Kind, Session};
+use crate::core::reception::{Finding, Found, WINDOW, Word};
+use crate::core::session::Key;
+use crate::core::time::{Span, Time};
+use crate::core::verdict::{Look, Reception, Status};
+use crate::engine::parts::looks::{BeginLook, EndedLook, SocketReader, SocketView};
+use crate::engine::parts::tasks::TaskMessage;
+use crate::engine::{Changes, Engine, Entry};
+use std::path::Path;
+use std::time::Duration;
+
+/// A look that is so much overdue was missed, not late: its limit has passed already.
+const MISSED: Span = Span::seconds(1);
+
+/// Who can be asked whether an answer arrives.
+enum Listener {
+    Connection(Link),
+    Server(Vec<Endpoint>),
+    Bridge(BridgeHandle),
+}
+
+impl Engine {
+    /// Begins and ends the looks that are due. `asks_servers`: servers may be asked.
+    pub(in crate::engine) fn look_into_silences(&mut self, asks_servers: bool, changes: &mut Changes) {
+        let now = self.clock.now();
+        let progress = |key: &Key| self.fleet.get(key)?.session().facts.progress.map(|at| at.wall);
+        for key in self.looks.drop_outdated(progress) {
+            self.stop_looking(&key);
+        }
+        let mut reader = SocketReader::default();
+        for EndedLook { key, pid, progress, view, word } in self.looks.end_due(&mut reader, now.awake) {
+            self.stop_looking(&key);
+            self.apply_look(&key, pid, progress, &view, word, changes);
+        }
+        for (key, look) in self.fleet.take_due_looks(now.awake) {
+            self.begin_look(&key, look, asks_servers, &mut reader, changes);
+        }
+    }
+
+    /// Looks again at the sessions that are silent beyond every limit. Called with the rescan, which wakes the program
+    /// anyway.
+    pub(super) fn look_again_at_silences(&mut self, asks_servers: bool, changes: &mut Changes) {
+        let now = self.clock.now().awake;
+        let is_silent = |entry: &Entry| {
+            matches!(entry.verdict.status, Status::Quiet | Status::Stuck)
+                && entry.verdict.look.is_some_and(|look| look.at.is_none_or(|at| at > now))
+        };
+        let silent: Vec<_> =
+            self.fleet.entries().filter(|(_, entry)| is_silent(entry)).map(|(key, _)| key.clone()).collect();
+        let mut reader = SocketReader::default();
+        for key in silent {
+            let owner = self.fleet.get(&key).and_then(owner_and_progress);
+            let Some((pid, progress)) = owner.filter(|_| !self.looks.is_running(&key)) else { continue };
+            if self.listener_for(&key, pid, asks_servers).is_some() {
+                // Whoever can be asked is listened to for a while.
+                let look = Look { at: None, window: WINDOW };
+                self.begin_look(&key, look, asks_servers, &mut reader, changes);
+            } else {
+                let view = self.looks.look_again(&key, pid, &mut reader, now);
+                self.apply_look(&key, pid, progress, &view, None, changes);
+            }
+        }
+    }
+
+    /// What the connections of a session's process show right now, if its turn waits for its model.
+    pub(super) fn finding_now(&mut self, key: &Key) -> Option<Finding> {
+        let session = self.fleet.get(key)?.session();
+        let is_sdk = session.about.kind == Kind::Sdk;
+        let (pid, progress) =
+            self.fleet.get(key).filter(|_| session.facts.waits_for_model()).and_then(owner_and_progress)?;
+        let now = self.clock.now();
+        let view = self.looks.look_again(key, pid, &mut SocketReader::default(), now.awake);
+        Some(view.found(&self.asked_by(key, pid, progress), is_sdk, now.wall).finding)
+    }
+
+    /// Notes that a session was just found to receive an answer.
+    pub(super) fn note_receiving(&mut self, key: &Key, changes: &mut Changes) {
+        let now = self.clock.now();
+        let Some((_, progress)) = self.fleet.get(key).and_then(owner_and_progress) else { return };
+        if let Some(folder) = self.fleet.folder(key) {
+            let found = Found { finding: Finding::Receiving { bytes: None, within: WINDOW }, last: Some(Span::ZERO) };
+            folder.session.live.reception = Some(Reception::new(found, progress, now));
+        }
+        self.judge(key, changes);
+    }
+
+    fn stop_looking(&mut self, key: &Key) {
+        if let Some(folder) = self.fleet.folder(key) {
+            folder.session.live.looking = false;
+        }
+    }
+
+    fn begin_look(
+        &mut self,
+        key: &Key,
+        look: Look,
+        asks_servers: bool,
+        reader: &mut SocketReader,
+        changes: &mut Changes,
+    ) {
+        let now = self.clock.now().awake;
+        let Some((pid, progress)) = self.fleet.get(key).and_then(owner_and_progress) else { return };
+        let listener = self.listener_for(key, pid, asks_servers);
+        let begin = BeginLook { pid, progress, window: look.window, is_asked: listener.is_some() };
+        let (id, view) = self.looks.begin(key, &begin, reader, now);
+        if look.at.is_some_and(|at| at + look.window + MISSED <= now) {
+            // A session that was found silent is judged at once, by what can be seen in one look.
+            self.apply_look(key, pid, progress, &view, None, changes);
+        }
+        if let Some(folder) = self.fleet.folder(key) {
+            folder.session.live.looking = true;
+        }
+        self.judge(key, changes);
+        let Some(listener) = listener else { return };
+        let (sender, key, window) = (self.tasks.sender(), key.clone(), look.window.to_std());
+        tokio::spawn(async move {
+            let word = listener.listen(&key.1, window).await;
+            let _ = sender.send(TaskMessage::Heard(key, id, word)); // fails only when the engine has ended
+        });
+    }
+
+    /// Who can be asked about a session: a kept connection, its server, or the bridge to its terminal.
+    fn listener_for(&self, key: &Key, pid: u32, asks_servers: bool) -> Option<Listener> {
+        if let Some(link) = self.tasks.link_to(key) {
+            return Some(Listener::Connection(link));
+        }
+        if let Some(bridge) = self.bridge_to(key) {
+            return Some(Listener::Bridge(bridge));
+        }
+        let may_ask = asks_servers && self.config.actions.ask_servers;
+        let endpoints = if may_ask { self.verified_endpoints_of(pid, key) } else { Vec::new() };
+        (!endpoints.is_empty()).then_some(Listener::Server(endpoints))
+    }
+
+    /// Applies what was seen and heard of a session's model.
+    fn apply_look(
+        &mut self,
+        key: &Key,
+        pid: u32,
+        progress: Time,
+        view: &SocketView,
+        word: Option<Word>,
+        changes: &mut Changes,
+    ) {
+        let now = self.clock.now();
+        let asked = self.asked_by(key, pid, progress);
+        let Some(folder) = self.fleet.folder(key) else { return };
+        let session = &mut folder.session;
+        let found = view.found(&asked, session.about.kind == Kind::Sdk, now.wall).with_word(word, session.streams());
+        tracing::debug!(session = %key.1, finding = ?found.finding, "looked whether it receives an answer");
+        session.live.streams |= matches!(found.finding, Finding::Receiving { .. });
+        session.live.reception = Some(Reception::new(found, progress, now));
+        self.judge(key, changes);
+    }
+
+    /// When the sessions of a process that wait for their models asked them: first this one, then all others.
+    fn asked_by(&self, key: &Key, pid: u32, progress: Time) -> Vec<Time> {
+        let own = self.fleet.get(key).and_then(|entry| entry.session().asked_model()).unwrap_or(progress);
+        let others = self.fleet.entries().filter(|(other, _)| *other != key).map(|(_, entry)| entry.session());
+        let others = others.filter(|session| session.owner.live() == Some(pid)).filter_map(Session::asked_model);
+        std::iter::once(own).chain(others).collect()
+    }
+}
+
+/// A session's live owner, and the last progress in its log, by the wall clock.
+fn owner_and_progress(entry: &Entry) -> Option<(u32, Time)> {
+    let session = entry.session();
+    Some((session.owner.live()?, session.facts.progress?.wall))
+}
+
+impl Listener {
+    /// Listens for `window`. `None` if nothing usable was heard.
+    async fn listen(self, id: &str, window: Duration) -> Option<Word> {
+        match self {
+            Self::Connection(link) => link.listen(id, window).await.ok(),
+            Self::Bridge(bridge) => bridge.listen(window).await,
+            Self::Server(endpoints) => {
+                for endpoint in &endpoints {
+                    let Ok(link) = Link::open(endpoint, Path::new("")).await else { continue };
+                    let word = link.listen(id, window).await;
+                    link.leave();
+                    if let Ok(word) = word {
+                        return Some(word);
+                    }
+                }
+                None
+            }
+        }
+    }
+}

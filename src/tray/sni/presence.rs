@@ -1,0 +1,161 @@
+//! Whether the menu is on the screen, from what panels report. Pure.
+//!
+//! Panels report different things. Plasma, LXQt and GNOME say `AboutToShow(0)`, "opened" and "closed". Those that are
+//! built on GTK (XFCE, MATE, waybar) say `AboutToShow(0)` when the menu opens, "opened" and "closed" for submenus only,
+//! and never that the menu is closed. Plasma says "closed" 0.3 ms before "clicked". While the menu may be on the screen,
+//! and right after it, it is *held*: no entry moves.
+
+use super::property::ROOT;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+/// After this long without a sign of life, a menu that was reported open no longer counts as open: the panel does not
+/// report closing it.
+const REPORTED_OPEN_MAX: Duration = Duration::from_secs(60);
+/// The same for a menu that was only announced by `AboutToShow`: such panels never report that it is closed.
+const ANNOUNCED_OPEN_MAX: Duration = Duration::from_secs(10);
+/// How long the menu is held after it was closed: the click that closed it may still be on its way.
+const CLOSED_HOLD: Duration = Duration::from_millis(500);
+/// Two announcements of the menu further apart than this are two openings: panels repeat it within milliseconds.
+const REPEAT_MAX: Duration = Duration::from_secs(1);
+
+/// What panels reported about the menu.
+#[derive(Debug)]
+pub(super) struct Presence {
+    /// The menus that were reported open and not yet closed, by number.
+    open: HashSet<i32>,
+    /// Whether it was opened and not closed since.
+    visible: bool,
+    /// When it was last opened.
+    opened: Option<Instant>,
+    /// A panel reported that it opens the whole menu, and not only a submenu.
+    reported: bool,
+    closed: Option<Instant>,
+    /// When a panel last reported anything.
+    last_sign: Instant,
+}
+
+impl Presence {
+    /// A menu that no panel has shown.
+    pub(super) fn new(now: Instant) -> Self {
+        Self { open: HashSet::new(), visible: false, opened: None, reported: false, closed: None, last_sign: now }
+    }
+
+    /// A panel is about to show the menu with this number. Returns whether this opens the whole menu.
+    pub(super) fn about_to_show(&mut self, number: i32, now: Instant) -> bool {
+        let was_visible = self.is_visible(now);
+        let is_repeated = || self.opened.is_some_and(|opened| now.saturating_duration_since(opened) < REPEAT_MAX);
+        let opens = number == ROOT && !(was_visible && (self.open.contains(&ROOT) || is_repeated()));
+        if opens || !was_visible {
+            self.open.clear();
+            self.opened = Some(now);
+        }
+        self.reported |= number == ROOT;
+        (self.visible, self.last_sign) = (true, now);
+        opens
+    }
+
+    /// The menu with this number was opened. Returns whether this opens the whole menu.
+    pub(super) fn opened(&mut self, number: i32, now: Instant) -> bool {
+        let opens = self.about_to_show(number, now);
+        self.open.insert(number);
+        opens
+    }
+
+    /// The menu with this number was closed.
+    pub(super) fn closed(&mut self, number: i32, now: Instant) {
+        self.last_sign = now;
+        self.open.remove(&number);
+        if number == ROOT {
+            self.close(now);
+        }
+    }
+
+    /// An entry was clicked, which closes the menu. Not all panels report that.
+    pub(super) fn close(&mut self, now: Instant) {
+        self.open.clear();
+        (self.visible, self.closed) = (false, Some(now));
+    }
+
+    /// Whether the menu may be on the screen.
+    pub(super) fn is_visible(&self, now: Instant) -> bool {
+        self.visible && self.is_held(now)
+    }
+
+    /// Whether no entry may move.
+    pub(super) fn is_held(&self, now: Instant) -> bool {
+        self.held_until().is_some_and(|until| now < until)
+    }
+
+    /// When entries may move again, if no panel reports anything until then.
+    pub(super) fn held_until(&self) -> Option<Instant> {
+        if !self.visible {
+            return self.closed.map(|closed| closed + CLOSED_HOLD);
+        }
+        Some(self.last_sign + if self.open.is_empty() { ANNOUNCED_OPEN_MAX } else { REPORTED_OPEN_MAX })
+    }
+
+    /// Whether the menu was opened at this time or later.
+    pub(super) fn opened_since(&self, time: Instant) -> bool {
+        self.opened.is_some_and(|opened| time <= opened)
+    }
+
+    /// Whether some panel reports that it opens the menu.
+    pub(super) const fn is_reported(&self) -> bool {
+        self.reported
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(begun: Instant, millis: u64) -> Instant {
+        begun + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn case_164_a_menu_that_was_only_announced_is_held_for_ten_seconds_after_the_last_sign_of_life() {
+        let begun = Instant::now();
+        let mut presence = Presence::new(begun);
+        assert!(!presence.is_held(begun));
+        assert!(presence.about_to_show(ROOT, begun), "it opens");
+        assert!(!presence.about_to_show(ROOT, after(begun, 50)), "the same opening");
+        assert!(presence.is_visible(after(begun, 10_049)) && !presence.is_held(after(begun, 10_050)));
+        presence.about_to_show(ROOT, after(begun, 20_000));
+        presence.opened(7, after(begun, 25_000));
+        assert!(presence.is_visible(after(begun, 84_999)), "a submenu was reported open");
+        presence.closed(7, after(begun, 30_000));
+        assert!(presence.is_visible(after(begun, 39_999)), "the pointer went on to another row");
+        assert!(!presence.is_held(after(begun, 40_000)));
+        assert!(presence.about_to_show(ROOT, after(begun, 31_500)), "closed unseen, and opened again");
+        assert!(!presence.about_to_show(8, after(begun, 50_000)), "it is still looked at");
+        assert!(presence.is_visible(after(begun, 59_999)) && presence.opened_since(after(begun, 50_000)));
+    }
+
+    #[test]
+    fn a_panel_that_reports_submenus_only_does_not_report_opening_the_menu() {
+        let now = Instant::now();
+        let mut presence = Presence::new(now);
+        presence.about_to_show(5, now);
+        presence.opened(5, now);
+        assert!(presence.is_visible(now) && !presence.is_reported());
+        presence.about_to_show(ROOT, after(now, 50));
+        assert!(presence.is_reported());
+    }
+
+    #[test]
+    fn a_menu_that_was_reported_open_is_held_until_half_a_second_after_it_was_closed() {
+        let begun = Instant::now();
+        let mut presence = Presence::new(begun);
+        assert!(presence.opened(ROOT, begun));
+        assert!(!presence.about_to_show(ROOT, after(begun, 5000)), "it is open");
+        assert!(presence.is_visible(after(begun, 64_999)) && !presence.is_held(after(begun, 65_000)));
+        presence.closed(ROOT, after(begun, 6000));
+        assert!(!presence.is_visible(after(begun, 6000)) && presence.is_held(after(begun, 6499)));
+        assert!(!presence.is_held(after(begun, 6500)));
+        assert!(presence.about_to_show(ROOT, after(begun, 6100)), "opened again");
+        presence.close(after(begun, 6200));
+        assert!(!presence.is_visible(after(begun, 6200)) && presence.is_held(after(begun, 6699)));
+    }
+}

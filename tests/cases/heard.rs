@@ -1,0 +1,122 @@
+//! What was last heard of a session: what a row says of a silence at work, and what `explain` says was last seen.
+
+use super::story::{At, START, Story};
+use pilotlight::core::fleet::{About, Row, Session};
+use pilotlight::core::gist::Gist;
+use pilotlight::core::owner::Owner;
+use pilotlight::core::reception::{Finding, WINDOW};
+use pilotlight::core::time::{Moment, Span};
+use pilotlight::core::verdict::Status::{Idle, Quiet, Working};
+use pilotlight::core::verdict::{Reception, last_heard};
+use serde_json::json;
+
+/// What was last heard, and how many seconds after the start.
+fn heard(story: &Story, at: impl Into<At>) -> (String, i64) {
+    let facts = story.facts(at);
+    let heard = last_heard(&facts, &story.live).unwrap();
+    (heard.words(), (heard.at.wall - START).0 / 1000)
+}
+
+fn row(story: &Story, at: i32) -> Row {
+    let session = Session {
+        id: "a".into(),
+        facts: story.facts(at),
+        owner: story.owner.clone(),
+        live: story.live.clone(),
+        ..Session::default()
+    };
+    session.row(story.moment(at), &story.limits).0
+}
+
+fn looked(mut story: Story, at: i32, finding: Finding, last: Option<i32>) -> Story {
+    let progress = story.facts(at).progress.unwrap().wall;
+    let last = last.map(|last| story.moment(last));
+    story.live.reception = Some(Reception { progress, at: story.moment(at), finding, last });
+    story
+}
+
+#[test]
+fn case_162_what_was_last_seen_is_named() {
+    let tool = Story::prompted().tool(1, "t1", "bash");
+    assert_eq!(heard(&tool, 52), ("tool.execution_start (bash), in its log".into(), 1));
+    let done = tool.clone().tool(2, "t2", "view").done(3, "t1");
+    assert_eq!(heard(&done, 2).0, "tool.execution_start (view), in its log");
+    assert_eq!(heard(&done, 3).0, "tool.execution_complete, in its log");
+    let agent = tool.clone().by("a1").tool(4, "t3", "grep");
+    assert_eq!(heard(&agent, 4).0, "tool.execution_start of a sub-agent, in its log");
+    assert_eq!(heard(&tool.part(5), 5), ("part of a line, in its log".into(), 5));
+    // A metric is not progress.
+    let metric = Story::prompted().event(9, "session.usage_record", json!({}));
+    assert_eq!(heard(&metric, 9), ("assistant.turn_start, in its log".into(), 0));
+    assert!(last_heard(&Story::cut().facts(0), &Story::cut().live).is_none());
+}
+
+/// A type is hostile, too, and any that Copilot may come to write.
+#[test]
+fn the_type_of_an_event_is_bounded_and_safe_to_display() {
+    for (kind, shown) in [
+        ("future.event".to_owned(), "future.event"),
+        ("x".repeat(99), &*"x".repeat(40)),
+        ("a\u{202e}b\u{1b}[31m".to_owned(), "ab\\u001b[31m"),
+        (format!("{}é", "x".repeat(39)), &*format!("{}\u{fffd}", "x".repeat(39))),
+    ] {
+        let story = Story::prompted().event(1, &kind, json!({}));
+        assert_eq!(heard(&story, 1).0, format!("{shown}, in its log"), "{kind:?}");
+    }
+}
+
+#[test]
+fn case_162_what_arrives_from_the_model_is_heard_before_it_is_in_the_log() {
+    let receiving = Finding::Receiving { bytes: Some(2_280), within: WINDOW };
+    let silent = Finding::Silent { may_not_stream: false };
+    let data = || "data, on its connection to the model".to_owned();
+    for (finding, last, expected) in [
+        (receiving, Some(59), (data(), 59)),
+        (receiving, None, (data(), 60)),
+        (silent, Some(31), (data(), 31)),
+        (silent, None, ("assistant.turn_start, in its log".to_owned(), 0)),
+        (Finding::Kept, Some(59), ("assistant.turn_start, in its log".to_owned(), 0)),
+    ] {
+        let story = looked(Story::prompted(), 60, finding, last);
+        assert_eq!(heard(&story, 60), expected, "{finding:?}");
+        assert_eq!(row(&story, 60).last_progress, Some(START + Span::seconds(expected.1)), "{finding:?}");
+    }
+    let again = looked(Story::prompted(), 60, receiving, Some(59)).round(61);
+    assert_eq!(heard(&again, 61).0, "assistant.turn_start, in its log");
+}
+
+/// Watchers are told of no age that grows stale: they have the time itself.
+#[test]
+fn case_162_a_reason_for_watchers_has_no_age_of_progress() {
+    let story = Story::prompted().tool(1, "t1", "bash");
+    let (early, late) = (row(&story, 2), row(&story, 52));
+    assert_eq!((early.status, late.status, &early.because), (Working, Working, &late.because));
+    assert!(!late.differs_from(&early));
+    let later = row(&story.sign(50), 52);
+    assert!(later.last_progress > late.last_progress && !later.differs_from(&late));
+    let agent = Story::after_a_tool(1).by("a1").event(2, "subagent.started", json!({"toolCallId": "t9"}));
+    let background = agent.answers(3, "Done.");
+    let (before, after) = (row(&background, 4), row(&background.by("a1").round(40), 41));
+    assert!(matches!(after.gist, Gist::Work(..)) && after.gist != before.gist && !after.differs_from(&before));
+}
+
+#[test]
+fn case_173_a_copilot_that_was_just_opened_has_no_age() {
+    let is_ageless = |gist: &Gist, words: &str| assert_eq!(*gist, Gist::Words(words.into()));
+    let opened =
+        |owner| Session { owner, about: About { created: Some(START), ..About::default() }, ..Session::default() };
+    let shown = |session: Session| session.row(Moment::of(START), &Story::new().limits).0;
+    let row_without_log = shown(opened(Owner::Alive { pid: 1, started: None }));
+    assert_eq!((row_without_log.status, &*row_without_log.because), (Idle, "no prompt yet"));
+    is_ageless(&row_without_log.gist, "no prompt yet");
+    is_ageless(&row(&Story::new(), 600).gist, "no prompt yet");
+    for started in [None, Some(START)] {
+        let gist = shown(opened(Owner::Opened { pid: 1, started })).gist;
+        is_ageless(&gist, "opened, not prompted yet");
+    }
+    // What was done has one.
+    let done = row(&Story::prompted().answers(1, "Done."), 600);
+    assert_eq!(done.gist, Gist::Ago("done".into(), START + Span::seconds(1)));
+    let silent = row(&Story::prompted(), 70);
+    assert!(silent.status == Quiet && matches!(silent.gist, Gist::Silent { .. }));
+}

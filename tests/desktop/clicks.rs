@@ -1,0 +1,119 @@
+//! Clicks while sessions change, as panels of each kind report them. Cases 163, 164 and 165.
+
+use crate::desk::bus::Bus;
+use crate::desk::panel::{Entry, Panel};
+use crate::desk::popups::Popups;
+use crate::desk::sessions::{Session, Sessions};
+use crate::desk::tray::User;
+use crate::support::{SOON, wait_until};
+use std::time::Duration;
+
+/// How many clicks each kind of panel makes.
+const CLICKS: usize = 24;
+
+fn ids(panel: &Panel) -> Vec<i32> {
+    panel.menu().iter().map(|entry| entry.id).collect()
+}
+
+/// Changes the order of the rows five times a second.
+fn change(sessions: &[Session], is_over: impl Fn() -> bool) {
+    for n in 0.. {
+        if is_over() {
+            return;
+        }
+        let session = &sessions[n % sessions.len()];
+        if (n / sessions.len()).is_multiple_of(2) {
+            session.prompt();
+        } else {
+            session.answer(if n.is_multiple_of(3) { "Done." } else { "Which one?" });
+        }
+        #[expect(clippy::disallowed_methods, reason = "the rate is part of the test")]
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Clicks with `click`, which is given what finds the number of the entry, and checks that each click does what its
+/// entry said.
+fn every_click_lands(click: impl Fn(&Panel, &dyn Fn() -> i32) + Sync) {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let titles: Vec<_> = (0..4).map(|n| format!("session {n}")).collect();
+    let made: Vec<_> = titles.iter().map(|title| sessions.add(title)).collect();
+    let targets: Vec<_> = titles.into_iter().zip(made.iter().map(|session| session.id.clone())).collect();
+    let _tray = user.start_tray(&bus);
+    panel.wait_for_icon();
+    for session in &made {
+        user.wait_status(&panel, session, "idle");
+    }
+    let saved = user.state().join("quiet.json");
+    std::thread::scope(|scope| {
+        let person = scope.spawn(|| {
+            for (n, (title, id)) in targets.iter().cycle().take(CLICKS).enumerate() {
+                let muted = || std::fs::read_to_string(&saved).unwrap_or_default();
+                let was_muted = muted().contains(id);
+                click(&panel, &|| {
+                    let row = |entry: &Entry| !entry.entries.is_empty() && entry.shown().contains(title);
+                    let row = panel.wait_for(title, row);
+                    let entry = row.find(&|entry: &Entry| entry.label.ends_with("ute this session")).unwrap();
+                    assert_eq!(entry.label.starts_with('U'), was_muted, "{}", entry.label);
+                    entry.id
+                });
+                let landed = || (muted().contains(id) != was_muted).then_some(());
+                wait_until(SOON, &format!("click {n} lands on {title}"), muted, landed);
+            }
+        });
+        change(&made, || person.is_finished());
+        person.join().unwrap();
+    });
+}
+
+/// Plasma says "closed" 0.3 ms before "clicked".
+#[test]
+fn case_163_every_click_lands_though_the_menu_is_closed_first() {
+    every_click_lands(|panel, find| {
+        panel.about_to_show();
+        panel.open();
+        let entry = find();
+        #[expect(clippy::disallowed_methods, reason = "a person takes time to press")]
+        std::thread::sleep(Duration::from_millis(600));
+        panel.close();
+        assert!(panel.click_unopened(entry));
+    });
+}
+
+/// XFCE, MATE and waybar say `AboutToShow(0)`, never "opened".
+#[test]
+fn case_164_every_click_lands_though_the_panel_only_says_that_it_is_about_to_show_the_menu() {
+    every_click_lands(|panel, find| {
+        #[expect(clippy::disallowed_methods, reason = "two openings are further apart than a panel's repetition")]
+        std::thread::sleep(Duration::from_millis(1000));
+        panel.about_to_show();
+        let (entry, before) = (find(), ids(panel));
+        #[expect(clippy::disallowed_methods, reason = "a person takes time to press")]
+        std::thread::sleep(Duration::from_millis(600));
+        assert_eq!(ids(panel), before, "the menu stands still");
+        assert!(panel.click_unopened(entry));
+    });
+}
+
+#[test]
+fn case_165_quit_is_guarded_like_any_other_entry() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel, popups) = (User::new(&sessions), Panel::start(&bus), Popups::start(&bus));
+    let _session = sessions.add("one");
+    let mut tray = user.start_tray(&bus);
+    popups.wait_for(1);
+    let quit = || panel.wait_for("Quit", |entry| entry.label == "Quit").id;
+    // A new session has just moved it; on a busy machine a click may come too late to be ignored.
+    let begun = std::time::Instant::now();
+    let _new = sessions.add("new");
+    panel.wait_for("the new one", |entry| entry.shown().contains("new — "));
+    assert!(panel.click_unopened(quit()));
+    assert!(begun.elapsed() < Duration::from_millis(1200), "the machine is too slow for this test");
+    let note = popups.wait_for(2);
+    assert_eq!(note.title, "Nothing was done");
+    assert!(note.body.contains("changed under the pointer"), "{}", note.body);
+    assert!(tray.is_running());
+    assert!(panel.click(quit()));
+    assert!(tray.wait_exit().0.success());
+}

@@ -1,0 +1,136 @@
+//! Questions and requests are taken, and shown, as the terminal shows them.
+
+use super::Bridged;
+use super::stories::open;
+use crate::support::pilotlight::CommandOutput;
+use crate::support::tmux::Tmux;
+use crate::support::{SOON, wait_until};
+use std::process::Command;
+
+/// Makes the session ask by this script, and runs each of these answers. Returns what they printed, and the result of
+/// the last, which must succeed.
+fn answers(
+    bridged: &Bridged,
+    script: &str,
+    question: &str,
+    nth: usize,
+    given: &[&[&str]],
+) -> (Vec<CommandOutput>, String) {
+    let (id, folder) = (bridged.id(), &bridged.terminal.folder);
+    bridged.terminal.enter(&format!("SCRIPT:{script} Paint the fence {nth}"));
+    bridged.pilot.wait_status_in_tray(&id, "needs-input", question);
+    let asked = open(bridged);
+    let ran = |answer: &&[&str]| bridged.pilot.run(&[&["answer", &id, "--request", &asked], *answer].concat());
+    let ran: Vec<_> = given.iter().map(ran).collect();
+    assert_eq!(ran.last().unwrap().code, Some(0), "{ran:?}\n{}", bridged.terminal.dump());
+    let done = folder.wait_nth("tool.execution_complete", nth);
+    bridged.pilot.wait_status_in_tray(&id, "idle", "");
+    bridged.terminal.wait_no_screen("Copilot needs information");
+    (ran, done["data"]["result"]["content"].to_string())
+}
+
+#[test]
+fn case_200d_titled_choices_and_other_words_are_answers_as_in_the_terminal() {
+    let bridged = Bridged::new(&[]);
+    let (ran, result) = answers(&bridged, "titled", "Which color?", 1, &[&["Red"]]);
+    assert!(ran[0].out.contains("1) Red (r)") && result.contains("User responded: r\""), "{result} {ran:?}");
+    let (_, result) = answers(&bridged, "titled", "Which color?", 2, &[&["purple"]]);
+    assert!(result.contains("purple"), "{result}");
+    // The terminal offers the same.
+    bridged.terminal.enter("SCRIPT:titled Paint the fence 3");
+    bridged.terminal.wait_screen("Other (type your answer)");
+    assert!(!bridged.terminal.screen().contains("(r)"), "{}", bridged.terminal.dump());
+    bridged.pilot.wait_status_in_tray(&bridged.id(), "needs-input", "Which color?");
+    bridged.pilot.wait_menu(&bridged.id(), "Answer in your own words…");
+}
+
+/// Copilot's event omits the limits, which the tool's call has.
+#[test]
+fn case_201f_limits_and_yes_or_no_hold_over_the_bridge() {
+    let bridged = Bridged::new(&[]);
+    let (ran, result) =
+        answers(&bridged, "limits", "How many?", 1, &[&["--text", "9"], &["--text", "2.5"], &["--text", "3"]]);
+    assert!(ran[0].code == Some(4) && ran[0].err.contains("not one that its form allows"), "{ran:?}");
+    assert!(ran[1].code == Some(4) && ran[1].err.contains("a whole number"), "{ran:?}");
+    assert!(result.contains("User responded: 3"), "{result}");
+    for (nth, answer, value) in
+        [(2, &["yes"][..], "true"), (3, &["no"], "false"), (4, &["--field", "sure=TRUE"], "true")]
+    {
+        let (_, result) = answers(&bridged, "yesno", "Shall I?", nth, &[answer]);
+        assert!(result.contains(&format!("User responded: {value}\"")), "{result}");
+    }
+}
+
+#[test]
+fn case_200e_a_request_for_a_path_names_its_command_and_the_kind_of_access() {
+    let bridged = Bridged::new(&[]);
+    bridged.give_consent();
+    let (id, folder) = (bridged.id(), &bridged.terminal.folder);
+    bridged.terminal.enter("SCRIPT:outside Paint the fence");
+    let asked = folder.wait_nth("permission.requested", 2);
+    bridged.pilot.wait_status(&id, "needs-permission", "path");
+    let (text, request) =
+        ("/etc/hostname, to read or write, for: cat /etc/hostname", asked["data"]["requestId"].as_str().unwrap());
+    bridged.pilot.wait_menu(&id, text);
+    let ran = bridged.run_ok(&["approve", &id]);
+    for part in
+        ["outside of the allowed folders, to read or write:", "For this command:\n    \n    cat /etc/hostname\n"]
+    {
+        assert!(ran.out.contains(part), "{part:?}: {ran:?}");
+    }
+    // Case 200f: a look tells the id.
+    assert!(ran.out.contains(&format!("Its id, for --request: {request}\n")), "{ran:?}");
+    folder.wait("tool.execution_complete");
+}
+
+#[test]
+fn case_200c_five_approvals_at_once_over_the_bridge_are_five_done() {
+    let bridged = Bridged::new(&[]);
+    bridged.give_consent();
+    let (id, folder) = (bridged.id(), &bridged.terminal.folder);
+    bridged.terminal.enter("SCRIPT:many5 Paint the fence");
+    folder.wait_nth("permission.requested", 6);
+    bridged.pilot.wait_status(&id, "needs-permission", "5 requests");
+    let asked: Vec<_> = folder.events().into_iter().filter(|event| event["type"] == "permission.requested").collect();
+    let approve = |event: &serde_json::Value| {
+        let request = event["data"]["requestId"].as_str().unwrap();
+        let mut command = bridged.pilot.command_with_tray(&["approve", &id, "--request", request]);
+        std::thread::spawn(move || command.output().unwrap())
+    };
+    let five: Vec<_> = asked[1..].iter().map(approve).collect();
+    for output in five.into_iter().map(|one| one.join().unwrap()) {
+        assert!(output.status.success(), "{output:?}\n{}", bridged.terminal.dump());
+    }
+    folder.wait_nth("tool.execution_complete", 5);
+    assert!((1..=5).all(|n| bridged.home.project().join(format!("many{n}.txt")).exists()));
+}
+
+/// Without a tray nothing has shown the request before, so whoever runs `approve` on a terminal is asked once more.
+#[test]
+fn case_201a_approve_without_a_tray_shows_the_request_and_asks() {
+    let mut bridged = Bridged::new(&[]);
+    // A terminal that a test opens for one command is not a person's.
+    bridged.pilot.configure("[actions]\nscripts-may-answer = true\n");
+    bridged.give_consent();
+    bridged.pilot.end_tray();
+    let (id, folder) = (bridged.id(), &bridged.terminal.folder);
+    bridged.terminal.enter("SCRIPT:many1 Paint the fence");
+    folder.wait_nth("permission.requested", 2);
+    for (key, code) in [("n", 4), ("y", 0)] {
+        let command = bridged.pilot.command(&["approve", &id]);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "\"$0\" \"$@\"; echo \"exited with $?\"; exec sleep 600"]);
+        shell.arg(command.get_program()).args(command.get_args());
+        shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm-256color");
+        let terminal = Tmux::start(&shell, 110, 30);
+        let shows = |text: &str| {
+            wait_until(SOON, text, || terminal.screen(), || terminal.screen().contains(text).then_some(()));
+        };
+        shows("echo 1 > many1.txt");
+        shows("Approve this request, once? [y/N]");
+        assert!(!folder.types().iter().any(|kind| kind == "tool.execution_complete"), "{}", bridged.terminal.dump());
+        terminal.press(&[key, "Enter"]);
+        shows(&format!("exited with {code}"));
+    }
+    folder.wait("tool.execution_complete");
+}

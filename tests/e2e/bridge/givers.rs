@@ -1,0 +1,138 @@
+//! Who may approve, once the user has let the bridge answer: the user, and not a tool that runs as the user.
+
+use super::Bridged;
+use crate::support::executable::executable;
+use crate::support::terminal::DIALOG;
+use crate::support::tmux::Tmux;
+use crate::support::{COPILOT, wait_until};
+use std::process::Command;
+
+/// Words of a shell that run a command in its own environment.
+fn words(command: &Command) -> String {
+    let quote = |word: &std::ffi::OsStr| format!("'{}'", word.to_string_lossy().replace('\'', r"'\''"));
+    let variables = command.get_envs().filter_map(|(name, value)| Some((name.to_string_lossy(), quote(value?))));
+    let variables: Vec<_> = variables.map(|(name, value)| format!("{name}={value}")).collect();
+    let words: Vec<_> = std::iter::once(command.get_program()).chain(command.get_args()).map(quote).collect();
+    format!("env -i {} {}", variables.join(" "), words.join(" "))
+}
+
+impl Bridged {
+    /// Waits until its row has this status, with or without a tray.
+    fn wait_row(&self, status: &str) {
+        self.pilot.row_where(&self.id(), status, |row| row["status"] == status);
+    }
+
+    /// Has a tool, which the user approves, leave a process behind that runs `script`, in an environment changed by these `options` of `env`, once the next request is open.
+    /// Returns the exit code and the output of `script`. The request stays open, and its user's answer counts.
+    fn leave_behind(&self, asked_before: usize, options: &str, script: &str) -> (String, String) {
+        let project = self.home.project();
+        let path = |name: &str| project.join(name);
+        for name in ["now", "code", "out"] {
+            let _ = std::fs::remove_file(path(name)); // of an earlier one
+        }
+        let left = format!("until [ -e now ]; do sleep 0.05; done; {{ {script}; }} >out 2>&1; echo $? >code");
+        let left = left.replace('\'', r"'\''");
+        executable(
+            &path("script.sh"),
+            &format!("#!/bin/sh\nsetsid -f env {options} sh -c '{left}' </dev/null >/dev/null 2>&1\n"),
+        );
+        self.terminal.enter("SCRIPT:script Paint it black");
+        self.terminal.approve();
+        self.terminal.wait_no_screen(DIALOG);
+        self.wait_row("idle");
+        self.terminal.enter("SCRIPT:tool Paint it again");
+        let code =
+            || Some(std::fs::read_to_string(path("code")).ok()?.trim().to_owned()).filter(|code| !code.is_empty());
+        let mut ended = String::new();
+        self.assert_only_user_answers(asked_before, || {
+            self.wait_row("needs-permission");
+            std::fs::write(path("now"), "").unwrap();
+            ended = wait_until(COPILOT, "what was left behind has run", || self.terminal.dump(), code);
+        });
+        self.terminal.wait_no_screen(DIALOG);
+        self.wait_row("idle");
+        (ended, std::fs::read_to_string(path("out")).unwrap_or_default())
+    }
+}
+
+#[test]
+fn case_196_a_process_that_a_tool_left_behind_approves_nothing() {
+    let mut bridged = Bridged::new(&[]);
+    bridged.give_consent();
+    let id = bridged.id();
+    let marks = "-u COPILOT_CLI -u COPILOT_AGENT_SESSION_ID";
+    let command = words(&bridged.pilot.command_with_tray(&["approve", &id]));
+    let mut asked = 2;
+    for (has_tray, options) in [(true, marks), (true, "-i"), (false, "-i"), (false, marks)] {
+        if !has_tray && asked == 6 {
+            bridged.pilot.end_tray();
+        }
+        let (code, out) = bridged.leave_behind(asked, options, &command);
+        assert_eq!(code, "4", "{out}");
+        assert!(out.contains("a tool of the session can have started"), "{out}");
+        asked += 2;
+    }
+}
+
+/// The user is asked instead, in the session's row and by a popup.
+#[test]
+fn case_196_the_user_is_asked_whether_a_command_may_approve() {
+    let bridged = Bridged::new(&[]);
+    bridged.give_consent();
+    let (id, pilot) = (bridged.id(), &bridged.pilot);
+    let popups = pilot.popups();
+    bridged.terminal.enter("SCRIPT:tool Paint the gate");
+    let asked = bridged.terminal.folder.wait_nth("permission.requested", 2);
+    bridged.terminal.wait_screen(DIALOG);
+    pilot.wait_status(&id, "needs-permission", "");
+    // By a shell that ends at once, so that the command has no older parent.
+    let command = words(&pilot.command_with_tray(&["approve", &id]));
+    let out = pilot.user().join("out");
+    let line = format!("setsid -f {command} >'{}' 2>&1 </dev/null", out.display());
+    assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
+    pilot.wait_status_in_tray(&id, "needs-permission", "a command wants to approve it: allow?");
+    let title = "project wants to run, and a command wants to approve it: allow?";
+    let is_asked = || popups.received().into_iter().any(|popup| popup.title == title).then_some(());
+    wait_until(COPILOT, "a popup asks", || format!("{:#?}", popups.received()), is_asked);
+    pilot.click(&id, "Approve");
+    let done = bridged.terminal.folder.wait_nth("permission.completed", 2);
+    assert_eq!(done["data"]["requestId"], asked["data"]["requestId"], "{done}");
+    pilot.wait_status(&id, "working", "");
+    bridged.home.release_tools();
+}
+
+/// In a shell that was open before, in a new pane of an older tmux, and by a script that the settings allow.
+#[test]
+fn case_196_the_users_own_terminals_are_not_asked_about() {
+    let mut shell = Command::new("bash");
+    shell.args(["--norc", "-i"]).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("TERM", "xterm-256color");
+    let before = Tmux::start(&shell, 200, 20);
+    before.shows("bash-");
+    let bridged = Bridged::new(&[]);
+    bridged.give_consent();
+    let (id, pilot) = (bridged.id(), &bridged.pilot);
+    let script = pilot.user().join("approve.sh");
+    let command = words(&pilot.command_with_tray(&["approve", &id]));
+    executable(&script, &format!("#!/bin/sh\nexec {command}\n"));
+    let mut count = 1;
+    let mut answered = |by: &dyn Fn()| {
+        count += 1;
+        bridged.terminal.enter("SCRIPT:sleep0 Paint the gate");
+        bridged.terminal.folder.wait_nth("permission.requested", count);
+        bridged.terminal.wait_screen(DIALOG);
+        pilot.wait_status(&id, "needs-permission", "");
+        by();
+        bridged.terminal.folder.wait_nth("permission.completed", count);
+        bridged.terminal.wait_no_screen(DIALOG);
+        pilot.wait_status(&id, "idle", "");
+    };
+    let typed = || {
+        before.text(&script.display().to_string());
+        before.press(&["Enter"]);
+    };
+    answered(&typed);
+    before.new_window(&shell);
+    before.shows("bash-");
+    answered(&typed);
+    pilot.wait_status_in_tray(&id, "idle", "a command approved its request");
+}
