@@ -220,8 +220,9 @@ fn asker() -> Asking {
     asker
 }
 
-/// Makes the tool ask.
+/// Makes the tool ask, once the row no longer shows an earlier question with the same words.
 fn ask(asker: &Asking, prompt: &str) -> Value {
+    asker.pilot.wait_status_in_tray(&asker.session.id(), "idle", "");
     asker.session.send(&format!("SCRIPT:mcp {prompt}"));
     asker.pilot.wait_status_in_tray(&asker.session.id(), "needs-input", DATABASE)
 }
@@ -295,6 +296,7 @@ fn answer_at_once(rounds: usize) -> usize {
     let (mut ours, mut head_start, mut step) = (0, 200_u64, 128);
     for round in 1..=rounds {
         stage.person.set_manner(Manner::Waits);
+        stage.pilot.wait_status_in_tray(&id, "idle", ""); // Not an earlier question with the same words.
         stage.session.send(&format!("SCRIPT:ask Paint the fence {round}"));
         stage.pilot.wait_status_in_tray(&id, "needs-input", COLOR);
         let mut command =
@@ -348,6 +350,7 @@ fn replace_the_question(rounds: usize) -> usize {
     for round in 1..=rounds {
         let before = 2 * (round - 1);
         stage.person.set_manner(Manner::Waits);
+        stage.pilot.wait_status_in_tray(&id, "idle", ""); // Not an earlier question with the same words.
         stage.session.send(&format!("SCRIPT:ask Paint the fence {round}"));
         stage.pilot.wait_status_in_tray(&id, "needs-input", COLOR);
         let mut command =
@@ -413,6 +416,7 @@ fn a_plan_can_be_approved_interactively_or_rejected() {
     let stage = attached();
     let (id, pilot) = (stage.session.id(), &stage.pilot);
     let present = |n: usize| {
+        pilot.wait_status_in_tray(&id, "idle", ""); // Not an earlier plan with the same words.
         stage.session.set_mode("plan");
         stage.session.send(&format!("SCRIPT:plan Paint the fence {n}"));
         pilot.wait_status_in_tray(&id, "needs-input", "(Approve, and go on interactively, Do not approve)")

@@ -65,14 +65,21 @@ impl Terminal {
     /// Pastes a line, and presses Enter.
     pub(crate) fn enter(&self, line: &str) {
         self.tmux.paste(line);
-        self.wait_screen(line);
+        self.wait_typed(line);
         self.tmux.press(&["Enter"]);
+    }
+
+    /// Waits until its input, below all that was said before, shows this line: an Enter that comes with the paste is
+    /// part of it.
+    fn wait_typed(&self, line: &str) {
+        let shows = || self.tmux.screen().rsplit_once('❯').filter(|(_, input)| input.contains(line)).map(drop);
+        wait_until(COPILOT, &format!("the terminal's input shows {line:?}"), || self.dump(), shows);
     }
 
     /// Types a line without pressing Enter.
     pub(crate) fn type_only(&self, line: &str) {
         self.tmux.text(line);
-        self.wait_screen(line);
+        self.wait_typed(line);
     }
 
     /// Answers the permission dialog, once it is shown, with its first choice: yes, this time.

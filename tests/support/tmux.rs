@@ -22,7 +22,8 @@ pub(crate) fn prompt(socket: &Path, pane: &str, words: &str) {
     let accepts = || screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(());
     wait_until(SOON, "the resumed terminal accepts a prompt", screen, accepts);
     on(socket, &["set-buffer", "--", words, ";", "paste-buffer", "-d", "-p", "-t", pane]);
-    wait_until(SOON, "it shows the prompt", screen, || screen().contains(words).then_some(()));
+    let shows = || screen().rsplit_once('❯').filter(|(_, input)| input.contains(words)).map(drop);
+    wait_until(SOON, "it shows the prompt", screen, shows);
     on(socket, &["send-keys", "-t", pane, "Enter"]);
 }
 
