@@ -167,16 +167,14 @@ impl Page {
         }
     }
 
-    /// Checks that recoveries of the session can be counted for all our processes. While another one acts on the session,
-    /// that one counts.
+    /// Checks that recoveries of the session can be counted for all our processes. That takes no lock, so that it is in
+    /// nobody's way.
     ///
     /// # Errors
     /// Why not, for the user.
     pub(crate) fn check_countable(&self) -> Result<(), String> {
-        match self.try_lock("reconnect") {
-            Ok(guard) => guard.check_writable().map_err(|error| format!("{error:#}")),
-            Err(LockError::Held(_) | LockError::Unknown(..)) => Ok(()),
-        }
+        let Some(stem) = &self.stem else { return Err("there is no state folder".into()) };
+        state_file::check_replaceable(&stem.with_extension("json")).map_err(|error| format!("{error:#}"))
     }
 
     /// The note of the lock's holder.
@@ -212,15 +210,6 @@ impl LockGuard {
     /// The locked session's page.
     pub(crate) const fn page(&self) -> &Page {
         &self.page
-    }
-
-    /// Checks that the page can be written, by writing it as it is.
-    ///
-    /// # Errors
-    /// If it cannot be saved, or nothing can be kept at all.
-    pub(crate) fn check_writable(&self) -> anyhow::Result<()> {
-        anyhow::ensure!(self.page.stem.is_some(), "there is no state folder");
-        self.page.write(|_| ())
     }
 
     /// Writes a section, replacing its previous contents.

@@ -15,6 +15,8 @@ use std::time::Duration;
 const LENGTH_MAX: u64 = 1 << 20;
 /// The age from which a partial file counts as abandoned: writing one takes milliseconds.
 const ABANDONED: Duration = Duration::from_secs(60);
+/// How much longer a replacement may become, in bytes: one more section of a page.
+const LONGER: usize = 512;
 
 /// Reads a file. Empty if it cannot be read.
 pub(crate) fn read(path: &Path) -> String {
@@ -41,16 +43,37 @@ pub(crate) fn replace_without_sync(path: &Path, text: &[u8]) -> anyhow::Result<(
     write(path, text, |_| Ok(()))
 }
 
+/// Checks that a file could be replaced by a slightly longer one. That one is written next to it, and removed.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn check_replaceable(path: &Path) -> anyhow::Result<()> {
+    anyhow::ensure!(!path.is_dir(), "{} is a folder", path.display());
+    let stem = path.file_stem().context("the file has no name")?.to_string_lossy();
+    let mut text = read(path).into_bytes();
+    text.resize(text.len() + LONGER, b' ');
+    // Named apart from the replacement that another thread of this process may be writing.
+    let (temporary, _) = write_temporary(&path.with_file_name(format!("{stem}-check.json")), path, &text)?;
+    fs::remove_file(&temporary).with_context(|| format!("cannot remove {}", temporary.display()))
+}
+
 fn write(path: &Path, text: &[u8], sync: impl FnOnce(&File) -> std::io::Result<()>) -> anyhow::Result<()> {
+    let (temporary, file) = write_temporary(path, path, text)?;
+    let written = sync(&file).and_then(|()| fs::rename(&temporary, path));
+    written.inspect_err(|_| drop(fs::remove_file(&temporary))).map_err(Into::into)
+}
+
+/// Writes a file next to `path`, named after this process, with the permissions of the file at `before`.
+fn write_temporary(path: &Path, before: &Path, text: &[u8]) -> anyhow::Result<(PathBuf, File)> {
     let folder = path.parent().context("the file has no folder")?;
     paths::make_folder(folder)?;
-    let (temporary, mut file) = create_temporary(path)?;
+    let temporary = path.with_extension(format!("{}.new", std::process::id()));
+    let cannot = || format!("cannot write {}", temporary.display());
+    let mut file = plain_file::create(&temporary).with_context(cannot)?;
     remove_abandoned(path, &file);
-    let written = keep_permissions(path, &file)
-        .and_then(|()| file.write_all(text))
-        .and_then(|()| sync(&file))
-        .and_then(|()| fs::rename(&temporary, path));
-    written.inspect_err(|_| drop(fs::remove_file(&temporary))).map_err(Into::into)
+    let written = keep_permissions(before, &file).and_then(|()| file.write_all(text));
+    written.inspect_err(|_| drop(fs::remove_file(&temporary))).with_context(cannot)?;
+    Ok((temporary, file))
 }
 
 /// Copies the permissions of the old file, so that a private file does not become readable by everybody.
@@ -64,13 +87,6 @@ fn keep_permissions(before: &Path, file: &File) -> std::io::Result<()> {
     #[cfg(not(unix))]
     let _ = (before, file);
     Ok(())
-}
-
-/// Creates a file next to `path`, named after this process.
-fn create_temporary(path: &Path) -> anyhow::Result<(PathBuf, File)> {
-    let temporary = path.with_extension(format!("{}.new", std::process::id()));
-    let file = plain_file::create(&temporary).with_context(|| format!("cannot write {}", temporary.display()))?;
-    Ok((temporary, file))
 }
 
 /// Removes the partial files that killed processes left next to `path`, if they are much older than `ours`.
@@ -115,5 +131,20 @@ mod tests {
         let exists = |name: &&str| scratch.path().join(name).exists();
         assert_eq!(names.iter().filter(|name| !exists(name)).collect::<Vec<_>>(), [&"seen.1.new"]);
         assert_eq!(read(&path), "{}");
+    }
+
+    #[test]
+    fn whether_a_file_can_be_replaced_is_found_out_without_changing_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("state").join("page.json");
+        check_replaceable(&path).unwrap();
+        replace(&path, b"{}").unwrap();
+        check_replaceable(&path).unwrap();
+        assert_eq!(read(&path), "{}");
+        let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["page.json"]);
+        // Neither a folder in its place, nor a file in the place of its folder.
+        assert!(check_replaceable(path.parent().unwrap()).unwrap_err().to_string().contains("is a folder"));
+        assert!(check_replaceable(&path.join("page.json")).is_err());
     }
 }

@@ -82,6 +82,19 @@ fn only_one_process_at_a_time_holds_the_lock() {
     assert!(elsewhere.try_lock("stop").is_ok());
 }
 
+/// Case 38: otherwise a command that only looks would refuse the order of another one.
+#[test]
+fn whether_recoveries_can_be_counted_is_found_out_without_the_lock() {
+    let fixture = Fixture::new();
+    fixture.page().check_countable().unwrap();
+    assert!(!fixture.file("lock").exists());
+    let _hold = fixture.page().try_lock("reconnect").unwrap();
+    fixture.page().check_countable().unwrap();
+    assert_eq!(Ledger::default().page(&fixture.home(), ID).check_countable().unwrap_err(), "there is no state folder");
+    fs::create_dir(fixture.file("json")).unwrap();
+    assert!(fixture.page().check_countable().unwrap_err().ends_with("is a folder"));
+}
+
 /// Puts something in a lock file's place.
 type Spoil = Box<dyn Fn(&Path)>;
 

@@ -5,7 +5,7 @@ use crate::core::order::{Ask, Order};
 use crate::tray::view::{Effect, ItemId, Kind};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -362,12 +362,13 @@ impl Desk {
     }
 }
 
-/// On each kind of panel, at any pace of changes: every click does what was shown at the press.
+/// On each kind of panel, at any pace of changes: every click does what was shown at the press. The same acts each time
+/// make enough clicks to prove something; other acts each time look for what those miss.
 #[test]
 fn case_163_case_164_case_165_every_click_does_what_was_shown_at_the_press() {
     for kind in [Kinds::Plasma, Kinds::Gtk, Kinds::Gnome] {
-        let config = ProptestConfig { cases: 320, failure_persistence: None, ..ProptestConfig::default() };
-        let (mut runner, clicks, told) = (TestRunner::new(config), Cell::new(0), Cell::new(0));
+        let config = ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() };
+        let (clicks, told) = (Cell::new(0), Cell::new(0));
         let run = |acts: Vec<Act>| {
             let now = Instant::now();
             let (world, copy) = (World::default(), BTreeMap::new());
@@ -378,8 +379,10 @@ fn case_163_case_164_case_165_every_click_does_what_was_shown_at_the_press() {
             told.set(told.get() + desk.told);
             Ok(())
         };
-        runner.run(&vec(act(), 20..60), run).unwrap();
+        let same = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+        TestRunner::new_with_rng(config.clone(), same).run(&vec(act(), 20..60), run).unwrap();
         println!("{kind:?}: {} clicks, {} not carried out", clicks.get(), told.get());
-        assert!(clicks.get() >= 600 && told.get() * 50 < clicks.get(), "{kind:?}: {clicks:?}, {told:?}");
+        assert!(clicks.get() >= 600 && told.get() * 100 < clicks.get(), "{kind:?}: {clicks:?}, {told:?}");
+        TestRunner::new(config).run(&vec(act(), 20..60), run).unwrap();
     }
 }
