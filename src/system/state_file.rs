@@ -141,7 +141,8 @@ mod tests {
         replace(&path, b"{}").unwrap();
         check_replaceable(&path).unwrap();
         assert_eq!(read(&path), "{}");
-        let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let names: Vec<_> =
+            fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["page.json"]);
         // Neither a folder in its place, nor a file in the place of its folder.
         assert!(check_replaceable(path.parent().unwrap()).unwrap_err().to_string().contains("is a folder"));
