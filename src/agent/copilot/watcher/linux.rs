@@ -181,41 +181,47 @@ impl Source {
     }
 
     /// Watches the routes to these roots, and removes watches on former routes, except those on `kept` folders. Returns
-    /// the folders that could not be watched.
+    /// the folders that could not be watched. If the routes keep changing, it hints that they must be looked at again.
     pub(super) fn watch_routes(&mut self, roots: &[&Path], kept: &BTreeSet<PathBuf>) -> Vec<(PathBuf, Refusal)> {
-        let mut refused = Vec::new();
-        let mut routes = Routes::to(roots.iter().copied());
+        let find = || Routes::to(roots.iter().copied());
+        let (mut routes, mut refused) = (find(), Vec::new());
         // Repeated until stable, to find what was created before its watch was added.
-        for _ in 0..8 {
-            refused.clear();
-            for (folder, scope) in &routes.folders {
-                if let Err(refusal) = self.watch_for(folder, *scope) {
-                    refused.push((folder.clone(), refusal));
-                }
-            }
-            let now = Routes::to(roots.iter().copied());
+        for round in 0..8 {
+            refused = self.follow(&routes, kept, round > 0);
+            let now = find();
             // A folder may be gone for a moment, and back before the routes are compared.
             if now == routes && !refused.iter().any(|(_, refusal)| matches!(refusal, Refusal::Gone)) {
-                break;
+                (self.filter.points, self.missing) = (routes.points, routes.missing);
+                return refused;
             }
             routes = now;
         }
-        let is_on_route = |path: &Path| self.filter.points.contains(path) || routes.points.contains(path);
-        let watched = self.folders.iter().filter(|(path, _)| is_on_route(path) && !kept.contains(&***path));
-        let unwanted: Vec<_> = watched
-            .filter(|(path, (_, scope))| routes.folders.get(&***path) != Some(scope))
-            .map(|(path, _)| (Arc::clone(path), routes.folders.get(&**path).copied()))
-            .collect();
-        for (path, scope) in unwanted {
-            self.unwatch(&path);
-            if let Some(scope) = scope
-                && let Err(refusal) = self.watch_for(&path, scope)
-            {
-                refused.push((path.to_path_buf(), refusal));
-            }
-        }
-        (self.filter.points, self.missing) = (routes.points, routes.missing);
+        self.hints.routes = true;
+        self.missing = routes.missing;
         refused
+    }
+
+    /// Watches these routes, and removes watches on former ones. `renew` replaces all watches: each is then on what is
+    /// below the folders that are watched above it.
+    fn follow(&mut self, routes: &Routes, kept: &BTreeSet<PathBuf>, renew: bool) -> Vec<(PathBuf, Refusal)> {
+        self.filter.points.extend(routes.points.iter().cloned());
+        // The unread events of a watch are lost with it.
+        self.drained = self.read();
+        let is_on_route = |path: &Path| self.filter.points.contains(path) && !kept.contains(path);
+        let wanted = |path: &Path| routes.folders.get(path).copied();
+        let watched: Vec<_> = self.folders.iter().filter(|(path, _)| is_on_route(path)).collect();
+        // A watch becomes narrower only by another one. Folders below could be replaced between the two.
+        let renew =
+            renew || watched.iter().any(|(path, (_, scope))| wanted(path).is_some_and(|wanted| *scope > wanted));
+        let left = watched.iter().filter(|(path, _)| renew || wanted(path).is_none());
+        let left: Vec<_> = left.map(|(path, _)| Arc::clone(path)).collect();
+        for path in left {
+            self.unwatch(&path);
+        }
+        // The folder at the end of a route last, which a path through links may lead to.
+        let (ends, ways): (Vec<_>, Vec<_>) = routes.folders.iter().partition(|(_, scope)| **scope == Scope::Changes);
+        let watch = |(folder, scope): (&PathBuf, &Scope)| Some((folder.clone(), self.watch_for(folder, *scope).err()?));
+        ways.into_iter().chain(ends).filter_map(watch).collect()
     }
 
     pub(super) fn watch(&mut self, path: &Path) -> Result<(), Refusal> {

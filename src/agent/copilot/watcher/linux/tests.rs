@@ -150,13 +150,15 @@ fn a_home_that_is_replaced_while_it_is_being_watched_is_watched_or_reported() {
     };
     let mut source = Source::new(Filter { roots: vec![vec![root.clone()]], seen: None, ..Filter::default() }).unwrap();
     let kept = BTreeSet::new();
-    for round in 0..1000 {
+    for round in 0..1000_u32 {
         let refused = std::thread::scope(|scope| {
             scope.spawn(|| (0..round % 16).for_each(|_| swap()));
             source.unwatch_routes(&kept);
             source.watch_routes(&[&root], &kept)
         });
         if !hints(&mut source).routes && refused.is_empty() {
+            fs::create_dir(root.join(round.to_string())).unwrap();
+            assert!(hints(&mut source).any(), "round {round}: the sessions of a former home are watched");
             swap();
             assert!(hints(&mut source).routes, "round {round}: the last replacement was missed");
         }
