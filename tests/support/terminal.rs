@@ -168,6 +168,16 @@ impl Terminal {
         wait_until(COPILOT, &what, || self.dump(), || (!self.tmux.screen().contains(text)).then_some(()));
     }
 
+    /// Records what is drawn from now on.
+    pub(crate) fn record(&self) {
+        self.tmux.record();
+    }
+
+    /// The text that was drawn since the recording began.
+    pub(crate) fn recorded(&self) -> String {
+        self.tmux.recorded()
+    }
+
     /// The text on the terminal's screen.
     pub(crate) fn screen(&self) -> String {
         self.tmux.screen()

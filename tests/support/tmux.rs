@@ -5,7 +5,7 @@
 
 use super::process::{PATIENCE, is_live};
 use super::{SOON, wait, wait_until};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
@@ -99,6 +99,29 @@ impl Tmux {
     /// of CPU instead of a second.
     pub(crate) fn paste(&self, text: &str) {
         self.run(["set-buffer", "--", text, ";", "paste-buffer", "-d", "-p"]);
+    }
+
+    /// Records what the program draws from now on.
+    pub(crate) fn record(&self) {
+        self.run(["pipe-pane", "-O", &format!("exec cat >'{}'", self.recording().display())]);
+        wait_until(SOON, "its output is recorded", || self.screen(), || self.recording().exists().then_some(()));
+    }
+
+    fn recording(&self) -> PathBuf {
+        self.scratch.path().join("recording")
+    }
+
+    /// The text that was drawn since the recording began, whatever became of it on the screen.
+    pub(crate) fn recorded(&self) -> String {
+        let drawn = std::fs::read(self.recording()).unwrap();
+        let mut parts = drawn.split(|byte| *byte == 0x1b).map(String::from_utf8_lossy);
+        let first = parts.next().unwrap_or_default().into_owned();
+        // Each other part begins with an escape sequence: `[`, parameters and a letter.
+        let text = |part: &str| match part.strip_prefix('[') {
+            Some(rest) => rest.split_once(|end: char| ('@'..='~').contains(&end)).map(|(_, text)| text.to_owned()),
+            None => None,
+        };
+        first + &parts.filter_map(|part| text(&part)).collect::<String>()
     }
 
     /// Opens another window, in which `program` runs.

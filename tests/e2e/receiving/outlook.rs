@@ -123,10 +123,10 @@ impl Outlook {
             missing.then(|| format!("never {status:?} by {} s because of {words:?}", limit.as_secs()))
         };
         let never_says = |words: &str| {
-            // One look cannot tell signs of life from the text before them, with which some plays begin.
-            let is_late = |sight: &&Sight| sight.view == View::Tray && sight.at > limits.quiet;
-            let says = |sight: &&Sight| is_late(sight) && sight.because.contains(words);
-            let sight = scene.sights.iter().find(says)?;
+            // Some plays begin with text. Without a tray, one look cannot tell signs of life that follow from it.
+            let is_one_look = |sight: &&Sight| self == Self::Kept && sight.view != View::Tray;
+            let says = |sight: &&Sight| sight.at > limits.quiet && sight.because.contains(words);
+            let sight = scene.sights.iter().filter(|sight| !is_one_look(sight)).find(says)?;
             Some(format!("says {:?} after {} s", sight.because, sight.at.as_secs()))
         };
         let ends = |status: &str| {
@@ -137,10 +137,17 @@ impl Outlook {
             Self::Receives => never(&["quiet", "stuck", "failed", "crashed"])
                 .or_else(|| reaches("working", limits.stuck, &["receiving an answer"])),
             Self::Trickles => never(&["stuck", "failed", "crashed"]),
-            // Between two tries, one look sees no connection, and the log has been silent since the first.
             Self::Breaks => never(&["crashed"]).or_else(|| {
-                let is_stuck = |sight: &&Sight| sight.view == View::Tray && sight.status == "stuck";
-                scene.sights.iter().find(is_stuck).map(|sight| format!("stuck after {} s", sight.at.as_secs()))
+                // Between two tries, one look without a tray sees no connection, and a log that has been silent since the
+                // first.
+                let is_one_look = |sight: &Sight| {
+                    sight.view != View::Tray
+                        && sight.at + EARLY >= limits.long_stuck
+                        && sight.because.contains("no connection to a model is open")
+                };
+                let is_stuck = |sight: &&Sight| sight.status == "stuck" && !is_one_look(sight);
+                let sight = scene.sights.iter().find(is_stuck)?;
+                Some(format!("stuck after {} s: {}", sight.at.as_secs(), sight.because))
             }),
             Self::Kept => never(&["stuck", "failed", "crashed"])
                 .or_else(|| never_says("receiving an answer"))

@@ -30,9 +30,14 @@ use github_copilot_sdk::session::Session;
 use github_copilot_sdk::{PermissionRequestData, RequestId, ResumeSessionConfig, SessionId};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep};
+
+/// How often the server's event log is read for a prompt that was just sent: it shows there within milliseconds.
+const PROMPT_POLL: Duration = Duration::from_millis(10);
 
 /// Who answers the permission requests of an attached session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -302,10 +307,27 @@ impl Attached {
         }
     }
 
+    /// Whether another prompt than `message` is the first after this place in its server's event log. Waits for the first
+    /// one until then.
+    pub(super) async fn is_behind(&self, log_end: &str, message: &str, until: Instant) -> Result<bool, Fault> {
+        loop {
+            match self.link.prompt_since(&self.id, log_end).await? {
+                Some(first) => return Ok(!first.is_empty() && first != message),
+                None if Instant::now() >= until => return Ok(false),
+                None => sleep(PROMPT_POLL).await,
+            }
+        }
+    }
+
+    /// Takes back a prompt that still waits for its turn. Returns `false` if it no longer does.
+    pub(super) async fn withdraw(&self, message: &str, prompt: &str) -> Result<bool, Fault> {
+        self.link.withdraw(&self.id, message, prompt).await
+    }
+
     /// Whether the session rests and was not prompted after this place in its server's event log.
     pub(super) async fn rests_since(&self, log_end: Option<&str>) -> Result<Rest, Fault> {
         if let Some(log_end) = log_end
-            && self.link.has_prompt_since(&self.id, log_end).await?
+            && self.link.prompt_since(&self.id, log_end).await?.is_some()
         {
             return Ok(Rest::Prompted);
         }
@@ -313,8 +335,8 @@ impl Attached {
     }
 
     /// Sends a prompt. A server of our own owns its session only from the first prompt on. If another process resumed
-    /// the session before that, nothing is sent.
-    pub async fn send(&self, prompt: &str) -> Result<(), Fault> {
+    /// the session before that, nothing is sent. Returns the prompt's id, if the server gives one.
+    pub async fn send(&self, prompt: &str) -> Result<Option<String>, Fault> {
         if self.in_use_before == Some(false) && self.link.in_use_elsewhere(&self.id).await? {
             return Err(Fault::Taken(self.link.place()));
         }

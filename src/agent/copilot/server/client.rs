@@ -273,22 +273,6 @@ impl Link {
         listen(window, |wait| self.next_piece(id, wait)).await
     }
 
-    /// The end of the server's event log of a session, from which [`has_prompt_since`](Self::has_prompt_since) reads on.
-    pub(super) async fn log_end(&self, id: &str) -> Result<String, Fault> {
-        const CALL: &str = "session.eventLog.tail";
-        let answer = self.call(CALL, json!({"sessionId": id})).await?;
-        answer["cursor"].as_str().map(str::to_owned).ok_or(Fault::Misunderstood(self.place, CALL))
-    }
-
-    /// Whether a session was prompted after this place in its server's event log, by anybody.
-    pub(super) async fn has_prompt_since(&self, id: &str, cursor: &str) -> Result<bool, Fault> {
-        const CALL: &str = "session.eventLog.read";
-        let params = json!({"sessionId": id, "cursor": cursor, "types": ["user.message"], "max": 1});
-        let answer = self.call(CALL, params).await?;
-        let events = answer["events"].as_array().ok_or(Fault::Misunderstood(self.place, CALL))?;
-        Ok(!events.is_empty())
-    }
-
     /// Answers a permission request. Returns `false` if it was no longer open.
     pub async fn answer(&self, id: &str, request: &str, decision: Decision) -> Result<bool, Fault> {
         let result = match decision {
@@ -324,11 +308,6 @@ impl Link {
             ));
         }
         Ok(())
-    }
-
-    /// Sends a prompt.
-    pub(crate) async fn send(&self, id: &str, prompt: &str) -> Result<(), Fault> {
-        self.call("session.send", json!({"sessionId": id, "prompt": prompt})).await.map(drop)
     }
 
     /// Whether another live process has a lock in the session's folder, as far as this server knows.
@@ -445,5 +424,6 @@ fn server_message(message: &str) -> Box<str> {
     text::plain(&out, MESSAGE_MAX)
 }
 
+mod prompts;
 #[cfg(test)]
 mod tests;

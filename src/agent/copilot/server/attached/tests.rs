@@ -7,7 +7,7 @@ use crate::core::order::Reply;
 use crate::core::reception::{Finding, WINDOW};
 use crate::core::time::Time;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -102,7 +102,7 @@ fn a_server_that_is_slow_once_is_kept() {
         assert_eq!(next(&mut events).await, EventKind::Active(false));
         let more_pings = async {
             while fake.called("ping") < 5 {
-                tokio::time::sleep(Duration::from_millis(10)).await;
+                sleep(Duration::from_millis(10)).await;
             }
         };
         timeout(Duration::from_secs(30), more_pings).await.unwrap();
@@ -114,10 +114,10 @@ fn a_server_that_is_slow_once_is_kept() {
 #[test]
 fn a_session_that_its_server_no_longer_has_is_lost() {
     run(async {
-        let deleted = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let deleted = Arc::new(AtomicBool::new(false));
         let is_deleted = Arc::clone(&deleted);
         let fake = FakeServer::start(move |method, _, _| match method {
-            "session.metadata.activity" if is_deleted.load(std::sync::atomic::Ordering::SeqCst) => {
+            "session.metadata.activity" if is_deleted.load(Ordering::SeqCst) => {
                 Response::Error(-32603, "Session not found")
             }
             _ => default_response(method),
@@ -129,14 +129,14 @@ fn a_session_that_its_server_no_longer_has_is_lost() {
         attached.recheck_loaded();
         let rechecked = async {
             while fake.called("session.metadata.activity") < 4 {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                sleep(Duration::from_millis(5)).await;
             }
         };
         timeout(Duration::from_secs(20), rechecked).await.expect("each heartbeat asks again");
         while let Ok(event) = events.try_recv() {
             assert_eq!(event.kind, EventKind::Activity);
         }
-        deleted.store(true, std::sync::atomic::Ordering::SeqCst);
+        deleted.store(true, Ordering::SeqCst);
         let lost = async {
             loop {
                 if let EventKind::Lost(fault) = next(&mut events).await {
@@ -146,8 +146,8 @@ fn a_session_that_its_server_no_longer_has_is_lost() {
         };
         assert!(matches!(timeout(Duration::from_secs(20), lost).await, Ok(Fault::NotLoaded(_))));
         let left = async {
-            while fake.left.load(std::sync::atomic::Ordering::SeqCst) == 0 {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+            while fake.left.load(Ordering::SeqCst) == 0 {
+                sleep(Duration::from_millis(5)).await;
             }
         };
         timeout(Duration::from_secs(20), left).await.expect("its connection is closed");
@@ -176,6 +176,50 @@ fn case_7_a_prompt_is_not_sent_again_after_another_one() {
         assert!(failure.refused && failure.why.contains("another prompt was sent meanwhile"), "{failure}");
         assert_eq!(fake.called("session.send"), 0);
     });
+}
+
+/// Case 185: another prompt came between our last question and our prompt, so that ours waits behind it.
+#[test]
+fn case_185_a_prompt_behind_another_one_is_taken_back() {
+    for (ours_is_first, removed) in [(false, true), (false, false), (true, true)] {
+        run(async {
+            let (site, sender) = site_at(Vec::new(), LogView::default());
+            let (sender, withdrawn) = (Arc::new(sender), Arc::new(Mutex::new(Value::Null)));
+            let (log, was_sent, seen) = (Arc::clone(&sender), Arc::new(AtomicBool::new(false)), Arc::clone(&withdrawn));
+            let fake = FakeServer::start(move |method, params, _| match method {
+                "session.eventLog.tail" => Response::Result(json!({"cursor": "7"})),
+                "session.eventLog.read" => {
+                    let first = if ours_is_first { "ours" } else { "theirs" };
+                    let events: Vec<_> = was_sent.load(Ordering::SeqCst).then_some(first).into_iter().collect();
+                    let event = |id| json!({"type": "user.message", "data": {"messageId": id}});
+                    Response::Result(json!({"events": events.into_iter().map(event).collect::<Vec<_>>()}))
+                }
+                "session.send" => {
+                    was_sent.store(true, Ordering::SeqCst);
+                    log.send_modify(|log_view| log_view.events += 1);
+                    Response::Result(json!({"messageId": "ours"}))
+                }
+                "session.queue.withdrawMessage" => {
+                    *seen.lock().unwrap() = params.clone();
+                    Response::Result(json!({"removed": removed, "interrupted": false}))
+                }
+                _ => default_response(method),
+            })
+            .await;
+            let (attached, _events) = attached(&fake, Policy::Ask).await;
+            let prompt = recover::Prompt::Repeat("Paint it".into());
+            let sent = recover::resend(&attached, &prompt, None, &site, Duration::from_secs(20), &|_, _| ()).await;
+            assert_eq!(fake.called("session.send"), 1);
+            if ours_is_first {
+                assert_eq!((sent.unwrap().as_str(), fake.called("session.queue.withdrawMessage")), ("sent", 0));
+                return;
+            }
+            let failure = sent.unwrap_err();
+            assert_eq!((failure.refused, failure.sent), (removed, !removed), "{failure}");
+            let asked = json!({"sessionId": "s", "messageId": "ours", "expectedPrompt": "Paint it"});
+            assert_eq!(*withdrawn.lock().unwrap(), asked);
+        });
+    }
 }
 
 #[test]
@@ -252,8 +296,8 @@ async fn replied(
     .await;
     let (attached, _events) = attached(&fake, Policy::Ask).await;
     let (site, _sender) = site_at(Vec::new(), LogView::default());
-    let shown = std::sync::atomic::AtomicBool::new(false);
-    let show = |_: Form| shown.store(true, std::sync::atomic::Ordering::Relaxed);
+    let shown = AtomicBool::new(false);
+    let show = |_: Form| shown.store(true, Ordering::Relaxed);
     let outcome = attached.reply(QuestionAnswer { site: &site, reply, show: &show, steps: &|_, _| () }).await;
     (outcome, fake.called(ANSWER), shown.into_inner())
 }

@@ -34,10 +34,18 @@ impl Prompt {
     }
 }
 
-/// Waits until the session rests: what its log says of a turn's end may be ahead of its server.
-async fn wait_for_rest(attached: &Attached, log_end: Option<&str>) -> Result<(), Failure> {
+/// Waits until the session rests: what its log says of a turn's end may be ahead of its server. `is_prompted` says
+/// whether its log has another prompt by now.
+async fn wait_for_rest(
+    attached: &Attached,
+    log_end: Option<&str>,
+    is_prompted: impl Fn() -> bool,
+) -> Result<(), Failure> {
     let until = Instant::now() + EFFECT_TIMEOUT;
     loop {
+        if is_prompted() {
+            return Err(Failure::refusal(Step::Resend, PROMPTED));
+        }
         match attached.rests_since(log_end).await.map_err(|fault| Failure::of(Step::Resend, fault))? {
             Rest::Rests => return Ok(()),
             Rest::Prompted => return Err(Failure::refusal(Step::Resend, PROMPTED)),
@@ -49,8 +57,23 @@ async fn wait_for_rest(attached: &Attached, log_end: Option<&str>) -> Result<(),
     }
 }
 
+/// Takes back a prompt that waits behind another one: that came in the moment between our last question and our prompt.
+async fn take_back(attached: &Attached, message: &str, prompt: &Prompt, steps: Steps<'_>) -> Failure {
+    match attached.withdraw(message, prompt.text()).await {
+        Ok(true) => {
+            steps(Step::Verify, "another prompt came first; this one was taken back".to_owned());
+            Failure::refusal(Step::Resend, PROMPTED)
+        }
+        Ok(false) | Err(_) => {
+            let why = "another prompt came first, and this one, which follows it, could not be taken back";
+            Failure::because(Step::Resend, why, "look at the session, and stop it if it repeats itself").unconfirmed()
+        }
+    }
+}
+
 /// Sends a prompt to an attached session. It is sent only while the session rests and its last prompt is still the same,
-/// by its server's own word: the user's own next prompt may have come in between. If the log does not grow within `span`, no tool is open and no question is
+/// by its server's own word: the user's own next prompt may have come in between. If that came in the last moment, ours
+/// is taken back. If the log does not grow within `span`, no tool is open and no question is
 /// known, the turn is aborted and the prompt sent a second and last time. The user's own prompt is refused if a tool
 /// has run since, or may have, because it would run twice. Any prompt is refused if another one was sent in between:
 /// `last` is [`LogView::prompt`] as of the decision.
@@ -75,20 +98,20 @@ pub async fn resend(
     // The log on disk lags behind the server.
     let mut log_end = attached.log_end().await.map_err(failed)?;
     for attempt in 1..=2 {
-        wait_for_rest(attached, log_end.as_deref()).await?;
+        wait_for_rest(attached, log_end.as_deref(), || attempt == 1 && site.log_view.borrow().prompt != last).await?;
         site.may_send(Step::Resend).await?;
         if attached.rests_since(log_end.as_deref()).await.map_err(failed)? != Rest::Rests {
             return Err(Failure::refusal(Step::Resend, PROMPTED));
         }
         // From now on it has a prompt of ours.
-        log_end = None;
+        let since = log_end.take();
         let (before, prompt_before) = {
             let log_view = log_view.borrow_and_update();
             (log_view.events, log_view.prompt)
         };
         steps(Step::Resend, format!("sends it, attempt {attempt}"));
-        match attached.send(prompt.text()).await {
-            Ok(()) => {}
+        let message = match attached.send(prompt.text()).await {
+            Ok(message) => message,
             Err(fault) if !fault.may_have_succeeded() => return Err(Failure::of(Step::Resend, fault)),
             // Sending again could deliver the prompt twice.
             Err(fault) if !site.log_shows(|log_view| log_view.prompt != prompt_before).await => {
@@ -98,8 +121,13 @@ pub async fn resend(
                 steps(Step::Verify, "its server did not reply, but its log has the prompt".to_owned());
                 return Ok("sent".to_owned());
             }
-        }
+        };
         let until = Instant::now() + span;
+        if let (Some(since), Some(message)) = (since, message)
+            && attached.is_behind(&since, &message, until).await.unwrap_or(false)
+        {
+            return Err(take_back(attached, &message, prompt, steps).await);
+        }
         let has_grown = |log_view: &LogView| log_view.events != before;
         let grown = timeout_at(until, log_view.wait_for(has_grown)).await.is_ok_and(|seen| seen.is_ok());
         if grown {
