@@ -91,6 +91,9 @@ let answered = false; // whether its last message requests no tools
 let cwd = process.cwd(); // the session's working folder: `/cwd` changes it, but not ours
 let consentedIn = place(); // the place that the consent is for
 const copilotStarted = startOf(process.ppid); // start time of Copilot's process, in ms
+let toolRan = wasPrompted(); // whether a tool of this session may have run since then
+let kept = null; // the listener that may have requests approved: its process
+let given = false; // whether the user has just answered Copilot's question about us
 const asked = new Map(); // the open questions, by id: no call lists them
 const schemas = new Map(); // the forms that open tools of the agent ask with, by tool call: Copilot's event omits the limits
 const managed = new Set(); // ids of requests that by an organisation's policy a person must answer
@@ -118,8 +121,10 @@ function follow(event) {
   }
   if (type === "permission.completed") {
     managed.delete(data?.requestId);
+    if (consenting && data?.result?.kind === "approved") given = true; // nothing else is open then
     setImmediate(elevateByItself);
   }
+  if (type === "tool.execution_start") toolRan = true;
   if (type === "tool.execution_start" && data?.toolName === "ask_user" && schemas.size < ASKED_MAX) {
     schemas.set(data.toolCallId, data.arguments?.requestedSchema);
   }
@@ -201,7 +206,7 @@ const ORDERS = {
 
   elevate(order, stands) {
     if (mayAnswer()) return null;
-    if (elevated) return "elsewhere";
+    if (elevated && isKept()) return "elsewhere";
     if (refused) return "refused";
     return carryOut(stands, () => notIdle(order), elevate);
   },
@@ -291,7 +296,7 @@ async function notIdle(order) {
 }
 
 async function permit(order, stands, result) {
-  if (!mayAnswer()) return elevated ? "elsewhere" : "not-elevated";
+  if (!mayAnswer()) return elevated && isKept() ? "elsewhere" : "not-elevated";
   const answer = async () => {
     try {
       return (await CALLS.permit(order.requestId, result)).success === true ? null : "gone";
@@ -324,17 +329,23 @@ function shown(request) {
 
 async function elevate() {
   if (typeof session.connection?.sendRequest !== "function") return "unsupported";
+  const asking = listening;
   consenting = true;
+  given = false;
   say({ t: "consent", open: true });
   try {
     consentedIn = place();
     await CALLS.elevate();
     elevated = true;
+    await CALLS.pending(); // by its answer, the events before it have arrived
+    if (given) kept = asking;
+    if (!isKept()) return "stranger";
     // New requests now arrive as events; those already open must be fetched.
     CALLS.pending().then(tellPending, () => {});
     return null;
   } catch (error) {
     refused = true;
+    elevated = false;
     return String(error?.message ?? error);
   } finally {
     consenting = false;
@@ -342,9 +353,15 @@ async function elevate() {
   }
 }
 
-// Whether we may answer permission requests here. Consent is for the place where it was given.
+// Whether we may answer permission requests here, for this listener. Consent is for the place where it was given.
 function mayAnswer() {
-  return elevated && consentedIn === place();
+  return elevated && isKept() && consentedIn === place();
+}
+
+// Whether the listener is the one that a tool cannot have put in place of the user's, or that the user has consented to
+// since.
+function isKept() {
+  return listening !== null && listening === kept;
 }
 
 function sayConsent() {
@@ -362,7 +379,7 @@ function place() {
 // Called when the user has just sent a prompt or answered a request, so that a dialog would not interrupt typing. With a
 // remembered consent there is none; if one appears all the same, this is not tried again.
 async function elevateByItself() {
-  if (!due || elevated || consenting || refused || !byItself || !authentic || !isRemembered()) return;
+  if (!due || elevated || consenting || refused || !byItself || !authentic || !isKept() || !isRemembered()) return;
   byItself = false;
   const isOpen = await CALLS.pending().then(({ items }) => items.length > 0, () => true);
   if (isOpen) return void (byItself = true);
@@ -389,10 +406,20 @@ function isInAutopilot() {
   }
 }
 
+// Whether anything was logged since Copilot was started, by an earlier prompt than those that we have seen. Its log begins
+// with a session's first prompt.
+function wasPrompted() {
+  const log = join(home(), "session-state", session.sessionId, "events.jsonl");
+  return statSync(log, { throwIfNoEntry: false })?.mtimeMs >= copilotStarted;
+}
+
+function home() {
+  return process.env.COPILOT_HOME || join(process.env.HOME || process.env.USERPROFILE || "", ".copilot");
+}
+
 // Whether the user has permanently allowed us to answer in this folder. Only Copilot writes this record.
 function isRemembered() {
-  const home = process.env.COPILOT_HOME || join(process.env.HOME || process.env.USERPROFILE || "", ".copilot");
-  const record = join(home, "permissions-config.json");
+  const record = join(home(), "permissions-config.json");
   // Copilot reads its record when it starts, and does not see later changes by another terminal's Copilot.
   if (!(statSync(record, { throwIfNoEntry: false })?.mtimeMs < copilotStarted)) return false;
   const approvals = json(record)?.locations?.[place()]?.tool_approvals;
@@ -405,6 +432,7 @@ function isRemembered() {
 let socket = null;
 let authentic = false; // whether the listener has proved that it knows the key
 let listener = null; // the identity of its socket
+let listening = null; // and of its process, once it is let in
 let tries = 0; // how often it has rejected us
 let letInAt = 0; // when it last accepted us
 let watched = [];
@@ -478,6 +506,7 @@ function watchFolders() {
 function open(path, found) {
   socket?.destroy();
   authentic = false;
+  listening = null;
   listener = found;
   const nonce = randomBytes(16).toString("hex");
   const mine = connect(path);
@@ -489,7 +518,7 @@ function open(path, found) {
     const { COPILOT_CLI_BINARY_VERSION: cli } = process.env;
     const hash = createHash("sha256").update(self).digest("hex");
     const { pid, ppid } = process;
-    const is = { elevated: mayAnswer(), consenting, refused };
+    const is = { elevated: false, consenting, refused };
     const hello = { t: "hello", v: VERSION, session: session.sessionId, pid, ppid, cli, cwd: process.cwd(), ...is, hash, nonce };
     mine.write(`${JSON.stringify(hello)}\n`);
   });
@@ -532,10 +561,15 @@ function take(line, mine, nonce, asks) {
     if (message?.t !== "welcome" || message.v !== VERSION) return false;
     if (given.length !== right.length || !timingSafeEqual(given, right)) return false;
     if (!isPilotlight(message.pid, nonce)) return false;
+    listening = processOf(message.pid);
+    if (listening === null) return false;
+    // What a tool has started in place of the user's tray may ask for consent anew.
+    if (!toolRan || message.isUsers === true) kept = listening;
     mine.write(`${JSON.stringify({ t: "proof", proof: proof("ext", message.nonce).toString("hex") })}\n`);
     authentic = true;
     letInAt = Date.now();
     byItself = byItself && message.byItself !== false;
+    if (mayAnswer()) sayConsent();
     for (const question of asked.values()) say(question);
     CALLS.pending().then(tellPending, () => {});
     sayMode();
@@ -609,6 +643,15 @@ function startOf(pid) {
     return Date.now() - (uptime - stat(pid)[19] / 100) * 1000;
   } catch {
     return Date.now() - process.uptime() * 1000;
+  }
+}
+
+// Identifies a process, by its start, too: pids are reused. Null if it has ended. Other systems do not show the start.
+function processOf(pid) {
+  try {
+    return process.platform === "linux" ? `${pid}:${stat(pid)[19]}` : "";
+  } catch {
+    return null;
   }
 }
 

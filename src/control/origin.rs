@@ -50,14 +50,7 @@ pub(crate) fn check(giver: u32, is_click: bool, session: &Session, now: Time) ->
         group: group.as_deref(),
         owners_group: owner.and_then(group_of).as_deref(),
         is_click,
-        runs_script: |pid| {
-            let arguments = crate::system::process::arguments(pid).unwrap_or_default();
-            let is_script = |argument: &std::ffi::OsString| {
-                let bytes = argument.as_encoded_bytes();
-                bytes.starts_with(b"-") && !bytes.starts_with(b"--") && bytes.ends_with(b"c")
-            };
-            arguments.iter().any(is_script)
-        },
+        runs_script,
     })
 }
 
@@ -65,6 +58,40 @@ pub(crate) fn check(giver: u32, is_click: bool, session: &Session, now: Time) ->
 #[cfg(not(target_os = "linux"))]
 pub(crate) const fn check(_giver: u32, _is_click: bool, _session: &Session, _now: Time) -> Result<(), &'static str> {
     Ok(())
+}
+
+/// Whether no tool of the sessions that the process `owner` runs can have started this very process, which listens for
+/// their bridges. No setting changes that: a tool can choose the settings of what it starts.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_listener_of_user(owner: u32) -> bool {
+    use crate::system::process::{group_of, lineage};
+    let (own, now) = (std::process::id(), crate::system::clock::Clock::start().now().wall);
+    let Some(since) = lineage(owner, now).first().map(|owner| owner.at) else { return false };
+    linux::judge(&linux::Found {
+        line: &lineage(own, now),
+        since,
+        group: group_of(own).as_deref(),
+        owners_group: group_of(owner).as_deref(),
+        is_click: false,
+        runs_script,
+    })
+    .is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) const fn is_listener_of_user(_owner: u32) -> bool {
+    true
+}
+
+/// Whether a shell was started to run a given command, and not for somebody to type into.
+#[cfg(target_os = "linux")]
+fn runs_script(pid: u32) -> bool {
+    let arguments = crate::system::process::arguments(pid).unwrap_or_default();
+    let is_script = |argument: &std::ffi::OsString| {
+        let bytes = argument.as_encoded_bytes();
+        bytes.starts_with(b"-") && !bytes.starts_with(b"--") && bytes.ends_with(b"c")
+    };
+    arguments.iter().any(is_script)
 }
 
 #[cfg(target_os = "linux")]

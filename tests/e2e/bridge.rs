@@ -6,6 +6,7 @@ mod consent;
 mod forms;
 mod givers;
 mod held_up;
+mod kept;
 mod lives;
 mod older;
 mod rough;

@@ -104,8 +104,8 @@ impl Listener {
         let peer = first["pid"].as_u64().unwrap();
         let seal = seal(nonce, peer);
         let proof = proof(&self.key, "tray", &format!("{nonce}:{peer}"), session);
-        let welcome =
-            json!({"t": "welcome", "v": self.version, "nonce": NONCE, "proof": proof, "pid": std::process::id()});
+        let welcome = json!({"t": "welcome", "v": self.version, "nonce": NONCE, "proof": proof, "pid": std::process::id(),
+            "isUsers": true});
         writeln!(&stream, "{welcome}").unwrap();
         Greeted { hello, stream, lines, seal }
     }

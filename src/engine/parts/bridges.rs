@@ -5,6 +5,7 @@ use crate::agent::copilot::bridge::files::Files;
 use crate::agent::copilot::bridge::known::BridgeState;
 use crate::agent::copilot::bridge::socket::{Bridge, BridgeEvent, BridgeSocket, ConnectionId, serve};
 use crate::agent::copilot::bridge::wire::{Hello, Message};
+use crate::control::origin;
 use crate::core::time::Time;
 use crate::system::process::is_gone;
 use std::collections::HashMap;
@@ -68,7 +69,7 @@ impl Bridges {
         if self.socket.is_some() {
             return;
         }
-        match serve(&config.folder, key.to_vec(), config.files.may_elevate()) {
+        match serve(&config.folder, key.to_vec(), config.files.may_elevate(), origin::is_listener_of_user) {
             Ok(socket) => self.socket = Some(socket),
             Err(error) => tracing::warn!("sessions in terminals cannot be reached: {error:#}"),
         }

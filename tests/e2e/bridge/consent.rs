@@ -293,7 +293,7 @@ fn consent_that_copilot_does_not_know_is_dropped() {
         assert_ne!(code, changed);
         std::fs::write(file, changed).unwrap();
     });
-    assert_eq!(connection.hello["elevated"], true);
+    connection.wait("that it may", |message| message["t"] == "consent" && message["elevated"] == true);
     terminal.enter("SCRIPT:many1 Paint the fence");
     terminal.wait_screen(DIALOG);
     // Copilot sends it no request events. It reports open requests on every new connection.

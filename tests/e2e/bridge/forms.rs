@@ -1,7 +1,9 @@
 //! Questions and requests are taken, and shown, as the terminal shows them.
 
 use super::Bridged;
+use super::givers::words;
 use super::stories::open;
+use crate::support::executable::executable;
 use crate::support::pilotlight::CommandOutput;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
@@ -108,29 +110,33 @@ fn case_200c_five_approvals_at_once_over_the_bridge_are_five_done() {
 /// Without a tray nothing has shown the request before, so whoever runs `approve` on a terminal is asked once more.
 #[test]
 fn case_201a_approve_without_a_tray_shows_the_request_and_asks() {
+    let mut shell = Command::new("bash");
+    shell.args(["--norc", "-i"]).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("TERM", "xterm-256color");
+    let terminal = Tmux::start(&shell, 110, 30);
+    let shows =
+        |text: &str| wait_until(SOON, text, || terminal.screen(), || terminal.screen().contains(text).then_some(()));
+    shows("bash-");
     let mut bridged = Bridged::new(&[]);
-    // A terminal that a test opens for one command is not a person's.
-    bridged.pilot.configure("[actions]\nscripts-may-answer = true\n");
     bridged.give_consent();
     bridged.pilot.end_tray();
     let (id, folder) = (bridged.id(), &bridged.terminal.folder);
     bridged.terminal.enter("SCRIPT:many1 Paint the fence");
     folder.wait_nth("permission.requested", 2);
     for (key, code) in [("n", 4), ("y", 0)] {
-        let command = bridged.pilot.command(&["approve", &id]);
-        let mut shell = Command::new("sh");
-        shell.args(["-c", "\"$0\" \"$@\"; echo \"exited with $?\"; exec sleep 600"]);
-        shell.arg(command.get_program()).args(command.get_args());
-        shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm-256color");
-        let terminal = Tmux::start(&shell, 110, 30);
-        let shows = |text: &str| {
-            wait_until(SOON, text, || terminal.screen(), || terminal.screen().contains(text).then_some(()));
-        };
+        let mut command = bridged.pilot.command(&["approve", &id]);
+        let command = words(command.env("TERM", "xterm-256color"));
+        let script = bridged.pilot.user().join("approve.sh");
+        executable(&script, &format!("#!/bin/sh\nclear\n{command}\necho \"exited with $?\"\n"));
+        terminal.text(&script.display().to_string());
+        terminal.press(&["Enter"]);
         shows("echo 1 > many1.txt");
         shows("Approve this request, once? [y/N]");
         assert!(!folder.types().iter().any(|kind| kind == "tool.execution_complete"), "{}", bridged.terminal.dump());
         terminal.press(&[key, "Enter"]);
         shows(&format!("exited with {code}"));
+        terminal.press(&["C-l"]);
+        let is_clear = || (!terminal.screen().contains("exited")).then_some(());
+        wait_until(SOON, "the shell is cleared", || terminal.screen(), is_clear);
     }
     folder.wait("tool.execution_complete");
 }

@@ -8,7 +8,7 @@ use crate::support::{COPILOT, wait_until};
 use std::process::Command;
 
 /// Words of a shell that run a command in its own environment.
-fn words(command: &Command) -> String {
+pub(super) fn words(command: &Command) -> String {
     let quote = |word: &std::ffi::OsStr| format!("'{}'", word.to_string_lossy().replace('\'', r"'\''"));
     let variables = command.get_envs().filter_map(|(name, value)| Some((name.to_string_lossy(), quote(value?))));
     let variables: Vec<_> = variables.map(|(name, value)| format!("{name}={value}")).collect();
@@ -24,7 +24,7 @@ impl Bridged {
 
     /// Has a tool, which the user approves, leave a process behind that runs `script`, in an environment changed by these `options` of `env`, once the next request is open.
     /// Returns the exit code and the output of `script`. The request stays open, and its user's answer counts.
-    fn leave_behind(&self, asked_before: usize, options: &str, script: &str) -> (String, String) {
+    pub(super) fn leave_behind(&self, asked_before: usize, options: &str, script: &str) -> (String, String) {
         let project = self.home.project();
         let path = |name: &str| project.join(name);
         for name in ["now", "code", "out"] {
@@ -69,7 +69,9 @@ fn case_196_a_process_that_a_tool_left_behind_approves_nothing() {
         }
         let (code, out) = bridged.leave_behind(asked, options, &command);
         assert_eq!(code, "4", "{out}");
-        assert!(out.contains("a tool of the session can have started"), "{out}");
+        // Without a tray, the bridge itself does not let the command answer.
+        let why = if has_tray { "a tool of the session can have started" } else { "answer it in its terminal" };
+        assert!(out.contains(why), "{out}");
         asked += 2;
     }
 }

@@ -61,6 +61,10 @@ fn words(error: &str) -> String {
     match error {
         "not-elevated" => "the bridge may not answer permission requests there",
         "elsewhere" => "the bridge was allowed to answer in another folder only: answer it in its terminal",
+        "stranger" => {
+            "this Pilotlight was started after the session's first tool, and Copilot remembers your consent without asking \
+             you: answer it in its terminal, or restart the session"
+        }
         "gone" => "it is no longer open: somebody else answered it, or its turn has ended",
         "changed" => "it is no longer the one that was shown, or another turn has begun",
         "managed" => "your organisation wants a person to answer it in the terminal",

@@ -82,12 +82,16 @@ pub(crate) fn serve(
     folder: &Path,
     key: Vec<u8>,
     auto_elevate: bool,
+    is_users: IsUsers,
 ) -> anyhow::Result<(BridgeSocket, mpsc::Receiver<BridgeEvent>)> {
-    serve_checked(folder, Ours { key: key.into(), auto_elevate }, peer::extension_parent)
+    serve_checked(folder, Ours { key: key.into(), auto_elevate, is_users }, peer::extension_parent)
 }
 
 /// Returns the parent of an extension's process, or why a process is not an extension.
 type Check = fn(u32) -> Result<u32, &'static str>;
+
+/// Tells whether no tool of a session that a process runs can have started us.
+type IsUsers = fn(u32) -> bool;
 
 /// Our side of every handshake.
 #[derive(Clone)]
@@ -95,6 +99,7 @@ struct Ours {
     key: Arc<[u8]>,
     /// Whether the extension may make use of a remembered consent.
     auto_elevate: bool,
+    is_users: IsUsers,
 }
 
 /// Logs rejected peers at a limited rate.
@@ -208,7 +213,7 @@ async fn serve_connection(
 async fn handshake(
     from: &mut BufReader<OwnedReadHalf>,
     to: &mut OwnedWriteHalf,
-    Ours { key, auto_elevate }: &Ours,
+    Ours { key, auto_elevate, is_users }: &Ours,
     (peer, parent): (u32, u32),
 ) -> anyhow::Result<Hello> {
     #[derive(Deserialize)]
@@ -231,7 +236,7 @@ async fn handshake(
     let proof = hex(&wire::proof(key, "tray", &format!("{}:{peer}", hello.nonce), &hello.session));
     let _seal = seal(&hello.nonce, peer)?;
     let welcome = serde_json::json!({"t": "welcome", "v": PROTOCOL, "nonce": nonce, "proof": proof,
-        "pid": std::process::id(), "byItself": auto_elevate});
+        "pid": std::process::id(), "byItself": auto_elevate, "isUsers": is_users(parent)});
     write(to, &welcome).await?;
     let answer = Lines::new(from, HELLO_MAX).next().await?.context("it does not take us for Pilotlight")?;
     let Message::Proof { proof } = serde_json::from_slice(&answer)? else {

@@ -16,6 +16,7 @@ pub(crate) fn serve(
     _folder: &Path,
     _key: Vec<u8>,
     _auto_elevate: bool,
+    _is_users: fn(u32) -> bool,
 ) -> anyhow::Result<(BridgeSocket, mpsc::Receiver<BridgeEvent>)> {
     anyhow::bail!("there is no bridge to terminals on this system yet")
 }

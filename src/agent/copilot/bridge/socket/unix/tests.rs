@@ -19,7 +19,7 @@ impl Desk {
     fn new(check: Check) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
-        let ours = Ours { key: KEY.into(), auto_elevate: true };
+        let ours = Ours { key: KEY.into(), auto_elevate: true, is_users: |_| true };
         let (socket, events) = serve_checked(folder.path(), ours, check).unwrap();
         Self { folder, events, _socket: socket }
     }
@@ -224,14 +224,14 @@ fn a_dead_trays_socket_is_replaced_and_ours_is_removed() {
         let path = folder.path().join(SOCKET);
         drop(UnixListener::bind(&path).unwrap());
         assert!(UnixStream::connect(&path).await.is_err());
-        let (socket, _events) = serve(folder.path(), KEY.to_vec(), true).unwrap();
+        let (socket, _events) = serve(folder.path(), KEY.to_vec(), true, |_| true).unwrap();
         assert!(UnixStream::connect(&path).await.is_ok());
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         drop(socket);
         assert!(!path.exists());
         // A folder that others may write to is refused.
         fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
-        assert!(serve(folder.path(), KEY.to_vec(), true).is_err());
+        assert!(serve(folder.path(), KEY.to_vec(), true, |_| true).is_err());
     });
 }
 
