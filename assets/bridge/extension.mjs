@@ -196,7 +196,16 @@ const ORDERS = {
     );
   },
 
-  stop: (order, stands) => carryOut(stands, () => notWorking(order), async () => (await CALLS.abort(), null)),
+  stop(order, stands) {
+    return carryOut(stands, () => notWorking(order), async () => {
+      // An abort alone leaves a form in the terminal, where it takes the user's keys.
+      const forms = [...asked].filter(([, { type }]) => type === "elicitation.requested");
+      const closed = forms.map(([id]) => CALLS.answer(id, { action: "cancel" }));
+      await Promise.allSettled(closed);
+      await CALLS.abort();
+      return null;
+    });
+  },
 
   send(order, stands) {
     const { prompt } = order;

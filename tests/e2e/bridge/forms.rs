@@ -140,3 +140,22 @@ fn case_201a_approve_without_a_tray_shows_the_request_and_asks() {
     }
     folder.wait("tool.execution_complete");
 }
+
+/// A form that outlived its turn would take the keys that are meant for the next prompt.
+#[test]
+fn case_199a_a_form_goes_with_the_turn_that_is_stopped() {
+    let bridged = Bridged::new(&[]);
+    let (id, terminal) = (bridged.id(), &bridged.terminal);
+    for nth in 1..=3 {
+        terminal.enter(&format!("SCRIPT:form Paint the fence {nth}"));
+        bridged.pilot.wait_status_in_tray(&id, "needs-input", "Which color?");
+        terminal.wait_screen("esc cancel");
+        bridged.run_ok(&["stop", &id]);
+        terminal.folder.wait_nth("abort", nth);
+        terminal.wait_no_screen("esc cancel");
+        bridged.pilot.wait_status_in_tray(&id, "idle", "");
+    }
+    // A prompt is taken at once.
+    terminal.enter("SCRIPT:plain Paint the gate");
+    terminal.folder.wait_nth("user.message", 4);
+}
