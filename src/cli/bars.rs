@@ -5,13 +5,15 @@
 //! escaped, or replaced by a lookalike where the bar has no escape for it.
 
 use crate::core::fleet::{Glance, Row, State, distinguish, mark, sort};
-use crate::core::text::{NAME_MAX, plain};
+use crate::core::text::{NAME_MAX, fit, plain};
 use crate::core::verdict::Status;
 use clap::ValueEnum;
 use serde::Serialize;
 
 /// Maximum width of a label in a bar, in columns.
 const LABEL_WIDTH: usize = 32;
+/// Maximum width of what a session asks for in a bar, in columns.
+const REQUEST_WIDTH: usize = 40;
 /// Maximum number of sessions in a tooltip or menu.
 const LISTED: usize = 20;
 
@@ -47,9 +49,9 @@ impl Bar {
     pub(super) fn text(&self, format: Format) -> String {
         match format {
             Format::Waybar => self.waybar(),
-            Format::Tmux => format!("#[fg={}]{}#[default]", self.colour(), self.line().replace('#', "##")),
+            Format::Tmux => format!("#[fg={}]{}#[default]", self.colour(), self.line_with_request().replace('#', "##")),
             Format::Swiftbar => self.swiftbar(),
-            Format::Plain => self.line(),
+            Format::Plain => self.line_with_request(),
         }
     }
 
@@ -64,6 +66,13 @@ impl Bar {
     fn line(&self) -> String {
         let label = self.rows.first().filter(|row| row.needs_you()).map(|row| row.label.cut(LABEL_WIDTH));
         [self.counts()].into_iter().chain(label).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The same with what that session asks for, if it asks for a permission.
+    fn line_with_request(&self) -> String {
+        let request = self.rows.first().and_then(Row::request_text);
+        let request = request.map(|text| format!(": {}", fit(&text, REQUEST_WIDTH)));
+        self.line() + &request.unwrap_or_default()
     }
 
     /// The number of sessions of each status, those that need the user first: `⚑1 ▶2 ✓1`.
@@ -118,7 +127,7 @@ impl Bar {
         }
         let (list, more) = self.list();
         let mut tooltip: Vec<_> =
-            list.map(|(text, row)| format!("{}\n    {}", pango(&text), pango(&row.because))).collect();
+            list.map(|(text, row)| format!("{}\n    {}", pango(&text), pango(&row.ageless_reason()))).collect();
         if more > 0 {
             tooltip.push(format!("… and {more} more"));
         }
@@ -146,7 +155,7 @@ impl Bar {
         let (list, more) = self.list();
         for (text, row) in list {
             lines.push(item(&text));
-            lines.push(item(&format!("--{}", plain(&row.because, NAME_MAX * 2))));
+            lines.push(item(&format!("--{}", plain(&row.ageless_reason(), NAME_MAX * 2))));
         }
         if more > 0 {
             lines.push(item(&format!("… and {more} more")));
@@ -178,6 +187,7 @@ fn pango(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::core::fleet::{Label, Session};
+    use crate::core::request_view::RequestView;
     use crate::core::time::Moment;
 
     fn row(name: &str, status: Status) -> Row {
@@ -242,6 +252,30 @@ mod tests {
         );
         assert!(text.next(Format::Swiftbar).starts_with("~~~\n╳1"));
         assert!(bar([]).text(Format::Swiftbar).ends_with("No session is open | emojize=false symbolize=false"));
+    }
+
+    #[test]
+    fn every_bar_shows_the_command_that_is_asked_for() {
+        let asks_for = |text: Option<&str>| {
+            let text = text.map(Into::into);
+            let request =
+                RequestView { id: "r".into(), kind: "shell".into(), text, paths: Vec::new(), reads_plain: true };
+            let because = "asks permission: shell".into();
+            Row { because, request: Some(request), ..row("shop", Status::NeedsPermission) }
+        };
+        let asks = |text: &str| asks_for(Some(text));
+        let bars = bar([asks("rm -rf build #[fg=red] | <b>")]);
+        assert_eq!(bars.text(Format::Plain), "⚑1 shop: rm -rf build #[fg=red] | <b>");
+        assert!(bars.text(Format::Tmux).contains("⚑1 shop: rm -rf build ##[fg=red] | <b>#[default]"));
+        let module: serde_json::Value = serde_json::from_str(&bars.text(Format::Waybar)).unwrap();
+        assert_eq!(module["text"], "⚑1 shop");
+        let tooltip = "⚑ shop · needs-permission\n    rm -rf build #[fg=red] | &lt;b&gt; (asks permission: shell)";
+        assert_eq!(module["tooltip"], tooltip);
+        let swiftbar = bars.text(Format::Swiftbar);
+        assert!(swiftbar.contains("\n--rm -rf build #[fg=red] ¦ <b> (asks permission: shell) | "), "{swiftbar}");
+        let long = bar([asks(&"x".repeat(100))]).text(Format::Plain);
+        assert_eq!(long.chars().count(), "⚑1 shop: ".chars().count() + REQUEST_WIDTH);
+        assert_eq!(bar([asks_for(None)]).text(Format::Plain), "⚑1 shop", "its text is not known");
     }
 
     #[test]

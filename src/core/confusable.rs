@@ -9,7 +9,7 @@
 //! The price: an honest word that happens to look entirely Latin, like the Russian "тест", fails and has to go through
 //! Review.
 
-use super::text::is_fully_visible;
+use super::text::{is_fully_visible, renders_blank};
 use unicode_security::confusable_detection::skeleton;
 use unicode_security::{GeneralSecurityProfile, MixedScript, RestrictionLevel, RestrictionLevelDetection};
 use unicode_width::UnicodeWidthChar;
@@ -18,6 +18,12 @@ use unicode_width::UnicodeWidthChar;
 /// such text may be approved right where it is shown.
 pub(crate) fn is_unambiguous(text: &str, most: usize) -> bool {
     is_fully_visible(text, most) && find_confusable(text).is_none()
+}
+
+/// Whether every part of a text is visible as it is, and cannot be mistaken for other text. It may have many lines.
+pub(crate) fn reads_as_it_is(text: &str) -> bool {
+    let is_visible = |c: char| matches!(c, '\n' | '\t') || !c.is_control() && !renders_blank(c);
+    text.chars().all(is_visible) && text.lines().all(|line| find_confusable(line).is_none())
 }
 
 /// Returns the first piece of a text that can be mistaken for something else.

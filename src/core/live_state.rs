@@ -162,7 +162,11 @@ impl LiveState {
             requests,
         });
         let asking = |LiveQuestion { since, text, choices, form }: LiveQuestion| Asking {
-            question: Question { text: text.into(), choices: choices.into_iter().map(Into::into).collect() },
+            question: Question {
+                id: form.as_ref().ok().map(|form| form.request.clone()),
+                text: text.into(),
+                choices: choices.into_iter().map(Into::into).collect(),
+            },
             since: Time(since),
             form,
         };
@@ -203,7 +207,11 @@ mod tests {
     /// Everything that the tray can know.
     fn known() -> Session {
         with(|session| {
-            let question = |text: &str| Question { text: text.into(), choices: vec!["red".into(), "blue".into()] };
+            let question = |id: Option<&str>, text: &str| Question {
+                id: id.map(Into::into),
+                text: text.into(),
+                choices: vec!["red".into(), "blue".into()],
+            };
             let data = serde_json::json!({"requestId": "r", "question": "Which?", "choices": ["red", "blue"]});
             let form = Form::read("user_input.requested", &data).map_err(Into::into);
             session.control.server = ServerState::Attached;
@@ -220,8 +228,12 @@ mod tests {
             session.live.looking = true;
             session.live.answer = answer(true);
             session.live.questions = vec![
-                Asking { question: question("Which?"), since: AT.wall, form },
-                Asking { question: question("How?"), since: AT.wall + Span(7), form: Err("it is made up".into()) },
+                Asking { question: question(Some("r"), "Which?"), since: AT.wall, form },
+                Asking {
+                    question: question(None, "How?"),
+                    since: AT.wall + Span(7),
+                    form: Err("it is made up".into()),
+                },
             ];
         })
     }

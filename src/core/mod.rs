@@ -22,6 +22,7 @@ pub mod question;
 pub mod reception;
 pub mod redact;
 pub mod replay;
+pub mod request_view;
 pub mod scan;
 pub mod session;
 pub mod text;

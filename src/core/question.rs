@@ -14,6 +14,8 @@ const CHOICE_MAX: usize = 100;
 /// A question, safe to display.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Question {
+    /// The id to answer it by. `None` if it cannot be answered from here.
+    pub id: Option<Box<str>>,
     /// The question, on one line.
     pub text: Box<str>,
     /// The answers to choose from. Empty if any text will do, or if it asks for several things at once.
@@ -57,13 +59,17 @@ impl Question {
         };
         let choices = asked.choices.or_else(field).unwrap_or_default();
         let choices = choices.iter().take(CHOICES_MAX).map(|choice| plain(choice, CHOICE_MAX));
-        (!text.is_empty()).then(|| Self { text, choices: choices.filter(|choice| !choice.is_empty()).collect() })
+        (!text.is_empty()).then(|| Self {
+            id: None,
+            text,
+            choices: choices.filter(|choice| !choice.is_empty()).collect(),
+        })
     }
 
-    /// Replaces the choices.
-    pub(crate) fn with_choices<'a>(self, choices: impl Iterator<Item = &'a str>) -> Self {
+    /// The same question, answered by this id with one of these choices.
+    pub(crate) fn answered_by<'a>(self, id: &str, choices: impl Iterator<Item = &'a str>) -> Self {
         let choices = choices.take(CHOICES_MAX).map(|choice| plain(choice, CHOICE_MAX));
-        Self { choices: choices.collect(), ..self }
+        Self { id: Some(id.into()), choices: choices.collect(), ..self }
     }
 }
 
@@ -111,10 +117,11 @@ mod tests {
     fn other_choices_can_take_the_place_of_those_in_the_log() {
         let json = json!({"question": "Which color?", "choices": ["red"]});
         let asked = Question::read(&serde_json::to_vec(&json).unwrap()).unwrap();
-        let other = asked.clone().with_choices(["light\nblue", "green"].into_iter());
+        let other = asked.clone().answered_by("r", ["light\nblue", "green"].into_iter());
         assert_eq!((&other.text, other.choices), (&asked.text, vec!["light blue".into(), "green".into()]));
+        assert_eq!((asked.id.as_deref(), other.id.as_deref()), (None, Some("r")));
         let long = "x".repeat(1000);
-        let many = asked.with_choices([&*long; 100].into_iter());
+        let many = asked.answered_by("r", [&*long; 100].into_iter());
         assert_eq!(many.choices.len(), CHOICES_MAX);
         assert!(many.choices.iter().all(|choice| choice.chars().count() == CHOICE_MAX));
     }

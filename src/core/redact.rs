@@ -57,7 +57,7 @@ pub(crate) fn redacted(session: &Session) -> Session {
 
 fn live(live: &Live) -> Live {
     let question = |asking: &Asking| Asking {
-        question: Question { text: "…".into(), choices: Vec::new() },
+        question: Question { id: None, text: "…".into(), choices: Vec::new() },
         since: asking.since,
         form: Err("".into()),
     };
@@ -76,6 +76,7 @@ fn facts(facts: &Facts) -> Facts {
     for request in &mut facts.requests {
         replace(&mut request.kind, &PERMISSIONS, "something");
         request.asks = None;
+        request.paths = Vec::new();
         request.command = None;
     }
     if let Some(Closed { ending, .. }) = &mut facts.closed {
@@ -123,7 +124,7 @@ mod tests {
         let now = Moment::of(Time(1_000_000));
         let asked = serde_json::json!({"requestId": "r", "question": "Launch the rockets?", "choices": ["hunter2"]});
         let form = Form::read("user_input.requested", &asked).map_err(Into::into);
-        let question = Question { text: "Launch the rockets?".into(), choices: vec!["hunter2".into()] };
+        let question = Question { id: None, text: "Launch the rockets?".into(), choices: vec!["hunter2".into()] };
         let mut session = Session { has_log: true, ..Session::default() };
         session.facts.progress = Some(now);
         session.control.server = ServerState::Hosted(1);
@@ -151,7 +152,7 @@ mod tests {
             call: Call::of("t1"),
             name: text(),
             command: Some(text()),
-            question: Some(Box::new(Question { text: text(), choices: vec![text()] })),
+            question: Some(Box::new(Question { id: None, text: text(), choices: vec![text()] })),
             detached: false,
             unasked: false,
             at: now,
@@ -163,6 +164,7 @@ mod tests {
             call: Some(Call::of("t1")),
             kind: text(),
             asks: Some(text()),
+            paths: vec![text()],
             command: Some(text()),
             agent: None,
             is_managed: false,

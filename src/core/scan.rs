@@ -144,12 +144,24 @@ impl<'a> Scan<'a> {
         Ok(filled)
     }
 
-    /// The only element of an array, if that is a string. Any other value is skipped.
-    pub(crate) fn only_text(&mut self) -> Result<Option<Text<'a>>> {
-        let mut inside = self.clone();
+    /// The elements of an array of at most `most` strings. Any other value is skipped, and has none.
+    pub(crate) fn texts(&mut self, most: usize) -> Result<Vec<Text<'a>>> {
+        let inside = self.clone();
         self.skip()?;
-        let text = if inside.take(b'[').is_ok() { inside.text().ok().flatten() } else { None };
-        Ok(text.filter(|_| inside.take(b']').is_ok()))
+        Ok(inside.elements(most).unwrap_or_default())
+    }
+
+    fn elements(mut self, most: usize) -> Result<Vec<Text<'a>>> {
+        let mut texts = Vec::new();
+        self.take(b'[')?;
+        while texts.len() < most {
+            self.peek()?;
+            texts.push(self.string()?);
+            if self.take(b',').is_err() {
+                return self.take(b']').map(|()| texts);
+            }
+        }
+        Err(Malformed)
     }
 
     /// The bytes from `start` to the cursor.

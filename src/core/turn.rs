@@ -232,6 +232,9 @@ pub(crate) fn request_verb(kind: &str) -> Option<&'static str> {
 /// Maximum length of a permission request's text, in characters. Only its server can show a longer one.
 pub(crate) const ASKS_MAX: usize = 2000;
 
+/// Maximum number of paths that a permission request may ask for to be shown with them.
+pub(crate) const PATHS_MAX: usize = 20;
+
 /// Maximum length of a command that needs access to a path, in characters.
 pub(super) const COMMAND_MAX: usize = 32 << 10;
 /// Stands for a longer command.
@@ -268,6 +271,9 @@ pub struct Request {
     /// The text that fully describes it, unaltered, if there is one of at most [`ASKS_MAX`] characters: a command, the
     /// path of a file to read, an address.
     pub asks: Option<Box<str>>,
+    /// The paths that it asks to reach, to read or to write, unaltered and all of them; empty if there are more than
+    /// [`PATHS_MAX`], or if one is longer than [`ASKS_MAX`]. What a command touches is not known.
+    pub paths: Vec<Box<str>>,
     /// The command that needs access to the paths that it asks for.
     pub command: Option<Box<str>>,
     /// The sub-agent that asks.

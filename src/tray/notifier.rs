@@ -326,7 +326,7 @@ mod tests {
     fn a_popup_offers_no_answer_to_a_question_that_cannot_be_answered_from_here() {
         let asked = serde_json::json!({"requestId": "r", "question": "Which color?", "choices": ["red", "blue"]});
         let form = Form::read("user_input.requested", &asked).unwrap();
-        let question = Question { text: "Which color?".into(), choices: Vec::new() };
+        let question = Question { id: None, text: "Which color?".into(), choices: Vec::new() };
         let mut session = Session { owner: Owner::Alive { pid: 1, started: None }, ..Session::default() };
         session.live.has_active_work = Some(true);
         session.live.questions = vec![Asking { question, since: Time(0), form: Ok(form) }];

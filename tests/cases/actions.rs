@@ -356,7 +356,7 @@ fn a_question_is_answered_only_where_pilotlight_is_attached() {
     let data = json!({"toolCallId": "t1", "toolName": "ask_user", "arguments": {"question": "Why?"}});
     let story = Story::prompted().event(1, "tool.execution_start", data);
     let reported = |form: Result<Form, Box<str>>| {
-        let question = Question { text: "Why?".into(), choices: Vec::new() };
+        let question = Question { id: None, text: "Why?".into(), choices: Vec::new() };
         let asking = Asking { question, since: Time(0), form };
         story.clone().with_live(Live { has_active_work: Some(true), questions: vec![asking], ..Live::default() })
     };

@@ -154,7 +154,8 @@ fn case_126_a_session_that_may_be_waiting_is_never_stuck() {
 #[test]
 fn case_126_a_question_is_quoted_in_the_reason() {
     let asks = |story: Story| {
-        let question = Question { text: "Which database?".into(), choices: vec!["test".into(), "prod".into()] };
+        let question =
+            Question { id: None, text: "Which database?".into(), choices: vec!["test".into(), "prod".into()] };
         let since = story.moment(1).wall;
         let questions = vec![Asking { question, since, form: Err("it is made up".into()) }];
         story.with_live(Live { questions, has_active_work: Some(true), ..Live::default() })

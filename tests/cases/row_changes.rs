@@ -5,6 +5,7 @@ use pilotlight::core::fleet::{Background, Kind, Label, OwnerView, Row, Session, 
 use pilotlight::core::gist::Gist;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::question::Question;
+use pilotlight::core::request_view::RequestView;
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status::{Ended, Quiet};
 
@@ -19,11 +20,15 @@ fn row() -> Row {
     session.row(story.moment(2), &story.limits).0
 }
 
+fn story_request() -> RequestView {
+    RequestView { id: "r".into(), kind: "shell".into(), text: None, paths: Vec::new(), reads_plain: false }
+}
+
 /// Watchers are notified of each of these alone.
 #[test]
 fn every_shown_field_makes_a_difference() {
     type Change = (&'static str, fn(&mut Row));
-    let changes: [Change; 17] = [
+    let changes: [Change; 18] = [
         ("id", |row| row.id = "b".into()),
         ("name", |row| row.name.push('!')),
         ("cwd", |row| row.cwd = None),
@@ -38,7 +43,8 @@ fn every_shown_field_makes_a_difference() {
         ("actions", |row| row.actions.push("approve")),
         ("label", |row| row.label = Label { who: "shed".into(), title: None }),
         ("turn", |row| row.turn = None),
-        ("question", |row| row.question = Some(Question { text: "Why?".into(), choices: Vec::new() })),
+        ("request", |row| row.request = Some(story_request())),
+        ("question", |row| row.question = Some(Question { id: None, text: "Why?".into(), choices: Vec::new() })),
         ("ended_denied", |row| row.ended_denied = true),
         ("gist", |row| row.gist = Gist::Words("reconnect under way".into())),
     ];

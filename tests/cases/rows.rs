@@ -60,6 +60,7 @@ fn a_row_has_the_promised_fields_and_no_others() {
         "actions",
         "label",
         "turn",
+        "request",
         "question",
     ];
     assert_eq!(keys(&json), sorted(promised));
@@ -99,9 +100,50 @@ fn the_values_of_a_row_have_the_promised_forms() {
         "actions": null,
         "label": "project · Paint the fence",
         "turn": { "since": "2026-11-20T18:00:00.000Z", "tools": 1 },
+        "request": null,
         "question": null,
     });
     assert_eq!(json, expected);
+}
+
+/// docs/cli.md, "JSON": what is asked for, as a script has to know it to decide, and to answer just that.
+#[test]
+fn a_request_is_told_with_its_id_its_text_and_its_paths() {
+    let request = |permission: Value, dialog: Value| {
+        let data = json!({ "requestId": "r", "permissionRequest": permission, "promptRequest": dialog });
+        let story = Story::prompted().tool(1, "t1", "bash").event(2, "permission.requested", data);
+        json!(row(&story, 3.0))["request"].take()
+    };
+    let shell = |command: &str| request(json!({ "kind": "shell", "fullCommandText": command }), Value::Null);
+    let view = |kind: &str, text: Value, paths: &[&str], reads_plain: bool| json!({ "id": "r", "kind": kind, "text": text, "paths": paths, "reads_plain": reads_plain });
+    let two_lines = "cargo fmt\ncargo test";
+    assert_eq!(shell(two_lines), view("shell", json!(two_lines), &[], true));
+    assert_eq!(shell("rm -rf /tмp"), view("shell", json!("rm -rf /tмp"), &[], false), "a Cyrillic letter");
+    assert_eq!(
+        shell("ls\u{200b}"),
+        view("shell", json!("ls\u{200b}"), &[], false),
+        "unaltered, invisible character and all"
+    );
+    assert_eq!(shell(&"x".repeat(2001)), view("shell", Value::Null, &[], false), "too long");
+    let read = request(json!({ "kind": "read", "path": "/etc/hosts" }), json!({ "kind": "read" }));
+    assert_eq!(read, view("read", json!("/etc/hosts"), &["/etc/hosts"], true));
+    let write = request(json!({ "kind": "write", "fileName": "/x/new.rs", "diff": "+1" }), json!({ "kind": "write" }));
+    assert_eq!(write, view("write", Value::Null, &["/x/new.rs"], false));
+    let path = |paths: Value| {
+        let dialog = json!({ "kind": "path", "paths": paths, "accessKind": "read" });
+        request(json!({ "kind": "read", "path": "/etc/hosts" }), dialog)
+    };
+    assert_eq!(path(json!(["/etc/hosts"])), view("path", json!("/etc/hosts, to read"), &["/etc/hosts"], true));
+    assert_eq!(path(json!(["/a", "/b"])), view("path", Value::Null, &["/a", "/b"], false), "no single text says both");
+    for malformed in [json!([]), json!("/a"), json!(["/a", 7]), json!(vec!["/a"; 21]), json!(["x".repeat(2001), "/a"])]
+    {
+        assert_eq!(path(malformed.clone()), view("path", Value::Null, &[], false), "{malformed}");
+    }
+    let answered =
+        Story::prompted().tool(1, "t1", "bash").permission(2, "r", "t1").permission_done(3, "r", "t1", "approved");
+    assert_eq!(json!(row(&answered, 4.0))["request"], Value::Null);
+    let consent = json!({ "kind": "extension-permission-access", "extensionName": "plugin:pilotlight:pilotlight" });
+    assert_eq!(request(consent, Value::Null), Value::Null, "only its user may answer that, there");
 }
 
 /// docs/cli.md, "JSON".
@@ -109,7 +151,7 @@ fn the_values_of_a_row_have_the_promised_forms() {
 fn unknown_values_are_null() {
     let json =
         json!(Session { id: ID.into(), ..Session::default() }.row(Story::new().moment(0), &Story::new().limits).0);
-    for field in ["cwd", "branch", "last_progress", "owner", "turn"] {
+    for field in ["cwd", "branch", "last_progress", "owner", "turn", "request", "question"] {
         assert_eq!(json[field], Value::Null, "{field}");
     }
     assert_eq!((&json["kind"], &json["name"]), (&json!("unknown"), &json!("36535f61")));

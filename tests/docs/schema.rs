@@ -10,6 +10,7 @@ use pilotlight::core::action::Action;
 use pilotlight::core::fleet::{Background, Kind, Label, OwnerView, Row, TurnView};
 use pilotlight::core::gist::Gist;
 use pilotlight::core::question::Question;
+use pilotlight::core::request_view::RequestView;
 use pilotlight::core::time::Time;
 use pilotlight::core::verdict::Status;
 use serde_json::{Map, Value, json};
@@ -39,7 +40,14 @@ fn row() -> Row {
         ended_denied: false,
         gist: Gist::default(),
         is_seen: false,
-        question: Some(Question { text: "x".into(), choices: vec!["y".into()] }),
+        request: Some(RequestView {
+            id: "r".into(),
+            kind: "shell".into(),
+            text: Some("x".into()),
+            paths: vec!["/x".into()],
+            reads_plain: true,
+        }),
+        question: Some(Question { id: Some("r".into()), text: "x".into(), choices: vec!["y".into()] }),
     }
 }
 
@@ -109,8 +117,39 @@ fn schema() -> Value {
                 "the open turn, and the number of tools it has used; null: no turn is open",
             )
         }
+        "request" => {
+            let part = |name: &str| match name {
+                "id" => described(text.clone(), "what `approve --request` and `deny --request` take"),
+                "kind" => {
+                    described(text.clone(), "the kind of permission, as Copilot names it: `shell`, `read`, `write`")
+                }
+                "text" => described(
+                    optional_text.clone(),
+                    "all that it asks for, unaltered: a command, an address, a path with what needs it; null: no single \
+                     text says that, or it is longer than 2000 characters",
+                ),
+                "paths" => described(
+                    json!({"type": "array", "items": text.clone()}),
+                    "the paths that it asks to reach, to read or to write; which ones a command touches is not known",
+                ),
+                "reads_plain" => described(
+                    json!({"type": "boolean"}),
+                    "`text` is not null, every character of it is visible, and none can be mistaken for another",
+                ),
+                other => panic!("{other} of a request is new: describe it here and in docs/cli.md"),
+            };
+            let request = object(&row["request"], &part);
+            described(
+                json!({"anyOf": [request, {"type": "null"}]}),
+                "its oldest permission request, if it is `needs-permission` and its log has the request; else null",
+            )
+        }
         "question" => {
             let words = |name: &str| match name {
+                "id" => described(
+                    optional_text.clone(),
+                    "what `answer --request` takes; null: it cannot be answered from here, or no tray runs that would know",
+                ),
                 "text" => text.clone(),
                 "choices" => json!({"type": "array", "items": text.clone()}),
                 other => panic!("{other} of a question is new: describe it here and in docs/cli.md"),

@@ -10,7 +10,7 @@ use crate::support::person::Manner;
 use crate::support::pilotlight::{CommandOutput, Pilot};
 use crate::support::terminal::Terminal;
 use crate::support::{SOON, wait, wait_until};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -100,6 +100,43 @@ fn case_41_an_orphaned_request_is_approved_by_a_command_alone() {
     stage.wait_status("working", "");
     stage.home.release_tools();
     stage.session.folder.wait_nth("assistant.turn_end", 2);
+    stage.wait_status("idle", "");
+    assert_chain(&stage.session.folder);
+}
+
+/// docs/cli.md, "JSON": what a script needs to decide on each request of the real CLI, and to answer just that one.
+#[test]
+fn the_json_tells_each_request_with_the_id_that_answers_it() {
+    let stage = Stage::new(Manner::Waits);
+    let id = stage.session.id();
+    let next = |before: &Value| {
+        let asks = || stage.pilot.row(&id).map(|row| row["request"].clone()).filter(|it| it["id"] != before["id"]);
+        wait_until(SOON, "another request is told", || format!("{:?}", stage.pilot.row(&id)), asks)
+    };
+    let answer = |verb: &str, request: &Value| {
+        let ran = stage.pilot.run_without_tray(&[verb, &id, "--request", request["id"].as_str().unwrap()]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    };
+    stage.session.send("SCRIPT:two Paint the fence");
+    stage.session.folder.wait_nth("permission.requested", 2);
+    let first = stage.wait_status("needs-permission", "2 requests are open")["request"].clone();
+    assert_eq!((&first["kind"], &first["reads_plain"]), (&json!("shell"), &json!(true)), "{first}");
+    assert_eq!(first["text"], "echo one > one.txt; echo hi");
+    answer("approve", &first);
+    let second = next(&first);
+    assert_eq!(second["text"], "echo two > two.txt");
+    answer("deny", &second);
+    stage.wait_status("idle", "");
+    assert_eq!(stage.pilot.row(&id).unwrap()["request"], Value::Null);
+    assert_eq!(answers(&stage.session.folder)[0], "approved");
+    // A new file: its name, no single text.
+    stage.session.send("SCRIPT:file1 Paint the gate");
+    stage.session.folder.wait_nth("permission.requested", 3);
+    let file = stage.wait_status("needs-permission", "")["request"].clone();
+    let paths = file["paths"].as_array().unwrap();
+    assert!(paths.len() == 1 && paths[0].as_str().unwrap().ends_with("/new.txt"), "{file}");
+    assert_eq!((&file["kind"], &file["text"], &file["reads_plain"]), (&json!("write"), &Value::Null, &json!(false)));
+    answer("deny", &file);
     stage.wait_status("idle", "");
     assert_chain(&stage.session.folder);
 }

@@ -111,8 +111,9 @@ fn a_question_can_be_answered_by_a_command_in_every_way() {
         stage.session.send(&format!("SCRIPT:ask Paint the fence {nth}"));
         let row = pilot.wait_status_in_tray(&id, "needs-input", COLOR);
         assert!(actions(&row).contains(&"answer"), "{row}");
-        assert_eq!(row["question"], json!({"text": "Which color?", "choices": ["red", "blue"]}), "{row}");
         let open = open(pilot, &id);
+        let question = json!({"id": open, "text": "Which color?", "choices": ["red", "blue"]});
+        assert_eq!(row["question"], question, "{row}");
         let answer = |arguments: &[&str]| pilot.run(&[&["answer", &id, "--request", &open], arguments].concat());
         // Invalid answers are not sent, and neither are answers without an id or without a value.
         assert_refused(&pilot.run(&["answer", &id, "--request", "nope", "--choice", "1"]), "no longer open");

@@ -256,8 +256,11 @@ impl<'a> Troubled<'a> {
         self.audit.require(output.status.success(), "a session with a question was not reconnected", || {
             format!("{output:#?}")
         });
-        let asked = json!({"text": "Which database shall I drop?", "choices": ["test", "prod"]});
-        let is_reported = row(&|row| row["status"] == "needs-input" && row["question"] == asked).is_some();
+        let asks = |row: &Value| {
+            let question = &row["question"];
+            question["text"] == "Which database shall I drop?" && question["choices"] == json!(["test", "prod"])
+        };
+        let is_reported = row(&|row| row["status"] == "needs-input" && asks(row)).is_some();
         self.audit.require(is_reported, "a question is not reported with its own text", dump);
         // No request is open that could be approved.
         let output = self.pilots.command(true, None, &["approve", "--all", &id]).output().unwrap();

@@ -8,10 +8,9 @@ use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
 use crate::control::origin::NO_TEXT;
 use crate::control::{self, ORDER_MAX, Probe};
-use crate::core::confusable::find_confusable;
+use crate::core::confusable::reads_as_it_is;
 use crate::core::fleet::Session;
 use crate::core::order::{Ask, Outcome, Which};
-use crate::core::text::renders_blank;
 use crate::system::paths;
 use sha2::{Digest, Sha256};
 use std::process::ExitCode;
@@ -129,7 +128,7 @@ fn answer_one(
         Some(meant) if !meant.eq_ignore_ascii_case(&sha256(&text)) => {
             return Ok(refuse("the request's text has another SHA-256: it was left open"));
         }
-        None if verb.must_show && !asks && !reads_as_it_is(&text) => {
+        None if verb.must_show && !asks && !prints_as_it_is(&text) => {
             let why =
                 "part of the request may not be what it looks like, so it was left open. Read it, and answer with";
             let (session, hash) = (&session.id, sha256(&text));
@@ -147,11 +146,10 @@ fn answer_one(
     carry_out(context, session, &answer, false, &mut Printer)
 }
 
-/// Whether every part of a request reads as it is, by the rule of the menu and the popups: no look-alikes, and nothing
-/// that had to be escaped to be visible.
-fn reads_as_it_is(text: &str) -> bool {
-    let is_visible = |c: char| matches!(c, '\n' | '\t') || !c.is_control() && !renders_blank(c);
-    !text.contains("\\u{") && text.chars().all(is_visible) && text.lines().all(|line| find_confusable(line).is_none())
+/// Whether every part of a request, as it was printed, reads as it is: no look-alikes, and nothing that had to be
+/// escaped to be visible.
+fn prints_as_it_is(text: &str) -> bool {
+    !text.contains("\\u{") && reads_as_it_is(text)
 }
 
 /// The SHA-256 of a text, in hexadecimal digits.

@@ -76,6 +76,8 @@ pub enum Body<'a> {
         kind: Option<Text<'a>>,
         /// The text that fully describes the request, if a single one does.
         asks: Option<Text<'a>>,
+        /// The paths that it asks to reach, to read or to write.
+        paths: Vec<Text<'a>>,
         /// What is to be done with the path, if it asks for access to one: `read`, `write`, `shell`.
         access: Option<Text<'a>>,
         /// The command that needs this access.

@@ -3,7 +3,7 @@
 use super::body::{Body, SessionInfo, without_data};
 use crate::core::closing_question;
 use crate::core::scan::{Malformed, Scan, Text};
-use crate::core::turn::is_consent;
+use crate::core::turn::{PATHS_MAX, is_consent};
 
 /// The fields of `data` that some rule needs, for all types together: a name means the same in each of them.
 #[derive(Default)]
@@ -25,10 +25,11 @@ pub(super) struct Data<'a> {
     permission_kind: Option<Text<'a>>,
     asked_command: Option<Text<'a>>,
     asked_path: Option<Text<'a>>,
+    asked_file: Option<Text<'a>>,
     asked_url: Option<Text<'a>>,
     asking_extension: Option<Text<'a>>,
     dialog_kind: Option<Text<'a>>,
-    dialog_path: Option<Text<'a>>,
+    dialog_paths: Vec<Text<'a>>,
     access: Option<Text<'a>>,
     by_hook: bool,
     managed: bool,
@@ -82,6 +83,7 @@ impl<'a> Data<'a> {
                         b"kind" => self.permission_kind = scan.text()?,
                         b"fullCommandText" => self.asked_command = scan.text()?,
                         b"path" => self.asked_path = scan.text()?,
+                        b"fileName" => self.asked_file = scan.text()?,
                         b"url" => self.asked_url = scan.text()?,
                         b"extensionName" => self.asking_extension = scan.text()?,
                         b"toolCallId" => self.call = self.call.or(scan.text()?),
@@ -93,7 +95,7 @@ impl<'a> Data<'a> {
                 b"promptRequest" => scan.object_or_skip(|key, scan| {
                     match key {
                         b"kind" => self.dialog_kind = scan.text()?,
-                        b"paths" => self.dialog_path = scan.only_text()?,
+                        b"paths" => self.dialog_paths = scan.texts(PATHS_MAX)?,
                         b"accessKind" => self.access = scan.text()?,
                         _ => scan.skip()?,
                     }
@@ -207,6 +209,7 @@ impl<'a> Data<'a> {
                 call: self.call,
                 kind: if self.is_path() { self.dialog_kind } else { self.permission_kind },
                 asks: self.asks(),
+                paths: self.paths(),
                 access: self.access.filter(|_| self.is_path()),
                 command: self.asked_command.filter(|_| self.is_path()),
                 by_hook: self.by_hook,
@@ -241,7 +244,7 @@ impl<'a> Data<'a> {
     /// none.
     fn asks(&self) -> Option<Text<'a>> {
         if self.is_path() {
-            return self.dialog_path;
+            return self.dialog_paths.first().filter(|_| self.dialog_paths.len() == 1).copied();
         }
         match self.permission_kind?.0 {
             b"shell" => self.asked_command,
@@ -250,6 +253,19 @@ impl<'a> Data<'a> {
             kind if is_consent(kind) => self.asking_extension,
             _ => None,
         }
+    }
+
+    /// The paths that a permission request asks to reach, to read or to write.
+    fn paths(&self) -> Vec<Text<'a>> {
+        if self.is_path() {
+            return self.dialog_paths.clone();
+        }
+        let path = match self.permission_kind.map(|kind| kind.0) {
+            Some(b"read") => self.asked_path,
+            Some(b"write") => self.asked_file,
+            _ => None,
+        };
+        path.into_iter().collect()
     }
 
     /// Whether a failed tool reports that nobody could be asked (three signatures, recorded in tests/traces 03a, 03b

@@ -59,7 +59,17 @@ impl Facts {
 
     pub(super) fn fold_permission(&mut self, body: &Body<'_>, agent: Option<Box<str>>, at: Moment) {
         match *body {
-            Body::PermissionAsked { request, call, kind, asks, access, command, by_hook: false, managed } => {
+            Body::PermissionAsked {
+                request,
+                call,
+                kind,
+                asks,
+                ref paths,
+                access,
+                command,
+                by_hook: false,
+                managed,
+            } => {
                 let id = Call::new(request);
                 if self.requests.len() < OPEN_MAX && !self.requests.iter().any(|open| open.id == id) {
                     let kind = plain(&kind.map_or("tool".into(), |kind| kind.read(NAME_MAX)), NAME_MAX);
@@ -78,6 +88,7 @@ impl Facts {
                         call: call.map(Call::new),
                         kind,
                         asks: asks.map(Into::into),
+                        paths: whole_paths(paths),
                         command,
                         agent,
                         is_managed: managed,
@@ -140,4 +151,12 @@ impl Facts {
             .filter(move |agent| foreground.iter().all(|known| known.id != agent.id))
             .filter(move |agent| now.since(agent.last) < limits.background_agent)
     }
+}
+
+/// Paths, or none if one of them is too long.
+fn whole_paths(paths: &[Text<'_>]) -> Vec<Box<str>> {
+    let whole = |path: &Text<'_>| -> Option<Box<str>> {
+        Some(path.read(ASKS_MAX + 1)).filter(|path| path.chars().count() <= ASKS_MAX).map(Into::into)
+    };
+    paths.iter().map(whole).collect::<Option<_>>().unwrap_or_default()
 }

@@ -7,10 +7,13 @@ use crate::core::gist::{Gist, TurnView, last_seen, lull, next_lull};
 use crate::core::limits::Limits;
 use crate::core::owner::{Owner, UNHELD};
 use crate::core::question::Question;
+use crate::core::request_view::RequestView;
 use crate::core::session::{Bridge, Kind, ServerState, Session};
+use crate::core::text::{COMMAND_MAX, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{Status, Verdict, age_step, judge, last_heard};
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// One session as shown in the table, in the menu and in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -45,6 +48,8 @@ pub struct Row {
     pub label: Label,
     /// The open turn.
     pub turn: Option<TurnView>,
+    /// Its oldest permission request, if it is `needs-permission` and the request can be answered by its id.
+    pub request: Option<RequestView>,
     /// What it asks, if it is `needs-input` and the question is known.
     pub question: Option<Question>,
     /// It was shut down while its tools were denied. Notified as lost permissions.
@@ -125,6 +130,7 @@ impl Session {
             label,
             turn: verdict.turn,
             ended_denied: verdict.ended_denied,
+            request: self.request_shown(verdict.status),
             question: verdict.question.clone(),
             gist: match self.control.under_way {
                 Some(action) => Gist::of(&format!("{} under way", action.name())),
@@ -195,6 +201,12 @@ impl Session {
         offers(self, status).into_iter().filter(|offer| offer.what.is_ok()).map(|offer| offer.action.name()).collect()
     }
 
+    /// Copilot's questions about an extension are answered in its terminal alone.
+    fn request_shown(&self, status: Status) -> Option<RequestView> {
+        let oldest = self.facts.requests.iter().find(|request| !request.is_consent());
+        oldest.filter(|_| status == Status::NeedsPermission).map(RequestView::of)
+    }
+
     fn owner_shown(&self) -> Option<OwnerView> {
         let runner = self.runner();
         let (state, attachable) = match runner {
@@ -234,6 +246,7 @@ impl Row {
             actions,
             label,
             turn,
+            request,
             question,
             ended_denied,
             gist,
@@ -247,7 +260,7 @@ impl Row {
             || turn.as_ref().map(shown) != before.turn.as_ref().map(shown)
             || (unseen, owner, background, actions)
                 != (&before.unseen, &before.owner, &before.background, &before.actions)
-            || (question, ended_denied) != (&before.question, &before.ended_denied)
+            || (request, question, ended_denied) != (&before.request, &before.question, &before.ended_denied)
             || gist.without_progress() != before.gist.without_progress()
             || (id, name, label, kind) != (&before.id, &before.name, &before.label, &before.kind)
             || (cwd, branch) != (&before.cwd, &before.branch)
@@ -276,11 +289,8 @@ impl Row {
     }
 
     fn reason_with(&self, last: Option<Time>, now: Time) -> String {
-        if let (Status::NeedsPermission, Gist::Words(asks)) = (self.status, &self.gist)
-            && !asks.starts_with("asks ")
-            && **asks != *self.because
-        {
-            return format!("{asks} ({})", self.because);
+        if self.request_text().is_some() {
+            return self.ageless_reason().into();
         }
         let ages = match self.turn {
             Some(turn) => turn.words(last, now),
@@ -290,6 +300,17 @@ impl Row {
             Some(ages) => format!("{}; {ages}", self.because),
             None => self.because.clone(),
         }
+    }
+
+    /// The text of its permission request, on one line, if known.
+    pub(crate) fn request_text(&self) -> Option<Box<str>> {
+        Some(plain(self.request.as_ref()?.text.as_ref()?, COMMAND_MAX))
+    }
+
+    /// Why it has its status, in words that do not age.
+    pub(crate) fn ageless_reason(&self) -> Cow<'_, str> {
+        let asks = self.request_text().map(|asks| format!("{asks} ({})", self.because));
+        asks.map_or(Cow::Borrowed(&self.because), Cow::Owned)
     }
 
     /// When the wording of its age, or of its turn's age, changes next, by the wall clock.
@@ -340,13 +361,15 @@ mod tests {
         let works = Row { turn: turn(START), ..works };
         assert_eq!(works.reason(now), "bash is open; 12 min, 8 tools");
         assert_eq!(works.reason(START + Span::seconds(59)), "bash is open", "nothing in the first minute");
-        let asks = |gist: &str| Row { gist: Gist::of(gist), ..row(Status::NeedsPermission, "asks permission: shell") };
-        assert_eq!(asks("rm -rf build").reason(now), "rm -rf build (asks permission: shell)");
-        assert_eq!(asks("asks for shell").reason(now), "asks permission: shell");
-        assert_eq!(asks("asks permission: shell").reason(now), "asks permission: shell");
-        let twice = Row { because: "only you can say that".into(), ..asks("only you can say that") };
-        assert_eq!(twice.reason(now), "only you can say that");
-        let asks = Row { turn: turn(START), ..asks("asks for shell") };
+        let asks = |text: Option<&str>| {
+            let text = text.map(Into::into);
+            let request =
+                RequestView { id: "r".into(), kind: "shell".into(), text, paths: Vec::new(), reads_plain: true };
+            Row { request: Some(request), ..row(Status::NeedsPermission, "asks permission: shell") }
+        };
+        assert_eq!(asks(Some("rm -rf\nbuild")).reason(now), "rm -rf build (asks permission: shell)");
+        assert_eq!(asks(None).reason(now), "asks permission: shell");
+        let asks = Row { turn: turn(START), ..asks(None) };
         assert_eq!(asks.reason(now), "asks permission: shell; 12 min, 8 tools");
         let other = Row { status: Status::NeedsInput, ..asks };
         assert_eq!(other.reason(now), "asks permission: shell; 12 min, 8 tools");

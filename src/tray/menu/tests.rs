@@ -342,6 +342,7 @@ impl World {
             call: None,
             kind: "shell".into(),
             asks: Some(command.into()),
+            paths: Vec::new(),
             command: None,
             agent: None,
             is_managed: false,

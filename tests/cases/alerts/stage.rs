@@ -72,6 +72,7 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
         ended_denied: false,
         gist: Gist::default(),
         is_seen: false,
+        request: None,
         question: None,
     }
 }

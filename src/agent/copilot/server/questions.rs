@@ -68,10 +68,11 @@ impl Questions {
                     return false;
                 }
                 let question = serde_json::to_vec(&event.data).ok().and_then(|data| Question::read(&data));
-                let question = question.unwrap_or_else(|| Question { text: UNREADABLE.into(), choices: Vec::new() });
+                let question =
+                    question.unwrap_or_else(|| Question { id: None, text: UNREADABLE.into(), choices: Vec::new() });
                 let form = Form::read(&event.kind, &event.data);
                 let question = match &form {
-                    Ok(form) => question.with_choices(form.choices.iter().map(|choice| &*choice.words)),
+                    Ok(form) => question.answered_by(&form.request, form.choices.iter().map(|choice| &*choice.words)),
                     Err(_) => question,
                 };
                 let since = Time::parse(event.timestamp.as_bytes()).unwrap_or_default();

@@ -92,7 +92,7 @@ fn pose(world: &mut World, name: &str, request: &str, question: &str, choices: &
         serde_json::json!({"requestId": request, "question": question, "choices": choices, "allowFreeform": free});
     let form = Form::read("user_input.requested", &asked).unwrap();
     let mark = form.mark();
-    let question = Question { text: question.into(), choices: Vec::new() };
+    let question = Question { id: None, text: question.into(), choices: Vec::new() };
     let (_, session, _) = world.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
     session.control.server = ServerState::Attached;
     session.live.has_active_work = Some(true);
