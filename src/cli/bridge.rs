@@ -2,7 +2,7 @@
 //! reports where it runs.
 
 use super::ask::{confirm, prompt};
-use super::bridges::announce_bridge_change;
+use super::bridges::{announce_bridge_change, meet_bridges};
 use super::context::{Context, has_session, runtime};
 use super::enrich::enrich_from_tray;
 use super::json;
@@ -34,7 +34,7 @@ enum Action {
     Install(Change),
     /// Remove it from Copilot
     Remove(Change),
-    /// Say for each home whether it is installed
+    /// Say for each home whether it is installed, and for each session in a terminal whether it is covered
     Status(Status),
 }
 
@@ -256,7 +256,8 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
     let current = files.is_current();
     let Snapshot { mut sessions, now, .. } = snapshot::take(&context.homes, &context.config, &context.seen, false);
     sessions.retain(|session| session.about.kind == Kind::Terminal && session.owner.live().is_some());
-    let tray_runs = enrich_from_tray(&mut sessions, &context.homes);
+    let are_known = enrich_from_tray(&mut sessions, &context.homes)
+        || meet_bridges(&mut sessions, context.config.actions.bridge_untried);
     let home_of = |home: &PathBuf| -> Vec<Terminal<'_>> {
         sessions
             .iter()
@@ -295,13 +296,7 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
         };
         writeln!(out, "{}: {state}", plain(&home.display().to_string(), LINE_MAX))?;
         for session in sessions {
-            writeln!(
-                out,
-                "  {}  {}: {}",
-                short_id(session.id),
-                session.name,
-                session.words(files.is_installed(), tray_runs)
-            )?;
+            writeln!(out, "  {}  {}: {}", short_id(session.id), session.name, session.words(*installed, are_known))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -320,15 +315,17 @@ fn terminal(session: &Session, name: String) -> Terminal<'_> {
 }
 
 impl Terminal<'_> {
-    /// `is_installed`: whether any session can have a bridge; `tray_runs`: whether a tray, to which bridges connect, has
-    /// answered.
-    fn words(&self, is_installed: bool, tray_runs: bool) -> String {
+    /// `are_known`: whether the bridges were asked, by the tray or by us.
+    fn words(&self, installed: Installed, are_known: bool) -> String {
         let words = match (self.bridge, self.copilot) {
-            (None, _) if !is_installed => "not covered".into(),
-            (None, _) if tray_runs => {
+            (None, _) if installed == Installed::No => {
+                "not covered; would be, if it is started anew after `pilotlight bridge install`".into()
+            }
+            (None, _) if installed != Installed::Yes => "not covered".into(),
+            (None, _) if are_known => {
                 "not covered; a bridge connects some seconds after the session's start: if it does not, restart the session".into()
             }
-            (None, _) => "unknown: bridges connect to the tray, and no tray has answered".into(),
+            (None, _) => "unknown: another command has the bridges; try again when it has ended".into(),
             (_, Some(release)) if self.watches => format!("not tried with {release}: watching only"),
             (Some("elevated"), _) => "covered; permission requests can be answered".into(),
             (Some(_), _) => "covered; permission requests are answered there, until you let Pilotlight answer".into(),

@@ -86,7 +86,7 @@ fn the_submenu_has_the_details_and_the_actions() {
     let settings = panel.menu().into_iter().find(|entry| entry.label == "Settings").unwrap();
     let expected = [
         "Start at login",
-        "Answer terminal sessions (experimental)…",
+        "Answer terminal sessions from here…",
         "Edit settings…",
         "Open log",
         "Diagnostics",

@@ -45,10 +45,15 @@ fn extension_in(user: &Path) -> PathBuf {
 
 /// Runs `pilotlight bridge` for this home, as its user would.
 fn bridge(home: &Home, model: &Model, arguments: &[&str]) -> CommandOutput {
+    without_tray(home, model, &[&["bridge"], arguments].concat())
+}
+
+/// Runs `pilotlight` for this home, as its user would without a tray.
+fn without_tray(home: &Home, model: &Model, arguments: &[&str]) -> CommandOutput {
     let config = home.root().join("pilotlight.toml");
     std::fs::write(&config, format!("[actions]\ncopilot = {:?}\n", home.program(model))).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
-    command.arg("--home").arg(home.dir()).arg("bridge").args(arguments);
+    command.arg("--home").arg(home.dir()).args(arguments);
     command
         .env_clear()
         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
@@ -133,7 +138,11 @@ impl Bridged {
     fn with_cli(cli: &Path, args: &[&str], config: &str, prepare: impl FnOnce(&Home, &Path)) -> Self {
         let (home, model) = (Home::with_cli("project", cli.to_owned()), Model::start());
         let program = home.program(&model);
-        let config = format!("[actions]\ncopilot = {program:?}\n[notifications]\nafter-start = \"1ms\"\n{config}");
+        // A release that the bridge was not tested with yet is to be tested.
+        let untried =
+            std::env::var_os("PILOTLIGHT_TEST_RELEASE").map(|_| "bridge-untried = true\n").unwrap_or_default();
+        let config =
+            format!("[actions]\ncopilot = {program:?}\n{untried}[notifications]\nafter-start = \"1ms\"\n{config}");
         let pilot = Pilot::configured(&[&home], &config);
         let ran = pilot.run(&["bridge", "install", "--yes"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -251,7 +260,7 @@ fn it_can_be_installed_inspected_and_removed() {
 
 #[test]
 fn case_195_a_bridge_is_shown_before_the_first_prompt() {
-    let bridged = Bridged::new(&[]);
+    let mut bridged = Bridged::new(&[]);
     let id = bridged.id();
     let status = || serde_json::from_str::<Value>(&bridged.pilot.run(&["bridge", "status", "--json"]).out).unwrap();
     let is_shown = || (status()[0]["sessions"][0]["bridge"] == "joined").then_some(());
@@ -260,6 +269,29 @@ fn case_195_a_bridge_is_shown_before_the_first_prompt() {
     assert!(words.contains("covered; permission requests are answered there"), "{words}");
     assert!(!bridged.terminal.folder.types().iter().any(|kind| kind == "user.message"));
     assert_eq!(bridged.pilot.row_in_tray(&id).unwrap()["owner"]["bridge"], "joined");
+    // Without a tray, the command itself meets the bridges.
+    bridged.pilot.end_tray();
+    let pilot = &bridged.pilot;
+    let words = || pilot.run(&["bridge", "status"]).out;
+    let is_met = || words().contains("covered; permission requests are answered there").then_some(());
+    wait_until(COPILOT, "the command meets the bridge", words, is_met);
+    let status: Value = serde_json::from_str(&pilot.run(&["status", "--json"]).out).unwrap();
+    assert_eq!(status[0]["owner"]["bridge"], Value::Null, "only a tray, or a command that listens, knows");
+}
+
+/// Where it is not installed, and no tray runs, the way to be covered is named: by the status and by each refusal.
+#[test]
+fn case_195_without_a_bridge_the_status_and_the_refusals_say_how_to_be_covered() {
+    let (home, model) = (Home::new("project"), Model::start());
+    std::fs::create_dir_all(ours(&home).join("run")).unwrap();
+    let terminal = Terminal::start(&home, &model, &[]);
+    terminal.enter("SCRIPT:tool Paint the fence");
+    terminal.folder.wait("permission.requested");
+    let status = bridge(&home, &model, &["status"]).out;
+    assert!(status.contains("not installed; `pilotlight bridge install` does it"), "{status}");
+    assert!(status.contains("started anew after `pilotlight bridge install`"), "{status}");
+    let ran = without_tray(&home, &model, &["deny", &terminal.folder.id()]);
+    assert!(ran.code == Some(4) && ran.err.contains("`pilotlight bridge install` once"), "{ran:?}");
 }
 
 /// The files serve all homes of a user: they stay as long as any home refers to them, or may.

@@ -68,7 +68,7 @@ pub(super) fn remedy(session: &Session) -> String {
     let is_terminal = session.about.kind == Kind::Terminal && matches!(session.owner, Owner::Alive { .. });
     match (is_terminal && !is_at_server(session), session.control.bridge) {
         (true, None) => {
-            "; its terminal has neither a server nor a bridge that answers: see `pilotlight bridge status`".into()
+            "; its terminal has no bridge: run `pilotlight bridge install` once, and start the session anew".into()
         }
         (true, Some(Bridge::Watches)) => format!(" ({})", untried(session)),
         _ => String::new(),

@@ -49,7 +49,7 @@ fn settings(any_unseen: bool, login: &Login, bridge: Option<Bridge>) -> Item {
     }
     items.extend(bridge.map(|bridge| match bridge {
         Bridge::Off => {
-            let text = "Answer terminal sessions (experimental)…";
+            let text = "Answer terminal sessions from here…";
             Item::action(own(Kind::Bridge), text, Effect::Bridge(true))
         }
         Bridge::On | Bridge::Old => {
