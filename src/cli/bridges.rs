@@ -47,8 +47,9 @@ pub(super) fn meet_bridges(sessions: &mut [Session], untried: bool) -> bool {
     let Some(BridgeConfig { folder, files }) = place_for_bridges() else { return false };
     let (Some(key), Ok(runtime)) = (files.key(), runtime()) else { return false };
     runtime.block_on(async {
-        // Nothing may change because somebody looks: no bridge makes use of a remembered consent.
-        let Ok((_socket, mut events)) = serve(&folder, key.to_vec(), false) else { return false };
+        // Nothing may change because somebody looks: no bridge makes use of a remembered consent, or takes us for the one
+        // that the user lets answer.
+        let Ok((_socket, mut events)) = serve(&folder, key.to_vec(), false, |_| false) else { return false };
         let is_of =
             |hello: &Hello, session: &Session| session.id == hello.session && session.owner.live() == Some(hello.ppid);
         let mut connected: HashMap<_, (Hello, Bridge)> = HashMap::new();
