@@ -17,11 +17,12 @@ use super::bridges::has_bridge;
 use super::context::{Context, runtime};
 use super::pick::{Named, Picked};
 use crate::agent::copilot::opened::OpenScanner;
+use crate::agent::copilot::prompt::system_message;
 use crate::agent::copilot::server::probe::{PROBE_TIMEOUT, has_loaded};
 use crate::agent::copilot::server::servers::{Endpoint, endpoints};
-use crate::agent::copilot::store::SESSIONS;
+use crate::agent::copilot::store::{LOG, SESSIONS};
 use crate::control::caller::is_reserved_for_people;
-use crate::core::action::{Action, ServerState, Trait, WITHOUT_PROGRAM, is_hosting, offer};
+use crate::core::action::{Action, ServerState, Trait, is_hosting, offer, without_program};
 use crate::core::attempts::UNCOUNTED;
 use crate::core::fleet::{Kind, Session};
 use crate::core::order::{Ask, Doubt, Order, Outcome};
@@ -49,8 +50,8 @@ pub(super) struct Reconnect {
     /// `continue-prompt`)
     #[arg(long = "continue", conflicts_with = "resend")]
     go_on: bool,
-    /// Do not ask before a session of a program goes on without the tools, hooks and instructions that only the program
-    /// knew
+    /// Do not ask before a session of a program goes on without the tools and hooks (and, if its log lacks them, the
+    /// instructions) that only the program knew
     #[arg(long)]
     yes: bool,
 }
@@ -91,13 +92,15 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
         }
         let mut agreed = Vec::new();
         if is_hosting(session) && (arguments.go_on || arguments.resend) {
-            let question = format!("It would go on {WITHOUT_PROGRAM}. Send it on all the same?");
+            let log = context.home_of(session).map(|home| home.join(SESSIONS).join(&*session.id).join(LOG));
+            let lacks = without_program(log.is_some_and(|log| system_message(&log).is_ok()));
+            let question = format!("It would go on {lacks}. Send it on all the same?");
             match if arguments.yes { Some(true) } else { confirm(&question) } {
                 Some(true) => agreed.push(Doubt::WithoutProgram),
                 Some(false) => return Ok(refuse("the session was left as it is")),
                 None => {
                     return Ok(refuse(&format!(
-                        "it would go on {WITHOUT_PROGRAM}, and there is no terminal here to ask you on: add `--yes` if you mean it"
+                        "it would go on {lacks}, and there is no terminal here to ask you on: add `--yes` if you mean it"
                     )));
                 }
             }

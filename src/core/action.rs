@@ -19,7 +19,7 @@ pub use super::session::{Bridge, Control, ServerState};
 pub use bridge::bridge_words;
 pub use reach::is_bridged;
 pub(crate) use reach::{may_await_user, questions};
-pub(crate) use recovery::{WITHOUT_PROGRAM, is_cut_off, is_hosting};
+pub(crate) use recovery::{is_cut_off, is_hosting, without_program};
 pub use verb::{Action, Ask, Reply, Which};
 pub(crate) use verb::{Callers, Trait};
 

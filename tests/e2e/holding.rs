@@ -10,7 +10,7 @@ use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
 use crate::support::pilotlight::{CommandOutput, Pilot};
 use crate::support::process::signal;
-use crate::support::server::Server;
+use crate::support::server::{Client, Server, Session};
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait, wait_until};
 use rustix::process::Signal;
@@ -54,11 +54,15 @@ impl Crashed {
     }
 
     fn configured(config: impl FnOnce(&Home) -> String) -> Self {
+        Self::with(config, |server, client| server.create(client, Some(&Person::new(Manner::Approves))))
+    }
+
+    fn with(config: impl FnOnce(&Home) -> String, create: impl FnOnce(&Server, &Client) -> Session) -> Self {
         let (home, model) = (Home::new("project"), Model::start());
         let pilot = Pilot::with(&[&home], &config(&home), &environment(&home, &model));
         let mut server = Server::start(&home, &model);
         let client = server.connect();
-        let session = server.create(&client, Some(&Person::new(Manner::Approves)));
+        let session = create(&server, &client);
         session.send("SCRIPT:tool Paint the fence");
         session.folder.wait("permission.completed");
         let (id, folder) = (session.id(), session.folder.clone());
@@ -132,13 +136,13 @@ fn case_188_a_hosted_session_is_sent_nothing_before_the_user_knows_what_it_lacks
     let crashed = Crashed::new();
     for flag in ["--continue", "--resend"] {
         let ran = CommandOutput::of(crashed.command(&["reconnect", flag, &crashed.id]));
-        let lacks = "without the tools, hooks and instructions that its program gave it";
+        let lacks = "without the tools and hooks that its program gave it";
         assert!(ran.code == Some(4) && ran.err.contains(lacks) && ran.err.contains("--yes"), "{ran:?}");
     }
     let explained = crashed.pilot.run(&["explain", &crashed.id]);
     assert!(explained.out.contains("sends nothing before you tell it to go on once more"), "{explained:?}");
     let mut one = Staying::start(crashed.command(&["reconnect", &crashed.id]));
-    one.wait_output("without the tools, hooks and instructions that its program gave it");
+    one.wait_output("without the tools and hooks that its program gave it");
     one.wait_output("stays connected");
     assert_eq!(crashed.count("user.message"), 1);
     one.signal(Signal::TERM);
@@ -149,6 +153,39 @@ fn case_188_a_hosted_session_is_sent_nothing_before_the_user_knows_what_it_lacks
     crashed.folder.wait_nth("user.message", 2);
     wait_screen(&terminal, "stays connected");
     assert_eq!(crashed.count("user.message"), 2);
+}
+
+/// Its instructions are in its log, and its model gets the same ones as before. Without them in the log, that is said.
+#[test]
+fn case_188a_a_hosted_session_keeps_the_instructions_of_its_program() {
+    const INSTRUCTIONS: &str = "Paint everything in \"Pilot blue\".\nNever paint a door.";
+    let person = Person::new(Manner::Approves);
+    let crashed = Crashed::with(
+        |_| settings(GO_ON),
+        |server, client| server.create_with_instructions(client, &person, INSTRUCTIONS, &["view"]),
+    );
+    let before = crashed.model.instructions("tool", 0);
+    assert!(before.contains(INSTRUCTIONS), "{before}");
+    let requests = crashed.model.request_count("tool", 0);
+    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", "--yes", &crashed.id]));
+    one.wait_output("stays connected");
+    crashed.folder.wait_nth("user.message", 2);
+    let asked = || (crashed.model.request_count("tool", 0) > requests).then_some(());
+    wait_until(SOON, "the model is asked again", || one.output(), asked);
+    assert_eq!(crashed.model.instructions("tool", 0), before);
+    assert!(one.output().contains("without the tools and hooks that"), "{}", one.output());
+    one.signal(Signal::TERM);
+    one.code();
+
+    let crashed = Crashed::new();
+    let log = crashed.folder.path.join("events.jsonl");
+    let text = std::fs::read_to_string(&log).unwrap();
+    let other = text.replace("\"type\":\"system.message\"", "\"type\":\"system.another\"");
+    assert_ne!(text, other);
+    std::fs::write(&log, other).unwrap();
+    let ran = CommandOutput::of(crashed.command(&["reconnect", "--continue", &crashed.id]));
+    let lacks = "without the tools, hooks and instructions that its program gave it";
+    assert!(ran.code == Some(4) && ran.err.contains(lacks), "{ran:?}");
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn a_crashed_session_works_again() {
     let steps = Steps::default();
     let hosted = hosted(&reach, &site, events, &steps.recorder()).unwrap();
     let pid = hosted.pid().unwrap();
-    assert_eq!((steps.count(Step::Resume), steps.count(Step::Abort)), (2, 0), "it is idle, so nothing is aborted");
+    assert_eq!((steps.count(Step::Resume), steps.count(Step::Abort)), (3, 0), "it is idle, so nothing is aborted");
     assert_eq!(hosted.is_last_client(), Some(true));
     let folder = &reach.session.folder;
     assert_eq!((folder.types(), folder.locks()), (before.clone(), dead), "nothing is written before the first prompt");

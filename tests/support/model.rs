@@ -40,6 +40,8 @@ struct Shared {
     delay: Mutex<Duration>,
     /// Every requested round, in order, including repeated ones (retries).
     requested: Mutex<Vec<Round>>,
+    /// The system message of each round, when it was last requested.
+    instructions: Mutex<HashMap<Round, String>>,
     /// The registered plays, by name.
     plays: Mutex<HashMap<String, Registered>>,
 }
@@ -71,6 +73,7 @@ impl Model {
             held: watch::channel(HashSet::new()).0,
             delay: Mutex::default(),
             requested: Mutex::default(),
+            instructions: Mutex::default(),
             plays: Mutex::default(),
         });
         let router = Router::new()
@@ -132,6 +135,11 @@ impl Model {
         *self.shared.delay.lock().unwrap() = delay;
     }
 
+    /// The system message with which this round was last requested.
+    pub(crate) fn instructions(&self, script: &str, round: usize) -> String {
+        self.shared.instructions.lock().unwrap()[&(script.to_owned(), round)].clone()
+    }
+
     /// How often this round was requested.
     pub(crate) fn request_count(&self, script: &str, round: usize) -> usize {
         self.shared.requested.lock().unwrap().iter().filter(|(s, r)| s == script && *r == round).count()
@@ -178,6 +186,10 @@ async fn models() -> Json<Value> {
 async fn chat(State(shared): State<Arc<Shared>>, Json(request): Json<Value>) -> Response {
     let (script, number, round) = place_in_script(&request);
     let key = (script.clone(), round);
+    let instructions =
+        request["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "system");
+    let instructions: Vec<_> = instructions.map(|message| text_of(&message["content"])).collect();
+    shared.instructions.lock().unwrap().insert(key.clone(), instructions.join("\n"));
     let call = {
         let mut requested = shared.requested.lock().unwrap();
         requested.push(key.clone());

@@ -13,6 +13,7 @@ use super::process::{end, signal};
 use super::{COPILOT, block_on, wait_until};
 use github_copilot_sdk::{
     Client as Sdk, DeliveryMode, MessageOptions, ProviderConfig, ResumeSessionConfig, SessionConfig, SessionId,
+    SystemMessageConfig,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -155,6 +156,20 @@ impl Server {
             .create_as(client, Some(person), |config| config.with_mcp_servers(serde_json::from_value(asker).unwrap()));
         session.call("session.permissions.setApproveAll", json!({"enabled": true}));
         session
+    }
+
+    /// As [`create`](Self::create), in a session that has only these instructions, and without these tools.
+    pub(crate) fn create_with_instructions(
+        &self,
+        client: &Client,
+        person: &Person,
+        instructions: &str,
+        excluded: &[&str],
+    ) -> Session {
+        let message = SystemMessageConfig::new().with_mode("append").with_content(instructions);
+        self.create_as(client, Some(person), |config| {
+            config.with_system_message(message).with_excluded_tools(excluded.iter().copied())
+        })
     }
 
     fn create_as(

@@ -1,15 +1,18 @@
-//! The last prompt of a log, for sending it again. Nothing else reads a user's prompts, and nothing is kept here.
+//! The last prompt of a log, for sending it again, and its system message, for hosting its session. Nothing else reads
+//! them, and nothing is kept here.
 
 use crate::core::event::is_fresh_prompt;
 use crate::system::plain_file::{self, Links};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How far back the search goes, in bytes. So much has followed an older prompt that the user no longer waits for its
+/// How far back a search goes, in bytes. So much has followed an older prompt that the user no longer waits for its
 /// answer.
 const BACK: u64 = 64 * 1024 * 1024;
 /// How far back the first read goes, in bytes; each further one goes four times as far.
 const STEP: u64 = 64 * 1024;
+/// Where a line names its type, at the latest: Copilot writes that first.
+const HEAD: usize = 64;
 
 /// A prompt of the user's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +27,19 @@ pub(crate) struct LastPrompt {
 /// # Errors
 /// Where the log cannot be read, or its last [`BACK`] bytes hold no such prompt.
 pub(crate) fn last_prompt(log: &Path) -> io::Result<LastPrompt> {
+    last(log, prompt_of)
+}
+
+/// Returns the system message that the session's agent was given last, whole: with what its program added to it.
+///
+/// # Errors
+/// Where the log cannot be read, or its last [`BACK`] bytes hold none.
+pub(crate) fn system_message(log: &Path) -> io::Result<String> {
+    last(log, system_message_of)
+}
+
+/// Returns what the last line has that has it.
+fn last<T>(log: &Path, of: impl Fn(&[u8]) -> Option<T>) -> io::Result<T> {
     let (mut file, meta) = plain_file::open(log, Links::Refused)?;
     let length = meta.len();
     let mut back = STEP;
@@ -33,17 +49,27 @@ pub(crate) fn last_prompt(log: &Path) -> io::Result<LastPrompt> {
         let mut bytes = Vec::new();
         (&mut file).take(back).read_to_end(&mut bytes)?;
         let whole = if start == 0 { 0 } else { memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |end| end + 1) };
-        if let Some(prompt) = bytes[whole..].split(|byte| *byte == b'\n').rev().find_map(text_of) {
-            return Ok(prompt);
+        if let Some(found) = bytes[whole..].split(|byte| *byte == b'\n').rev().find_map(&of) {
+            return Ok(found);
         }
         if start == 0 || back >= BACK {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "there is no prompt in it"));
+            return Err(io::Error::new(io::ErrorKind::NotFound, "it is not in it"));
         }
         back *= 4;
     }
 }
 
-fn text_of(line: &[u8]) -> Option<LastPrompt> {
+fn system_message_of(line: &[u8]) -> Option<String> {
+    const KIND: &str = "system.message";
+    memchr::memmem::find(line.get(..HEAD.min(line.len()))?, KIND.as_bytes())?;
+    let event: serde_json::Value = serde_json::from_slice(line).ok()?;
+    // Sub-agents have their own.
+    let is_root = event["type"] == KIND && event["agentId"].is_null() && event["data"]["role"] == "system";
+    let text = event["data"]["content"].as_str().filter(|text| is_root && !text.is_empty())?;
+    Some(text.to_owned())
+}
+
+fn prompt_of(line: &[u8]) -> Option<LastPrompt> {
     if !line.starts_with(b"{") || !is_fresh_prompt(line) {
         return None;
     }
@@ -85,5 +111,29 @@ mod tests {
         std::fs::write(&log, tool).unwrap();
         assert!(last_prompt(&log).is_err());
         assert!(last_prompt(scratch.path()).is_err(), "a folder");
+    }
+
+    #[test]
+    fn the_last_system_message_is_the_agents_own_and_whole() {
+        let scratch = tempfile::tempdir().unwrap();
+        let log = scratch.path().join("events.jsonl");
+        let line = |text: &str, role: &str, more: &str| {
+            format!(
+                r#"{{"type":"system.message","data":{{"role":"{role}","content":"{text}"}},"id":"1","timestamp":"2026-01-01T00:00:00.000Z","parentId":null{more}}}"#
+            )
+        };
+        let lines = [
+            line("first", "system", ""),
+            line("You are\\nmine", "system", ""),
+            line("a helper", "system", r#","agentId":"a""#),
+            line("a note", "developer", ""),
+            line("", "system", ""),
+            prompt("system.message", ""),
+            "broken {\"type\":\"system.message\"".into(),
+        ];
+        std::fs::write(&log, lines.join("\n")).unwrap();
+        assert_eq!(system_message(&log).unwrap(), "You are\nmine");
+        std::fs::write(&log, &lines[2]).unwrap();
+        assert!(system_message(&log).is_err());
     }
 }

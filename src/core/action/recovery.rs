@@ -11,8 +11,14 @@ use crate::core::text::is_uuid;
 use crate::core::turn::{Closed, DENIED};
 use crate::core::verdict::Status;
 
-/// What a session that we host lacks: only the program that started it knew that.
-pub(crate) const WITHOUT_PROGRAM: &str = "without the tools, hooks and instructions that its program gave it";
+/// What a session that we host lacks: only the program that started it knew that. Its log may have its instructions.
+pub(crate) const fn without_program(has_instructions: bool) -> &'static str {
+    if has_instructions {
+        "without the tools and hooks that its program gave it"
+    } else {
+        "without the tools, hooks and instructions that its program gave it"
+    }
+}
 
 /// Whether reconnecting a session means that we host it.
 pub(crate) fn is_hosting(session: &Session) -> bool {
@@ -44,7 +50,11 @@ pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, Str
         _ if session.about.kind == Kind::Sdk => {
             resumable(session, status)?;
             attempts_left(session)?;
-            Ok(format!("resumes it in a server of our own, for as long as Pilotlight runs, {WITHOUT_PROGRAM}"))
+            Ok(format!(
+                "resumes it in a server of our own, for as long as Pilotlight runs, {}; its instructions are kept if its log has \
+                 them",
+                without_program(true)
+            ))
         }
         _ => resume(session, status),
     }

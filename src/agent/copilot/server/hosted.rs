@@ -11,10 +11,13 @@ use super::attached::{Attached, Event, Policy};
 use super::client::{LOAD_TIMEOUT, Link};
 use super::fault::Fault;
 use super::recover::{Failure, Site, Steps};
+use crate::agent::copilot::prompt::system_message;
+use crate::agent::copilot::store::{LOG, SESSIONS};
+use crate::core::action::without_program;
 use crate::core::order::Step;
 use crate::system::descriptors;
 use crate::system::process::{ancestors, end_with_us};
-use github_copilot_sdk::{ProviderConfig, ResumeSessionConfig, SessionId};
+use github_copilot_sdk::{ProviderConfig, ResumeSessionConfig, SessionId, SystemMessageConfig};
 use std::io;
 use std::ops::Deref;
 use std::path::Path;
@@ -35,6 +38,7 @@ pub struct Hosted {
     // Dropped first: its connection is the server's input.
     attached: Attached,
     server: Child,
+    has_instructions: bool,
 }
 
 impl Deref for Hosted {
@@ -50,7 +54,7 @@ impl Deref for Hosted {
 ///
 /// What was open in that process is over. If the server takes it for running work, it is aborted once, before any
 /// prompt. If the session's client had its own model provider, only that client knows it: the session can be resumed,
-/// but its prompts fail, unless our environment names a provider too.
+/// but its prompts fail, unless our environment names a provider too. The system message that it had is taken from its log.
 pub async fn host(
     program: &Path,
     home: &Path,
@@ -64,6 +68,11 @@ pub async fn host(
         next: Some("resume the session in a terminal".to_owned()),
         ..Failure::of(Step::Resume, fault)
     };
+    let log = home.join(SESSIONS).join(&*site.id).join(LOG);
+    // Reading a long log takes time.
+    let instructions = tokio::task::spawn_blocking(move || system_message(&log)).await.ok().and_then(Result::ok);
+    let has_instructions = instructions.is_some();
+    steps(Step::Resume, format!("resumes it {}", without_program(has_instructions)));
     let cwd = site.cwd.as_deref().filter(|cwd| cwd.is_dir()).unwrap_or(home);
     let mut server = start(program, home, cwd)
         .map_err(|error| failed(Fault::NotStarted(format!("{} does not start: {error}", program.display()).into())))?;
@@ -74,8 +83,11 @@ pub async fn host(
         let link = Link::over_stdio(output, input, cwd, LOAD_TIMEOUT).await.map_err(failed)?;
         steps(Step::Resume, "a server was started".to_owned());
         let in_use = link.in_use_elsewhere(&site.id).await.map_err(failed)?;
-        let config =
+        let mut config =
             with_provider(ResumeSessionConfig::new(SessionId::new(&*site.id)), |name| std::env::var(name).ok());
+        if let Some(text) = instructions {
+            config = config.with_system_message(SystemMessageConfig::new().with_mode("replace").with_content(text));
+        }
         let mut attached = Attached::over(link, site, policy, config, events, generation).await.map_err(failed)?;
         attached.in_use_before = Some(in_use);
         steps(Step::Resume, "the session is loaded".to_owned());
@@ -86,7 +98,7 @@ pub async fn host(
         Ok(attached)
     };
     match loaded.await {
-        Ok(attached) => Ok(Hosted { attached, server }),
+        Ok(attached) => Ok(Hosted { attached, server, has_instructions }),
         Err(failure) => {
             tokio::spawn(end(server));
             Err(failure)
@@ -139,10 +151,15 @@ impl Hosted {
         self.server.id()
     }
 
+    /// Whether it has the instructions that its program gave it: the system message in its log.
+    pub const fn has_instructions(&self) -> bool {
+        self.has_instructions
+    }
+
     /// Ends the server: closes its input, which ends its sessions in good order; then signals it, and kills it as a
     /// last resort.
     pub async fn end(self) {
-        let Self { attached, server } = self;
+        let Self { attached, server, .. } = self;
         drop(attached);
         end(server).await;
     }

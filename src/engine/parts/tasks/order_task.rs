@@ -15,7 +15,7 @@ use crate::agent::copilot::server::recover::{
 };
 use crate::agent::copilot::server::reply::QuestionAnswer;
 use crate::config::{Actions, Permissions};
-use crate::core::action::{Trait, WITHOUT_PROGRAM};
+use crate::core::action::{Trait, without_program};
 use crate::core::fleet::Kind;
 use crate::core::form::Form;
 use crate::core::order::{Ask, Doubt, Outcome, Reply, Step, Which};
@@ -254,7 +254,6 @@ impl OrderTask {
             }
             (None, _, Kind::Sdk) => {
                 let program = self.program().await?;
-                step(Step::Resume, format!("resumes it {WITHOUT_PROGRAM}"));
                 let (events, policy) = (self.events(), self.policy());
                 let hosted = hosted::host(&program, &self.home, &self.site, policy, events, self.task, &step).await?;
                 (Arc::new(Connection::Hosted(hosted)), "resumed in a server of our own, for as long as Pilotlight runs")
@@ -262,14 +261,17 @@ impl OrderTask {
             (None, ..) => return self.resume().await,
         };
         let kept = self.connection.is_none().then(|| Arc::clone(&connection));
-        let is_new_host = kept.is_some() && matches!(*connection, Connection::Hosted(_));
+        let lacks = match &*connection {
+            Connection::Hosted(hosted) if kept.is_some() => Some(without_program(hosted.has_instructions())),
+            _ => None,
+        };
         let Some((prompt, without)) = prompt else {
-            let lacks = if is_new_host { format!(", {WITHOUT_PROGRAM}") } else { String::new() };
+            let lacks = lacks.map_or(String::new(), |lacks| format!(", {lacks}"));
             return Ok((format!("{words}{lacks}"), kept, Continuation::None));
         };
-        if is_new_host && !self.agreed.contains(&Doubt::WithoutProgram) {
+        if let Some(lacks) = lacks.filter(|_| !self.agreed.contains(&Doubt::WithoutProgram)) {
             let words = format!(
-                "nothing was sent: it is resumed in a server of our own, {WITHOUT_PROGRAM}; tell it to go on once more if you \
+                "nothing was sent: it is resumed in a server of our own, {lacks}; tell it to go on once more if you \
                  want that"
             );
             return Ok((words, kept, Continuation::None));
