@@ -66,11 +66,12 @@ const CALLS = {
     }),
 };
 
-const self = readFileSync(fileURLToPath(import.meta.url));
+const hash = createHash("sha256").update(readFileSync(fileURLToPath(import.meta.url))).digest("hex");
 const settings = json(new URL("./bridge.json", import.meta.url));
 const key = settings?.v === VERSION ? bytes(settings.key) : null;
-// Exit: a process that neither joins nor exits leaves "Loading" in the terminal's last line.
-if (!key?.length || !Array.isArray(settings.folders)) process.exit(0);
+// Exit: a process that neither joins nor exits leaves "Loading" in the terminal's last line. A file that is not the one
+// that Pilotlight installed does not run.
+if (!key?.length || !Array.isArray(settings.folders) || settings.hash !== hash) process.exit(0);
 
 let session;
 try {
@@ -525,7 +526,6 @@ function open(path, found) {
   mine.setEncoding("utf8");
   mine.on("connect", () => {
     const { COPILOT_CLI_BINARY_VERSION: cli } = process.env;
-    const hash = createHash("sha256").update(self).digest("hex");
     const { pid, ppid } = process;
     const is = { elevated: false, consenting, refused };
     const hello = { t: "hello", v: VERSION, session: session.sessionId, pid, ppid, cli, cwd: process.cwd(), ...is, hash, nonce };

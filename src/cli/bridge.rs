@@ -10,7 +10,7 @@ use super::report::{LINE_MAX, USAGE, say};
 use crate::agent::copilot::bridge::files::Files;
 use crate::agent::copilot::bridge::plugin::{self, Installed};
 use crate::agent::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
-use crate::core::action::Bridge;
+use crate::core::action::{Bridge, OTHER_VERSION};
 use crate::core::fleet::{Kind, Session, short_id};
 use crate::core::text::plain;
 use crate::engine::snapshot::{self, Snapshot};
@@ -286,6 +286,9 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
         let state = match installed {
             Installed::No => "not installed; `pilotlight bridge install` does it",
             Installed::Yes if *current => "on",
+            Installed::Yes if files.is_changed() => {
+                "changed since it was installed, so it does not run; `pilotlight bridge install` puts it back"
+            }
             Installed::Yes => "on, in another version; `pilotlight bridge install` updates it",
             Installed::SwitchedOff => "switched off in Copilot",
             Installed::Forbidden => "not started: a policy of your organisation forbids it",
@@ -330,6 +333,6 @@ impl Terminal<'_> {
             (Some("elevated"), _) => "covered; permission requests can be answered".into(),
             (Some(_), _) => "covered; permission requests are answered there, until you let Pilotlight answer".into(),
         };
-        if self.old { format!("{words} (an older version of the bridge)") } else { words }
+        if self.old { format!("{words} ({OTHER_VERSION})") } else { words }
     }
 }

@@ -16,6 +16,7 @@ mod recovery;
 pub(in crate::core) mod verb;
 
 pub use super::session::{Bridge, Control, ServerState};
+pub(crate) use bridge::OTHER_VERSION;
 pub use bridge::bridge_words;
 pub use reach::is_bridged;
 pub(crate) use reach::{may_await_user, questions};

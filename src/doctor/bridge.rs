@@ -45,6 +45,12 @@ fn of_home(files: &Files, number: usize, home: &Path) -> Option<Finding> {
             "the bridge's key is gone",
             "run `pilotlight bridge install`, and restart your sessions",
         ),
+        Installed::Yes if files.is_changed() => (
+            Level::Problem,
+            format!("the bridge in {folder} was changed since it was installed: it does not run"),
+            "the bridge was changed since it was installed",
+            "if that was not you, find out who did; `pilotlight bridge install` puts it back",
+        ),
         Installed::Yes if !files.is_current() => (
             Level::Warning,
             "the bridge is of another version than this program".into(),
@@ -105,8 +111,8 @@ pub(crate) fn running(sessions: &[Session]) -> Option<Finding> {
     let finding = if bridged.is_empty() {
         return None;
     } else if old > 0 {
-        let text = format!("an older version of the bridge runs in {}", counted(old, "session"));
-        Finding::warning(CHECK, text, "it still works; restart these sessions to have the newer one")
+        let text = format!("another version of the bridge runs in {}", counted(old, "session"));
+        Finding::warning(CHECK, text, "it still works; restart these sessions to have this one")
     } else if bare > 0 {
         let text = format!(
             "{} in a terminal without a bridge: started before it, or extensions are off",

@@ -49,12 +49,18 @@ fn a_bridge_that_is_gone_or_of_another_version_is_repaired() {
     fix();
     reports(&user, "ok", "have the bridge");
     let at = |name: &str| user.scratch.path().join(FILES).join(name);
+    // Case 197b: changed by somebody else, or installed by another version.
     fs::write(at("extension.mjs"), "// of another version").unwrap();
+    reports(&user, "problem", "was changed since it was installed: it does not run");
+    let read = || serde_json::from_slice::<Value>(&fs::read(at("bridge.json")).unwrap()).unwrap();
+    let mut settings = read();
+    settings["hash"] = Value::Null;
+    fs::write(at("bridge.json"), settings.to_string()).unwrap();
     reports(&user, "warning", "of another version");
     fix();
     reports(&user, "ok", "have the bridge");
     // The program was moved.
-    let mut settings: Value = serde_json::from_slice(&fs::read(at("bridge.json")).unwrap()).unwrap();
+    let mut settings = read();
     settings["program"] = "/opt/elsewhere/pilotlight".into();
     fs::write(at("bridge.json"), settings.to_string()).unwrap();
     reports(&user, "warning", "takes /opt/elsewhere/pilotlight for Pilotlight");

@@ -15,7 +15,7 @@ mod stories;
 
 use crate::support::executable::executable;
 use crate::support::home::{Home, cli};
-use crate::support::listener::{Connection, Listener, pose_as_pilotlight};
+use crate::support::listener::{Connection, Listener, pose_as_pilotlight, record_hash};
 use crate::support::model::Model;
 use crate::support::pilotlight::{CommandOutput, Pilot};
 use crate::support::terminal::{CONSENT, DIALOG, Terminal};
@@ -82,6 +82,7 @@ impl Stage {
         let (mut home, model) = (Home::new("project"), Model::start());
         let key = install(&home, &model);
         prepare(&mut home);
+        record_hash(&extension_in(&ours(&home)).join("bridge.json"));
         let listener = Listener::start(&ours(&home).join("run/pilotlight"), &key);
         let terminal = Terminal::start(&home, &model, args);
         let connection = listener.accept();
@@ -146,7 +147,9 @@ impl Bridged {
         let pilot = Pilot::configured(&[&home], &config);
         let ran = pilot.run(&["bridge", "install", "--yes"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        prepare(&home, &extension_in(pilot.user()).join("extension.mjs"));
+        let file = extension_in(pilot.user()).join("extension.mjs");
+        prepare(&home, &file);
+        record_hash(&file.with_file_name("bridge.json"));
         let terminal = Terminal::start(&home, &model, args);
         // The bridge connects a few seconds after the terminal's start.
         pilot.wait_bridges(1, "");

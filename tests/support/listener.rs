@@ -3,7 +3,7 @@
 use super::{COPILOT, SOON, wait_until};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -29,6 +29,15 @@ pub(crate) struct Connection {
 pub(crate) fn pose_as_pilotlight(settings: &Path) {
     let mut read: Value = serde_json::from_slice(&std::fs::read(settings).unwrap()).unwrap();
     read["program"] = std::env::current_exe().unwrap().canonicalize().unwrap().to_str().unwrap().into();
+    std::fs::write(settings, read.to_string()).unwrap();
+}
+
+/// Records the extension's file beside these settings as the one that was installed, as by another version.
+pub(crate) fn record_hash(settings: &Path) {
+    let mut read: Value = serde_json::from_slice(&std::fs::read(settings).unwrap()).unwrap();
+    let file = std::fs::read(settings.with_file_name("extension.mjs")).unwrap();
+    let digits = Sha256::digest(file).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    read["hash"] = digits.into();
     std::fs::write(settings, read.to_string()).unwrap();
 }
 

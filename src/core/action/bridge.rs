@@ -4,9 +4,13 @@ use super::reach::{bridge_of, is_at_server, questions, remedy, unheld, untried};
 use crate::core::owner::Owner;
 use crate::core::session::{Bridge, Session};
 
+/// What is said of a bridge that is not of this program's version: it runs as long as its session.
+pub(crate) const OTHER_VERSION: &str =
+    "it is of another version than this Pilotlight: restart the session to have this one";
+
 /// Describes what the bridge to its terminal may do.
 pub fn bridge_words(session: &Session) -> Option<String> {
-    Some(match bridge_of(session)? {
+    let words = match bridge_of(session)? {
         Bridge::Watches => untried(session),
         Bridge::Joined => "a bridge reaches its terminal; permission requests are answered there".into(),
         Bridge::Declined => {
@@ -14,7 +18,8 @@ pub fn bridge_words(session: &Session) -> Option<String> {
         }
         Bridge::Asking => "a bridge reaches its terminal, where Copilot asks whether it may answer requests".into(),
         Bridge::Elevated => "a bridge reaches its terminal, and may answer its permission requests".into(),
-    })
+    };
+    Some(if session.control.old_bridge { format!("{words}; {OTHER_VERSION}") } else { words })
 }
 
 /// Checks that the bridge may answer permission requests.

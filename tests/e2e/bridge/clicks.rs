@@ -96,7 +96,7 @@ fn clicks_in_the_menu_take_effect_in_the_terminal() {
     bridged.pilot.wait_status(&id, "idle", "");
 }
 
-/// After an update, the old bridge continues to work. A click installs the new one for terminals that are started
+/// Case 197b: after an update, the old bridge continues to work, and its session says so. A click installs the new one for terminals that are started
 /// later.
 #[test]
 fn a_click_renews_the_bridge_for_new_terminals() {
@@ -124,5 +124,8 @@ fn a_click_renews_the_bridge_for_new_terminals() {
     };
     assert_eq!((is_old(&bridged.id()), is_old(&second.folder.id())), (true.into(), false.into()), "{status}");
     let doctor = bridged.pilot.run(&["doctor"]);
-    assert!(doctor.out.contains("an older version of the bridge runs in 1 session"), "{doctor:?}");
+    assert!(doctor.out.contains("another version of the bridge runs in 1 session"), "{doctor:?}");
+    let told = "it is of another version than this Pilotlight: restart the session";
+    let explained = |id: &str| bridged.run_ok(&["explain", id]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(explained(&bridged.id()).contains(told) && !explained(&second.folder.id()).contains(told));
 }

@@ -232,6 +232,32 @@ fn permanent_consent_holds_after_clear_and_new() {
     }
 }
 
+/// A file that is not the one that was installed does not run, and that is said. Its terminal is not affected.
+#[test]
+fn case_197b_an_extension_that_was_changed_does_not_run() {
+    let bridged = Bridged::new(&[]);
+    let file = extension_in(bridged.pilot.user()).join("extension.mjs");
+    let started = bridged.pilot.user().join("started");
+    let mark = format!("import {{ appendFileSync }} from 'node:fs';\nappendFileSync({started:?}, 'started');\n");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, mark + &whole).unwrap();
+    let second = Terminal::start(&bridged.home, &bridged.model, &[]);
+    wait_until(COPILOT, "it is started", || second.dump(), || started.exists().then_some(()));
+    wait_until(COPILOT, "it exits", || second.dump(), || second.find_extension().is_none().then_some(()));
+    second.enter("SCRIPT:plain Paint the fence");
+    second.folder.wait("assistant.turn_end");
+    second.wait_no_screen("Loading");
+    assert_eq!(bridged.pilot.bridge_count(&second.folder.id()), 0, "{}", bridged.pilot.log());
+    let status = bridged.run_ok(&["bridge", "status"]).out;
+    assert!(status.contains("changed since it was installed, so it does not run"), "{status}");
+    // The one that runs goes on.
+    bridged.choose_blue();
+    bridged.run_ok(&["bridge", "install", "--yes"]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), whole);
+    let third = Terminal::start(&bridged.home, &bridged.model, &[]);
+    bridged.pilot.wait_bridges(1, &third.folder.id());
+}
+
 /// `copilot -p` cannot ask anybody, and starts no bridge.
 #[test]
 #[ignore = "tests/long.sh"]

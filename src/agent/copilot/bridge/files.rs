@@ -65,8 +65,7 @@ impl Files {
             "plugins": [{"name": NAME, "source": format!("./plugins/{NAME}"), "description": about, "version": version}],
         });
         // An update may have moved our program. Extensions that already run do not accept the new path.
-        let settings =
-            json!({"v": PROTOCOL, "folders": self.folders, "key": self.key, "program": self.program.as_deref()});
+        let settings = json!({"v": PROTOCOL, "folders": self.folders, "key": self.key, "program": self.program.as_deref(), "hash": hash()});
         self.write_key()?;
         ignore_missing(std::fs::remove_file(self.misread()), &self.misread())?;
         for (path, text) in [
@@ -132,11 +131,21 @@ impl Files {
         state_file::read(&self.extension()) == EXTENSION
     }
 
+    /// Whether the extension's file was changed since it was installed, by whatever version. Such a file does not run.
+    pub(crate) fn is_changed(&self) -> bool {
+        let installed = self.installed().and_then(|settings| settings["hash"].as_str().map(str::to_owned));
+        installed.is_some_and(|installed| installed != hash_of(&state_file::read(&self.extension())))
+    }
+
     /// The program that the installed extension accepts, if it is not this one.
     pub(crate) fn other_program(&self) -> Option<PathBuf> {
-        let settings: serde_json::Value = serde_json::from_str(&state_file::read(&self.settings())).ok()?;
-        let named = settings["program"].as_str().map(PathBuf::from)?;
+        let named = self.installed()?["program"].as_str().map(PathBuf::from)?;
         (Some(&named) != self.program.as_ref()).then_some(named)
+    }
+
+    /// What the extension was installed with.
+    fn installed(&self) -> Option<serde_json::Value> {
+        serde_json::from_str(&state_file::read(&self.settings())).ok()
     }
 
     fn settings(&self) -> PathBuf {
@@ -189,8 +198,12 @@ fn ignore_missing(removed: std::io::Result<()>, path: &Path) -> anyhow::Result<(
 
 /// The hash of this version's extension, as the extension reports its own.
 pub(crate) fn hash() -> String {
+    hash_of(EXTENSION)
+}
+
+fn hash_of(text: &str) -> String {
     use sha2::{Digest, Sha256};
-    hex(&Sha256::digest(EXTENSION))
+    hex(&Sha256::digest(text))
 }
 
 fn pretty(value: &serde_json::Value) -> anyhow::Result<String> {
@@ -213,8 +226,9 @@ mod tests {
         files.write().unwrap();
         let key = files.key().unwrap();
         assert!(files.is_current() && key != [0; KEY_LENGTH]);
+        assert!(!files.is_changed());
         std::fs::write(files.extension(), "older").unwrap();
-        assert!(!files.is_current());
+        assert!(!files.is_current() && files.is_changed());
         files.write().unwrap();
         assert_eq!((files.is_current(), files.key()), (true, Some(key)));
         for broken in [&key[1..], &[&key[..], b"x"].concat(), b""] {
