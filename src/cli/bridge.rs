@@ -89,8 +89,8 @@ plain terminals. It is a Copilot extension, and Copilot's extensions are experim
   - one process per session, about 40 MB, no CPU use while nothing happens
   - the model is offered two more tools, extensions_manage and extensions_reload
   - Copilot rewrites its settings.json, and drops comments in it
-  - any installed extension, this one included, gives the tools that you approve a way to switch approvals off; and a tool
-    that runs as you can misuse what you allow here. The real fence is Copilot's sandbox, and its --deny-tool
+  - any installed extension, this one included, gives the tools that you approve a way to switch approvals off and, once
+    you let Pilotlight answer there, to approve. The real fence is Copilot's sandbox, and its --deny-tool
 Sessions that already run are not covered until they are restarted.";
 
 const WHAT_STAYS: &str = "\
