@@ -145,6 +145,7 @@ fn a_misread_record_of_consent_is_used_only_once() {
     for turn in 1..=2 {
         second.enter(&format!("SCRIPT:plain Paint the shed {turn}"));
         second.folder.wait_nth("assistant.turn_end", turn);
+        bridged.pilot.wait_status(&id, "idle", "");
     }
     assert_eq!(request_count(&second), 0, "{}", second.dump());
     // A click still requests it.

@@ -4,6 +4,7 @@
 use super::{Bridged, extension_in, install, ours};
 use crate::support::freeze::freeze;
 use crate::support::home::{Folder, Home};
+use crate::support::listener::record_hash;
 use crate::support::model::Model;
 use crate::support::pilotlight::CommandOutput;
 use crate::support::process::{is_live, kill, signal};
@@ -282,8 +283,9 @@ fn an_extension_that_cannot_connect_exits_unnoticed() {
     let code = std::fs::read_to_string(&file).unwrap();
     let mark = format!("import {{ appendFileSync }} from 'node:fs';\nappendFileSync({started:?}, 'started');\n");
     std::fs::write(&file, mark + &code).unwrap();
+    record_hash(&settings);
     let whole = std::fs::read_to_string(&settings).unwrap();
-    let newer = whole.replace("\"v\":1", "\"v\":2");
+    let newer = whole.replace("\"v\":2", "\"v\":3");
     assert_ne!(whole, newer);
     for (text, has_key) in [(&*newer, true), ("{", true), (&*whole, false)] {
         std::fs::write(&settings, text).unwrap();
