@@ -22,6 +22,7 @@ mod e2e {
     mod homes;
     mod hosted;
     mod interrupted;
+    mod leftovers;
     mod notifications;
     mod orders;
     mod owners;

@@ -5,9 +5,14 @@
 //! whether it has a terminal, and its systemd unit, also when its parents have ended. So an order that answers for the
 //! user is carried out only if the process that gave it, or what it comes from, cannot be of a tool of the session:
 //!
-//! - it is older than the process that runs the session, or the leader of its terminal's session is;
-//! - another user's process started it that is older (`sshd` for a login), or it is in another login session;
-//! - it was typed into a shell that leads a terminal of its own, opened by something older.
+//! - it, or the leader of its session, is older than the session, whose first tool came later;
+//! - it was typed into a shell that leads a terminal of its own, and that shell, or what opened its terminal, is older
+//!   than the process that runs the session;
+//! - it is a tray in which the user clicked, and older than that process;
+//! - another user's process started it that is older (`sshd` for a login), or it is in another login session.
+//!
+//! A session that was resumed is older than the process that runs it. What a tool of an earlier run left behind is older
+//! than that process as well, but has no terminal.
 //!
 //! Everything else is unclear, such as a desktop's shortcut, a timer, or a window that was opened since: the user is
 //! asked. The name of a systemd unit proves nothing, because a tool can choose it. Only Linux shows all this.
@@ -41,12 +46,15 @@ pub(crate) fn check(giver: u32, is_click: bool, session: &Session, now: Time) ->
     let owner = session.runner().pid();
     let line = lineage(giver, now);
     let started = owner.and_then(|owner| lineage(owner, now).first().map(|owner| owner.at));
+    let created = session.about.created;
     // A server may run for days before it creates a session.
-    let created = session.about.created.filter(|_| started.is_none() || session.about.kind == Kind::Sdk);
+    let opened = created.filter(|_| started.is_none() || session.about.kind == Kind::Sdk);
+    let since = started.max(opened).unwrap_or(session.touched);
     let group = group_of(giver);
     linux::judge(&linux::Found {
         line: &line,
-        since: started.max(created).unwrap_or(session.touched),
+        since,
+        first: created.map_or(since, |created| created.min(started.unwrap_or(since))),
         group: group.as_deref(),
         owners_group: owner.and_then(group_of).as_deref(),
         is_click,
@@ -70,6 +78,7 @@ pub(crate) fn is_listener_of_user(owner: u32) -> bool {
     linux::judge(&linux::Found {
         line: &lineage(own, now),
         since,
+        first: since, // what it is asked to do is judged by session
         group: group_of(own).as_deref(),
         owners_group: group_of(owner).as_deref(),
         is_click: false,
@@ -108,8 +117,10 @@ mod linux {
     pub(super) struct Found<'a, F: Fn(u32) -> bool> {
         /// The process and its ancestors.
         pub(super) line: &'a [Kin],
-        /// What is older is not of a tool of the session.
+        /// What is older is not of a tool of the process that runs the session now.
         pub(super) since: Time,
+        /// What is older is of no tool of the session, also before it was resumed.
+        pub(super) first: Time,
         /// Its control group.
         pub(super) group: Option<&'a str>,
         /// That of the process that runs the session.
@@ -123,11 +134,12 @@ mod linux {
     pub(super) fn judge<F: Fn(u32) -> bool>(found: &Found<'_, F>) -> Result<(), &'static str> {
         let Some(giver) = found.line.first() else { return Err("has ended") };
         // Entered from outside of this container: nothing in it can do that.
-        if giver.at < found.since || giver.leader == 0 {
+        if giver.leader == 0 || giver.at < found.first || found.is_click && giver.at < found.since {
             return Ok(());
         }
         let leader = found.line.iter().find(|kin| kin.pid == giver.leader);
-        if leader.is_some_and(|leader| leader.at < found.since) {
+        let is_typed = |leader: &Kin| giver.has_terminal && leader.pid != giver.pid && !(found.runs_script)(leader.pid);
+        if leader.is_some_and(|leader| leader.at < found.first || leader.at < found.since && is_typed(leader)) {
             return Ok(());
         }
         let is_adopter = |kin: &&Kin| kin.pid == 1 || ADOPTERS.contains(&&*kin.name);
@@ -157,7 +169,7 @@ mod linux {
         let Some(leader) = leader.filter(|_| giver.has_terminal) else {
             return Err("has no terminal of an earlier time than the session");
         };
-        if leader.pid == giver.pid || (found.runs_script)(leader.pid) {
+        if !is_typed(leader) {
             return Err("runs in a terminal that was opened for it");
         }
         if has_older_root { Ok(()) } else { Err("runs in a terminal that was opened since the session began") }

@@ -4,7 +4,7 @@ mod attacks;
 mod clicks;
 mod consent;
 mod forms;
-mod givers;
+pub(super) mod givers;
 mod held_up;
 mod kept;
 mod lives;

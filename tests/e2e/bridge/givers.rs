@@ -8,7 +8,7 @@ use crate::support::{COPILOT, wait_until};
 use std::process::Command;
 
 /// Words of a shell that run a command in its own environment.
-pub(super) fn words(command: &Command) -> String {
+pub(crate) fn words(command: &Command) -> String {
     let quote = |word: &std::ffi::OsStr| format!("'{}'", word.to_string_lossy().replace('\'', r"'\''"));
     let variables = command.get_envs().filter_map(|(name, value)| Some((name.to_string_lossy(), quote(value?))));
     let variables: Vec<_> = variables.map(|(name, value)| format!("{name}={value}")).collect();

@@ -8,7 +8,7 @@ mod tests;
 use super::glimpse::Root;
 use super::layout::{LOG, WORKSPACE, is_absence};
 use super::locks;
-use super::modified::modified;
+use super::modified::{created, modified};
 use super::reading::{Glimpse, ReadStatus, Reading};
 use crate::agent::copilot::owner::Lock;
 use crate::agent::copilot::tail::{ReadOutcome, Tail};
@@ -240,7 +240,11 @@ impl Folder {
         let meta = fs::symlink_metadata(&path).ok();
         let stamp = meta.as_ref().map(modified);
         if stamp.is_none() || stamp != self.workspace {
-            self.session.about = meta.and_then(|_| read_workspace(&path).ok()).unwrap_or_default();
+            let about = &mut self.session.about;
+            *about = meta.and_then(|_| read_workspace(&path).ok()).unwrap_or_default();
+            // The file may be edited; the folder keeps when it was created, or copied.
+            let born = fs::symlink_metadata(&self.path).ok().and_then(|meta| created(&meta));
+            about.created = about.created.into_iter().chain(born).min();
             self.workspace = stamp;
         }
     }

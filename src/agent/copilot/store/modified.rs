@@ -1,21 +1,29 @@
-//! When a file was last written.
+//! When a file was created, and last written.
 
 use crate::core::time::{Span, Time};
 use std::fs::Metadata;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// When a file was last written, by the wall clock.
 pub(super) fn modified(meta: &Metadata) -> Time {
-    let Ok(modified) = meta.modified() else { return Time::default() };
+    meta.modified().map_or(Time::default(), wall)
+}
+
+/// When a file was created, by the wall clock. `None` if its file system does not keep that.
+pub(super) fn created(meta: &Metadata) -> Option<Time> {
+    meta.created().ok().map(wall)
+}
+
+fn wall(at: SystemTime) -> Time {
     let span = |age: std::time::Duration| Span(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
-    let at = match modified.duration_since(UNIX_EPOCH) {
+    let at = match at.duration_since(UNIX_EPOCH) {
         Ok(age) => Time::default() + span(age),
         Err(before) => Time::default() - span(before.duration()),
     };
     in_range(at)
 }
 
-/// The same, from the system's seconds since 1970 and nanoseconds.
+/// A time from the system's seconds since 1970 and nanoseconds.
 #[cfg(target_os = "linux")]
 pub(super) fn at(seconds: i64, nanoseconds: i64) -> Time {
     in_range(Time(seconds.saturating_mul(1000).saturating_add(nanoseconds / 1_000_000)))

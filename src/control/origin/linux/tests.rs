@@ -2,6 +2,8 @@ use super::*;
 
 /// The session's process started at 100.
 const SINCE: Time = Time(100);
+/// The session was created at 30, and resumed since.
+const FIRST: Time = Time(30);
 /// Its control group.
 const OWNERS: &str = "/user.slice/user-1.slice/user@1.service/app.slice/vte-spawn-1.scope";
 
@@ -12,7 +14,7 @@ fn kin((pid, at, name, leader): (u32, i64, &str, u32)) -> Kin {
 
 fn judged(line: &[Kin], group: Option<&str>) -> Result<(), &'static str> {
     let (owners_group, runs_script) = (Some(OWNERS), |pid| pid == 66);
-    judge(&Found { line, since: SINCE, group, owners_group, is_click: false, runs_script })
+    judge(&Found { line, since: SINCE, first: FIRST, group, owners_group, is_click: false, runs_script })
 }
 
 fn line<const N: usize>(of: [(u32, i64, &str, u32); N]) -> Vec<Kin> {
@@ -35,8 +37,26 @@ fn case_196_what_the_user_types_is_not_asked_about() {
     assert_eq!(judged(&console, Some("/user.slice/user-1.slice/session-7.scope")), Ok(()), "another login session");
     let outside = line([(9, 200, "pilotlight", 0)]);
     assert_eq!(judged(&outside, None), Ok(()), "from outside of the container");
-    let old_tray = line([(9, 50, "pilotlight", 9), (1, 0, "init", 1)]);
-    assert_eq!(judged(&old_tray, same), Ok(()), "a tray that was there before");
+    let mut hotkeys = line([(9, 200, "pilotlight", 7), (7, 20, "sxhkd", 7), (1, 0, "init", 1)]);
+    hotkeys.iter_mut().for_each(|kin| kin.has_terminal = false);
+    assert_eq!(judged(&hotkeys, same), Ok(()), "a shortcut, by what is older than the session");
+}
+
+#[test]
+fn case_196a_what_an_earlier_run_left_behind_is_unclear() {
+    let same = Some(OWNERS);
+    let mut detached = line([(9, 200, "pilotlight", 8), (8, 50, "sh", 8), (1, 0, "init", 1)]);
+    detached.iter_mut().for_each(|kin| kin.has_terminal = false);
+    assert!(judged(&detached, same).is_err(), "setsid -f sh -c 'sleep 9h; pilotlight approve'");
+    detached[0].at = Time(60);
+    assert!(judged(&detached, same).is_err(), "the same, by an older Pilotlight");
+    let kept = line([(9, 200, "pilotlight", 5), (8, 50, "sh", 5), (1, 0, "init", 1)]);
+    assert!(judged(&kept, same).is_err(), "nohup, in a terminal whose leader has ended");
+    let script = line([(9, 200, "pilotlight", 66), (66, 50, "sh", 66), (7, 50, "script", 7), (1, 0, "init", 1)]);
+    assert!(judged(&script, same).is_err(), "script -c '...; pilotlight approve'");
+    // Those are not of a tool.
+    let shell = line([(9, 200, "pilotlight", 5), (5, 50, "bash", 5), (4, 40, "xterm", 4), (1, 0, "init", 1)]);
+    assert_eq!(judged(&shell, same), Ok(()), "a shell that was open before the session was resumed");
 }
 
 #[test]
@@ -83,18 +103,21 @@ fn case_196_what_a_tool_can_have_started_is_unclear() {
 fn case_196_a_tray_that_the_desktop_starts_later_is_the_users() {
     let mut tray = line([(9, 200, "pilotlight", 9), (3, 1, "systemd", 3), (1, 0, "init", 1)]);
     tray[0].has_terminal = false;
-    let of = |group| {
+    let of = |line: &[Kin], group| {
         judge(&Found {
-            line: &tray,
+            line,
             since: SINCE,
+            first: FIRST,
             group,
             owners_group: Some(OWNERS),
             is_click: true,
             runs_script: |_| false,
         })
     };
-    assert_eq!(of(Some("/user@1.service/app.slice/app-pilotlight@autostart.service")), Ok(()));
+    assert_eq!(of(&tray, Some("/user@1.service/app.slice/app-pilotlight@autostart.service")), Ok(()));
     for group in [OWNERS, "/user@1.service/run-r1.scope"] {
-        assert!(of(Some(group)).is_err(), "{group}");
+        assert!(of(&tray, Some(group)).is_err(), "{group}");
     }
+    tray[0].at = Time(50);
+    assert_eq!(of(&tray, Some(OWNERS)), Ok(()), "it was there before the session was resumed");
 }
