@@ -29,6 +29,8 @@ pub(crate) struct PendingOrder {
     pub lapses: bool,
     /// The process that gave it: our own if the user clicked; 0 if the system does not report it.
     pub giver: u32,
+    /// The running tray passed it on to this command: the user clicked there, or it has judged who gave it.
+    pub is_from_tray: bool,
     stand: Arc<Stand>,
 }
 
@@ -64,9 +66,14 @@ impl PendingOrder {
         self.giver != std::process::id()
     }
 
+    /// Whether the user clicked for it, as far as whoever shows the menu is the user's.
+    pub(crate) fn is_click(&self) -> bool {
+        self.is_from_tray || !self.is_by_command() && !self.lapses
+    }
+
     fn new(order: Order, reply: UnboundedSender<Report>, lapses: bool, giver: u32) -> Self {
         let stand = Stand { taken_back: watch::Sender::new(false), begun: AtomicBool::new(false) };
-        Self { order, reply, lapses, giver, stand: Arc::new(stand) }
+        Self { order, reply, lapses, giver, is_from_tray: false, stand: Arc::new(stand) }
     }
 
     /// Whether the client that gave it has disconnected, or taken it back.

@@ -140,6 +140,24 @@ impl Runtime {
     }
 }
 
+/// Whether the process is the tray that has its lock in this folder: it runs our very program, and took the lock itself.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_tray_of(folder: &Path, pid: u32) -> bool {
+    use crate::system::identity::Identity;
+    let identity = |path: &Path| std::fs::metadata(path).ok().map(|meta| Identity::of(&meta));
+    let program = |process: &str| identity(Path::new(&format!("/proc/{process}/exe")));
+    let runs_ours = program(&pid.to_string()).is_some_and(|its| program("self") == Some(its));
+    let lock = identity(&folder.join(LOCK)).filter(|_| runs_ours);
+    let mut open = lock.and_then(|_| crate::system::process::open_files(pid).ok()).into_iter().flatten();
+    open.any(|file| file.path.ends_with(LOCK) && file.identity() == lock && file.is_locked_by_it())
+}
+
+/// Other systems do not show who holds a lock, and there nothing depends on it.
+#[cfg(not(target_os = "linux"))]
+pub(crate) const fn is_tray_of(_folder: &Path, _pid: u32) -> bool {
+    false
+}
+
 /// The process named in a note.
 pub(crate) fn process_in(note: &str) -> Option<u32> {
     note.strip_prefix("process ")?.split(',').next()?.parse().ok()

@@ -320,3 +320,25 @@ fn case_132_a_command_whose_server_dies_reports_it_and_exits() {
     assert_eq!(one.code(), Some(0), "{}", one.output());
     crashed.home.release_tools();
 }
+
+/// The tray is older than the server that runs the session now. It could not be reached when the command was started.
+#[test]
+fn case_196b_a_click_in_the_tray_counts_where_a_command_holds_the_session() {
+    let mut crashed = Crashed::new();
+    crashed.pilot.restart_tray_apart();
+    let socket = crashed.pilot.user().join("run/pilotlight/pilotlight.sock");
+    let hidden = socket.with_extension("hidden");
+    std::fs::rename(&socket, &hidden).unwrap();
+    let mut command = crashed.pilot.command_with_tray(&["reconnect", "--continue", "--yes", &crashed.id]);
+    command.envs(environment(&crashed.home, &crashed.model));
+    let one = Staying::start(command);
+    one.wait_output("this command stays connected");
+    std::fs::rename(hidden, socket).unwrap();
+    let asked = crashed.folder.wait_nth("permission.requested", 2);
+    crashed.pilot.wait_status_in_tray(&crashed.id, "needs-permission", "");
+    crashed.pilot.click(&crashed.id, "Approve");
+    let done = crashed.folder.wait_nth("permission.completed", 2);
+    assert_eq!(done["data"]["requestId"], asked["data"]["requestId"], "{done}");
+    assert_eq!(done["data"]["result"]["kind"], "approved", "{done}");
+    crashed.home.release_tools();
+}

@@ -50,8 +50,11 @@ struct Watched {
 }
 
 fn spawn_tray(scratch: &TempDir, homes: &[PathBuf], bus: &Bus, environment: &[(OsString, OsString)]) -> Child {
-    command(scratch, homes, &["tray"])
-        .env("DBUS_SESSION_BUS_ADDRESS", bus.address())
+    spawn(command(scratch, homes, &["tray"]), scratch, bus, environment)
+}
+
+fn spawn(mut tray: Command, scratch: &TempDir, bus: &Bus, environment: &[(OsString, OsString)]) -> Child {
+    tray.env("DBUS_SESSION_BUS_ADDRESS", bus.address())
         .env("XDG_RUNTIME_DIR", scratch.path().join("run"))
         .envs(environment.iter().cloned())
         // What must not be in the log must be absent at every level.
@@ -203,6 +206,18 @@ impl Pilot {
     pub(crate) fn end_tray(&mut self) {
         super::process::signal(self.tray.id(), rustix::process::Signal::TERM);
         self.tray.wait().unwrap();
+    }
+
+    /// Terminates the tray, and starts another one that leads a session of its own, as a desktop's does.
+    pub(crate) fn restart_tray_apart(&mut self) {
+        self.end_tray();
+        let tray = command(&self.scratch, &self.homes, &["tray"]);
+        let mut apart = Command::new("setsid");
+        apart.arg(tray.get_program()).args(tray.get_args()).env_clear();
+        apart.envs(tray.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        self.tray = spawn(apart, &self.scratch, &self.bus, &[]);
+        let socket = self.scratch.path().join("run/pilotlight/pilotlight.sock");
+        wait_until(DEADLINE, "the tray serves commands", || self.log(), || socket.exists().then_some(()));
     }
 
     /// Terminates the tray, if it runs, and starts another one. Returns as soon as that one listens for bridges.

@@ -16,11 +16,12 @@ use crate::core::session::Key;
 use crate::core::time::Moment;
 use crate::engine::ledger::Ledger;
 use crate::engine::{Command, Fleet, View};
-use crate::system::{paths, runtime::Runtime};
+use crate::system::paths;
+use crate::system::runtime::{Runtime, is_tray_of};
 use std::collections::HashSet;
 use std::io::{self, BufRead, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
@@ -55,7 +56,11 @@ pub(super) fn socket_server(
 ) -> impl FnOnce() -> Option<Reachable> + Send + 'static {
     let folder = folders(context, id).into_iter().next();
     let judge = CallerPolicy { names: context.config.owners.names.clone() };
-    let handle = move |request: control::Request| {
+    let trays = folder.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let handle = move |mut request: control::Request| {
+        if let (control::Request::Order(pending), Some(trays)) = (&mut request, &trays) {
+            pending.is_from_tray = is_tray_of(trays, pending.giver);
+        }
         let _ = commander.send(request.into()); // fails only when the engine has ended
     };
     move || {

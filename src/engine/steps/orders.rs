@@ -105,14 +105,8 @@ impl Engine {
         // A session that is not known is refused later, with the reason.
         let Ok(key) = self.find_session(&pending.order, changes) else { return Ok(()) };
         let Some(entry) = self.fleet.get(&key) else { return Ok(()) };
-        let Err(why) = origin::check(
-            pending.giver,
-            !pending.is_by_command() && !pending.lapses,
-            entry.session(),
-            self.clock.now().wall,
-        ) else {
-            return Ok(());
-        };
+        let judged = origin::check(pending.giver, pending.is_click(), entry.session(), self.clock.now().wall);
+        let Err(why) = judged else { return Ok(()) };
         let unclear = format!("a tool of the session can have started what asks for this, which {why}");
         if !pending.is_by_command() {
             return Err(format!(

@@ -57,8 +57,18 @@ impl OpenFile {
     /// Whether the process holds a lock on it (flock), by a line in its `fdinfo`:
     /// `lock: 1: FLOCK  ADVISORY  WRITE 12110 fe:00:10011470 0 EOF`.
     pub(crate) fn is_locked(&self) -> bool {
+        self.has_lock(|_| true)
+    }
+
+    /// Whether the process itself took that lock, and not another one from which it has the descriptor.
+    pub(crate) fn is_locked_by_it(&self) -> bool {
+        let own = self.pid.to_string();
+        self.has_lock(|line| line.split_whitespace().nth(5) == Some(&own))
+    }
+
+    fn has_lock(&self, fits: impl Fn(&str) -> bool) -> bool {
         let info = PathBuf::from(format!("/proc/{}/fdinfo", self.pid)).join(&self.descriptor);
-        fs::read(info).is_ok_and(|info| info.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"lock:")))
+        fs::read_to_string(info).is_ok_and(|info| info.lines().any(|line| line.starts_with("lock:") && fits(line)))
     }
 }
 
