@@ -156,9 +156,8 @@ impl Engine {
             });
         }
         if let Err(why) = self.recheck_offer(&key, &pending.order, changes) {
-            let wait = if may_wait { self.reason_to_wait(&key, action) } else { None };
-            let Some((waits_for, within)) = wait else { return refuse(&pending, &why) };
-            let until = self.clock.now().awake + within;
+            let wait = self.reason_to_wait(&key, action, patience);
+            let Some((waits_for, until)) = wait else { return refuse(&pending, &why) };
             return self.orders.postponed.push(PostponedOrder { pending, waits_for, until });
         }
         if let Some(until) = may_wait.then(|| self.probe_deadline(&key, action, changes)).flatten() {

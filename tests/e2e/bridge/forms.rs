@@ -3,10 +3,14 @@
 use super::Bridged;
 use super::givers::words;
 use super::stories::open;
+use crate::e2e::orders::Staying;
 use crate::support::executable::executable;
+use crate::support::freeze::freeze;
 use crate::support::pilotlight::CommandOutput;
+use crate::support::process::signal;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
+use rustix::process::Signal;
 use std::process::Command;
 
 /// Makes the session ask by this script, and runs each of these answers. Returns what they printed, and the result of
@@ -105,6 +109,34 @@ fn case_200c_five_approvals_at_once_over_the_bridge_are_five_done() {
     }
     folder.wait_nth("tool.execution_complete", 5);
     assert!((1..=5).all(|n| bridged.home.project().join(format!("many{n}.txt")).exists()));
+}
+
+/// They all reach a tray that was just started, to which the bridge is still connecting.
+#[test]
+fn case_200g_five_approvals_while_the_bridge_connects_are_five_done() {
+    let mut bridged = Bridged::new(&[]);
+    bridged.give_consent();
+    let (id, folder) = (bridged.id(), &bridged.terminal.folder);
+    bridged.terminal.enter("SCRIPT:many5 Paint the fence");
+    folder.wait_nth("permission.requested", 6);
+    bridged.pilot.wait_status(&id, "needs-permission", "5 requests");
+    let asked: Vec<_> = folder.events().into_iter().filter(|event| event["type"] == "permission.requested").collect();
+    let extension = bridged.terminal.extension();
+    freeze(extension);
+    bridged.pilot.restart_tray();
+    freeze(bridged.pilot.tray_pid());
+    let approve = |event: &serde_json::Value| {
+        let request = event["data"]["requestId"].as_str().unwrap();
+        Staying::start(bridged.pilot.command_with_tray(&["approve", &id, "--request", request]))
+    };
+    let mut five: Vec<_> = asked[1..].iter().map(approve).collect();
+    five.iter().for_each(|one| one.wait_output("this command waits for it"));
+    signal(bridged.pilot.tray_pid(), Signal::CONT);
+    signal(extension, Signal::CONT);
+    for one in &mut five {
+        assert_eq!(one.code(), Some(0), "{}\n{}", one.output(), bridged.terminal.dump());
+    }
+    folder.wait_nth("tool.execution_complete", 5);
 }
 
 /// Without a tray nothing has shown the request before, so whoever runs `approve` on a terminal is asked once more.

@@ -39,10 +39,8 @@ pub(super) fn holder_in(note: &str) -> Option<u32> {
 pub(super) enum Patience {
     /// For whatever there is to wait for.
     Full,
-    /// For another Pilotlight, until this moment.
-    ForLock(Time),
-    /// No longer.
-    None,
+    /// Only for others that answer the same session, here or in another Pilotlight, until this moment.
+    ForTurn(Time),
 }
 
 impl Engine {
@@ -53,12 +51,13 @@ impl Engine {
         while let Some(due) = self.orders.postponed.iter().position(|it| it.until <= now || self.is_over(&it.waits_for))
         {
             let PostponedOrder { pending, waits_for, until } = self.orders.postponed.remove(due);
-            let patience = match waits_for {
-                WaitFor::Lock(end) => Patience::ForLock(end),
-                WaitFor::Turn(_) => Patience::ForLock(until),
-                _ => Patience::None,
+            let end = match waits_for {
+                WaitFor::Lock(end) => end,
+                WaitFor::Turn(_) => until,
+                // Several may have waited for the same.
+                WaitFor::End(_) | WaitFor::Owner(_) | WaitFor::Bridge(_) | WaitFor::Probe(_) => now + TURN_WITHIN,
             };
-            self.run_or_postpone(pending, patience, changes);
+            self.run_or_postpone(pending, Patience::ForTurn(end), changes);
         }
     }
 
@@ -89,8 +88,7 @@ impl Engine {
             && !holder_in(note).is_some_and(is_stopped);
         let end = match patience {
             Patience::Full => now + TURN_WITHIN,
-            Patience::ForLock(end) => end,
-            Patience::None => now,
+            Patience::ForTurn(end) => end,
         };
         // The holder writes its note just after it has the lock.
         let latest = if note.is_empty() { end - (TURN_WITHIN - NOTED_WITHIN) } else { end };
@@ -130,19 +128,26 @@ impl Engine {
         is_asked.then(|| self.clock.now().awake + PROBED_WITHIN)
     }
 
-    /// Why an order that was refused may soon be possible, and how long it may wait for that.
-    pub(super) fn reason_to_wait(&self, key: &Key, action: Action) -> Option<(WaitFor, Span)> {
-        let session = self.fleet.get(key)?.session();
+    /// Why an order that was refused may soon be possible, and until when, by the awake clock, it may wait for that.
+    pub(super) fn reason_to_wait(&self, key: &Key, action: Action, patience: Patience) -> Option<(WaitFor, Time)> {
+        let (session, now) = (self.fleet.get(key)?.session(), self.clock.now().awake);
         if action.is(Trait::TakesTurns) && session.control.under_way.is_some_and(|other| other.is(Trait::TakesTurns)) {
-            return Some((WaitFor::Turn(key.clone()), TURN_WITHIN));
+            let end = match patience {
+                Patience::Full => now + TURN_WITHIN,
+                Patience::ForTurn(end) => end,
+            };
+            return (now < end).then(|| (WaitFor::Turn(key.clone()), end));
+        }
+        if matches!(patience, Patience::ForTurn(_)) {
+            return None;
         }
         if session.held == Held::Pending {
-            return Some((WaitFor::Owner(key.clone()), GRACE));
+            return Some((WaitFor::Owner(key.clone()), now + GRACE));
         }
         if let Some(another) = self.session_being_opened(session, action) {
-            return Some((WaitFor::Owner(another.clone()), GRACE));
+            return Some((WaitFor::Owner(another.clone()), now + GRACE));
         }
-        self.ending_owner(key, action).map(|pid| (WaitFor::End(pid), OWNER_ENDS_WITHIN))
+        self.ending_owner(key, action).map(|pid| (WaitFor::End(pid), now + OWNER_ENDS_WITHIN))
     }
 
     /// The other session that a session's owner is just opening, if the action is to end that owner.
