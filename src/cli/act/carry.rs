@@ -221,9 +221,13 @@ async fn with_own_engine(
     stays: bool,
     reporter: &mut dyn Reporter,
 ) -> anyhow::Result<Delivery> {
-    let (signals, mut engine) = (Signals::new()?, context.engine());
+    let (mut signals, mut engine) = (Signals::new()?, context.engine());
     let commander = engine.command_sender();
-    if let Some(listening) = wait_for_place(session, &order).await {
+    let place = tokio::select! {
+        place = wait_for_place(session, &order) => place,
+        () = signals.end() => return Ok(Delivery::NotSent("interrupted".into())),
+    };
+    if let Some(listening) = place {
         engine.listen_to_bridges(listening);
     }
     // Another command may have taken the session since we searched for a holder.
@@ -306,10 +310,19 @@ async fn with_own_engine(
 /// The place to listen for bridges. Another command may be answering the same terminal there: an answer waits for it.
 async fn wait_for_place(session: &Session, order: &Order) -> Option<BridgeConfig> {
     let may_wait = order.ask.action().is(Trait::TakesTurns) && session.about.kind == Kind::Terminal && has_bridge();
-    let until = Instant::now() + PLACE_WITHIN;
+    let began = Instant::now();
+    let mut is_noticed = false;
     loop {
         match place_for_bridges() {
-            None if may_wait && Instant::now() < until => sleep(LOOK_INTERVAL).await,
+            None if may_wait && began.elapsed() < PLACE_WITHIN => {
+                if began.elapsed() >= NOTICE_AFTER && !is_noticed {
+                    is_noticed = true;
+                    say(
+                        "another command is answering a terminal, and this one waits until it has ended; Ctrl-C cancels",
+                    );
+                }
+                sleep(LOOK_INTERVAL).await;
+            }
             place => return place,
         }
     }

@@ -139,6 +139,26 @@ fn case_200g_five_approvals_while_the_bridge_connects_are_five_done() {
     folder.wait_nth("tool.execution_complete", 5);
 }
 
+/// Another command listens where bridges connect.
+#[test]
+fn case_201g_a_command_that_waits_for_another_says_so_and_is_interrupted_at_once() {
+    let mut bridged = Bridged::new(&[]);
+    bridged.give_consent();
+    bridged.pilot.end_tray();
+    let (id, folder) = (bridged.id(), &bridged.terminal.folder);
+    bridged.terminal.enter("SCRIPT:tool Paint the fence");
+    folder.wait_nth("permission.requested", 2);
+    let other = bridged.pilot.user().join(".local/state/pilotlight/bridge.sock");
+    let other = std::os::unix::net::UnixListener::bind(other).unwrap();
+    let mut one = Staying::start(bridged.pilot.command(&["approve", &id]));
+    one.wait_output("another command is answering a terminal");
+    one.signal(Signal::INT);
+    assert_eq!(one.code(), Some(1), "{}", one.output());
+    one.wait_output("interrupted; nothing was sent");
+    drop(other);
+    assert_eq!(folder.types().iter().filter(|kind| *kind == "permission.completed").count(), 1);
+}
+
 /// Without a tray nothing has shown the request before, so whoever runs `approve` on a terminal is asked once more.
 #[test]
 fn case_201a_approve_without_a_tray_shows_the_request_and_asks() {
