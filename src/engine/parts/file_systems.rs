@@ -332,4 +332,4 @@ impl Default for FileSystems {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::engine) mod tests;

@@ -60,11 +60,12 @@ impl Engine {
 
     fn mark_silent_sessions(&mut self, changes: &mut Changes) {
         let now = self.clock.now().awake;
+        // Some are held by nobody yet.
+        for key in self.untouched.extract_if(|key| self.file_systems.answers_for(key)) {
+            self.agenda.push_urgent(key);
+        }
         for key in self.fleet.keys().collect::<Vec<_>>() {
             let (answers, no_answer) = (self.file_systems.answers_for(&key), self.file_systems.no_answer(&key, now));
-            if answers && self.untouched.remove(&key) {
-                self.agenda.push_urgent(key.clone());
-            }
             if !answers {
                 self.untouched.insert(key.clone());
             }
@@ -114,5 +115,36 @@ impl Engine {
     /// Whether a session may be touched.
     pub(super) fn may_touch(&self, key: &Key) -> bool {
         self.file_systems.answers_for(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::engine::SESSIONS;
+    use crate::engine::last_seen::Seen;
+    use crate::engine::parts::file_systems::tests::{block, on, release};
+    use std::time::Duration;
+
+    #[test]
+    fn case_179_what_changes_while_its_file_system_is_busy_is_read_afterwards() {
+        let scratch = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(scratch.path().join(SESSIONS).join("one")).unwrap();
+        let mut engine = Engine::new(&[scratch.path().to_owned()], Config::default(), Seen::default());
+        let (key, mut changes): (Key, _) = ((0, "one".into()), Changes::default());
+        engine.check_homes();
+        engine.file_systems = on(&[scratch.path().to_str().unwrap()]);
+        block(scratch.path());
+        engine.file_systems.ask(engine.clock.now());
+        // It begins to be busy when it was just asked, and the answer is there before it is asked again.
+        engine.read_session(&key, &mut changes);
+        assert_eq!(engine.agenda.next_urgent(), None);
+        release(scratch.path());
+        let began = Instant::now();
+        while engine.agenda.next_urgent() != Some(key.clone()) {
+            assert!(began.elapsed() < Duration::from_secs(30), "it is read again");
+            engine.ask_file_systems(&mut changes);
+        }
     }
 }

@@ -28,7 +28,12 @@ impl Engine {
     /// Reads a session for at most one step: a held one again, any other one to decide whether to hold it or add it to
     /// the history.
     pub(super) fn read_session(&mut self, key: &Key, changes: &mut Changes) {
-        if !self.homes.is_followed(key.0) || !self.may_touch(key) {
+        if !self.homes.is_followed(key.0) {
+            return self.agenda.finish_reading(key);
+        }
+        if !self.may_touch(key) {
+            // Read once its file system answers.
+            self.untouched.insert(key.clone());
             return self.agenda.finish_reading(key);
         }
         if self.file_systems.has(key) && self.read_beside(key, changes) {

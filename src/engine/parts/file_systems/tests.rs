@@ -6,11 +6,11 @@ use crate::core::time::Time;
 /// Those that block now, each with whether the thread waits for it.
 static BLOCKED: (Mutex<BTreeMap<PathBuf, bool>>, Condvar) = (Mutex::new(BTreeMap::new()), Condvar::new());
 
-fn block(path: &Path) {
+pub(in crate::engine) fn block(path: &Path) {
     BLOCKED.0.lock().unwrap().insert(path.to_owned(), false);
 }
 
-fn release(path: &Path) {
+pub(in crate::engine) fn release(path: &Path) {
     BLOCKED.0.lock().unwrap().remove(path);
     BLOCKED.1.notify_all();
 }
@@ -43,7 +43,7 @@ fn moment(seconds: i64) -> Moment {
 }
 
 /// A home on each of these.
-fn on(mounts: &[&str]) -> FileSystems {
+pub(in crate::engine) fn on(mounts: &[&str]) -> FileSystems {
     let mut file_systems = FileSystems::new(ask);
     let mount = |(home, path): (usize, &&str)| (home, Mount { path: path.into(), kind: "FUSE" });
     file_systems.homes = mounts.iter().enumerate().map(mount).collect();
