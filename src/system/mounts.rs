@@ -202,7 +202,8 @@ fn unescape(field: &[u8]) -> PathBuf {
     String::from_utf8_lossy(&bytes).into_owned().into()
 }
 
-fn parts(path: &Path) -> VecDeque<OsString> {
+/// The parts of an absolute path, without its root.
+pub(crate) fn parts(path: &Path) -> VecDeque<OsString> {
     let part = |component: Component<'_>| match component {
         Component::Normal(part) => Some(part.to_owned()),
         Component::ParentDir => Some("..".into()),

@@ -3,8 +3,9 @@
 
 use crate::support::fuse::{self, Frozen};
 use crate::support::running_time::running_time;
-use crate::support::synthetic::{Folder, User, Watch};
+use crate::support::synthetic::{Folder, Owner, User, Watch};
 use rustix::process::Signal;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long the other sessions' news may take on a busy machine: less than the time until the silence is said.
@@ -73,29 +74,51 @@ fn case_179_one_session_whose_file_system_stops_answering_keeps_no_other_waiting
     assert_eq!(watch.end(Signal::TERM), Some(0));
 }
 
+/// Two homes, each with a session at work. Fields drop from the top.
+struct TwoHomes {
+    _owners: [Owner; 2],
+    silent: Folder,
+    other: Folder,
+    user: User,
+    elsewhere: User,
+}
+
+impl TwoHomes {
+    fn new() -> Self {
+        let (user, elsewhere) = (User::new(), User::new());
+        let (silent, other) = (user.session(1), elsewhere.session(2));
+        let owners = [silent.owner(&user), other.owner(&elsewhere)];
+        silent.prompt();
+        other.prompt();
+        Self { _owners: owners, silent, other, user, elsewhere }
+    }
+
+    fn homes(&self) -> [PathBuf; 2] {
+        [self.user.home(), self.elsewhere.home()]
+    }
+}
+
 /// Case 179: under a whole home.
 #[test]
 fn case_179_a_home_whose_file_system_stops_answering_keeps_no_other_waiting() {
     if !fuse::is_possible() {
         return;
     }
-    let (user, elsewhere) = (User::new(), User::new());
-    let (silent, other) = (user.session(1), elsewhere.session(2));
-    let _owners = [silent.owner(&user), other.owner(&elsewhere)];
-    silent.prompt();
-    other.prompt();
-    let homes = [&*user.home(), &*elsewhere.home()];
-    let watch = fuse::watch_homes(&user, homes[0], &homes);
-    watch.wait_status(&silent, "working");
-    watch.wait_status(&other, "working");
+    let two = TwoHomes::new();
+    let TwoHomes { silent, other, user, .. } = &two;
+    let homes = two.homes();
+    let homes = homes.each_ref().map(PathBuf::as_path);
+    let watch = fuse::watch_homes(user, homes[0], &homes);
+    watch.wait_status(silent, "working");
+    watch.wait_status(other, "working");
     let frozen = Frozen::of(&watch);
-    assert_news_arrive(&watch, &other);
-    watch.wait_row(&silent, "silent", is_silent);
-    assert_news_arrive(&watch, &other);
+    assert_news_arrive(&watch, other);
+    watch.wait_row(silent, "silent", is_silent);
+    assert_news_arrive(&watch, other);
     drop(frozen);
-    watch.wait_status(&silent, "working");
+    watch.wait_status(silent, "working");
     silent.answer();
-    watch.wait_status(&silent, "idle");
+    watch.wait_status(silent, "idle");
     let _frozen = Frozen::of(&watch);
     assert_eq!(watch.end(Signal::TERM), Some(0));
 }
@@ -106,27 +129,25 @@ fn case_179_a_home_that_does_not_answer_at_the_start_is_taken_up_when_it_does() 
     if !fuse::is_possible() {
         return;
     }
-    let (user, elsewhere) = (User::new(), User::new());
-    let (silent, other) = (user.session(1), elsewhere.session(2));
-    let _owners = [silent.owner(&user), other.owner(&elsewhere)];
-    silent.prompt();
-    other.prompt();
-    let homes = [&*user.home(), &*elsewhere.home()];
-    let (watch, frozen) = fuse::watch_frozen(&user, homes[0], &homes);
-    watch.wait_status(&other, "working");
-    assert_news_arrive(&watch, &other);
-    assert_eq!(watch.status(&silent), None);
+    let two = TwoHomes::new();
+    let TwoHomes { silent, other, user, .. } = &two;
+    let homes = two.homes();
+    let homes = homes.each_ref().map(PathBuf::as_path);
+    let (watch, frozen) = fuse::watch_frozen(user, homes[0], &homes);
+    watch.wait_status(other, "working");
+    assert_news_arrive(&watch, other);
+    assert_eq!(watch.status(silent), None);
 
     let [one, two] = homes.map(|home| home.to_str().unwrap());
-    let status = fuse::pilotlight_beside(&watch, &user, &["status", "--home", one, "--home", two]);
+    let status = fuse::pilotlight_beside(&watch, user, &["status", "--home", one, "--home", two]);
     assert!(text(&status.stdout).contains("Session 2"), "{status:?}");
     assert!(text(&status.stderr).contains("does not answer"), "{status:?}");
-    let explain = fuse::pilotlight_beside(&watch, &user, &["explain", &silent.id, "--home", one]);
+    let explain = fuse::pilotlight_beside(&watch, user, &["explain", &silent.id, "--home", one]);
     assert!(text(&explain.stderr).contains("does not answer"), "{explain:?}");
-    let doctor = text(&fuse::pilotlight_beside(&watch, &user, &["doctor", "--home", one]).stdout);
+    let doctor = text(&fuse::pilotlight_beside(&watch, user, &["doctor", "--home", one]).stdout);
     assert!(doctor.contains("its file system (FUSE at"), "{doctor}");
 
     drop(frozen);
-    watch.wait_status(&silent, "working");
+    watch.wait_status(silent, "working");
     assert_eq!(watch.end(Signal::TERM), Some(0));
 }

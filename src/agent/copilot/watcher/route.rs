@@ -6,10 +6,11 @@
 //! is also watched for entries that appear or disappear.
 
 use crate::agent::copilot::opened::LOGS;
+use crate::system::mounts::parts;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// Which events of a folder are watched. Each scope includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,15 +101,6 @@ impl Routes {
             self.points.insert(logs);
         }
     }
-}
-
-fn parts(path: &Path) -> VecDeque<OsString> {
-    let part = |component: Component<'_>| match component {
-        Component::Normal(part) => Some(part.to_owned()),
-        Component::ParentDir => Some("..".into()),
-        Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
-    };
-    path.components().filter_map(part).collect()
 }
 
 #[cfg(test)]
