@@ -36,12 +36,19 @@ pub(crate) fn answers_for_user(ask: &Ask) -> bool {
 }
 
 /// Checks that no tool of the session can have started the process `giver`, which gave an order for it. `is_click`: it is
-/// a tray in which the user clicked. `now` is the wall clock.
+/// a tray in which the user clicked. `allowed`: the settings let scripts answer, and were last changed then, which counts
+/// if no tool of the session can have done that. `now` is the wall clock.
 ///
 /// # Errors
 /// Why a tool can have, to follow "it".
 #[cfg(target_os = "linux")]
-pub(crate) fn check(giver: u32, is_click: bool, session: &Session, now: Time) -> Result<(), &'static str> {
+pub(crate) fn check(
+    giver: u32,
+    is_click: bool,
+    allowed: Option<Time>,
+    session: &Session,
+    now: Time,
+) -> Result<(), &'static str> {
     use crate::system::process::{group_of, lineage};
     let owner = session.runner().pid();
     let line = lineage(giver, now);
@@ -50,6 +57,9 @@ pub(crate) fn check(giver: u32, is_click: bool, session: &Session, now: Time) ->
     // A server may run for days before it creates a session.
     let opened = created.filter(|_| started.is_none() || session.about.kind == Kind::Sdk);
     let since = started.max(opened).unwrap_or(session.touched);
+    if allowed.is_some_and(|allowed| allowed < created.unwrap_or(since)) {
+        return Ok(());
+    }
     let group = group_of(giver);
     linux::judge(&linux::Found {
         line: &line,
@@ -64,7 +74,13 @@ pub(crate) fn check(giver: u32, is_click: bool, session: &Session, now: Time) ->
 
 /// Other systems do not show enough.
 #[cfg(not(target_os = "linux"))]
-pub(crate) const fn check(_giver: u32, _is_click: bool, _session: &Session, _now: Time) -> Result<(), &'static str> {
+pub(crate) const fn check(
+    _giver: u32,
+    _is_click: bool,
+    _allowed: Option<Time>,
+    _session: &Session,
+    _now: Time,
+) -> Result<(), &'static str> {
     Ok(())
 }
 

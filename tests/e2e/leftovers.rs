@@ -38,6 +38,8 @@ fn case_196a_what_an_earlier_run_left_behind_approves_nothing() {
     session.send("SCRIPT:tool Paint the fence");
     let asked = session.folder.wait_nth("permission.requested", 2);
     stage.pilot.wait_status(&id, "needs-permission", "");
+    // Case 196c: the session is older than this setting, which a tool may have made.
+    stage.pilot.configure("[actions]\nscripts-may-answer = true\n");
     std::fs::write(project.join("now"), "").unwrap();
     let out = || std::fs::read_to_string(project.join("out")).unwrap_or_default();
     wait_until(COPILOT, "what was left behind has run", out, || project.join("done").exists().then_some(()));

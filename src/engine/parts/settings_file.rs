@@ -40,6 +40,8 @@ pub(crate) struct SettingsFile {
     due: Option<Time>,
     /// The file's stamp when it was last read.
     stamp: FileStamp,
+    /// When the file that was read at startup had been changed, by the wall clock.
+    changed: Option<Time>,
 }
 
 /// The result of reading the file.
@@ -56,8 +58,14 @@ pub(crate) enum Reloaded {
 impl SettingsFile {
     /// Follows a file that was just read as these settings.
     pub(crate) fn new(source: Source, config: &Config) -> Self {
-        let stamp = FileStamp::of(&source.path);
-        Self { source, last_good: config.clone(), due: None, stamp }
+        let (stamp, changed) = (FileStamp::of(&source.path), changed(&source.path));
+        Self { source, last_good: config.clone(), due: None, stamp, changed }
+    }
+
+    /// When the file that was read at startup had been changed, by the wall clock. `None` if there was none, or the
+    /// system does not keep that.
+    pub(crate) const fn changed(&self) -> Option<Time> {
+        self.changed
     }
 
     /// The file's path.
@@ -108,6 +116,19 @@ impl SettingsFile {
         let homes = (self.source.homes)(config);
         view.configure(&Settings { config, homes: &homes, problems: &self.source.problems, later, at_start });
     }
+}
+
+/// When a file, or the link to it, was last changed or put in its place: unlike its other times, nobody can set that.
+#[cfg(unix)]
+fn changed(path: &Path) -> Option<Time> {
+    use std::os::unix::fs::MetadataExt;
+    let at = |meta: Metadata| Time(meta.ctime().saturating_mul(1000).saturating_add(meta.ctime_nsec() / 1_000_000));
+    Some(at(fs::metadata(path).ok()?).max(at(fs::symlink_metadata(path).ok()?)))
+}
+
+#[cfg(not(unix))]
+const fn changed(_path: &Path) -> Option<Time> {
+    None
 }
 
 /// Identifies a version of a file without opening it; `None` if there is no readable file.

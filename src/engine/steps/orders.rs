@@ -16,6 +16,7 @@ use crate::core::owner::Held;
 use crate::core::session::Key;
 use crate::engine::ledger::{LockError, LockGuard, Page};
 use crate::engine::parts::orders::{PostponedOrder, WaitFor};
+use crate::engine::parts::settings_file::SettingsFile;
 use crate::engine::parts::tasks::start::OrderContext;
 use crate::engine::parts::tasks::{QueuedOrder, TaskId};
 use crate::engine::{Changes, Engine};
@@ -99,19 +100,22 @@ impl Engine {
     /// would approve, the user is asked about that in the session's row and popup.
     fn check_giver(&mut self, pending: &PendingOrder, changes: &mut Changes) -> Result<(), String> {
         let ask = &pending.order.ask;
-        if self.config.actions.scripts_may_answer || !origin::answers_for_user(ask) || pending.is_abandoned() {
+        if !origin::answers_for_user(ask) || pending.is_abandoned() {
             return Ok(());
         }
+        let settings = self.settings_file.as_ref().filter(|_| self.config.actions.scripts_may_answer);
+        let allowed = settings.and_then(SettingsFile::changed);
         // A session that is not known is refused later, with the reason.
         let Ok(key) = self.find_session(&pending.order, changes) else { return Ok(()) };
         let Some(entry) = self.fleet.get(&key) else { return Ok(()) };
-        let judged = origin::check(pending.giver, pending.is_click(), entry.session(), self.clock.now().wall);
+        let (session, now) = (entry.session(), self.clock.now().wall);
+        let judged = origin::check(pending.giver, pending.is_click(), allowed, session, now);
         let Err(why) = judged else { return Ok(()) };
         let unclear = format!("a tool of the session can have started what asks for this, which {why}");
         if !pending.is_by_command() {
             return Err(format!(
                 "{unclear}: answer in the session's terminal, or here from a shell that was open before the session; \
-                 `scripts-may-answer` in the settings allows it"
+                 `scripts-may-answer` in the settings allows it in sessions that are created later"
             ));
         }
         if let Ask::Approve(Which::Shown { id, .. }) = ask {
@@ -120,7 +124,8 @@ impl Engine {
             self.update_control(&key, changes, |control| control.wanted = ids.first().map(|id| id.as_str().into()));
         }
         Err(format!(
-            "{unclear}, so Pilotlight asks you: answer in its menu or popup; `scripts-may-answer` in the settings allows it"
+            "{unclear}, so Pilotlight asks you: answer in its menu or popup; `scripts-may-answer` in the settings allows it in \
+             sessions that are created later"
         ))
     }
 

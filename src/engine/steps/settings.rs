@@ -92,6 +92,12 @@ impl Engine {
             later.push("actions.permissions takes effect when Pilotlight starts next.".to_owned());
             self.config.actions.permissions = before.actions.permissions;
         }
+        let actions = &mut self.config.actions;
+        if actions.scripts_may_answer && !before.actions.scripts_may_answer {
+            // For the same reason. It is withdrawn at once.
+            later.push("actions.scripts-may-answer takes effect when Pilotlight starts next.".to_owned());
+            actions.scripts_may_answer = false;
+        }
         self.fleet.set_limits(self.config.limits);
         self.follow_homes(&mut later, changes);
         if self.config.list != before.list {

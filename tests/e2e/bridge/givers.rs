@@ -76,6 +76,25 @@ fn case_196_a_process_that_a_tool_left_behind_approves_nothing() {
     }
 }
 
+/// A tool may have set it.
+#[test]
+fn case_196c_the_setting_for_scripts_does_not_hold_for_older_sessions() {
+    let mut bridged = Bridged::new(&[]);
+    bridged.give_consent();
+    let id = bridged.id();
+    bridged.pilot.configure("[actions]\nscripts-may-answer = true\n");
+    let said = "actions.scripts-may-answer takes effect when Pilotlight starts next";
+    wait_until(COPILOT, said, || bridged.pilot.log(), || bridged.pilot.log().contains(said).then_some(()));
+    let with_tray = words(&bridged.pilot.command_with_tray(&["approve", &id]));
+    for asked in [2, 4] {
+        if asked == 4 {
+            bridged.pilot.restart_tray();
+        }
+        let (code, out) = bridged.leave_behind(asked, "-i", &with_tray);
+        assert_eq!((&*code, out.contains("a tool of the session can have started")), ("4", true), "{out}");
+    }
+}
+
 /// The user is asked instead, in the session's row and by a popup.
 #[test]
 fn case_196_the_user_is_asked_whether_a_command_may_approve() {
