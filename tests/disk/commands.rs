@@ -126,6 +126,7 @@ fn a_row_has_the_promised_fields() {
         "actions",
         "label",
         "turn",
+        "request",
         "question",
     ];
     promised.sort_unstable();

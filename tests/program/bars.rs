@@ -24,8 +24,8 @@ fn status_prints_each_format_once() {
     let waybar: Value = serde_json::from_str(&status("waybar")).unwrap();
     assert_eq!(waybar["text"], "⚑1 work · &lt;b&gt;#(touch x)&lt;/b&gt; &amp; | ba…");
     assert_eq!(waybar["class"][0], "needs-you");
-    assert_eq!(status("tmux"), "#[fg=yellow]⚑1 work · <b>##(touch x)</b> & | ba…#[default]\n");
-    assert_eq!(status("plain"), "⚑1 work · <b>#(touch x)</b> & | ba…\n");
+    assert_eq!(status("tmux"), "#[fg=yellow]⚑1 work · <b>##(touch x)</b> & | ba…: x#[default]\n");
+    assert_eq!(status("plain"), "⚑1 work · <b>#(touch x)</b> & | ba…: x\n");
     assert!(status("swiftbar").contains("⚑ work · <b>#(touch x)</b> & ¦ bash=x · needs-permission | emojize=false"));
     assert!(!user.scratch.path().join("x").exists());
 }
@@ -43,7 +43,7 @@ fn watch_prints_a_line_for_each_change_and_nothing_else() {
     session.metric();
     session.tool("c1", "bash", "npm test");
     session.ask("r1", "c1");
-    assert_eq!(lines.next().unwrap(), "⚑1 work · Paint the fence");
+    assert_eq!(lines.next().unwrap(), "⚑1 work · Paint the fence: x");
     session.permit("r1");
     assert_eq!(lines.next().unwrap(), "▶1");
     watch.kill().unwrap();
