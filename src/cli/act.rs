@@ -27,6 +27,7 @@ use crate::core::attempts::UNCOUNTED;
 use crate::core::fleet::{Kind, Session};
 use crate::core::order::{Ask, Doubt, Order, Outcome};
 use crate::core::owner::{Owner, may_have_it_open};
+use crate::core::text::NAME_MAX;
 use crate::system::clock::Clock;
 use crate::system::paths::user_home;
 use carry::carry_out;
@@ -114,7 +115,9 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
         let ask =
             if arguments.end || needs_end(session) && !has_bridge() { Ask::End { confirmed: true } } else { Ask::Stop };
         if ask != Ask::Stop && !arguments.yes {
-            match confirm("End this session? Its tool is killed; it can be resumed.") {
+            let has_tool = session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty());
+            let tool = if has_tool { "Its tool is killed; it" } else { "It" };
+            match confirm(&format!("End {}? {tool} can be resumed.", session.label.cut(NAME_MAX))) {
                 Some(true) => {}
                 Some(false) => return Ok(refuse("the session was left as it is")),
                 None => {

@@ -6,7 +6,7 @@ use super::bridges::{announce_bridge_change, meet_bridges};
 use super::context::{Context, has_session, runtime};
 use super::enrich::enrich_from_tray;
 use super::json;
-use super::report::{LINE_MAX, USAGE, say};
+use super::report::{LINE_MAX, REFUSED, say};
 use crate::agent::copilot::bridge::files::Files;
 use crate::agent::copilot::bridge::plugin::{self, Installed};
 use crate::agent::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
@@ -123,7 +123,7 @@ fn install(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCo
     let program = program(context)?;
     let commands = commands(context, |home| plugin::to_install(home, &files.marketplace));
     if !is_confirmed(&program, WHAT_IT_IS, &commands, yes) {
-        return Ok(ExitCode::from(USAGE));
+        return Ok(ExitCode::from(REFUSED));
     }
     let uses_it = |home: &&PathBuf| plugin::installed(home, &files.marketplace) != Installed::No;
     let before: Vec<_> = context.homes.iter().filter(uses_it).collect();
@@ -154,7 +154,7 @@ fn remove(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCod
     let program = program(context)?;
     let commands = commands(context, plugin::to_remove);
     if !is_confirmed(&program, WHAT_STAYS, &commands, yes) {
-        return Ok(ExitCode::from(USAGE));
+        return Ok(ExitCode::from(REFUSED));
     }
     let failed = carry_out(&program, &commands)?;
     let users = clean_up(context, files)?;

@@ -3,7 +3,7 @@
 use super::ask::{confirm, has_terminal};
 use super::context::Context;
 use super::enrich::enrich_from_tray;
-use super::report::{LINE_MAX, USAGE, say};
+use super::report::{LINE_MAX, REFUSED, say};
 use super::{color, json};
 use crate::core::text::{counted, plain};
 use crate::doctor::bridge::running;
@@ -26,7 +26,7 @@ pub(super) struct Arguments {
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.fix && !has_terminal() {
         say("`--fix` asks before each repair, and there is no terminal here to ask you on: nothing was done");
-        return Ok(ExitCode::from(USAGE));
+        return Ok(ExitCode::from(REFUSED));
     }
     let ground = context.ground();
     let mut examined = examine(&ground);

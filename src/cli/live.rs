@@ -136,11 +136,11 @@ impl Live {
             match key {
                 Pressed::Quit => return Ok(ControlFlow::Break(())),
                 Pressed::Up | Pressed::Down => self.selection.step(rows, key == Pressed::Down),
-                _ => {
-                    if let Some(row) = self.selection.index_in(rows).map(|at| &rows[at]) {
-                        self.run_command(key, row)?;
-                    }
-                }
+                _ => match self.selection.drawn(rows) {
+                    Some(row) => self.run_command(key, row)?,
+                    None if rows.is_empty() => {}
+                    None => self.refused = Some("that session is gone".into()),
+                },
             }
             if self.foreground.is_none() {
                 self.keyboard.resume(Rest::Keep);

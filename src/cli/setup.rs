@@ -9,7 +9,7 @@ mod file;
 
 use super::ask::confirm;
 use super::pages;
-use super::report::{LINE_MAX, REFUSED, USAGE, say};
+use super::report::{LINE_MAX, REFUSED, say};
 use crate::agent::copilot::bridge::files::Files;
 use crate::core::text::{counted, plain};
 use crate::system::paths;
@@ -97,20 +97,25 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             }
             None => {
                 say("there is no terminal here to ask you on, so nothing was changed: add `--yes` if you mean it");
-                return Ok(ExitCode::from(USAGE));
+                return Ok(ExitCode::from(REFUSED));
             }
         }
     }
-    let mut failed = false;
+    let mut failed = 0;
     for (file, step) in &steps {
         if let Err(error) = carry_out(file, *step) {
             say(&format!("{error:#}"));
-            failed = true;
+            failed += 1;
         }
+    }
+    if failed > 0 {
+        let verb = if arguments.remove { "removed" } else { "written" };
+        say(&format!("{failed} of {} were not {verb}: mend that, and run this again", counted(count, "file")));
+        return Ok(ExitCode::FAILURE);
     }
     let notes = if arguments.remove { after_removing(&login) } else { after_writing(&data, &files) };
     notes.iter().try_for_each(|line| writeln!(io::stdout(), "{}", plain(line, LINE_MAX)))?;
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The user's data folder. Shells use it on macOS, too.

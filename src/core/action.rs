@@ -30,7 +30,7 @@ use super::text::counted;
 use super::verdict::Status;
 use answers::{answer, reply};
 use bridge::let_answer;
-use reach::{reachable, unheld};
+use reach::{has_open_tool, reachable, unheld};
 use recovery::{go_on, reconnect, resend, resume};
 
 /// Added to an abort's description when an open tool may be waiting for the user.
@@ -160,7 +160,8 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
         Action::ForceQuit => {
             format!("kills process {pid}: nothing more is saved, its tool may run on; it can be resumed")
         }
-        _ => format!("ends process {pid}: its tool is killed, it can be resumed"),
+        _ if has_open_tool(session) => format!("ends process {pid}: its tool is killed, it can be resumed"),
+        _ => format!("ends process {pid}: it can be resumed"),
     })
 }
 

@@ -43,7 +43,8 @@ fn the_live_table_chooses_explains_and_asks_before_it_ends_a_session() {
     table.press(&["a"]);
     table.shows("approve does nothing for ");
     table.press(&["s"]);
-    table.shows("End this session? Its tool is killed; it can be resumed. [y/N]");
+    table.shows("Session 1? ");
+    table.shows("can be resumed. [y/N]");
     table.text("n");
     table.press(&["Enter"]);
     table.shows("the session was left as it is");

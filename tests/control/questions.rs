@@ -8,7 +8,7 @@ use pilotlight::core::form::{Form, FormAnswer};
 use pilotlight::core::order::{Ask, Outcome, Reply, Report, Which};
 use serde_json::json;
 
-const END: &str = "End this session? Its tool is killed; it can be resumed. [y/N]";
+const END: &str = "It can be resumed. [y/N]";
 
 fn done() -> Vec<Report> {
     vec![Report::End(Outcome::Done("it is done".into()))]

@@ -35,7 +35,7 @@ fn each_repair_is_confirmed_and_keeps_a_copy() {
         mine
     };
     let refused = mine(&["doctor", "--fix"]).output().unwrap();
-    assert_eq!(refused.status.code(), Some(2), "there is no terminal to ask on");
+    assert_eq!(refused.status.code(), Some(4), "there is no terminal to ask on");
 
     let terminal = in_terminal(&mine(&["doctor", "--fix"]));
     let answer = |question: &str, answer: &str| {

@@ -70,11 +70,25 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(below).collect()
 }
 
+/// What was not written is not said to be written.
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let desk = Desk::new();
+    // Not even root can write below a link to nowhere.
+    fs::create_dir_all(desk.data().parent().unwrap()).unwrap();
+    symlink("/nowhere/at/all", desk.data()).unwrap();
+    let failed = desk.setup(&["--yes"]);
+    let said = said(&failed);
+    assert!(failed.status.code() == Some(1) && !said.contains("Written."), "{said}");
+    assert!(said.contains(&format!("{} cannot be written: ", desk.at(ALL[0]).display())), "{said}");
+    assert!(said.contains("6 of 6 files were not written: mend that, and run this again"), "{said}");
+}
+
 #[test]
 fn missing_files_are_written_and_all_are_removed_again() {
     let desk = Desk::new();
     let refused = desk.setup(&[]);
-    assert_eq!((refused.status.code(), desk.existing()), (Some(2), vec![]), "there is no terminal to ask on");
+    assert_eq!((refused.status.code(), desk.existing()), (Some(4), vec![]), "there is no terminal to ask on");
     assert_eq!(said(&refused).matches("\n  write ").count(), ALL.len(), "{}", said(&refused));
 
     let written = desk.setup(&["--yes"]);

@@ -9,7 +9,8 @@ use crate::core::time::Time;
 /// Maximum number of lines of details.
 const LINES: usize = 5;
 
-/// The selected session. It stays selected while other rows are added and removed.
+/// The selected session: the first row when the table is drawn first, then that session, wherever its row is. What the
+/// user presses a key for is what was drawn as selected.
 #[derive(Debug, Default)]
 pub(super) struct Selection {
     id: Option<Box<str>>,
@@ -18,15 +19,22 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// The index of the selected row; the first if none was selected.
+    /// The index of the selected row, to draw it. If that session is gone, the one in its place is selected.
     pub(super) fn index_in(&mut self, rows: &[Row]) -> Option<usize> {
         let last = rows.len().checked_sub(1)?;
-        let found = self.id.as_ref().and_then(|id| rows.iter().position(|row| row.id == *id));
-        self.at = found.unwrap_or(self.at.min(last));
-        if self.id.is_some() {
-            self.id = Some(rows[self.at].id.clone());
-        }
+        self.at = self.index_of_drawn(rows).unwrap_or(self.at.min(last));
+        self.id = Some(rows[self.at].id.clone());
         Some(self.at)
+    }
+
+    /// The row of the session that was last drawn as selected; `None` if it is gone.
+    pub(super) fn drawn<'a>(&self, rows: &'a [Row]) -> Option<&'a Row> {
+        self.index_of_drawn(rows).map(|at| &rows[at])
+    }
+
+    fn index_of_drawn(&self, rows: &[Row]) -> Option<usize> {
+        let id = self.id.as_ref()?;
+        rows.iter().position(|row| row.id == *id)
     }
 
     /// Selects the row above or below.
@@ -116,6 +124,19 @@ mod tests {
         selection.step(&rows(&["x"]), true);
         selection.step(&rows(&["x"]), false);
         assert_eq!(selection.index_in(&rows(&["x"])), Some(0));
+    }
+
+    /// Between the drawing and the key, rows come, go and change places.
+    #[test]
+    fn a_key_is_for_the_session_that_was_drawn_as_selected() {
+        let rows = |ids: &[&str]| ids.iter().map(|id| row(id, &[])).collect::<Vec<_>>();
+        let mut selection = Selection::default();
+        assert!(selection.drawn(&rows(&["a"])).is_none(), "nothing was drawn");
+        assert_eq!(selection.index_in(&rows(&["a", "b"])), Some(0));
+        let now = rows(&["x", "b", "a"]);
+        assert_eq!(selection.drawn(&now).map(|row| &*row.id), Some("a"));
+        assert!(selection.drawn(&rows(&["x", "b"])).is_none(), "not the one in its place");
+        assert_eq!(selection.index_in(&now), Some(2));
     }
 
     #[test]
