@@ -55,6 +55,12 @@ fn edit(context: &Context) -> anyhow::Result<ExitCode> {
         say(&format!("made {} with every setting, commented out", path.display()));
     }
     if !run_editor(path)? {
+        if cfg!(target_os = "linux") && !has_display() {
+            bail!(
+                "neither VISUAL nor EDITOR names an editor, and there is no display to open one on: set EDITOR, or edit {}",
+                path.display()
+            );
+        }
         open::text(path).context("neither VISUAL nor EDITOR names an editor")?;
         say(&format!(
             "{} is open; a running Pilotlight applies what you save, and says where it is wrong",
@@ -74,6 +80,11 @@ fn edit(context: &Context) -> anyhow::Result<ExitCode> {
         path.display()
     ));
     Ok(ExitCode::from(USAGE))
+}
+
+/// Whether a window can be opened, by the variables that X11 and Wayland programs go by.
+fn has_display() -> bool {
+    ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().filter_map(std::env::var_os).any(|value| !value.is_empty())
 }
 
 /// Runs the user's editor until it ends. Returns false if none is named.

@@ -159,11 +159,18 @@ pub(super) fn has_session(home: &Path, id: &str) -> bool {
     home.join(SESSIONS).join(id).is_dir()
 }
 
+/// The name of Copilot's home in the user's.
+const DEFAULT_HOME: &str = ".copilot";
+
 /// Why a home cannot be read.
 fn home_problem(home: &Path) -> Option<String> {
     let shown = home.display();
     let error = std::fs::read_dir(home.join(SESSIONS)).err()?;
     Some(match (error.kind(), home.is_dir()) {
+        // The folder above Copilot's.
+        (io::ErrorKind::NotFound, true) if home.join(DEFAULT_HOME).join(SESSIONS).is_dir() => {
+            format!("no {SESSIONS} in {shown}: did you mean {}?", home.join(DEFAULT_HOME).display())
+        }
         // No session was ever started in this home.
         (io::ErrorKind::NotFound, true) => return None,
         (io::ErrorKind::NotFound, false) => format!(
@@ -194,4 +201,21 @@ pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .enable_all()
         .build()
         .context("the system refuses the resources for an event loop")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_folder_above_copilots_home_names_the_home_that_was_meant() {
+        let user = tempfile::tempdir().unwrap();
+        let home = user.path().join(DEFAULT_HOME);
+        fs::create_dir(&home).unwrap();
+        assert_eq!(home_problem(user.path()), None, "a home in which no session was started yet");
+        fs::create_dir(home.join(SESSIONS)).unwrap();
+        let problem = format!("no session-state in {}: did you mean {}?", user.path().display(), home.display());
+        assert_eq!((home_problem(user.path()), home_problem(&home)), (Some(problem), None));
+    }
 }

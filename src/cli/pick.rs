@@ -76,10 +76,11 @@ pub(super) fn pick(context: &Context, named: &str, all: bool) -> Result<Picked, 
             Ok(Picked { session, label: row.label.clone(), now })
         }
         0 => {
-            let nearest =
-                nearest(named, &rows, &ids).map(|near| format!("; the nearest is {near}")).unwrap_or_default();
+            let meant = beginning(named, &rows, &ids).map(|meant| format!("; did you mean {meant}?"));
+            let nearest = || nearest(named, &rows, &ids).map(|near| format!("; the nearest is {near}."));
+            let nearest = meant.or_else(nearest).unwrap_or_else(|| ".".into());
             say(&format!(
-                "no session has {named:?} as its id, folder or title{nearest}. `pilotlight status --all` lists them"
+                "no session has {named:?} as its id, folder or title{nearest} `pilotlight status --all` lists them"
             ));
             // It may be there all the same.
             context.silent.iter().for_each(|silent| say(&silent.words()));
@@ -116,6 +117,24 @@ fn names(row: &Row) -> impl Iterator<Item = Cow<'_, str>> {
 fn matches_name(row: &Row, named: &str) -> bool {
     let lower = named.to_lowercase();
     row.id.starts_with(named) || names(row).any(|name| name.to_lowercase() == lower)
+}
+
+/// The sessions whose folder or title begins with what was typed, or has a word that does.
+fn beginning(named: &str, rows: &[Row], ids: &ShortIds<'_>) -> Option<String> {
+    let lower = named.to_lowercase();
+    let begins = |name: &str| {
+        let name = name.to_lowercase();
+        let mut at = name.match_indices(&lower);
+        at.any(|(at, _)| name[..at].chars().next_back().is_none_or(|before| !before.is_alphanumeric()))
+    };
+    let is_meant = |row: &&Row| [Some(&*row.label.who), row.label.title.as_deref()].into_iter().flatten().any(begins);
+    let mut meant: Vec<_> = rows.iter().filter(is_meant).map(|row| with_id(row, ids)).collect();
+    let more = meant.len().saturating_sub(AMBIGUOUS_MAX);
+    meant.truncate(AMBIGUOUS_MAX);
+    if more > 0 {
+        meant.push(format!("{more} more"));
+    }
+    (!meant.is_empty()).then(|| meant.join(", or "))
 }
 
 /// The session whose id or name is most similar to what was typed, if it is similar enough.
@@ -208,6 +227,24 @@ mod tests {
         assert_eq!(near("load tests").as_deref(), Some("90ff (infra · Load test)"));
         assert_eq!(near("90fe").as_deref(), Some("90ff (infra · Load test)"));
         assert_eq!(near("something else"), None);
+    }
+
+    #[test]
+    fn sessions_whose_name_begins_so_are_suggested() {
+        let rows = [
+            row("3aac-11", "/code/web-shop", "Cart"),
+            row("90ff-22", "/code/infra", "Load the web test"),
+            row("77aa-33", "/code/cobweb", "Dust"),
+        ];
+        let ids = ShortIds::new(rows.iter().map(|row| &*row.id));
+        let meant = |named| beginning(named, &rows, &ids);
+        let both = "3aac (web-shop · Cart), or 90ff (infra · Load the web test)";
+        assert_eq!((meant("web").as_deref(), meant("WEB").as_deref()), (Some(both), Some(both)));
+        assert_eq!(meant("shop").as_deref(), Some("3aac (web-shop · Cart)"));
+        assert_eq!((meant("eb"), meant("webs")), (None, None));
+        let many: Vec<_> = (0..7).map(|n| row(&format!("{n}aaa-0"), "/code/web", "Cart")).collect();
+        let ids = ShortIds::new(many.iter().map(|row| &*row.id));
+        assert!(beginning("we", &many, &ids).unwrap().ends_with(", or 2 more"));
     }
 
     #[test]

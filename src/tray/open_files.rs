@@ -6,6 +6,7 @@
 use super::open;
 use crate::config;
 use crate::system::state_file;
+use anyhow::Context as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -72,7 +73,12 @@ pub(crate) fn make_config(path: &Path) -> anyhow::Result<bool> {
     if std::fs::symlink_metadata(path).is_ok() {
         return Ok(false);
     }
-    state_file::replace(path, config::reference().as_bytes())?;
+    state_file::replace(path, config::reference().as_bytes()).with_context(|| {
+        format!(
+            "cannot write {}: give yourself the right to, or name another file with PILOTLIGHT_CONFIG",
+            path.display()
+        )
+    })?;
     Ok(true)
 }
 

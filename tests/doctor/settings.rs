@@ -39,6 +39,26 @@ fn the_file_is_created_from_the_reference_and_checked_after_editing() {
     let output = user.pilotlight(&["config", "--edit"]).env("VISUAL", "/nowhere/editor; true").output().unwrap();
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/editor;"));
+    let bare = || {
+        let mut command = user.pilotlight(&["config", "--edit"]);
+        for name in ["VISUAL", "EDITOR", "DISPLAY", "WAYLAND_DISPLAY"] {
+            command.env_remove(name);
+        }
+        command
+    };
+    let output = bare().output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && said.contains("no display to open one on: set EDITOR"), "{said}");
+    // A file where a folder has to be.
+    let file = user.scratch.path().join("no-folder");
+    fs::write(&file, "").unwrap();
+    let output = bare().env("PILOTLIGHT_CONFIG", file.join("config.toml")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let expected = format!("cannot write {}", file.join("config.toml").display());
+    assert!(
+        output.status.code() == Some(1) && said.contains(&expected) && said.contains("PILOTLIGHT_CONFIG"),
+        "{said}"
+    );
     for wrong in [&["config"][..], &["config", "--edit", "--print"]] {
         assert_eq!(user.run(wrong).status.code(), Some(2));
     }

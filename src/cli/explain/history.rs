@@ -7,7 +7,7 @@ use crate::cli::report::{USAGE, say};
 use crate::control::{Probe, probe};
 use crate::core::text::counted;
 use crate::core::time::{Span, Time};
-use crate::system::clock::{self, Clock};
+use crate::system::clock::{self, Clock, Zone};
 use crate::system::log::FILE;
 use crate::system::log::story::{NONE, Story};
 use crate::system::paths;
@@ -22,12 +22,13 @@ struct Period {
 
 pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<ExitCode> {
     let now = Clock::start().now().wall;
+    let zone = Zone::asked_in(time);
     let Some(period) = parse_period(time, now) else {
         say(&format!("{time:?} is not a time: HH:MM means today, 2026-11-20T12:03:00Z any other day"));
         return Ok(ExitCode::from(USAGE));
     };
     if period.from > now {
-        say(&format!("{} is in the future: it is {now} now", period.from));
+        say(&format!("{} is in the future: it is {} now", zone.shown(period.from), zone.shown(now)));
         return Ok(ExitCode::from(USAGE));
     }
     let path = paths::project().map(|project| paths::state_folder(&project).join(FILE));
@@ -47,9 +48,9 @@ pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<Exi
     let status = story.at(&id, period.from, tray_runs());
     let mut page = Page::default();
     page.line("session", &id);
-    page.line("at", period.from.to_string());
+    page.line("at", zone.shown(period.from));
     if let Ok((since, change)) = &status {
-        page.line("status", format!("{}, said since {since}, {} before", change.is, change.was));
+        page.line("status", format!("{}, said since {}, {} before", change.is, zone.shown(*since), change.was));
         page.line("because", &change.because);
     }
     let mut later = story.between(&id, period.from, period.to).peekable();
@@ -59,7 +60,7 @@ pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<Exi
     }
     for (at, change) in later {
         let is = if change.is == NONE { "gone" } else { &change.is };
-        page.line("then", format!("{is} at {at}: {}", change.because));
+        page.line("then", format!("{is} at {}: {}", zone.shown(at), change.because));
     }
     write!(io::stdout(), "{}", page.0)?;
     Ok(ExitCode::SUCCESS)
