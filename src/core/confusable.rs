@@ -9,7 +9,7 @@
 //! The price: an honest word that happens to look entirely Latin, like the Russian "тест", fails and has to go through
 //! Review.
 
-use super::text::{is_fully_visible, renders_blank};
+use super::text::{is_fully_visible, is_right_to_left, renders_blank};
 use unicode_security::confusable_detection::skeleton;
 use unicode_security::{GeneralSecurityProfile, MixedScript, RestrictionLevel, RestrictionLevelDetection};
 use unicode_width::UnicodeWidthChar;
@@ -106,12 +106,6 @@ fn looks_syntax(c: char) -> bool {
 /// The UTS 39 skeleton: characters with the same skeleton look the same.
 fn skeleton_of(c: char) -> impl Iterator<Item = char> {
     skeleton(c.encode_utf8(&mut [0; 4])).collect::<Vec<_>>().into_iter()
-}
-
-/// The blocks of strong right-to-left characters, including unassigned ones (Unicode's DerivedBidiClass.txt, defaults R
-/// and AL).
-const fn is_right_to_left(c: char) -> bool {
-    matches!(c as u32, 0x590..=0x8FF | 0xFB1D..=0xFDFF | 0xFE70..=0xFEFF | 0x1_0800..=0x1_0FFF | 0x1_E800..=0x1_EFFF)
 }
 
 #[cfg(test)]

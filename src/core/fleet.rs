@@ -7,6 +7,7 @@ mod row;
 
 pub use super::gist::TurnView;
 pub use super::session::{About, Kind, Session};
+pub(crate) use glance::folded;
 pub use glance::{Glance, Group, State, limit_ended, mark, sort};
 pub use label::{LABEL_DISTINCT_WIDTH, Label, ShortIds, short_id};
 pub use naming::distinguish;

@@ -119,9 +119,9 @@ impl Order {
         self.home.as_ref().is_none_or(|meant| **meant == *home)
     }
 
-    /// Whether the user would say that both ask for the same: how they are carried out may differ.
+    /// Whether both ask for the same, of a session that may be called differently by now.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
-        (&self.id, &self.home, &self.ask, &self.turn) == (&other.id, &other.home, &other.ask, &other.turn)
+        *self == Self { who: self.who.clone(), ..other.clone() }
     }
 
     /// Makes a stop leave a turn alone that receives its model's answer.
@@ -171,6 +171,13 @@ mod tests {
     use super::*;
     use crate::core::action::Action;
     use serde_json::json;
+
+    #[test]
+    fn orders_that_are_carried_out_differently_are_not_the_same() {
+        let stop = Order::new("a", Ask::Stop);
+        assert!(stop.is_same_as(&Order { who: "another name".into(), ..stop.clone() }));
+        assert!(!stop.is_same_as(&stop.clone().unless_receiving()));
+    }
 
     #[test]
     fn an_order_is_for_the_home_that_it_names() {

@@ -1,6 +1,7 @@
 //! Makes text from a session safe to display: one bounded line, without anything that affects a terminal, a menu or the
 //! reading direction.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -61,6 +62,18 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
         out.push('…');
     }
     out
+}
+
+/// Text that a session wrote, between words of ours: if it has right-to-left letters, it is isolated (FSI, PDI), so that
+/// they do not reorder what surrounds it. Truncate it first.
+pub(crate) fn isolated(text: &str) -> Cow<'_, str> {
+    if text.chars().any(is_right_to_left) { format!("\u{2068}{text}\u{2069}").into() } else { text.into() }
+}
+
+/// The blocks of strong right-to-left characters, including unassigned ones (Unicode's DerivedBidiClass.txt, defaults R
+/// and AL).
+pub(super) const fn is_right_to_left(c: char) -> bool {
+    matches!(c as u32, 0x590..=0x8FF | 0xFB1D..=0xFDFF | 0xFE70..=0xFEFF | 0x1_0800..=0x1_0FFF | 0x1_E800..=0x1_EFFF)
 }
 
 /// Wraps text, without loss, to lines of at most `columns`. A line break stands for one space of the text. A word too

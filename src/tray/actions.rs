@@ -7,13 +7,15 @@
 
 use super::details::Source;
 use super::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS, fold};
-use crate::core::action::{Action, EVEN_IF_WAITING, Offer, is_bridged, may_end_without_asking, offers, questions};
+use crate::core::action::{
+    Action, EVEN_IF_WAITING, Offer, Trait, is_bridged, may_end_without_asking, offer, offers, questions,
+};
 use crate::core::confusable::is_unambiguous;
-use crate::core::fleet::Session;
+use crate::core::fleet::{Row, Session};
 use crate::core::form::{Form, FormAnswer, Kind as What};
 use crate::core::gist::Gist;
 use crate::core::order::{Ask, Order, Reply, Which};
-use crate::core::text::{fit, plain, wrap};
+use crate::core::text::{fit, isolated, plain, wrap};
 use crate::core::turn::{Call, Request, request_verb};
 use crate::core::verdict::Status;
 use unicode_width::UnicodeWidthStr;
@@ -65,8 +67,15 @@ fn offer_of(offers: &[Offer], action: Action) -> &Result<String, String> {
 
 /// The lines of the text, if they show it in full and it is unambiguous.
 fn full_text(head: &str, text: &str) -> Option<Vec<String>> {
-    let lines = wrap(&format!("{head}: {text}"), COLUMNS);
+    let lines = indented(&format!("{head}: {text}"));
     (is_unambiguous(text, LINES_MAX * COLUMNS) && lines.len() <= LINES_MAX).then_some(lines)
+}
+
+/// Wraps text to lines of which only the first begins at the edge: no other may look like an entry of its own, which a
+/// click would run.
+fn indented(text: &str) -> Vec<String> {
+    let wrapped = wrap(text, COLUMNS - 2).into_iter().enumerate();
+    wrapped.map(|(n, line)| if n == 0 { line } else { format!("  {line}") }).collect()
 }
 
 fn lines_of(source: &Source<'_>, call: Call, lines: Vec<String>) -> Vec<Item> {
@@ -215,8 +224,9 @@ pub(crate) fn refused(source: &Source<'_>) -> Vec<String> {
         .collect()
 }
 
-/// The entry below a row that fixes the session with one click, if any. Never an approval, which must be read first.
-pub(crate) fn remedy(source: &Source<'_>) -> Option<Item> {
+/// The entry below a row that fixes the session with one click, if any, or else shows its terminal. Never an approval,
+/// which must be read first. `name` is the session's, in at most so many columns.
+pub(crate) fn remedy(source: &Source<'_>, name: impl FnOnce(usize) -> String) -> Option<Item> {
     let offers = offers(source.session, source.row.status);
     let works = |action| offer_of(&offers, action).is_ok();
     let row = source.row;
@@ -241,7 +251,7 @@ pub(crate) fn remedy(source: &Source<'_>) -> Option<Item> {
         Status::Failed if is_bridged(source.session) && works(Action::Continue) => continued()?,
         Status::Stuck if !matches!(row.gist, Gist::Silent { runs_long: true, .. }) => {
             match offer_of(&offers, Action::Stop).as_deref() {
-                Ok(does) if does.contains(EVEN_IF_WAITING) => ("Stop ", ", even if it waits for you", Action::Stop),
+                Ok(does) if does.contains(EVEN_IF_WAITING) => ("Stop ", ", even if it waits", Action::Stop),
                 Ok(_) => ("Stop the turn in ", "", Action::Stop),
                 Err(_) => shown()?,
             }
@@ -249,9 +259,34 @@ pub(crate) fn remedy(source: &Source<'_>) -> Option<Item> {
         _ => return None,
     };
     let room = COLUMNS - INDENT.width() - before.width() - after.width();
-    let who = fit(&plain(&row.label.who, COLUMNS * 2), room);
-    let text = format!("{INDENT}{before}{who}{after}");
+    let text = format!("{INDENT}{before}{}{after}", isolated(&name(room)));
     item(source, Kind::Remedy, &text, action)
+}
+
+/// Whether this entry only shows something, and mends nothing.
+pub(crate) fn only_shows(item: &Item) -> bool {
+    matches!(item, Item::Action { effect: Effect::Act(order), .. } if order.ask.action().is(Trait::OnlyShows))
+}
+
+/// What a click on a session comes to, where it does not choose an action: its request or question in a terminal, to be
+/// answered there; else its terminal; else the table of all sessions.
+pub(crate) fn looking_at(row: &Row, session: &Session) -> Effect {
+    let can = |action| offer(action, session, row.status).is_ok();
+    let id = || row.id.clone();
+    if let Some(request) = session.facts.requests.iter().find(|request| !request.is_consent())
+        && can(Action::Approve)
+    {
+        return Effect::Details { id: id(), request: request.request.clone() };
+    }
+    if let Some(form) = questions(session).iter().find_map(|asking| asking.form.as_ref().ok())
+        && can(Action::Answer)
+    {
+        return Effect::Answer { id: id(), request: form.request.clone() };
+    }
+    if can(Action::ShowTerminal) {
+        return Effect::Act(Box::new(Order::new(&row.id, Ask::ShowTerminal).to(&row.label)));
+    }
+    Effect::Live
 }
 
 /// The entry that resumes the sessions that were left open: "Reopen 2 sessions".
@@ -266,10 +301,7 @@ pub(crate) fn reopen(orders: Vec<Order>) -> Option<Item> {
 
 /// A list of texts, wrapped into as many lines as they need.
 pub(crate) fn text_items(source: &Source<'_>, texts: &[String], facts: u8, number: u8) -> Vec<Item> {
-    let lines = texts.iter().flat_map(|text| {
-        let wrapped = wrap(text, COLUMNS - 2);
-        wrapped.into_iter().enumerate().map(|(n, line)| if n == 0 { line } else { format!("  {line}") })
-    });
+    let lines = texts.iter().flat_map(|text| indented(text));
     let line = |(n, line)| Item::action(ItemId::of(source.key, Kind::Fact(n)), line, Effect::Seen);
     fold((facts..=u8::MAX).zip(lines).map(line).collect(), ROWS, Some(source.key), number)
 }

@@ -244,6 +244,7 @@ impl ClickHandler {
             Effect::Seen => {}
             Effect::SeenAll => self.command(Command::SeenAll),
             Effect::Refresh => self.command(Command::Refresh),
+            Effect::Live => self.in_terminal(|program, homes| Some(own_command(program, homes, &["live"]))),
             Effect::Quit(_) => self.command(Command::Quit),
             Effect::Act(order) => self.order(session, *order),
             Effect::Reopen(orders) => orders.into_iter().for_each(|order| self.order(None, order)),
@@ -272,7 +273,7 @@ impl ClickHandler {
             }
             Effect::Bridge(on) => {
                 let verb = if on { "install" } else { "remove" };
-                self.in_terminal(|program, homes| Some(bridge_command(program, verb, homes)));
+                self.in_terminal(|program, homes| Some(own_command(program, homes, &["bridge", verb, "--wait"])));
             }
             Effect::OwnLog => match self.own_log.clone() {
                 Some(path) => self.open(path, open::log),
@@ -385,10 +386,10 @@ fn details_command(
     Some(command)
 }
 
-/// The command that installs or removes the bridge and then waits until the user has read its output.
-fn bridge_command(program: OsString, verb: &str, homes: &[PathBuf]) -> Vec<OsString> {
+/// The command line of this program for these homes.
+fn own_command(program: OsString, homes: &[PathBuf], words: &[&str]) -> Vec<OsString> {
     let homes = homes.iter().flat_map(|home| ["--home".into(), home.clone().into_os_string()]);
-    [program].into_iter().chain(homes).chain(["bridge", verb, "--wait"].map(OsString::from)).collect()
+    [program].into_iter().chain(homes).chain(words.iter().map(OsString::from)).collect()
 }
 
 #[cfg(test)]

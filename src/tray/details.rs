@@ -1,16 +1,14 @@
-//! The details of one session, worded for `Why` in its submenu and for the notification after a click on its popup.
+//! The details of one session, worded for `Why` in its submenu.
 
 use super::notifications::NotificationState;
-use super::view::{COLUMNS, Summary, Text};
+use super::view::{COLUMNS, Text};
 use crate::core::action::{ServerState, bridge_words};
-use crate::core::alert::Detail;
-use crate::core::fleet::{Row, Session, mark};
+use crate::core::fleet::{Row, Session};
 use crate::core::gist::Gist;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::session::{Key, NoEvents};
 use crate::core::text::{counted, lines, listed, plain};
-use crate::core::time::Moment;
 use crate::engine::LastProgress;
 use std::path::Path;
 
@@ -93,24 +91,6 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
         texts.push(Text::since_last("Last activity", source.last_progress));
     }
     texts
-}
-
-/// The session, worded for a notification, in as much detail as the user allows on the screen.
-pub(crate) fn summary(source: &Source<'_>, context: &DetailsContext<'_>, now: Moment) -> Summary {
-    let Source { row, session, .. } = *source;
-    let title = format!("{} {}: {}", mark(row.status).0, row.status, row.label.cut(80));
-    let (title, body) = match context.notifications.detail {
-        Detail::Full => {
-            let because = plain(&row.reason(now.wall), 200);
-            let (folder, doing) = (folder(row, context.user_home), doing(session));
-            let now = doing.unwrap_or_else(|| "no turn is open".into());
-            (title, format!("{because}\nFolder: {folder}\nNow: {now}"))
-        }
-        Detail::Title => (title, String::new()),
-        Detail::None if row.needs_you() => ("A Copilot session needs you".into(), "The menu shows which.".into()),
-        Detail::None => ("No Copilot session needs you".into(), "The menu shows how they are.".into()),
-    };
-    Summary { title, body }
 }
 
 fn folder(row: &Row, home: Option<&str>) -> String {

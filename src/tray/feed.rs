@@ -233,7 +233,7 @@ impl View for Feed {
             self.console.print(&line);
             self.notifier.note(&Note::not_done("Ended with Pilotlight", line));
         }
-        self.notifier.update(fleet, &self.menu, now);
+        self.notifier.update(fleet, now);
         self.pending = now.awake < self.throttled_until;
         if !self.pending {
             self.update_menu(fleet, now);

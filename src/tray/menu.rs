@@ -9,26 +9,30 @@
 //! must keep entries from moving under the pointer. Changes of shape are at least a second apart.
 
 mod footer;
-
-pub(crate) use footer::Bridge;
+mod headline;
+mod names;
 mod session;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use footer::Bridge;
+
 use super::actions;
 use super::autostart::State as Login;
-use super::details::{self, DetailsContext, Source};
+use super::details::{DetailsContext, Source};
 use super::icon::Icon;
 use super::notifications::NotificationState;
-use super::view::{DEMO, Effect, Item, ItemId, Kind, MenuView, ROWS, Summary, Text, fold};
+use super::view::{DEMO, Effect, Item, ItemId, Kind, MenuView, ROWS, Text, fold};
 use crate::config::{Config, List, Tray};
 use crate::core::action::{Action, ServerState, offer};
-use crate::core::fleet::{Glance, Group, Kind as Use, State};
+use crate::core::fleet::{Glance, Group, Kind as Use, State, folded};
 use crate::core::limits::Limits;
 use crate::core::order::{Ask, Order};
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Span, Time};
 use crate::system::clock::Clock;
+use headline::Headline;
+use names::Names;
 use std::sync::Arc;
 
 /// Minimum interval between two changes of shape.
@@ -82,6 +86,13 @@ struct Sorted<'a> {
     idle: Vec<&'a Source<'a>>,
     ended: Vec<&'a Source<'a>>,
     left_out: usize,
+}
+
+impl<'a> Sorted<'a> {
+    /// All that have a row.
+    fn all(&self) -> impl Iterator<Item = &'a Source<'a>> + '_ {
+        [&self.need, &self.busy, &self.idle, &self.ended].into_iter().flatten().copied()
+    }
 }
 
 impl Menu {
@@ -153,11 +164,6 @@ impl Menu {
         self.capacity = entries.clamp(ENTRIES_MIN, ENTRIES_MAX);
     }
 
-    /// A session, worded for a notification.
-    pub(crate) fn details(&self, source: &Source<'_>, now: Moment) -> Summary {
-        details::summary(source, &self.details_context(), now)
-    }
-
     /// When [`update`](Self::update) must be called even if nothing changed, by the awake clock.
     pub(crate) const fn wake_at(&self) -> Option<Time> {
         self.wake_at
@@ -214,12 +220,17 @@ impl Menu {
         };
         let is_attached = |source: &Source<'_>| source.session.control.server.is_attached();
         let approves = (self.approves_all && sources.iter().any(is_attached)).then_some(APPROVES);
-        let mut tooltip = if self.demo { format!("{DEMO}{glance}") } else { glance.to_string() };
+        let sorted = self.sorted(sources, now);
+        let names = Names::of(sorted.all());
+        let headline = Headline::of(sources, &glance, &names, self.notifications.detail);
+        let demo = if self.demo { DEMO } else { "" };
+        let mut tooltip = format!("{demo}{}", headline.tooltip);
         for more in approves.map(str::to_owned).into_iter().chain(paused) {
             tooltip = format!("{tooltip}; {more}");
         }
         let mut items: Vec<_> = self.settings_error.as_deref().map(footer::settings_error).into_iter().collect();
-        items.push(Item::text(capital(&if self.demo { format!("{DEMO}{glance}") } else { glance.to_string() })));
+        let text = capital(&format!("{demo}{}", headline.text));
+        items.push(Item::action(ItemId::own(Kind::Headline), text, headline.effect));
         items.extend(approves.map(|approves| Item::text(capital(approves))));
         if self.demo {
             items.push(Item::text("These sessions play themselves"));
@@ -227,7 +238,7 @@ impl Menu {
         let reopen = actions::reopen(left_open(sources));
         let left = self.capacity.saturating_sub(items.len() + usize::from(reopen.is_some()) + 3);
         items.push(Item::Separator);
-        items.extend(self.rows(&self.sorted(sources, now), left, &glance));
+        items.extend(self.rows(&sorted, left, &glance, &names));
         items.push(Item::Separator);
         // For a single session whose row has a remedy, it would be the same entry twice.
         items.extend(reopen.filter(|reopen| !is_remedy(reopen, &items)));
@@ -264,31 +275,29 @@ impl Menu {
     }
 
     /// The rows of the sessions, in at most `max` entries.
-    fn rows(&self, sorted: &Sorted<'_>, max: usize, glance: &Glance) -> Vec<Item> {
+    fn rows(&self, sorted: &Sorted<'_>, max: usize, glance: &Glance, names: &Names<'_>) -> Vec<Item> {
         let context = self.details_context();
-        let row = |source: &&Source<'_>| session::row(source, &context);
-        let folded = |text: String, number, rows: Vec<Item>| {
+        let row = |source: &&Source<'_>| session::row(source, names, &context);
+        let fold_of = |text: String, number, rows: Vec<Item>| {
             Item::submenu(ItemId::own(Kind::Fold(number)), text, fold(rows, ROWS, None, number + 1))
         };
         let Sorted { need, busy, idle, ended, left_out } = sorted;
-        let (mut items, mut shown, mut remedies) = (Vec::new(), 0, 0);
+        let (mut items, mut shown) = (Vec::new(), 0);
         // Working and resting sessions need at least one entry each.
         let others = [!busy.is_empty(), !idle.is_empty() || !ended.is_empty(), *left_out > 0];
         let room = max.saturating_sub(others.into_iter().map(usize::from).sum());
-        for source in need.iter().take(NEED_MAX) {
-            let remedy = actions::remedy(source).filter(|_| remedies < REMEDIES_MAX);
+        for (source, remedy) in need.iter().zip(remedies(need, names)) {
             let takes = 1 + usize::from(remedy.is_some()) + usize::from(shown + 1 < need.len());
             if shown > 0 && items.len() + takes > room {
                 break;
             }
-            remedies += usize::from(remedy.is_some());
             items.push(row(source));
             items.extend(remedy);
             shown += 1;
         }
         if need.len() > shown {
             let rest: Vec<_> = need[shown..].iter().map(row).collect();
-            items.push(folded(format!("{} more", rest.len()), 0, rest));
+            items.push(fold_of(folded(need[shown..].iter().map(|source| source.row)), 0, rest));
         }
         let left = max.saturating_sub(items.len() + usize::from(*left_out > 0));
         let all_fit = idle.len() <= IDLE_MAX && busy.len() + idle.len() + usize::from(!ended.is_empty()) <= left;
@@ -303,23 +312,29 @@ impl Menu {
             // If all of them are folded, they are counted as in the header.
             let text = match left {
                 1 => Glance::of(rest.iter().map(|source| source.row)).to_string(),
-                _ => format!("{} more", rest.len()),
+                _ => folded(rest.iter().map(|source| source.row)),
             };
-            others.push(folded(text, 20, rest.iter().map(row).collect()));
+            others.push(fold_of(text, 20, rest.iter().map(row).collect()));
         }
         others.extend(idle[..idle.len() - idle_folded].iter().map(row));
         let rest: Vec<_> = idle[idle.len() - idle_folded..].iter().chain(ended).map(row).collect();
         if !rest.is_empty() {
             let new = idle.iter().filter(|source| source.row.unseen).count();
-            let text = match (idle_folded, new) {
-                (0, _) => format!("{} ended", rest.len()),
-                (_, 0) => format!("{} idle", glance.idle),
-                (_, new) => format!("{} idle, {new} new", glance.idle),
-            };
-            others.push(folded(text, 40, rest));
+            let idle = (idle_folded > 0).then(|| match new {
+                0 => format!("{} idle", glance.idle),
+                new if new == glance.idle => format!("{new} idle, {}", if new == 1 { "new" } else { "all new" }),
+                new => format!("{} idle, {new} new", glance.idle),
+            });
+            let ended = (!ended.is_empty()).then(|| format!("{} ended", ended.len()));
+            let text = idle.into_iter().chain(ended).collect::<Vec<_>>().join(", ");
+            others.push(fold_of(text, 40, rest));
         }
         if *left_out > 0 {
-            others.push(Item::text(format!("{left_out} more: “pilotlight live” shows all")));
+            others.push(Item::action(
+                ItemId::own(Kind::Live),
+                format!("{left_out} more: show all in a terminal"),
+                Effect::Live,
+            ));
         }
         if !items.is_empty() && !others.is_empty() {
             items.push(Item::Separator);
@@ -330,6 +345,24 @@ impl Menu {
         }
         items
     }
+}
+
+/// The remedies of these sessions, below those rows that can be shown. What mends a session comes before what only
+/// shows it.
+fn remedies(need: &[&Source<'_>], names: &Names<'_>) -> Vec<Option<Item>> {
+    let remedy = |source: &&Source<'_>| actions::remedy(source, |room| names.in_action(&source.row.label, room));
+    let mut remedies: Vec<_> = need.iter().take(NEED_MAX).map(remedy).collect();
+    let mends = remedies.iter().flatten().filter(|remedy| !actions::only_shows(remedy)).count();
+    let (mut mend, mut show) = (REMEDIES_MAX, REMEDIES_MAX.saturating_sub(mends));
+    for remedy in &mut remedies {
+        let Some(item) = remedy else { continue };
+        let left = if actions::only_shows(item) { &mut show } else { &mut mend };
+        match left.checked_sub(1) {
+            Some(less) => *left = less,
+            None => *remedy = None,
+        }
+    }
+    remedies
 }
 
 /// The warning that all requests of attached sessions are approved.

@@ -8,8 +8,6 @@
 mod clicks;
 
 use super::controller::ClickHandler;
-use super::details::Source;
-use super::menu::Menu;
 use super::messages::{NotifierEvent, PopupEvent};
 use super::mute::{Mute, MuteChange};
 use super::notifications::NotificationState;
@@ -132,11 +130,11 @@ impl Notifier {
     }
 
     /// Handles events, and raises, replaces or withdraws popups for the current state of the sessions.
-    pub(crate) fn update(&mut self, fleet: &Fleet, menu: &Menu, now: Moment) {
+    pub(crate) fn update(&mut self, fleet: &Fleet, now: Moment) {
         while let Ok(event) = self.events.try_recv() {
             match event {
                 NotifierEvent::Mute(mute) => mute.apply(&mut self.alerts.quiet, now.wall),
-                NotifierEvent::Popup(id, event) => self.handle_popup(id, event, fleet, menu, now),
+                NotifierEvent::Popup(id, event) => self.handle_popup(id, event, fleet, now),
             }
         }
         self.observe_turns(fleet);
@@ -221,7 +219,7 @@ impl Notifier {
     }
 
     /// Carries out a click on a popup, unless the popup was withdrawn in the meantime.
-    fn handle_popup(&mut self, id: PopupId, event: PopupEvent, fleet: &Fleet, menu: &Menu, now: Moment) {
+    fn handle_popup(&mut self, id: PopupId, event: PopupEvent, fleet: &Fleet, now: Moment) {
         let Some(popup) = self.alerts.closed(id, clicks::settles(event)) else { return };
         let button = match event {
             PopupEvent::Closed { .. } => return,
@@ -238,13 +236,6 @@ impl Notifier {
             ClickAction::Mute => {
                 Mute::Session(entry.row.id.clone(), MuteChange::Mute).apply(&mut self.alerts.quiet, now.wall);
                 self.click_handler.act(Some(key), Effect::Seen);
-            }
-            ClickAction::Show => {
-                let (row, session, last_progress) = (&entry.row, entry.session(), &entry.last_progress);
-                let source = Source { key, row, session, last_progress, path: entry.path() };
-                let summary = menu.details(&source, now);
-                self.click_handler.act(Some(key), Effect::Seen);
-                self.click_handler.note(&Note::new(summary.title, summary.body));
             }
             ClickAction::Refuse(why) => {
                 self.click_handler.report_refusal(&entry.row.label.who, why);

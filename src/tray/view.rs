@@ -9,11 +9,11 @@ mod id;
 
 use super::icon::Icon;
 use super::mute::Mute;
-use crate::core::fleet::LABEL_DISTINCT_WIDTH;
+use crate::core::fleet::{LABEL_DISTINCT_WIDTH, mark};
 use crate::core::gist::Gist;
 use crate::core::order::Order;
 use crate::core::session::Key;
-use crate::core::text::fit;
+use crate::core::text::{fit, isolated};
 use crate::core::time::{Moment, Time};
 use crate::core::verdict::Status;
 use crate::engine::LastProgress;
@@ -32,6 +32,8 @@ pub(crate) const ROWS: usize = 10;
 /// The marker in front of the name of an unseen session.
 pub(crate) const UNSEEN: &str = "● ";
 const SEPARATOR: &str = " — ";
+/// With fewer columns than this for its title, a row shows none of it: ` · Title`.
+const TITLE_MIN: usize = 8;
 
 /// Everything that the tray shows.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,19 +51,32 @@ pub struct MenuView {
 /// The text of an item, which may end with an age.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Text {
+    /// What comes before the text of a row.
+    lead: Option<Lead>,
     head: Arc<str>,
+    /// This many bytes of the head may stand without the rest; 0 if it is needed to tell sessions apart.
+    alone: usize,
     gist: Option<Gist>,
     /// When something last happened, if the age says that: read when the text is shown.
     last: Option<LastProgress>,
 }
 
-/// A session, worded for a notification.
+/// What comes before the name in the row of a session: the mark of its status, and whether it is unseen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lead {
+    /// The status.
+    pub status: Status,
+    /// Whether the user has not looked at it since.
+    pub unseen: bool,
+}
+
+/// The name of a session, as far as its row has room for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Summary {
-    /// Its mark, status and name.
-    pub title: String,
-    /// The reason for the status, and the folder.
-    pub body: String,
+pub(crate) struct RowName {
+    /// The whole name.
+    pub whole: String,
+    /// This many bytes of it may stand without the rest; 0 if it is needed to tell sessions apart.
+    pub alone: usize,
 }
 
 /// One entry of the menu.
@@ -117,6 +132,8 @@ pub enum Effect {
     Refresh,
     /// Gives an order to a session.
     Act(Box<Order>),
+    /// Shows the table of all sessions in a terminal.
+    Live,
     /// Shows a permission request in full in a terminal, to be answered there.
     Details {
         /// The session's id.
@@ -177,7 +194,7 @@ impl Effect {
 
 impl From<String> for Text {
     fn from(head: String) -> Self {
-        Self { head: head.into(), gist: None, last: None }
+        Self { lead: None, head: head.into(), alone: 0, gist: None, last: None }
     }
 }
 
@@ -189,15 +206,15 @@ impl From<&str> for Text {
 
 impl Text {
     /// The name and the reason for the status: `▶ ml-train · Train again — 2 min, 8 tools, 45 s ago`.
-    pub(crate) fn row(head: String, gist: Gist, last: &LastProgress) -> Self {
+    pub(crate) fn row(lead: Lead, name: RowName, gist: Gist, last: &LastProgress) -> Self {
         // Views must not differ by a time that is read later.
         let (gist, last) = if gist.has_last() { (gist.with_last(Time(0)), Some(last.clone())) } else { (gist, None) };
-        Self { head: head.into(), gist: Some(gist), last }
+        Self { lead: Some(lead), head: name.whole.into(), alone: name.alone, gist: Some(gist), last }
     }
 
     /// A text that is an age, or ends with one.
     pub(crate) fn age(gist: Gist) -> Self {
-        Self { head: "".into(), gist: Some(gist), last: None }
+        Self { gist: Some(gist), ..Self::from("") }
     }
 
     /// Words with the time since something last happened: `Last activity, 45 s ago`.
@@ -205,28 +222,40 @@ impl Text {
         Self { last: Some(last.clone()), ..Self::age(Gist::Ago(words.into(), Time(0))) }
     }
 
-    /// The text with its age as of now, within [`COLUMNS`].
+    /// The text with its age as of now, within [`COLUMNS`]. Of a row that is too long the title is cut first, then the
+    /// reason; the distinctive part of the name is always shown.
     pub(crate) fn at(&self, now: Moment) -> String {
-        let Some(gist) = &self.gist else { return fit(&self.head, COLUMNS) };
-        let mark = 2 + if self.head.contains(UNSEEN) { UNSEEN.width() } else { 0 };
-        let room = COLUMNS - SEPARATOR.width();
-        // However long the reason, the mark and the distinctive part of the name are always shown.
-        let least = mark + LABEL_DISTINCT_WIDTH;
-        let left = room - least.min(self.head.width());
+        let lead = self.lead.map(Lead::text).unwrap_or_default();
+        let room = COLUMNS - lead.width();
+        let Some(gist) = &self.gist else { return format!("{lead}{}", fit(&self.head, room)) };
+        let room = room - SEPARATOR.width();
+        let (who, width) = (self.head[..self.alone].width(), self.head.width());
+        let least = if self.alone > 0 { who } else { width }.min(LABEL_DISTINCT_WIDTH);
         let words = match &self.last {
-            Some(last) => gist.clone().with_last(last.get()).words_within(left, now),
-            None => gist.words_within(left, now),
+            Some(last) => gist.clone().with_last(last.get()).words_within(room - least, now),
+            None => gist.words_within(room - least, now),
         };
         if self.head.is_empty() || words.is_empty() {
-            return fit(&format!("{}{words}", self.head), COLUMNS);
+            return format!("{lead}{}", isolated(&fit(&format!("{}{words}", self.head), COLUMNS - lead.width())));
         }
-        let head = fit(&self.head, least.max(room.saturating_sub(words.width())));
-        format!("{head}{SEPARATOR}{}", fit(&words, room - head.width()))
+        let words = fit(&words, room - least);
+        let left = room - words.width();
+        let head = match &self.head[..self.alone] {
+            alone if self.alone > 0 && left < width && (who..who + TITLE_MIN).contains(&left) => alone.to_owned(),
+            _ => fit(&self.head, left),
+        };
+        format!("{lead}{}{SEPARATOR}{}", isolated(&head), isolated(&words))
     }
 
     /// Whether the text contains an age.
     pub(crate) fn has_age(&self) -> bool {
         self.gist.as_ref().is_some_and(Gist::has_age)
+    }
+}
+
+impl Lead {
+    fn text(self) -> String {
+        format!("{} {}", mark(self.status).0, if self.unseen { UNSEEN } else { "" })
     }
 }
 
@@ -354,54 +383,4 @@ fn status_of(items: &[Item], row: &ItemId) -> Option<Status> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::core::fleet::TurnView;
-
-    #[test]
-    fn the_shape_depends_on_the_order_but_not_on_the_texts() {
-        let row =
-            |id: &str, text: &str| Item::submenu(ItemId::of(&(0, id.into()), Kind::Row), text, vec![Item::text("x")]);
-        let one = [row("a", "1"), row("b", "2")];
-        assert!(same_shape(&one, &[row("a", "other"), row("b", "words")]));
-        assert!(!same_shape(&one, &[row("b", "2"), row("a", "1")]), "another order is another shape");
-        assert!(!same_shape(&one, &one[..1]));
-    }
-
-    /// Progress alone sends no menu.
-    #[test]
-    fn case_162_a_row_says_when_something_last_happened_as_of_the_moment_it_is_shown() {
-        let turn = TurnView { since: Time(0), tools: 8, older: false };
-        let last = LastProgress::at(Time(100_000));
-        let row = |head: &str, since: i64| Text::row(head.into(), Gist::Turn(turn, Time(since)), &last);
-        let now = Moment::of(Time(151_000));
-        assert_eq!(row("▶ a", 0).at(now), "▶ a — 2 min, 8 tools, 50 s ago");
-        assert_eq!(row("▶ a", 0), row("▶ a", 100_000), "a view does not differ by progress alone");
-        assert_ne!(row("▶ a", 0), Text::row("▶ a".into(), Gist::Turn(turn, Time(0)), &LastProgress::default()));
-        // Of words that are too long, that is the last to go.
-        assert_eq!(row(&"n".repeat(99), 0).at(now), format!("{}… — 2 min, 50 s ago", "n".repeat(29)));
-        let older = TurnView { since: Time(-4_500_000), tools: 12, older: true };
-        let row = Text::row("n".repeat(99), Gist::Turn(older, Time(0)), &last);
-        assert_eq!(row.at(now), format!("{}… — last seen 50 s ago", "n".repeat(26)));
-        let last = Text::since_last("Last activity", &last);
-        assert_eq!(last.at(now), "Last activity, 50 s ago");
-    }
-
-    #[test]
-    fn a_long_row_is_cut_in_both_its_name_and_its_reason() {
-        let begun = Moment::of(Time(0));
-        let last = LastProgress::default();
-        let row = |head: &str, gist: &str| Text::row(head.into(), Gist::of(gist), &last).at(begun);
-        assert_eq!(row("▶ a", "40 s"), "▶ a — 40 s");
-        assert_eq!(
-            row("⚑ billing-api · Write the migration of invoices", "rm -rf build"),
-            "⚑ billing-api · Write the migrat… — rm -rf build"
-        );
-        assert_eq!(row(&"n".repeat(99), &"r".repeat(99)), format!("{}… — {}…", "n".repeat(25), "r".repeat(18)));
-        assert_eq!(row("⚑ a", &"r".repeat(99)).width(), COLUMNS);
-        for wide in [row(&"日".repeat(40), "ls"), row("? a", &"本".repeat(40)), row(&"日".repeat(40), &"本".repeat(40))]
-        {
-            assert!((COLUMNS - 2..=COLUMNS).contains(&wide.width()), "{wide}");
-        }
-    }
-}
+mod tests;

@@ -165,7 +165,7 @@ fn nothing_is_notified_during_a_pause_and_a_pause_survives_a_restart() {
     let session = desk.working("Fix the parser");
     session.fail("it is broken");
     desk.user.wait_status(&desk.panel, &session, "failed");
-    assert_eq!(desk.panel.tooltip(), "1 needs you; notifications are paused until resumed");
+    assert_eq!(desk.panel.tooltip(), "1 needs you · work failed; notifications are paused until resumed");
     desk.tray.signal(Signal::TERM);
     desk.tray.wait_exit();
     let before = desk.panel.registered();

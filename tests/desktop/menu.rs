@@ -30,7 +30,7 @@ fn the_menu_agrees_with_status_at_every_step_of_a_session() {
     session.ask("r", "a");
     let row = user.wait_status(&panel, &session, "needs-permission");
     assert!(row.shown().starts_with('⚑') && row.enabled, "{row:#?}");
-    assert_eq!(panel.tooltip(), "1 needs you");
+    assert_eq!(panel.tooltip(), "1 needs you · work wants to run x");
     session.permit("r");
     session.tool_done("a");
     user.wait_status(&panel, &session, "working");

@@ -171,6 +171,49 @@ fn case_166_return_typed_elsewhere_approves_nothing() {
     desk.wait_for_events(&[(1, DISMISSED), (3, PopupEvent::Action(Button::Act(Action::Stop)))]);
 }
 
+/// "Not now" is one of the three buttons that GNOME Shell draws.
+#[test]
+fn a_question_with_more_answers_than_buttons_is_answered_in_a_terminal() {
+    let bus = Bus::start();
+    let (choice, other) = (Button::Choice, Button::Act(Action::Answer));
+    let asked =
+        Some(ShownRequest { request: 1, text: "Which?".into(), choices: vec!["a".into(), "b".into(), "c".into()] });
+    let all = [choice(0), choice(1), choice(2), Button::Mute];
+    let own_words = [choice(0), choice(1), other, Button::Mute];
+    let two = [choice(0), choice(1), Button::Mute];
+    for (name, sets) in [
+        (
+            "gnome-shell",
+            [
+                (&all[..], "later answer default mute"),
+                (&own_words, "later answer default mute"),
+                (&two, "later choice-1 choice-2 default mute"),
+            ],
+        ),
+        (
+            "xfce4-notifyd",
+            [
+                (&all, "choice-1 choice-2 choice-3 default mute"),
+                (&own_words, "choice-1 choice-2 answer default mute"),
+                (&two, "choice-1 choice-2 default mute"),
+            ],
+        ),
+    ] {
+        let (server, desk) = (Server::with(&bus, Manner { name, ..Manner::default() }), Desk::new(&bus));
+        for (id, (buttons, names)) in (1..).zip(sets) {
+            let popup =
+                Popup { asked: asked.clone(), cause: Cause::NeedsInput, buttons: buttons.to_vec(), ..popup(id) };
+            desk.popups.apply(Change::Raise(popup));
+            let shown = server.wait_for(usize::try_from(id).unwrap());
+            assert_eq!(shown.actions.iter().step_by(2).cloned().collect::<Vec<_>>().join(" "), names, "{name}");
+        }
+        if name == "gnome-shell" {
+            desk.click_after_reading(&server, 1, "answer");
+            desk.wait_for_events(&[(1, PopupEvent::Action(other))]);
+        }
+    }
+}
+
 /// GNOME's server plays no sound by default.
 #[test]
 fn a_server_that_plays_sounds_is_sent_a_sounds_name() {

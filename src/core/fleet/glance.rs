@@ -126,9 +126,9 @@ impl Glance {
     }
 }
 
-/// `4 need you · 3 working · 5 idle`.
-impl fmt::Display for Glance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Glance {
+    /// Its counts, that of sessions that need the user first: `4 need you`, `3 working`, `5 idle`.
+    pub(crate) fn counts(&self) -> Vec<String> {
         let need = if self.need_you == 1 { "needs you" } else { "need you" };
         let counts = [
             (self.need_you, need),
@@ -137,8 +137,48 @@ impl fmt::Display for Glance {
             (self.aside, "set aside"),
             (self.idle, "idle"),
         ];
-        let parts: Vec<_> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-        f.write_str(&if parts.is_empty() { "no session is open".into() } else { parts.join(" · ") })
+        counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect()
+    }
+}
+
+/// `4 need you · 3 working · 5 idle`.
+impl fmt::Display for Glance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = self.counts();
+        f.write_str(&if counts.is_empty() { "no session is open".into() } else { counts.join(" · ") })
+    }
+}
+
+/// What a fold holds besides the sessions that have a row: `5 more: 2 ask, 1 stuck, 2 crashed`, `3 more working`.
+pub(crate) fn folded<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+    let mut counts: Vec<(&'static str, usize)> = Vec::new();
+    let mut total = 0;
+    for row in rows {
+        let words = match row.status {
+            _ if row.group() == Group::Aside => "set aside",
+            Status::NeedsPermission | Status::NeedsInput => "ask",
+            Status::PermissionLost => "without permissions",
+            Status::Stuck => "stuck",
+            Status::Crashed => "crashed",
+            Status::Failed => "failed",
+            Status::Quiet => "quiet",
+            Status::Working | Status::Finishing => "working",
+            Status::Idle => "idle",
+            Status::Ended => "ended",
+        };
+        total += 1;
+        match counts.iter_mut().find(|(other, _)| *other == words) {
+            Some((_, n)) => *n += 1,
+            None => counts.push((words, 1)),
+        }
+    }
+    let words = |(words, n): &(&'static str, usize)| if (*words, *n) == ("ask", 1) { "asks" } else { words };
+    match &counts[..] {
+        [one] => format!("{total} more {}", words(one)),
+        all => {
+            let all: Vec<_> = all.iter().map(|count| format!("{} {}", count.1, words(count))).collect();
+            format!("{total} more: {}", all.join(", "))
+        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! The row of a session and its submenu of at most ten entries.
 
+use super::names::Names;
 use crate::agent::copilot::store::LOG;
-use crate::core::fleet::{LABEL_DISTINCT_WIDTH, mark};
-use crate::core::text::is_uuid;
+use crate::core::fleet::LABEL_DISTINCT_WIDTH;
+use crate::core::text::{is_uuid, isolated};
 use crate::tray::actions;
 use crate::tray::details::{self, DetailsContext, Source};
-use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS, Text, UNSEEN, fold};
+use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind, Lead, ROWS, Text, fold};
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 
@@ -14,13 +15,12 @@ const WHY: u8 = 10;
 const REFUSED: u8 = 60;
 
 /// The row of a session with its submenu: `⚑ billing-api · Write the migr… — rm -rf build`.
-pub(super) fn row(source: &Source<'_>, context: &DetailsContext<'_>) -> Item {
+pub(super) fn row(source: &Source<'_>, names: &Names<'_>, context: &DetailsContext<'_>) -> Item {
     let row = source.row;
-    let unseen = if row.unseen { UNSEEN } else { "" };
-    let head = format!("{} {unseen}{}", mark(row.status).0, row.label.cut(COLUMNS));
+    let lead = Lead { status: row.status, unseen: row.unseen };
     Item::Submenu {
         id: ItemId::of(source.key, Kind::Row),
-        text: Text::row(head, row.gist.clone(), source.last_progress),
+        text: Text::row(lead, names.in_row(&row.label), row.gist.clone(), source.last_progress),
         picture: Some(row.status),
         items: submenu(source, context),
     }
@@ -45,7 +45,8 @@ fn submenu(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Item> {
 
 /// The full name, if the row may have cut it, and the reason for the status.
 fn summary(source: &Source<'_>) -> Vec<Text> {
-    let name = Some(source.row.label.cut(COLUMNS)).filter(|name| name.width() > LABEL_DISTINCT_WIDTH).map(Text::from);
+    let name = Some(source.row.label.cut(COLUMNS)).filter(|name| name.width() > LABEL_DISTINCT_WIDTH);
+    let name = name.map(|name| Text::from(isolated(&name).into_owned()));
     let max = actions::LINES_MAX - usize::from(name.is_some());
     name.into_iter().chain(details::reason(source.row, false, max)).collect()
 }

@@ -1,10 +1,12 @@
-//! Tests of the menu, without a desktop or a clock. Answers are tested in `answers`, random fleets in `fleets`.
+//! Tests of the menu, without a desktop or a clock. Answers are tested in `answers`, random fleets in `fleets`, the headline,
+//! remedies, folds and names in `rows`.
 
 mod answers;
 mod fleets;
+mod rows;
 
 use super::*;
-use crate::core::alert::{Detail, Pause};
+use crate::core::alert::Pause;
 use crate::core::event;
 use crate::core::fleet::{About, Label, Row, Session, State};
 use crate::core::gist::Gist;
@@ -126,7 +128,7 @@ fn case_152_sessions_that_need_the_user_come_first_by_urgency_and_age_then_worki
     world.row("early").since = world.now.wall - Span::minutes(9);
     world.update().unwrap();
     let expected = [
-        "3 need you · 1 quiet · 1 working · 1 idle",
+        "3 need you · early asks for permission",
         "",
         "⚑ early — is needs-permission",
         "⚑ late — is needs-permission",
@@ -151,7 +153,7 @@ fn four_idle_sessions_are_folded_together_with_ended_ones() {
     world.add("over", Status::Ended);
     world.row("b").unseen = true;
     world.update().unwrap();
-    assert_eq!(world.entries()[..3], ["4 idle", "", "4 idle, 1 new"]);
+    assert_eq!(world.entries()[..3], ["4 idle", "", "4 idle, 1 new, 1 ended"]);
     assert_eq!(names(world.submenu(Kind::Fold(40))), ["a", "b", "c", "d", "over"]);
 }
 
@@ -165,7 +167,7 @@ fn working_and_quiet_sessions_that_are_all_folded_are_counted_as_in_the_header()
     world.menu.capacity = 8;
     world.update().unwrap();
     let entries = world.entries();
-    assert_eq!(entries[0], "3 need you · 1 quiet · 3 working");
+    assert_eq!(entries[0], "3 need you · a waits for your answer");
     assert!(entries.contains(&"1 quiet · 3 working".to_owned()), "{entries:?}");
     let rows = names(world.submenu(Kind::Fold(20)));
     assert_eq!(rows, ["slow", "d", "e", "f"]);
@@ -178,13 +180,16 @@ fn three_rows_have_a_remedy_below_them() {
     for id in &ids {
         world.add(id, Status::Crashed);
         world.session(id).owner = Owner::Gone { pid: 1, at: None };
-        world.row(id).label = Label { who: "infra".into(), title: Some("Rotate TLS".into()) };
+        world.row(id).label = Label { who: "infra".into(), title: Some(format!("Part {id}").into()) };
     }
+    world.row(&ids[0]).label = Label { who: "infra (main)".into(), title: Some("Rotate TLS".into()) };
     world.update().unwrap();
     let shown = names(&world.menu.shown.as_ref().unwrap().items);
     assert_eq!(shown, [&*ids[0], "+", &ids[1], "+", &ids[2], "+", &ids[3], &ids[4]]);
-    assert_eq!(world.entries()[3], "     Resume infra in a terminal");
-    let resume = Effect::Act(Box::new(Order { who: "infra".into(), ..Order::new(&ids[0], Ask::Resume) }));
+    let remedies: Vec<_> = world.entries().into_iter().filter(|entry| entry.starts_with("     ")).collect();
+    let titles = ["infra (main)", "Part 36535f61-5c7b-4f…", "Part 36535f61-5c7b-4f…"];
+    assert_eq!(remedies, titles.map(|name| format!("     Resume {name} in a terminal")));
+    let resume = Effect::Act(Box::new(Order { who: "infra (main)".into(), ..Order::new(&ids[0], Ask::Resume) }));
     assert_eq!(world.effect(&ids[0], Kind::Remedy), Some(&resume));
 }
 
@@ -211,7 +216,7 @@ fn an_approval_is_no_remedy_and_a_long_running_session_has_none() {
     let expected = [
         "⚑ asks — is needs-permission",
         "◷ may wait — silent 12 min",
-        "     Stop may wait, even if it waits for you",
+        "     Stop may wait, even if it waits",
         "◷ slow — running long, 12 min",
         "◷ stuck — silent 12 min",
         "     Stop the turn in stuck",
@@ -237,7 +242,7 @@ fn case_151_a_failure_that_was_seen_no_longer_affects_icon_header_or_order() {
     let mut world = World::all(&["works", "failed"], Status::Working);
     world.set("failed", Status::Failed);
     let view = world.update().unwrap();
-    assert_eq!((view.icon.state, &*world.entries()[0]), (State::Trouble, "1 needs you · 1 working"));
+    assert_eq!((view.icon.state, &*world.entries()[0]), (State::Trouble, "1 needs you · failed failed"));
     world.row("failed").is_seen = true;
     let view = world.after(SHAPE_INTERVAL).unwrap();
     assert_eq!((view.icon.state, &*world.entries()[0]), (State::Working, "1 working · 1 set aside"));
@@ -285,7 +290,9 @@ fn the_header_the_tooltip_and_the_icon_say_the_same() {
     world.add("c", Status::Working);
     world.row("c").unseen = true;
     let view = world.after(Span::seconds(2)).unwrap();
-    assert_eq!((&*text(&view.items[0]), &*view.tooltip), ("2 need you · 1 working", "2 need you · 1 working"));
+    let (headline, tooltip) =
+        ("2 need you · b waits for your answer", "2 need you · b waits for your answer · 1 working");
+    assert_eq!((&*text(&view.items[0]), &*view.tooltip), (headline, tooltip));
     assert_eq!(view.icon, Icon { unseen: true, ..Icon::of(State::NeedsYou) });
 }
 
@@ -430,24 +437,6 @@ fn sessions_left_open_when_the_machine_went_down_are_reopened_together() {
     let orders = ids[..2].iter().map(|id| Order { who: (*id).into(), ..Order::new(id, Ask::Resume) }).collect();
     let item = ItemId::own(Kind::Reopen);
     assert_eq!(world.menu.shown.as_ref().unwrap().effect_of(&item), Some(&Effect::Reopen(orders)));
-}
-
-/// Clicking a popup shows the details in a notification, which others at the screen may read.
-#[test]
-fn the_details_in_a_notification_show_no_more_than_the_user_allows() {
-    let shown = |detail| {
-        let mut world = World::new();
-        world.add("Fix the parser", Status::Stuck);
-        world.menu.set_notifications(&NotificationState { detail, ..NotificationState::default() });
-        let (key, session, row) = &world.sessions[0];
-        let (path, last_progress) = (Path::new("/nowhere"), &world.last_progress);
-        let summary = world.menu.details(&Source { key, session, row, last_progress, path }, world.now);
-        (summary.title, summary.body)
-    };
-    let (title, body) = shown(Detail::Full);
-    assert!(title.ends_with("stuck: Fix the parser") && body.contains("Now: "), "{title} {body}");
-    assert_eq!(shown(Detail::Title), (title, String::new()));
-    assert_eq!(shown(Detail::None), ("A Copilot session needs you".into(), "The menu shows which.".into()));
 }
 
 /// Building a menu of twenty sessions takes milliseconds, and busy ones change their order many times a second.

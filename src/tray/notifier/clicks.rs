@@ -3,12 +3,13 @@
 //! The popup shows what was true when it was raised, and the session may have moved on. So its request is looked up
 //! among those open now, by id and text; if it is over, nothing is done, and the user is notified.
 
-use crate::core::action::{Action, Trait, offer, questions};
+use crate::core::action::{Action, Trait, questions};
 use crate::core::alert::{About, Button, Cause, Popup, ShownRequest};
 use crate::core::fleet::{Row, Session};
 use crate::core::form::{Form, FormAnswer};
 use crate::core::order::{Ask, Order, Reply, Which};
 use crate::engine::Entry;
+use crate::tray::actions::looking_at;
 use crate::tray::messages::PopupEvent;
 use crate::tray::view::Effect;
 
@@ -18,8 +19,6 @@ pub(super) enum ClickAction {
     Do(Effect),
     /// Mutes the session.
     Mute,
-    /// Shows the details of the session.
-    Show,
     /// Does nothing, for this reason.
     Refuse(String),
 }
@@ -33,6 +32,7 @@ pub(super) fn resolve(popup: &Popup, button: Option<Button>, entry: &Entry) -> C
     if let Some(reason) = button.and_then(|button| stale_reason(popup, button, row)) {
         return ClickAction::Refuse(reason);
     }
+    let look = || ClickAction::Do(look(popup, row, session));
     match button {
         Some(Button::Act(Action::Approve)) => answer(popup, entry, Ask::Approve),
         Some(Button::Act(Action::Deny)) => answer(popup, entry, Ask::Deny),
@@ -41,20 +41,16 @@ pub(super) fn resolve(popup: &Popup, button: Option<Button>, entry: &Entry) -> C
             Some(form) => ClickAction::Do(Effect::Answer { id: row.id.clone(), request: form.request.clone() }),
             None => ClickAction::Refuse("that question is no longer open".into()),
         },
-        Some(Button::Act(action)) => action.verb().ask.clone().map_or(ClickAction::Show, order),
+        Some(Button::Act(action)) => action.verb().ask.clone().map_or_else(look, order),
         Some(Button::SendOn) => order(Ask::Continue),
         Some(Button::Mute) => ClickAction::Mute,
-        Some(Button::Details | Button::Review) if popup.cause == Cause::NeedsPermission => {
-            let can_answer = offer(Action::Approve, session, row.status).is_ok();
-            let open = session.facts.requests.iter().find(|request| !request.is_consent());
-            match open.filter(|_| can_answer && is_one(popup)) {
-                Some(open) => ClickAction::Do(Effect::Details { id: row.id.clone(), request: open.request.clone() }),
-                None => ClickAction::Show,
-            }
-        }
-        Some(Button::Details | Button::Review) => ClickAction::Show,
-        None => showing(popup, entry).map_or(ClickAction::Show, order),
+        Some(Button::Details | Button::Review) | None => look(),
     }
+}
+
+/// What a click leads to that chooses no action. A summary is about several sessions, which only the table shows.
+fn look(popup: &Popup, row: &Row, session: &Session) -> Effect {
+    if is_one(popup) { looking_at(row, session) } else { Effect::Live }
 }
 
 /// The oldest open question that can be answered from here.
@@ -70,14 +66,6 @@ pub(super) const fn settles(event: PopupEvent) -> bool {
         PopupEvent::Action(button) => !button.answers(),
         PopupEvent::Default => true,
     }
-}
-
-/// What shows the session and changes nothing, if that is possible now.
-fn showing(popup: &Popup, entry: &Entry) -> Option<Ask> {
-    let can_show = |action: &Action| {
-        is_one(popup) && action.is(Trait::OnlyShows) && offer(*action, entry.session(), entry.row.status).is_ok()
-    };
-    Action::ALL.into_iter().find(can_show)?.verb().ask.clone()
 }
 
 const fn is_one(popup: &Popup) -> bool {
@@ -141,9 +129,13 @@ fn choose(popup: &Popup, entry: &Entry, index: u8) -> ClickAction {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::action::ServerState;
     use crate::core::alert::PopupId;
+    use crate::core::event;
+    use crate::core::fleet::Kind;
     use crate::core::limits::Limits;
-    use crate::core::time::Moment;
+    use crate::core::owner::Owner;
+    use crate::core::time::{Moment, Time};
     use crate::core::verdict::Status;
 
     fn popup(cause: Cause, buttons: &[Button]) -> Popup {
@@ -173,6 +165,31 @@ mod tests {
         ] {
             assert_eq!(settles(event), is_settled, "{event:?}");
         }
+    }
+
+    /// Never to a note without a button.
+    #[test]
+    fn case_171_a_click_that_chooses_no_action_leads_to_something_that_acts() {
+        let now = Moment::of(Time(1_700_000_000_000));
+        let mut session =
+            Session { id: "a".into(), owner: Owner::Alive { pid: 1, started: None }, ..Session::default() };
+        session.about.kind = Kind::Terminal;
+        let row = |session: &Session, status| Row { status, ..session.row(now, &Limits::default()).0 };
+        let one = popup(Cause::Stuck, &[]);
+        let summary = Popup { about: About::Summary(vec![(0, "a".into()), (0, "b".into())]), ..one.clone() };
+        let stuck = row(&session, Status::Stuck);
+        let shown = Order::new("a", Ask::ShowTerminal).to(&stuck.label);
+        assert_eq!(look(&one, &stuck, &session), Effect::Act(Box::new(shown)));
+        assert_eq!(look(&summary, &stuck, &session), Effect::Live);
+        let requested = br#"{"type":"permission.requested","data":{"requestId":"r","permissionRequest":{"kind":"shell","fullCommandText":"make"}},"id":"e","timestamp":"2023-11-14T22:13:20.000Z"}"#;
+        session.facts.fold(&event::parse(requested).unwrap(), now, &Limits::default());
+        session.control.server = ServerState::Listening;
+        let asks = row(&session, Status::NeedsPermission);
+        let details = Effect::Details { id: "a".into(), request: "r".into() };
+        assert_eq!(look(&one, &asks, &session), details);
+        session.owner = Owner::Gone { pid: 1, at: None };
+        let ended = row(&session, Status::Ended);
+        assert_eq!(look(&one, &ended, &session), Effect::Live);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::core::action::Action;
 use crate::core::alert::{Button, Popup, PopupId};
 use crate::tray::messages::PopupEvent;
 use failure::{Failure, SERVER_GONE};
-use notification::{LATER, notification};
+use notification::{FEW_ACTIONS, LATER, notification};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Moment};
@@ -396,6 +396,14 @@ impl Reconciler {
             let elsewhere = if is_request { Button::Review } else { Button::Act(Action::Answer) };
             buttons.retain(|button| !button.answers() && *button != elsewhere);
             buttons.insert(0, elsewhere);
+        }
+        // "Not now" takes one of the three buttons that such a server draws. A question with an answer that is not drawn
+        // would seem to have only the others, so it is answered where all of them are.
+        let is_answer = |button: &Button| matches!(button, Button::Choice(_) | Button::Act(Action::Answer));
+        if server.capabilities.focuses_first && buttons.iter().filter(|button| is_answer(button)).count() >= FEW_ACTIONS
+        {
+            buttons.retain(|button| !is_answer(button));
+            buttons.insert(0, Button::Act(Action::Answer));
         }
         buttons
     }

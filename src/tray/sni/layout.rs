@@ -61,6 +61,15 @@ impl Layout {
         are_items(&self.entries, items)
     }
 
+    /// Whether panels were sent a menu that is as high as these items: as many entries, and as many separators.
+    pub(super) fn has_size_of(&self, items: &[Item]) -> bool {
+        let separators =
+            |types: &mut dyn Iterator<Item = EntryType>| types.filter(|one| *one == EntryType::Separator).count();
+        self.entries.len() == items.len()
+            && separators(&mut self.entries.iter().map(|entry| entry.appearance.entry_type))
+                == separators(&mut items.iter().map(EntryType::of))
+    }
+
     /// Updates the entries if these items have the same structure. Otherwise changes nothing and returns false.
     pub(super) fn try_update(&mut self, items: &[Item], now: Moment, changes: &mut Changes) -> bool {
         let same = has_structure_of(&self.entries, items);

@@ -115,8 +115,9 @@ impl MenuState {
 
     /// When panels are told that the menu they have is out of date, if it is.
     fn mark_due(&self, now: Instant) -> Option<Instant> {
-        self.pending.as_ref()?;
-        self.stale.due(self.presence.is_reported(), now).map(|due| self.when_closed(due))
+        let items = self.pending.as_ref()?;
+        let is_resized = !self.presence.says_opened() && !self.layout.has_size_of(items);
+        self.stale.due(self.presence.is_reported(), is_resized, now).map(|due| self.when_closed(due))
     }
 
     /// When a panel that has not read the menu is given up: not while its menu is open.

@@ -30,6 +30,8 @@ pub(super) struct Presence {
     opened: Option<Instant>,
     /// A panel reported that it opens the whole menu, and not only a submenu.
     reported: bool,
+    /// A panel said "opened" of the whole menu, which those built on GTK never do.
+    says_opened: bool,
     closed: Option<Instant>,
     /// When a panel last reported anything.
     last_sign: Instant,
@@ -38,7 +40,15 @@ pub(super) struct Presence {
 impl Presence {
     /// A menu that no panel has shown.
     pub(super) fn new(now: Instant) -> Self {
-        Self { open: HashSet::new(), visible: false, opened: None, reported: false, closed: None, last_sign: now }
+        Self {
+            open: HashSet::new(),
+            visible: false,
+            opened: None,
+            reported: false,
+            says_opened: false,
+            closed: None,
+            last_sign: now,
+        }
     }
 
     /// A panel is about to show the menu with this number. Returns whether this opens the whole menu.
@@ -58,6 +68,7 @@ impl Presence {
     /// The menu with this number was opened. Returns whether this opens the whole menu.
     pub(super) fn opened(&mut self, number: i32, now: Instant) -> bool {
         let opens = self.about_to_show(number, now);
+        self.says_opened |= number == ROOT;
         self.open.insert(number);
         opens
     }
@@ -103,6 +114,11 @@ impl Presence {
     /// Whether some panel reports that it opens the menu.
     pub(super) const fn is_reported(&self) -> bool {
         self.reported
+    }
+
+    /// Whether some panel says that the menu is open, and not only that it will be.
+    pub(super) const fn says_opened(&self) -> bool {
+        self.says_opened
     }
 }
 

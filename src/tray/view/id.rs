@@ -23,6 +23,10 @@ pub enum Kind {
     Row,
     /// A line of text, by its number. A click marks the session as seen.
     Fact(u8),
+    /// The headline.
+    Headline,
+    /// Shows the table of all sessions.
+    Live,
     /// The remedy below a row.
     Remedy,
     /// The submenu that explains the status.
@@ -132,7 +136,9 @@ const REQUESTS: [(OfRequest, &str); 6] = [
 ];
 /// The kinds that carry a request and a number.
 const NUMBERED: [(OneOfRequest, &str); 2] = [(Kind::Asks, "asks-"), (Kind::Choice, "choice-")];
-const KINDS: [(Kind, &str); 36] = [
+const KINDS: [(Kind, &str); 38] = [
+    (Kind::Headline, "headline"),
+    (Kind::Live, "live"),
     (Kind::Row, "row"),
     (Kind::Remedy, "remedy"),
     (Kind::Why, "why"),

@@ -351,13 +351,17 @@ impl Entry {
         words.collect::<String>().replace("\\ ", "")
     }
 
-    /// Whether it is the row of the session with this label. Rows cut long labels.
+    /// Whether it is the row of the session with this label. Rows cut long labels, leave out a title for which there is no
+    /// room, and a folder that all sessions share.
     pub(crate) fn is_row_of(&self, label: &str) -> bool {
         let shown = self.shown();
         let Some((_, name)) = shown.split_once(' ').filter(|_| !self.entries.is_empty()) else { return false };
         let name = name.strip_prefix("● ").unwrap_or(name);
-        name.starts_with(&format!("{label} — "))
-            || name.split_once("… — ").is_some_and(|(cut, _)| !cut.is_empty() && label.starts_with(cut))
+        let (folder, title) = label.split_once(" · ").unwrap_or((label, label));
+        [label, folder, title].into_iter().any(|label| {
+            name.starts_with(&format!("{label} — "))
+                || name.split_once("… — ").is_some_and(|(cut, _)| !cut.is_empty() && label.starts_with(cut))
+        })
     }
 
     /// Whether it shows the same session as this row of `status --json`, with the same mark and unseen dot, and the

@@ -15,7 +15,7 @@ fn a_submenu_shows_the_request_and_the_possible_actions() {
     let words: Vec<_> = row.children().iter().map(text).collect();
     let expected = [
         "Wants to run: rm -rf build && cargo build",
-        "--release --all-targets",
+        "  --release --all-targets",
         "",
         "Approve once",
         "Deny",

@@ -8,8 +8,8 @@ use crate::tray::notify::server::{Notification, Server};
 use crate::tray::notify::text::{TITLE_MAX, body};
 
 /// Maximum number of actions for a server with
-/// [`few_actions`](super::super::server::Capabilities::few_actions).
-const FEW_ACTIONS: usize = 3;
+/// [`few_actions`](super::super::server::Capabilities::few_actions). GNOME Shell draws as many, and drops the rest.
+pub(super) const FEW_ACTIONS: usize = 3;
 
 /// The name of the action that only closes the popup.
 pub(super) const LATER: &str = "later";

@@ -7,7 +7,7 @@ use crate::core::time::{Span, Time};
 use crate::core::verdict::Status;
 use crate::engine::LastProgress;
 use crate::tray::icon::badge;
-use crate::tray::view::{Effect, ItemId, Kind};
+use crate::tray::view::{Effect, ItemId, Kind, Lead, RowName};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::subsequence;
@@ -188,18 +188,16 @@ fn text_cannot_be_clicked_and_an_underscore_is_no_mnemonic() {
 fn ages_are_worded_on_demand() {
     let done = Gist::Ago("done".into(), NOW.wall);
     let aged = || {
-        Item::action(
-            ItemId::own(Kind::Seen),
-            Text::row("a_b".into(), done.clone(), &LastProgress::default()),
-            Effect::Seen,
-        )
+        let (lead, name) = (Lead { status: Status::Idle, unseen: false }, RowName { whole: "a_b".into(), alone: 0 });
+        let row = Text::row(lead, name, done.clone(), &LastProgress::default());
+        Item::action(ItemId::own(Kind::Seen), row, Effect::Seen)
     };
     let (mut layout, later) = (Layout::default(), NOW.plus(Span::seconds(65)));
     layout.rebuild(&[aged(), seen("b", "two")], NOW, &mut Changes::default());
     let (number, mut changes) = (numbers(&layout)[0], Changes::default());
     assert!(layout.try_update(&[aged(), seen("b", "two")], later, &mut changes) && changes.is_empty());
     let label = |layout: &Layout| layout.properties(&[number], &[], later)[0].1["label"].clone();
-    assert_eq!(label(&layout), "a__b — done, 1 min ago".into(), "a query returns the current age");
+    assert_eq!(label(&layout), "✓ a__b — done, 1 min ago".into(), "a query returns the current age");
     layout.refresh_ages(later, &mut changes);
     let labels: Vec<_> = changes.set.iter().map(|(number, set)| (*number, set["label"].clone())).collect();
     assert_eq!((labels, changes.unset.len()), (vec![(number, label(&layout))], 0));

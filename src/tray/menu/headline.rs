@@ -1,0 +1,78 @@
+//! The headline: how many sessions need the user, and what the first one needs. A click on it leads there.
+
+use super::names::Names;
+use crate::core::alert::Detail;
+use crate::core::fleet::{Glance, LABEL_DISTINCT_WIDTH, Row, Session};
+use crate::core::gist::Gist;
+use crate::core::text::{COMMAND_MAX, fit, isolated, plain};
+use crate::core::turn::request_verb;
+use crate::core::verdict::Status;
+use crate::tray::actions;
+use crate::tray::details::Source;
+use crate::tray::view::{COLUMNS, Effect};
+use unicode_width::UnicodeWidthStr;
+
+/// Between the parts of the headline.
+const SEPARATOR: &str = " · ";
+/// Maximum width of what the first session needs in the tooltip, in columns: Windows limits a tooltip to 127 characters.
+const TOOLTIP_COLUMNS: usize = 72;
+
+/// What is said of all sessions at once.
+pub(super) struct Headline {
+    pub(super) text: String,
+    /// The tooltip of the icon. It has all counts, as the menu shows the sessions that they count.
+    pub(super) tooltip: String,
+    /// What a click on it does.
+    pub(super) effect: Effect,
+}
+
+impl Headline {
+    /// The headline for these sessions, sorted; `detail` says whether the tooltip may say what a session needs.
+    pub(super) fn of(sources: &[Source<'_>], glance: &Glance, names: &Names<'_>, detail: Detail) -> Self {
+        let all = glance.to_string();
+        let counts = glance.counts();
+        let first = sources.first().filter(|source| source.row.needs_you());
+        let (Some(Source { row, session, .. }), Some((need, others))) = (first, counts.split_first()) else {
+            return Self { text: all.clone(), tooltip: all, effect: Effect::Live };
+        };
+        let who = names.in_action(&row.label, LABEL_DISTINCT_WIDTH);
+        let needs = needs(row, session);
+        let first = |columns: usize| {
+            let left = columns.saturating_sub(who.width() + 1);
+            format!("{} {}", isolated(&who), isolated(&fit(&needs, left)))
+        };
+        let text = format!("{need}{SEPARATOR}{}", first(COLUMNS - need.width() - SEPARATOR.width()));
+        let mut tooltip = vec![need.clone()];
+        if detail == Detail::Full {
+            tooltip.push(first(TOOLTIP_COLUMNS));
+        }
+        tooltip.extend_from_slice(others);
+        Self { text, tooltip: tooltip.join(SEPARATOR), effect: actions::looking_at(row, session) }
+    }
+}
+
+/// What a session needs, to follow its name. Nothing here changes with time alone.
+fn needs(row: &Row, session: &Session) -> String {
+    let gist = match &row.gist {
+        Gist::Words(words) => Some(&**words),
+        _ => None,
+    };
+    match row.status {
+        Status::NeedsPermission => {
+            let request = session.facts.requests.iter().find(|request| !request.is_consent());
+            match request.map(|request| (request_verb(&request.kind), request.asks.as_deref())) {
+                Some((Some(verb), Some(what))) => format!("wants {verb} {}", plain(what, COMMAND_MAX)),
+                Some((Some(verb), None)) => format!("wants {verb}"),
+                _ => "asks for permission".into(),
+            }
+        }
+        Status::NeedsInput => match gist.filter(|gist| gist.starts_with('“')) {
+            Some(question) => format!("asks {question}"),
+            None => "waits for your answer".into(),
+        },
+        Status::PermissionLost => "lost its permissions".into(),
+        Status::Stuck => "is stuck".into(),
+        Status::Crashed => "crashed".into(),
+        _ => "failed".into(),
+    }
+}

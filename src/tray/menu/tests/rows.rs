@@ -1,0 +1,89 @@
+//! Tests of what the menu says of its sessions: the headline, remedies, folds, and how much of a name is shown.
+
+use super::*;
+use crate::core::alert::Detail;
+
+#[test]
+fn a_remedy_that_mends_comes_before_one_that_only_shows_a_terminal() {
+    let mut world = World::new();
+    for n in 0..3 {
+        let name = format!("terminal {n}");
+        world.add(&name, Status::PermissionLost);
+        world.session(&name).owner = Owner::Alive { pid: 1, started: None };
+        world.session(&name).about.kind = Use::Terminal;
+        world.session(&name).control.server = ServerState::NotListening;
+    }
+    let crashed = "36535f61-5c7b-4f09-a70b-2f8aed972800";
+    world.add(crashed, Status::Crashed);
+    world.session(crashed).owner = Owner::Gone { pid: 1, at: None };
+    world.update().unwrap();
+    let shown = names(&world.menu.shown.as_ref().unwrap().items);
+    assert_eq!(shown, ["terminal 0", "+", "terminal 1", "+", "terminal 2", crashed, "+"]);
+}
+
+#[test]
+fn folds_say_what_they_hold() {
+    let mut world = World::new();
+    let crashed: Vec<_> = (0..9).map(|n| format!("crashed {n}")).collect();
+    crashed.iter().for_each(|name| world.add(name, Status::Crashed));
+    world.add("asks", Status::NeedsInput);
+    world.add("fails", Status::Failed);
+    for name in ["a", "b", "c", "d"] {
+        world.add(name, Status::Idle);
+        world.row(name).unseen = true;
+    }
+    world.update().unwrap();
+    let entries = world.entries();
+    for fold in ["3 more: 2 crashed, 1 failed", "4 idle, all new"] {
+        assert!(entries.contains(&fold.to_owned()), "{fold}: {entries:#?}");
+    }
+    for name in &crashed {
+        world.set(name, Status::Working);
+    }
+    world.menu.capacity = 12;
+    world.after(SHAPE_INTERVAL).unwrap();
+    assert!(world.entries().contains(&"5 more working".to_owned()), "{:#?}", world.entries());
+}
+
+#[test]
+fn a_folder_that_all_share_is_left_out_of_their_rows() {
+    let mut world = World::all(&["a", "b"], Status::Stuck);
+    for (name, title) in [("a", "Load test"), ("b", "Rotate TLS")] {
+        world.row(name).label = Label { who: "infra".into(), title: Some(title.into()) };
+    }
+    world.update().unwrap();
+    assert_eq!(world.entries()[2..4], ["◷ Load test — is stuck", "◷ Rotate TLS — is stuck"]);
+    world.add("c", Status::Working);
+    world.row("c").label = Label { who: "docs".into(), title: Some("Translate".into()) };
+    world.after(SHAPE_INTERVAL).unwrap();
+    assert_eq!(world.entries()[2..4], ["◷ infra · Load test — is stuck", "◷ infra · Rotate TLS — is stuck"]);
+}
+
+#[test]
+fn the_headline_names_the_first_session_and_leads_to_it() {
+    let mut world = World::all(&["works"], Status::Working);
+    let headline = |world: &World| {
+        let view = world.menu.shown.clone().unwrap();
+        let effect = view.effect_of(&ItemId::own(Kind::Headline)).cloned().unwrap();
+        (text(&view.items[0]), view.tooltip.clone(), effect)
+    };
+    world.update().unwrap();
+    assert_eq!(headline(&world), ("1 working".into(), "1 working".into(), Effect::Live));
+    world.add("api", Status::Stuck);
+    world.ask("api", 1, "rm -rf build && cargo test --workspace --locked");
+    world.after(SHAPE_INTERVAL).unwrap();
+    let (text, tooltip, effect) = headline(&world);
+    assert_eq!(text, "1 needs you · api wants to run rm -rf build && …");
+    assert_eq!(tooltip, "1 needs you · api wants to run rm -rf build && cargo test --workspace --locked · 1 working");
+    assert_eq!(effect, Effect::Details { id: "api".into(), request: "request-1".into() });
+    world.menu.set_notifications(&NotificationState { detail: Detail::Title, ..NotificationState::default() });
+    world.after(SHAPE_INTERVAL).unwrap();
+    assert_eq!(headline(&world).1, "1 needs you · 1 working", "a tooltip may be read by others");
+    world.answered("api");
+    world.set("api", Status::Stuck);
+    world.session("api").control.server = ServerState::NotListening;
+    world.session("api").about.kind = Use::Terminal;
+    world.after(SHAPE_INTERVAL).unwrap();
+    let show = Effect::Act(Box::new(Order { who: "api".into(), ..Order::new("api", Ask::ShowTerminal) }));
+    assert_eq!((headline(&world).0, headline(&world).2), ("1 needs you · api is stuck".into(), show));
+}
