@@ -123,6 +123,7 @@ for file in tests/visible/desktops/*.sh; do
     fi
 done
 ((EUID != 0)) || stage 'thirty starts on gnome' tests/visible/gnome-starts.sh
+((EUID != 0)) || stage 'clicks while rows move' tests/visible/storm.sh xfce
 # Needs root: it installs the package on this machine, and removes it again.
 if ((EUID == 0)); then
     stage 'debian package' tests/package.sh
