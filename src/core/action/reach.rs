@@ -62,13 +62,15 @@ pub(crate) fn may_await_user(session: &Session) -> bool {
     has_open_tool(session) && !session.control.server.is_attached() && bridge_of(session).is_none()
 }
 
-/// A hint at what would lift a refusal: a bridge, if a plain terminal has none; a Copilot release that it was tried
+/// A hint at what would lift a refusal: a bridge, if none answers in a plain terminal; a Copilot release that it was tried
 /// with.
 pub(super) fn remedy(session: &Session) -> String {
     let is_terminal = session.about.kind == Kind::Terminal && matches!(session.owner, Owner::Alive { .. });
     match (is_terminal && !is_at_server(session), session.control.bridge) {
         (true, None) => {
-            "; its terminal has no bridge: run `pilotlight bridge install` once, and start the session anew".into()
+            "; no bridge answers in its terminal: run `pilotlight bridge install` once and start the session anew; \
+             `pilotlight bridge status` shows where one runs"
+                .into()
         }
         (true, Some(Bridge::Watches)) => format!(" ({})", untried(session)),
         _ => String::new(),

@@ -348,7 +348,8 @@ impl Entry {
     /// joined.
     pub(crate) fn words(&self) -> String {
         let words = self.entries.iter().map(|entry| format!("{} {}", entry.shown(), entry.words()));
-        words.collect::<String>().replace("\\ ", "")
+        // Further lines of a text are indented.
+        words.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ").replace("\\ ", "")
     }
 
     /// Whether it is the row of the session with this label. Rows cut long labels, leave out a title for which there is no
