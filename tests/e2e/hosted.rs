@@ -138,8 +138,9 @@ fn case_41_our_own_server_that_dies_leaves_the_session_unchanged() {
         let before = reach.session.folder.types();
         let (count, project) = (std::sync::atomic::AtomicUsize::new(0), reach.home.project());
         let deadly = move |_: Step, _: String| {
-            if count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == fatal {
-                servers_in(&project).into_iter().for_each(kill);
+            let started = servers_in(&project);
+            if !started.is_empty() && count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == fatal {
+                started.into_iter().for_each(kill);
             }
         };
         let (events, _received) = event_channel();
