@@ -15,12 +15,14 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// A command that may stay connected, with its output so far.
 pub(crate) struct Staying {
     child: Child,
     output: Arc<Mutex<String>>,
+    readers: Vec<JoinHandle<()>>,
 }
 
 impl Staying {
@@ -29,15 +31,16 @@ impl Staying {
         let output = Arc::new(Mutex::new(String::new()));
         let streams: [Box<dyn std::io::Read + Send>; 2] =
             [Box::new(child.stdout.take().unwrap()), Box::new(child.stderr.take().unwrap())];
-        for stream in streams {
+        let read = |stream| {
             let output = Arc::clone(&output);
             std::thread::spawn(move || {
                 for line in BufReader::new(stream).lines().map_while(Result::ok) {
                     output.lock().unwrap().push_str(&format!("{line}\n"));
                 }
-            });
-        }
-        Self { child, output }
+            })
+        };
+        let readers = streams.into_iter().map(read).collect();
+        Self { child, output, readers }
     }
 
     pub(crate) fn output(&self) -> String {
@@ -57,13 +60,25 @@ impl Staying {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Its exit code, once it has exited and all that it printed is read.
     pub(crate) fn code(&mut self) -> Option<i32> {
-        wait_until(SOON, "it exits", || self.output.lock().unwrap().clone(), || self.child.try_wait().unwrap()).code()
+        let status =
+            wait_until(SOON, "it exits", || self.output.lock().unwrap().clone(), || self.child.try_wait().unwrap());
+        self.wait_read();
+        status.code()
     }
 
     /// Its exit code, if it has exited. -1 means killed by a signal.
     pub(crate) fn try_code(&mut self) -> Option<i32> {
-        self.child.try_wait().unwrap().map(|status| status.code().unwrap_or(-1))
+        let status = self.child.try_wait().unwrap()?;
+        self.wait_read();
+        Some(status.code().unwrap_or(-1))
+    }
+
+    /// Waits until what it printed is read.
+    fn wait_read(&self) {
+        let is_read = || self.readers.iter().all(JoinHandle::is_finished).then_some(());
+        wait_until(SOON, "its output is read", || self.output(), is_read);
     }
 }
 
