@@ -1,5 +1,6 @@
 //! A bus or a panel that is missing, goes away, returns, or does not answer. Cases 104 and 105.
 
+use super::one_idle_session;
 use crate::desk::bus::Bus;
 use crate::desk::panel::Panel;
 use crate::desk::sessions::Sessions;
@@ -17,12 +18,7 @@ use tempfile::TempDir;
 
 #[test]
 fn case_104_the_icon_returns_with_the_panel() {
-    let (bus, sessions) = (Bus::start(), Sessions::new());
-    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
-    let session = sessions.add("one");
-    let tray = user.start_tray(&bus);
-    panel.wait_for_icon();
-    user.wait_status(&panel, &session, "idle");
+    let (bus, _sessions, user, panel, session, tray) = one_idle_session();
     panel.end();
     // If the tray is slow to look for panels, it finds none.
     wait_until(
@@ -42,12 +38,7 @@ fn case_104_the_icon_returns_with_the_panel() {
 
 #[test]
 fn the_icon_returns_with_the_bus() {
-    let (mut bus, sessions) = (Bus::start(), Sessions::new());
-    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
-    let session = sessions.add("one");
-    let tray = user.start_tray(&bus);
-    panel.wait_for_icon();
-    user.wait_status(&panel, &session, "idle");
+    let (mut bus, _sessions, user, _panel, session, tray) = one_idle_session();
     bus.end();
     tray.wait_output("the session bus went away");
     session.prompt();
@@ -104,12 +95,7 @@ fn without_a_bus_the_table_takes_over_on_a_terminal() {
 /// GNOME's extension loses a reply now and then, and then waits for it for ever: its menu stays as it was.
 #[test]
 fn case_167_a_panel_that_no_longer_reads_the_menu_gets_a_new_registration() {
-    let (bus, sessions) = (Bus::start(), Sessions::new());
-    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
-    let session = sessions.add("one");
-    let tray = user.start_tray(&bus);
-    panel.wait_for_icon();
-    user.wait_status(&panel, &session, "idle");
+    let (_bus, sessions, _user, panel, _session, tray) = one_idle_session();
     let (before, icon) = (panel.registered(), panel.icon());
     let _new = sessions.add("new");
     wait_until(SOON, "it knows", || panel.tooltip(), || (panel.tooltip() == "2 idle").then_some(()));

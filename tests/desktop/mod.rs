@@ -12,3 +12,19 @@ mod menu;
 mod places;
 mod popups;
 mod settings;
+
+use crate::desk::bus::Bus;
+use crate::desk::panel::Panel;
+use crate::desk::sessions::{Session, Sessions};
+use crate::desk::tray::{TrayProcess, User};
+
+/// A bus with a panel, and a tray whose menu shows one idle session.
+fn one_idle_session() -> (Bus, Sessions, User, Panel, Session, TrayProcess) {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let session = sessions.add("one");
+    let tray = user.start_tray(&bus);
+    panel.wait_for_icon();
+    user.wait_status(&panel, &session, "idle");
+    (bus, sessions, user, panel, session, tray)
+}

@@ -1,5 +1,6 @@
 //! The positions of rows as a panel sees them: by ids, layout revisions and signals.
 
+use super::one_idle_session;
 use crate::desk::bus::Bus;
 use crate::desk::panel::{Entry, Panel};
 use crate::desk::sessions::Sessions;
@@ -267,12 +268,7 @@ fn ages_are_updated_when_the_menu_is_about_to_be_shown() {
 /// Plasma opens a submenu that it has not read off the screen.
 #[test]
 fn case_169_submenus_are_announced_to_a_panel_that_reads_one_level_at_a_time() {
-    let (bus, sessions) = (Bus::start(), Sessions::new());
-    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
-    let session = sessions.add("one");
-    let _tray = user.start_tray(&bus);
-    panel.wait_for_icon();
-    user.wait_status(&panel, &session, "idle");
+    let (_bus, _sessions, _user, panel, session, _tray) = one_idle_session();
     panel.read_level();
     let submenus = panel.menu().iter().filter(|entry| !entry.entries.is_empty()).count();
     let dump = || format!("{} signals", panel.all_signals());

@@ -5,7 +5,7 @@ use crate::support::fuse::{self, Frozen};
 use crate::support::running_time::running_time;
 use crate::support::synthetic::{Folder, Owner, User, Watch};
 use rustix::process::Signal;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long the other sessions' news may take on a busy machine: less than the time until the silence is said.
@@ -93,61 +93,55 @@ impl TwoHomes {
         Self { _owners: owners, silent, other, user, elsewhere }
     }
 
-    fn homes(&self) -> [PathBuf; 2] {
-        [self.user.home(), self.elsewhere.home()]
+    /// Runs a test with two homes, if file systems can be stopped here.
+    fn on(test: impl FnOnce(&Self, [&Path; 2])) {
+        if fuse::is_possible() {
+            let two = Self::new();
+            test(&two, [&two.user.home(), &two.elsewhere.home()]);
+        }
     }
 }
 
 /// Case 179: under a whole home.
 #[test]
 fn case_179_a_home_whose_file_system_stops_answering_keeps_no_other_waiting() {
-    if !fuse::is_possible() {
-        return;
-    }
-    let two = TwoHomes::new();
-    let TwoHomes { silent, other, user, .. } = &two;
-    let homes = two.homes();
-    let homes = homes.each_ref().map(PathBuf::as_path);
-    let watch = fuse::watch_homes(user, homes[0], &homes);
-    watch.wait_status(silent, "working");
-    watch.wait_status(other, "working");
-    let frozen = Frozen::of(&watch);
-    assert_news_arrive(&watch, other);
-    watch.wait_row(silent, "silent", is_silent);
-    assert_news_arrive(&watch, other);
-    drop(frozen);
-    watch.wait_status(silent, "working");
-    silent.answer();
-    watch.wait_status(silent, "idle");
-    let _frozen = Frozen::of(&watch);
-    assert_eq!(watch.end(Signal::TERM), Some(0));
+    TwoHomes::on(|TwoHomes { silent, other, user, .. }, homes| {
+        let watch = fuse::watch_homes(user, homes[0], &homes);
+        watch.wait_status(silent, "working");
+        watch.wait_status(other, "working");
+        let frozen = Frozen::of(&watch);
+        assert_news_arrive(&watch, other);
+        watch.wait_row(silent, "silent", is_silent);
+        assert_news_arrive(&watch, other);
+        drop(frozen);
+        watch.wait_status(silent, "working");
+        silent.answer();
+        watch.wait_status(silent, "idle");
+        let _frozen = Frozen::of(&watch);
+        assert_eq!(watch.end(Signal::TERM), Some(0));
+    });
 }
 
 /// Case 179: before the program starts.
 #[test]
 fn case_179_a_home_that_does_not_answer_at_the_start_is_taken_up_when_it_does() {
-    if !fuse::is_possible() {
-        return;
-    }
-    let two = TwoHomes::new();
-    let TwoHomes { silent, other, user, .. } = &two;
-    let homes = two.homes();
-    let homes = homes.each_ref().map(PathBuf::as_path);
-    let (watch, frozen) = fuse::watch_frozen(user, homes[0], &homes);
-    watch.wait_status(other, "working");
-    assert_news_arrive(&watch, other);
-    assert_eq!(watch.status(silent), None);
+    TwoHomes::on(|TwoHomes { silent, other, user, .. }, homes| {
+        let (watch, frozen) = fuse::watch_frozen(user, homes[0], &homes);
+        watch.wait_status(other, "working");
+        assert_news_arrive(&watch, other);
+        assert_eq!(watch.status(silent), None);
 
-    let [one, two] = homes.map(|home| home.to_str().unwrap());
-    let status = fuse::pilotlight_beside(&watch, user, &["status", "--home", one, "--home", two]);
-    assert!(text(&status.stdout).contains("Session 2"), "{status:?}");
-    assert!(text(&status.stderr).contains("does not answer"), "{status:?}");
-    let explain = fuse::pilotlight_beside(&watch, user, &["explain", &silent.id, "--home", one]);
-    assert!(text(&explain.stderr).contains("does not answer"), "{explain:?}");
-    let doctor = text(&fuse::pilotlight_beside(&watch, user, &["doctor", "--home", one]).stdout);
-    assert!(doctor.contains("its file system (FUSE at"), "{doctor}");
+        let [one, two] = homes.map(|home| home.to_str().unwrap());
+        let status = fuse::pilotlight_beside(&watch, user, &["status", "--home", one, "--home", two]);
+        assert!(text(&status.stdout).contains("Session 2"), "{status:?}");
+        assert!(text(&status.stderr).contains("does not answer"), "{status:?}");
+        let explain = fuse::pilotlight_beside(&watch, user, &["explain", &silent.id, "--home", one]);
+        assert!(text(&explain.stderr).contains("does not answer"), "{explain:?}");
+        let doctor = text(&fuse::pilotlight_beside(&watch, user, &["doctor", "--home", one]).stdout);
+        assert!(doctor.contains("its file system (FUSE at"), "{doctor}");
 
-    drop(frozen);
-    watch.wait_status(silent, "working");
-    assert_eq!(watch.end(Signal::TERM), Some(0));
+        drop(frozen);
+        watch.wait_status(silent, "working");
+        assert_eq!(watch.end(Signal::TERM), Some(0));
+    });
 }

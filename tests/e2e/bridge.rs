@@ -125,6 +125,13 @@ impl Bridged {
         Self::configured(args, "")
     }
 
+    /// One whose user has let Pilotlight answer.
+    fn consented() -> Self {
+        let bridged = Self::new(&[]);
+        bridged.give_consent();
+        bridged
+    }
+
     /// As [`new`](Self::new), with these settings in the config's section `[notifications]` and after it.
     fn configured(args: &[&str], config: &str) -> Self {
         Self::with_cli(cli(), args, config, |_, _| ())

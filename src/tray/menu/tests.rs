@@ -1,9 +1,10 @@
 //! Tests of the menu, without a desktop or a clock. Answers are tested in `answers`, random fleets in `fleets`, the headline,
-//! remedies, folds and names in `rows`.
+//! remedies, folds and names in `rows`. Their sessions are in `world`.
 
 mod answers;
 mod fleets;
 mod rows;
+mod world;
 
 use super::*;
 use crate::core::alert::Pause;
@@ -16,100 +17,7 @@ use crate::core::turn::{Call, Request};
 use crate::core::verdict::Status;
 use crate::engine::LastProgress;
 use std::path::Path;
-
-/// Sessions made up by a test.
-struct World {
-    sessions: Vec<(Key, Session, Row)>,
-    menu: Menu,
-    now: Moment,
-    last_progress: LastProgress,
-}
-
-impl World {
-    fn new() -> Self {
-        let menu = Menu::new(Limits::default(), List::default(), Some("/home/dev".into()), false);
-        let last_progress = LastProgress::default();
-        Self { sessions: Vec::new(), menu, now: Moment::of(Time(1_700_000_000_000)), last_progress }
-    }
-
-    fn add(&mut self, name: &str, status: Status) {
-        let created = Some(Time(i64::try_from(self.sessions.len()).unwrap()));
-        let mut session = Session {
-            id: name.into(),
-            about: About { created, cwd: Some("/home/dev/x".into()), ..About::default() },
-            has_log: true,
-            ..Session::default()
-        };
-        session.facts.progress = Some(self.now);
-        let label = Label { who: name.into(), title: None };
-        let row = Row { name: name.into(), label, ..session.row(self.now, &Limits::default()).0 };
-        self.sessions.push(((0, name.into()), session, row));
-        self.set(name, status);
-    }
-
-    fn all(names: &[&str], status: Status) -> Self {
-        let mut world = Self::new();
-        names.iter().for_each(|name| world.add(name, status));
-        world
-    }
-
-    fn session(&mut self, name: &str) -> &mut Session {
-        &mut self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap().1
-    }
-
-    fn row(&mut self, name: &str) -> &mut Row {
-        &mut self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap().2
-    }
-
-    fn set(&mut self, name: &str, status: Status) {
-        let now = self.now.wall;
-        let row = self.row(name);
-        let because = format!("is {status}");
-        let gist = Gist::of(&because);
-        *row = Row { status, since: now, last_progress: Some(now), because, gist, ..row.clone() };
-    }
-
-    fn after(&mut self, span: Span) -> Option<Arc<MenuView>> {
-        self.now = self.now.plus(span);
-        let (path, last_progress) = (Path::new("/nowhere"), &self.last_progress);
-        let sources = self.sessions.iter().map(|(key, session, row)| Source { key, row, session, last_progress, path });
-        self.menu.update(sources, self.now)
-    }
-
-    fn update(&mut self) -> Option<Arc<MenuView>> {
-        self.after(Span(1))
-    }
-
-    /// The texts of the entries; those of separators are empty.
-    fn entries(&self) -> Vec<String> {
-        let items = &self.menu.shown.as_ref().unwrap().items;
-        items.iter().map(|item| item.words().map(|text| text.at(self.now)).unwrap_or_default()).collect()
-    }
-
-    fn submenu(&self, kind: Kind) -> &[Item] {
-        let id = ItemId::own(kind);
-        let items = &self.menu.shown.as_ref().unwrap().items;
-        items.iter().find(|item| item.id() == Some(&id)).unwrap_or_else(|| panic!("no {kind:?}: {items:#?}")).children()
-    }
-
-    fn effect(&self, name: &str, kind: Kind) -> Option<&Effect> {
-        self.menu.shown.as_ref().unwrap().effect_of(&ItemId::of(&(0, name.into()), kind))
-    }
-}
-
-/// The names of the sessions with these rows; a remedy is `+`.
-fn names(items: &[Item]) -> Vec<String> {
-    let name = |item: &Item| match item.id() {
-        Some(ItemId { session: Some((_, id)), kind: Kind::Row }) => Some(id.to_string()),
-        Some(ItemId { session: Some(_), kind: Kind::Remedy }) => Some("+".into()),
-        _ => None,
-    };
-    items.iter().filter_map(name).collect()
-}
-
-fn text(item: &Item) -> String {
-    item.words().map(|text| text.at(Moment::of(Time(1_700_000_000_000)))).unwrap_or_default()
-}
+use world::{World, names, text};
 
 #[test]
 fn case_152_sessions_that_need_the_user_come_first_by_urgency_and_age_then_working_then_idle_ones() {
@@ -334,35 +242,6 @@ fn only_items_in_the_menu_can_be_clicked() {
     assert_eq!(view.effect_of(&item("another", Kind::CopyId)), None);
     assert_eq!(view.effect_of(&ItemId::own(Kind::Quit)), Some(&Effect::Quit(Vec::new())));
     assert_eq!(view.effect_of(&item(id, Kind::OpenFolder)), Some(&Effect::OpenFolder("/home/dev/x".into())));
-}
-
-impl World {
-    /// Lets a session request permission over a server that can be reached.
-    fn ask(&mut self, name: &str, request: u64, command: &str) {
-        let now = self.now;
-        let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
-        session.owner = Owner::Alive { pid: 1, started: None };
-        session.control.server = ServerState::Listening;
-        session.facts.requests.push(Request {
-            id: Call::from_number(request),
-            request: format!("request-{request}").into(),
-            call: None,
-            kind: "shell".into(),
-            asks: Some(command.into()),
-            paths: Vec::new(),
-            command: None,
-            agent: None,
-            is_managed: false,
-            at: now,
-        });
-        self.set(name, Status::NeedsPermission);
-    }
-
-    fn answered(&mut self, name: &str) {
-        let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
-        session.facts.requests.clear();
-        self.set(name, Status::Working);
-    }
 }
 
 #[test]

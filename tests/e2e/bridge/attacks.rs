@@ -101,8 +101,7 @@ impl Bridged {
 /// itself: it knows the key, and can prove that to the bridge.
 #[test]
 fn a_tool_that_poses_as_the_tray_approves_nothing() {
-    let bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let bridged = Bridged::consented();
     let attack = |part: &str, asked_before: usize| {
         let rogue = Rogue::start(&bridged, part, &bridged.id());
         rogue.wait(&bridged, "the bridge has left it", |note| note["closed"] == "bridge");

@@ -75,8 +75,7 @@ fn clicks_on_a_popup_take_effect_in_the_terminal() {
 
 #[test]
 fn clicks_in_the_menu_take_effect_in_the_terminal() {
-    let bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let bridged = Bridged::consented();
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     for (nth, label, expected) in [(2, "Approve once", "approved"), (3, "Deny", "denied-interactively-by-user")] {
         terminal.enter(&format!("SCRIPT:many1 Paint the fence {nth}"));

@@ -69,8 +69,7 @@ fn case_201f_limits_and_yes_or_no_hold_over_the_bridge() {
 
 #[test]
 fn case_200e_a_request_for_a_path_names_its_command_and_the_kind_of_access() {
-    let bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let bridged = Bridged::consented();
     let (id, folder) = (bridged.id(), &bridged.terminal.folder);
     bridged.terminal.enter("SCRIPT:outside Paint the fence");
     let asked = folder.wait_nth("permission.requested", 2);
@@ -91,8 +90,7 @@ fn case_200e_a_request_for_a_path_names_its_command_and_the_kind_of_access() {
 
 #[test]
 fn case_200c_five_approvals_at_once_over_the_bridge_are_five_done() {
-    let bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let bridged = Bridged::consented();
     let (id, folder) = (bridged.id(), &bridged.terminal.folder);
     bridged.terminal.enter("SCRIPT:many5 Paint the fence");
     folder.wait_nth("permission.requested", 6);
@@ -114,8 +112,7 @@ fn case_200c_five_approvals_at_once_over_the_bridge_are_five_done() {
 /// They all reach a tray that was just started, to which the bridge is still connecting.
 #[test]
 fn case_200g_five_approvals_while_the_bridge_connects_are_five_done() {
-    let mut bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let mut bridged = Bridged::consented();
     let (id, folder) = (bridged.id(), &bridged.terminal.folder);
     bridged.terminal.enter("SCRIPT:many5 Paint the fence");
     folder.wait_nth("permission.requested", 6);
@@ -142,8 +139,7 @@ fn case_200g_five_approvals_while_the_bridge_connects_are_five_done() {
 /// Another command listens where bridges connect.
 #[test]
 fn case_201g_a_command_that_waits_for_another_says_so_and_is_interrupted_at_once() {
-    let mut bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let mut bridged = Bridged::consented();
     bridged.pilot.end_tray();
     let (id, folder) = (bridged.id(), &bridged.terminal.folder);
     bridged.terminal.enter("SCRIPT:tool Paint the fence");
@@ -168,8 +164,7 @@ fn case_201a_approve_without_a_tray_shows_the_request_and_asks() {
     let shows =
         |text: &str| wait_until(SOON, text, || terminal.screen(), || terminal.screen().contains(text).then_some(()));
     shows("bash-");
-    let mut bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let mut bridged = Bridged::consented();
     bridged.pilot.end_tray();
     let (id, folder) = (bridged.id(), &bridged.terminal.folder);
     bridged.terminal.enter("SCRIPT:many1 Paint the fence");

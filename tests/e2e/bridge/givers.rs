@@ -57,8 +57,7 @@ impl Bridged {
 
 #[test]
 fn case_196_a_process_that_a_tool_left_behind_approves_nothing() {
-    let mut bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let mut bridged = Bridged::consented();
     let id = bridged.id();
     let marks = "-u COPILOT_CLI -u COPILOT_AGENT_SESSION_ID";
     let command = words(&bridged.pilot.command_with_tray(&["approve", &id]));
@@ -79,8 +78,7 @@ fn case_196_a_process_that_a_tool_left_behind_approves_nothing() {
 /// A tool may have set it.
 #[test]
 fn case_196c_the_setting_for_scripts_does_not_hold_for_older_sessions() {
-    let mut bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let mut bridged = Bridged::consented();
     let id = bridged.id();
     bridged.pilot.configure("[actions]\nscripts-may-answer = true\n");
     let said = "actions.scripts-may-answer takes effect when Pilotlight starts next";
@@ -98,8 +96,7 @@ fn case_196c_the_setting_for_scripts_does_not_hold_for_older_sessions() {
 /// The user is asked instead, in the session's row and by a popup.
 #[test]
 fn case_196_the_user_is_asked_whether_a_command_may_approve() {
-    let bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let bridged = Bridged::consented();
     let (id, pilot) = (bridged.id(), &bridged.pilot);
     let popups = pilot.popups();
     bridged.terminal.enter("SCRIPT:tool Paint the gate");
@@ -129,8 +126,7 @@ fn case_196_the_users_own_terminals_are_not_asked_about() {
     shell.args(["--norc", "-i"]).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("TERM", "xterm-256color");
     let before = Tmux::start(&shell, 200, 20);
     before.shows("bash-");
-    let bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let bridged = Bridged::consented();
     let (id, pilot) = (bridged.id(), &bridged.pilot);
     let script = pilot.user().join("approve.sh");
     let command = words(&pilot.command_with_tray(&["approve", &id]));

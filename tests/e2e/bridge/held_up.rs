@@ -144,8 +144,7 @@ fn case_191_stop_waits_for_the_bridge_and_never_ends_the_session() {
 /// it later.
 #[test]
 fn case_190_an_order_dies_with_its_command_on_its_way_through_the_bridge() {
-    let bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let bridged = Bridged::consented();
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     terminal.enter("SCRIPT:tool Paint the fence");
     terminal.folder.wait_nth("permission.requested", 2);

@@ -59,8 +59,7 @@ impl Bridged {
 /// A tool chooses the settings of what it leaves behind, so these settle nothing.
 #[test]
 fn case_197a_no_setting_lets_what_a_tool_left_behind_approve() {
-    let mut bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let mut bridged = Bridged::consented();
     let settings: PathBuf = bridged.home.project().join("settings.toml");
     std::fs::write(&settings, ANYBODY).unwrap();
     let mut command = bridged.pilot.command_with_tray(&["approve", &bridged.id()]);
@@ -76,8 +75,7 @@ fn case_197a_no_setting_lets_what_a_tool_left_behind_approve() {
 /// does not.
 #[test]
 fn case_197a_another_tray_needs_consent_again() {
-    let mut bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let mut bridged = Bridged::consented();
     let id = bridged.id();
     let asked = bridged.ask(1);
     bridged.run_ok(&["approve", &id]);

@@ -308,8 +308,7 @@ fn an_extension_that_cannot_connect_exits_unnoticed() {
 #[test]
 #[ignore = "tests/long.sh"]
 fn a_background_session_is_answered_and_stopped_there() {
-    let bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let bridged = Bridged::consented();
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     let (hold, silent) = (bridged.model.hold("many", 0), bridged.model.hold("many", 1));
     terminal.enter("SCRIPT:many1 Paint the fence");

@@ -15,8 +15,7 @@ use std::time::Duration;
 #[test]
 #[ignore = "tests/long.sh"]
 fn a_double_click_approves_one_request() {
-    let bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let bridged = Bridged::consented();
     let (id, terminal, panel) = (bridged.id(), &bridged.terminal, bridged.pilot.panel());
     for round in 0..3 {
         terminal.enter(&format!("SCRIPT:two Paint the fence {round}"));

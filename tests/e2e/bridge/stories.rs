@@ -117,8 +117,7 @@ fn a_plan_in_a_terminal_is_rejected_or_approved_interactively() {
 /// small one beside it is answered.
 #[test]
 fn case_192_a_request_that_is_too_large_is_denied_and_does_not_hide_others() {
-    let mut bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let mut bridged = Bridged::consented();
     let (id, folder) = (bridged.id(), &bridged.terminal.folder);
     bridged.terminal.enter("SCRIPT:beside400 Paint the fence");
     folder.wait_nth("permission.requested", 3);
@@ -147,8 +146,7 @@ fn case_192_a_request_that_is_too_large_is_denied_and_does_not_hide_others() {
 /// the bridge waits for it.
 #[test]
 fn case_193_a_request_is_answered_once_its_dialog_is_drawn() {
-    let bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let bridged = Bridged::consented();
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     terminal.record();
     terminal.enter("SCRIPT:file200 Paint the fence");
@@ -262,8 +260,7 @@ fn terminals_of_two_homes_do_not_interfere() {
 #[test]
 #[ignore = "tests/long.sh"]
 fn an_answered_request_is_not_answered_again() {
-    let bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let bridged = Bridged::consented();
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     terminal.enter("SCRIPT:seq Paint the fence");
     let asked = terminal.folder.wait_nth("permission.requested", 2)["data"]["requestId"].as_str().unwrap().to_owned();
@@ -287,8 +284,7 @@ fn an_answered_request_is_not_answered_again() {
 /// The user and the tray give opposite answers at the same moment. One of them counts, once, and the command reports
 /// which.
 fn answer_at_once(runs: usize) {
-    let bridged = Bridged::new(&[]);
-    bridged.give_consent();
+    let bridged = Bridged::consented();
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     for run in 0..runs {
         let marker = bridged.home.project().join("many1.txt");
