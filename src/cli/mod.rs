@@ -32,7 +32,7 @@ mod watch;
 mod writer;
 
 use crate::core::order::Ask;
-use crate::system::{descriptors, log, refused};
+use crate::system::{descriptors, log};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use context::Context;
 use pick::Named;
@@ -110,7 +110,6 @@ enum Command {
 pub fn run() -> ExitCode {
     // Answers a shell's request for completions, and exits.
     clap_complete::CompleteEnv::with_factory(Arguments::command).var(pages::COMPLETES).complete();
-    refused::install_panic_hook();
     let parsed =
         help::command(Arguments::command()).try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = match parsed {

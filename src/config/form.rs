@@ -110,13 +110,15 @@ pub(super) const OWN_PROGRAM: Form<Option<PathBuf>> = Form {
     show: |path| path.as_ref().map_or(quoted(""), |path| quoted(&path.to_string_lossy())),
 };
 
-pub(super) const PROMPT: Form<String> = Form {
-    text: "a text that is not blank",
+/// A prompt; `None` for an empty text.
+pub(super) const PROMPT: Form<Option<String>> = Form {
+    text: "a text that is not blank, or \"\"",
     read: |value| match text(value)? {
+        "" => Ok(None),
         text if text.trim().is_empty() => Err(Wrong::new(value, "this is blank")),
-        text => Ok(text.to_owned()),
+        text => Ok(Some(text.to_owned())),
     },
-    show: |text| quoted(text),
+    show: |text| quoted(text.as_deref().unwrap_or_default()),
 };
 
 pub(super) const PERMISSIONS: Form<Permissions> = Form {

@@ -132,7 +132,8 @@ pub(super) const SETTINGS: &[Setting] = settings! {
     /// After reconnecting without asking, have the session continue: with its last prompt if no tool ran since, else
     /// with `continue-prompt`.
     "resend": SWITCH => actions.resend;
-    /// The prompt that has a session continue when its last one must not be sent again, because a tool ran since.
+    /// The prompt that has a session continue when its last one must not be sent again, because a tool ran since. Empty:
+    /// Pilotlight's own.
     "continue-prompt": PROMPT => actions.continue_prompt;
     /// Ask a session's server what it does before the session is called stuck, over a connection that attaches to
     /// nothing.

@@ -61,14 +61,12 @@ pub(crate) struct Actions {
     pub(crate) permissions: Permissions,
     pub(crate) auto_reconnect: bool,
     pub(crate) resend: bool,
-    pub(crate) continue_prompt: String,
+    /// `None`: a prompt of ours.
+    pub(crate) continue_prompt: Option<String>,
     pub(crate) ask_servers: bool,
     pub(crate) bridge_untried: bool,
     pub(crate) scripts_may_answer: bool,
 }
-
-const CONTINUE_PROMPT: &str = "Permissions can be given again in this session. Go on from where you stopped; before you repeat a \
-                               step, check whether it was done.";
 
 impl Default for Actions {
     fn default() -> Self {
@@ -78,7 +76,7 @@ impl Default for Actions {
             permissions: Permissions::default(),
             auto_reconnect: false,
             resend: false,
-            continue_prompt: CONTINUE_PROMPT.to_owned(),
+            continue_prompt: None,
             ask_servers: true,
             bridge_untried: false,
             scripts_may_answer: false,

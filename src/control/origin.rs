@@ -17,22 +17,15 @@
 //! Everything else is unclear, such as a desktop's shortcut, a timer, or a window that was opened since: the user is
 //! asked. The name of a systemd unit proves nothing, because a tool can choose it. Only Linux shows all this.
 
-use crate::core::action::{Ask, Reply, Which};
+use crate::core::action::{Ask, Reply};
 #[cfg(target_os = "linux")]
 use crate::core::session::Kind;
 use crate::core::session::Session;
 use crate::core::time::Time;
 
-/// A text that no request has. An answer to a request of this text gets the request reported, and leaves it open.
-pub(crate) const NO_TEXT: &str = "\0";
-
 /// Whether an order answers for the user, so that it must be clear that the user gave it.
-pub(crate) fn answers_for_user(ask: &Ask) -> bool {
-    match ask {
-        Ask::Approve(Which::Shown { text, .. }) => text != NO_TEXT,
-        Ask::Approve(Which::These(_)) | Ask::Answer(Reply::Give { .. }) | Ask::LetAnswer => true,
-        _ => false,
-    }
+pub(crate) const fn answers_for_user(ask: &Ask) -> bool {
+    matches!(ask, Ask::Approve(_) | Ask::Answer(Reply::Give { .. }) | Ask::LetAnswer)
 }
 
 /// Checks that no tool of the session can have started the process `giver`, which gave an order for it. `is_click`: it is

@@ -11,7 +11,7 @@
 mod body;
 mod data;
 
-pub use body::{Body, SessionInfo};
+pub use body::{Body, SessionInfo, ToolResult};
 
 use super::scan::{Malformed, Scan, Text};
 use super::time::Time;

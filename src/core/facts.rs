@@ -12,13 +12,14 @@ mod last_written;
 pub use last_written::{EventType, LastWritten};
 
 use super::attempts::{Mark, Marks};
-use super::event::{Body, Event, SessionInfo};
+use super::event::{Body, Event, SessionInfo, ToolResult};
+use super::hash::hash;
 use super::limits::Limits;
 use super::question::Question;
 use super::scan::Text;
 use super::text::{COMMAND_MAX, NAME_MAX, plain};
 use super::time::{Moment, Time};
-use super::turn::{Agent, Call, Closed, Denials, Ending, LastMessage, OpenTool, Phase, Request, Turn, asks, hash};
+use super::turn::{Agent, Call, Closed, Denials, Ending, LastMessage, OpenTool, Phase, Request, Turn, asks};
 use chain::Chain;
 use std::collections::VecDeque;
 
@@ -233,9 +234,9 @@ impl Facts {
                     self.ran += 1;
                 }
             }
-            Body::ToolDone { call, success, denied, unasked, by_user, shell } => {
+            Body::ToolDone { call, result, by_user, shell } => {
                 if !by_user {
-                    self.fold_tool_done(Call::new(call), success, denied, unasked, shell, at);
+                    self.fold_tool_done(Call::new(call), result, shell, at);
                 }
             }
             Body::PermissionAsked { .. } | Body::PermissionDone { .. } => {
@@ -337,21 +338,13 @@ impl Facts {
         }
     }
 
-    fn fold_tool_done(
-        &mut self,
-        call: Call,
-        success: bool,
-        denied: bool,
-        unasked: bool,
-        shell: Option<Text<'_>>,
-        at: Moment,
-    ) {
+    fn fold_tool_done(&mut self, call: Call, result: ToolResult, shell: Option<Text<'_>>, at: Moment) {
         self.requests.retain(|request| request.call != Some(call));
         let cut = match &self.turn {
             Some(turn) => !turn.start_known,
             None => !self.whole && self.closed.is_none(),
         };
-        let mut tool = None;
+        let (mut tool, success) = (None, result == ToolResult::Success);
         if let Some(turn) = &mut self.turn {
             let index = turn.tools.iter().position(|tool| tool.call == call);
             tool = index.map(|index| turn.tools.remove(index));
@@ -364,12 +357,12 @@ impl Facts {
         if tool.is_none() && !cut {
             return;
         }
-        let unasked = !success && (unasked || tool.as_ref().is_some_and(|tool| tool.unasked));
-        match (&tool, denied || unasked) {
-            // It did not run.
-            (Some(_), true) => self.ran = self.ran.saturating_sub(1),
-            (None, true) => {}
-            (tool, false) => {
+        let unasked = tool.as_ref().is_some_and(|tool| tool.unasked);
+        let result = if unasked && !success { ToolResult::Unasked } else { result };
+        match (&tool, result.has_run()) {
+            (Some(_), false) => self.ran = self.ran.saturating_sub(1),
+            (None, false) => {}
+            (tool, true) => {
                 self.ran += u32::from(tool.is_none());
                 self.last_ran = Some(at);
             }
@@ -380,7 +373,7 @@ impl Facts {
         {
             self.shells.push(shell.map_or_else(|| "?".into(), |id| plain(&id.read(NAME_MAX), NAME_MAX)));
         }
-        self.denials.push(at, unasked);
+        self.denials.push(at, result == ToolResult::Unasked);
         self.extend_answered(at);
     }
 

@@ -41,10 +41,9 @@ impl Gist {
         Self::Words(plain(words, COMMAND_MAX))
     }
 
-    /// Why it is at rest, and since when. Drops `, your turn`, which goes without saying.
-    pub(super) fn rested(because: &str, since: Time) -> Self {
-        let words = because.split(';').next().unwrap_or(because).replacen(", your turn", "", 1);
-        if words.contains(" ago") { Self::of(&words) } else { Self::Ago(plain(&words, COMMAND_MAX), since) }
+    /// Why it is at rest, and since when.
+    pub(super) fn rested(why: &str, since: Time) -> Self {
+        Self::Ago(plain(why, COMMAND_MAX), since)
     }
 
     /// Its words as of now.
@@ -201,7 +200,7 @@ mod tests {
     fn ages_are_worded_in_steps() {
         let begun = Moment::of(Time(1_700_000_000_000));
         let silent = Gist::Silent { since: begun, what: "bash is open".into(), runs_long: false };
-        let done = Gist::rested("done, your turn", begun.wall);
+        let done = Gist::rested("done", begun.wall);
         let at = |gist: &Gist, seconds| gist.words(begun.plus(Span::seconds(seconds)));
         let view = TurnView { since: begun.wall, tools: 8, older: false };
         let turn = |seconds| at(&Gist::Turn(view, begun.wall + Span::seconds(seconds)), seconds);

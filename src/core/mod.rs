@@ -14,6 +14,7 @@ pub mod facts;
 pub mod fleet;
 pub mod form;
 pub mod gist;
+pub(crate) mod hash;
 pub mod limits;
 pub(crate) mod live_state;
 pub mod order;

@@ -1,5 +1,6 @@
 //! The parts of a turn, and the ways it can end.
 
+use super::hash::hash;
 use super::limits::Limits;
 use super::question::Question;
 use super::reception::Finding;
@@ -158,11 +159,6 @@ impl Turn {
 /// A tool call's or a permission request's id, as a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call(u64);
-
-/// FNV-1a: good enough for a few dozen ids.
-pub(super) fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
 
 impl Call {
     pub(super) fn new(id: Text<'_>) -> Self {

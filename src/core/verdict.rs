@@ -25,7 +25,7 @@ use super::question::Question;
 use super::text::listed;
 use super::time::{Moment, Span, Time};
 use super::turn::{Closed, DENIED, Ending, LastMessage, Phase, Request, Turn};
-use look::Silence;
+use look::{Silence, Situation};
 use words::{after_words, are, asks_words, ended_words, error_gist, error_words, is_unprompted, rest_words};
 
 /// How long after a stop of ours an unprompted round still belongs to the stopped turn.
@@ -122,10 +122,14 @@ fn found(status: Status, since: Time, because: impl Into<String>) -> Found {
     let gist = match status {
         Status::PermissionLost => Gist::of("permissions lost"),
         Status::Crashed => Gist::rested("died", since),
-        Status::Idle | Status::Ended => Gist::rested(&because, since),
         _ => Gist::of(&because),
     };
     Found { status, since, because, gist, by_message: false, question: None, ended_denied: false }
+}
+
+/// `idle` or `ended`, with the reason and what is added to it where there is room.
+fn rests(status: Status, since: Time, why: &str, more: &str) -> Found {
+    Found { gist: Gist::rested(why, since), ..found(status, since, format!("{why}{more}")) }
 }
 
 /// `needs-input`, in the question's own words.
@@ -315,7 +319,8 @@ impl<'a> Judge<'a> {
     ) -> Option<Found> {
         let last = self.progress();
         if let Some(at) = self.facts.shut_down {
-            return Some(self.ended(at, closed.map(ended_words).unwrap_or_default(), closed, seen));
+            let (why, more) = closed.map(ended_words).unwrap_or_default();
+            return Some(self.ended(at, &why, &more, closed, seen));
         }
         match *self.owner {
             Owner::Gone { at, .. } => {
@@ -323,12 +328,14 @@ impl<'a> Judge<'a> {
                 let answered =
                     turn.is_some_and(|turn| matches!(turn.phase, Phase::Answered(_) | Phase::MayContinue(_)));
                 if (turn.is_none() || answered) && !requests {
-                    return Some(self.ended(gone, format!("its process is gone{}", after_words(closed)), closed, seen));
+                    return Some(self.ended(gone, "its process is gone", &after_words(closed), closed, seen));
                 }
                 let open = self.open_words(turn);
                 if self.passed(gone, self.limits.crashed) {
                     let ago = self.ago(gone);
-                    return Some(found(Status::Ended, gone.wall, format!("crashed {ago} ago; {open}")));
+                    let why = format!("crashed {ago} ago");
+                    let crashed = rests(Status::Ended, gone.wall, &why, &format!("; {open}"));
+                    return Some(Found { gist: Gist::of(&why), ..crashed });
                 }
                 Some(found(Status::Crashed, gone.wall, format!("its process is gone; {open}")))
             }
@@ -339,15 +346,11 @@ impl<'a> Judge<'a> {
                 }
                 let silent = format!("no process has it open, silent for more than {}", self.limits.ownerless);
                 if turn.is_none() {
-                    return Some(self.ended(
-                        last.plus(self.limits.ownerless),
-                        silent + &after_words(closed),
-                        closed,
-                        seen,
-                    ));
+                    let at = last.plus(self.limits.ownerless);
+                    return Some(self.ended(at, &silent, &after_words(closed), closed, seen));
                 }
                 let open = self.open_words(turn);
-                Some(found(Status::Ended, last.wall + self.limits.ownerless, format!("{silent}; {open}")))
+                Some(rests(Status::Ended, last.wall + self.limits.ownerless, &silent, &format!("; {open}")))
             }
             _ => None,
         }
@@ -355,18 +358,18 @@ impl<'a> Judge<'a> {
 
     /// `ended`, by a shutdown or with its process; or `failed`, if its tools were denied up to the end, until seen or
     /// for [`Limits::crashed`].
-    fn ended(&mut self, at: Moment, words: String, closed: Option<&Closed>, seen: Option<Time>) -> Found {
+    fn ended(&mut self, at: Moment, why: &str, more: &str, closed: Option<&Closed>, seen: Option<Time>) -> Found {
         let after_error = matches!(
             closed.map(|it| &it.ending),
             Some(Ending::Shutdown { error: Some(_), .. } | Ending::Failed { .. })
         );
         let n = self.facts.denials.after(self.live.attached);
         if n < DENIED || after_error {
-            return found(Status::Ended, at.wall, words);
+            return rests(Status::Ended, at.wall, why, more);
         }
         let denied = format!("ended denied: {n} of its last {} tools", self.facts.denials.of());
         if seen.is_some_and(|seen| seen >= at.wall) || self.passed(at, self.limits.crashed) {
-            return found(Status::Ended, at.wall, format!("{words}; {denied}"));
+            return rests(Status::Ended, at.wall, why, &format!("{more}; {denied}"));
         }
         Found { ended_denied: true, ..found(Status::Failed, at.wall, denied) }
     }
@@ -428,7 +431,8 @@ impl<'a> Judge<'a> {
         let background = self.background_words();
         if let Some(at) = self.facts.compaction.filter(|_| self.former.is_none()) {
             let (quiet, stuck) = (self.limits.tool_quiet, self.limits.tool_stuck);
-            let silence = Silence { since: progress, quiet, stuck, open: true, situation: "compacting its history" };
+            let situation = Situation::of("compacting its history");
+            let silence = Silence { since: progress, quiet, stuck, open: true, situation };
             return self
                 .silent(&silence)
                 .unwrap_or_else(|| found(Status::Working, at.wall, format!("compacting its history{background}")));
@@ -439,9 +443,14 @@ impl<'a> Judge<'a> {
         if self.live.has_active_work == Some(true) {
             return found(Status::Working, since, "its server reports active work");
         }
-        let why = rest_words(self.facts, closed);
-        let rests = found(Status::Idle, since, format!("{why}{background}"));
-        // What was never prompted is not done: it has no age.
-        if is_unprompted(self.facts, closed) { Found { gist: Gist::of(why), ..rests } } else { rests }
+        let (why, your_turn) = rest_words(self.facts, closed);
+        let gist = match is_unprompted(self.facts, closed) {
+            // What was never prompted is not done: it has no age.
+            true => Gist::of(why),
+            // That it is the user's turn goes without saying.
+            false => Gist::rested(&format!("{why}{background}"), since),
+        };
+        let your_turn = if your_turn { ", your turn" } else { "" };
+        Found { gist, ..found(Status::Idle, since, format!("{why}{your_turn}{background}")) }
     }
 }

@@ -13,6 +13,7 @@
 //! only the file.
 
 use crate::agent::copilot::store::SESSIONS;
+use crate::core::hash::hash;
 use crate::core::text::plain;
 use crate::core::time::Time;
 #[cfg(unix)]
@@ -233,12 +234,10 @@ impl LockGuard {
     }
 }
 
-/// The short name of a session: FNV-1a over home and id, 64 bits in hexadecimal digits.
+/// The short name of a session: the hash of its home and id, in hexadecimal digits.
 fn key(home: &Path, id: &str) -> String {
     let bytes = home.as_os_str().as_encoded_bytes().iter().chain(&[0]).chain(id.as_bytes());
-    let hash =
-        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("{hash:016x}")
+    format!("{:016x}", hash(bytes))
 }
 
 /// Opens the file at `path` without blocking and without following a symlink. Only a regular file is accepted.

@@ -16,7 +16,6 @@ pub(crate) mod plain_file;
 pub mod process;
 #[cfg(target_os = "linux")]
 pub(crate) mod readiness;
-pub(crate) mod refused;
 pub mod runtime;
 pub mod signals;
 pub mod state_file;

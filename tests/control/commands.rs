@@ -122,7 +122,7 @@ fn only_a_request_that_was_shown_is_approved() {
         let orders = double.orders().split_off(before);
         let shown = |order: &Order| match &order.ask {
             Ask::Approve(Which::Shown { id, text }) if text == "shell: ls" => Some(id.clone()),
-            Ask::Approve(Which::Shown { text, .. }) if text == "\0" => None,
+            Ask::Look(_) => None,
             other => panic!("{other:?}"),
         };
         orders.iter().filter_map(shown).collect()
@@ -181,7 +181,7 @@ fn case_115_with_a_full_or_closed_output_nothing_is_approved() {
             "{into}: {stderr}"
         );
     }
-    let approved = |order: &Order| !matches!(&order.ask, Ask::Approve(Which::Shown { text, .. }) if text == "\0");
+    let approved = |order: &Order| !matches!(&order.ask, Ask::Look(_));
     assert!(!double.orders().iter().any(approved), "{:?}", double.orders());
     assert_eq!(user.run(approve).status.code(), Some(0), "with a readable output it is approved");
 }
@@ -199,7 +199,7 @@ fn case_114_text_that_may_mislead_is_not_approved_without_asking() {
     let (out, err) = texts(&output);
     assert!(out.contains("rm -rf /t\u{43c}p"), "it is shown: {out}");
     assert!(err.contains("left open") && err.contains("pilotlight approve --ask"), "{err}");
-    let answered = |order: &Order| !matches!(&order.ask, Ask::Approve(Which::Shown { text, .. }) if text == "\0");
+    let answered = |order: &Order| !matches!(&order.ask, Ask::Look(_));
     assert!(!double.orders().iter().any(answered), "{:?}", double.orders());
     assert_eq!(user.run(&["deny", "00000001"]).status.code(), Some(0), "it can be denied without asking");
 }
@@ -209,7 +209,7 @@ fn case_114_text_that_may_mislead_is_not_approved_without_asking() {
 fn case_187_a_script_approves_what_does_not_read_as_it_is_only_by_its_hash() {
     for text in ["rm -rf /\\u{200b}tmp", "ls \\u{202e}x", "ls \u{200d}x", "rm -rf /t\u{43c}p", "echo \u{5d0}"] {
         let (user, _owner, double) = asks_for(text);
-        let answered = |order: &Order| !matches!(&order.ask, Ask::Approve(Which::Shown { text, .. }) if text == "\0");
+        let answered = |order: &Order| !matches!(&order.ask, Ask::Look(_));
         let by_hash = |hash: &str| user.run(&["approve", "00000001", "--request", "r-1", "--sha256", hash]);
         let output = user.run(&["approve", "00000001"]);
         let (_, err) = texts(&output);
@@ -338,7 +338,7 @@ fn case_130_an_interrupted_order_is_looked_up_on_disk() {
                 std::io::Write::write_all(stream, &line).unwrap();
             };
             // An approval first looks at the request.
-            if matches!(&order.ask, Ask::Approve(Which::Shown { text, .. }) if text == "\0") {
+            if matches!(&order.ask, Ask::Look(_)) {
                 shows(order, "shell: ls", Outcome::Unknown).iter().for_each(send);
                 return;
             }

@@ -23,7 +23,7 @@ fn crashed() -> (Reach, Site) {
     reach.session.send("SCRIPT:tool Paint the fence");
     reach.session.folder.wait("permission.completed");
     reach.server.kill();
-    let mut site = site_with(&reach.session.folder, &[], false, |log_view| log_view.unmatched_tools = true);
+    let mut site = site_with(&reach.session.folder, &[], false, |log_view| log_view.tools_open = 1);
     site.cwd = Some(reach.home.project());
     (reach, site)
 }

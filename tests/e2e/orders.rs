@@ -1,14 +1,14 @@
 //! Orders to the real CLI: one at a time, only for the turn or request that was meant, with one of three outcomes.
 
-use super::reach::{Reach, answering, ignored, open};
+use super::reach::{Reach, answering, attach, ignored, open};
 use super::stage::Stage;
 use crate::support::freeze::freeze;
 use crate::support::home::Folder;
 use crate::support::person::Manner;
 use crate::support::process::signal;
 use crate::support::{SOON, block_on, wait_until};
-use pilotlight::agent::copilot::server::attached::{Policy, attach};
-use pilotlight::agent::copilot::server::recover::{Failure, Prompt, RequestAnswer, answer, resend, stop};
+use pilotlight::agent::copilot::server::attached::Policy;
+use pilotlight::agent::copilot::server::recover::{Failure, FailureKind, Prompt, RequestAnswer, answer, resend, stop};
 use pilotlight::core::order::Step;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -339,7 +339,10 @@ fn case_130_a_request_to_a_frozen_server_is_reported_as_uncertain() {
         }
     };
     let is_unconfirmed = |failure: &Failure| {
-        assert!(failure.sent && failure.to_string().starts_with("may have happened: "), "{failure}");
+        assert!(
+            failure.kind == FailureKind::Unconfirmed && failure.to_string().starts_with("may have happened: "),
+            "{failure}"
+        );
     };
     let asking = Reach::new(Manner::Waits);
     asking.ask();

@@ -5,8 +5,10 @@ use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
 use crate::support::server::{Client, Server, Session};
 use crate::support::{SOON, spawn, wait_until};
-use pilotlight::agent::copilot::server::attached::{Event, EventKind};
-use pilotlight::agent::copilot::server::recover::{LogView, Permit, RequestAnswer, Site};
+use pilotlight::agent::copilot::server::attached::{self, Attached, Event, EventKind, Policy};
+use pilotlight::agent::copilot::server::recover::{
+    Failure, LogView, Permit, PermitQuestion, RequestAnswer, Site, Steps as Report,
+};
 use pilotlight::agent::copilot::server::servers::Endpoint;
 use pilotlight::core::order::{Step, Which};
 use pilotlight::core::time::Time;
@@ -87,7 +89,30 @@ pub(crate) fn site_with(
         }
     });
     let endpoints = at.iter().map(|&address| Endpoint { address, token: None }).collect();
-    Site { id: folder.id().into(), cwd: None, endpoints, owned, log_view, finding: None, permit: Permit::default() }
+    Site { id: folder.id().into(), cwd: None, endpoints, owned, log_view, finding: None, permit: granted() }
+}
+
+/// A permit that is granted each time.
+fn granted() -> Permit {
+    let (ask, mut questions) = mpsc::unbounded_channel::<PermitQuestion>();
+    spawn(async move {
+        while let Some(question) = questions.recv().await {
+            let _ = question.send(Ok(())); // fails only when whoever asked has gone
+        }
+    });
+    Permit::from(ask)
+}
+
+/// Attaches, and expects what was done about a silent turn to have worked.
+pub(crate) async fn attach(
+    site: &Site,
+    policy: Policy,
+    events: mpsc::UnboundedSender<Event>,
+    generation: u64,
+    steps: Report<'_>,
+) -> Result<Attached, Failure> {
+    let (attached, silent) = attached::attach(site, policy, events, generation, steps).await?;
+    silent.map(|_| attached)
 }
 
 /// The view of a log, as far as the tests need it.

@@ -11,7 +11,7 @@ use crate::support::terminal::Terminal;
 use crate::support::{SOON, block_on, wait_until};
 use pilotlight::agent::copilot::server::client::Link;
 use pilotlight::agent::copilot::server::fault::{Fault, Place};
-use pilotlight::agent::copilot::server::recover::{RequestAnswer, Site, answer, stop};
+use pilotlight::agent::copilot::server::recover::{FailureKind, RequestAnswer, Site, answer, stop};
 use pilotlight::agent::copilot::server::servers::{Endpoint, Token};
 use pilotlight::core::order::{Step, Which};
 use rustix::process::Signal;
@@ -88,7 +88,7 @@ fn case_107b_a_click_on_an_answered_request_approves_nothing() {
     let other = Which::Shown { id: second.clone(), text: text(&first_text) };
     for which in [late, other, Which::These(vec![first])] {
         let failure = block_on(answer(answering(&site, &which, true))).unwrap_err();
-        assert!(failure.refused, "{failure}");
+        assert!(failure.kind == FailureKind::Refused, "{failure}");
     }
     assert_eq!(pending(&reach).len(), 1);
     assert!(!["one.txt", "two.txt"].iter().any(|name| reach.home.project().join(name).exists()));
@@ -205,7 +205,7 @@ fn a_terminal_with_a_server_loses_nothing() {
     // After joining and leaving, the request can still be answered in the terminal.
     let owned = site(&terminal.folder, &at, true);
     let nothing = Which::These(vec!["none".to_owned()]);
-    assert!(block_on(answer(answering(&owned, &nothing, true))).unwrap_err().refused);
+    assert!(block_on(answer(answering(&owned, &nothing, true))).unwrap_err().kind == FailureKind::Refused);
     assert_eq!(terminal.folder.types(), before, "nothing is written");
     terminal.approve();
     home.release_tools();

@@ -5,7 +5,7 @@ use crate::desk::panel::Panel;
 use crate::desk::sessions::Sessions;
 use crate::desk::tray;
 use crate::support::synthetic::User;
-use crate::support::{SOON, wait_until};
+use crate::support::wait_until;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -93,19 +93,6 @@ fn tray_after(folders: u32) {
         user.wait_status(&panel, &session, "idle");
     }
     wait_released(tray.pid(), before);
-}
-
-/// Pages of the program file that only startup needed are released.
-#[test]
-fn memory_that_only_startup_needed_is_released() {
-    let (_user, session, _owner, watch) = User::working(1);
-    let dump = || format!("{:?} KiB anonymous, total, peak", memory(watch.pid()));
-    wait_until(SOON, "memory is less than at its peak", dump, || {
-        let [_, total, peak] = memory(watch.pid());
-        (total * 4 < peak * 3).then_some(())
-    });
-    session.answer();
-    watch.wait_status(&session, "idle");
 }
 
 #[test]

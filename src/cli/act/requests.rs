@@ -6,7 +6,6 @@ use super::output::{self, Printer, RequestPrinter, RequestReader};
 use crate::cli::ask::{confirm, has_terminal};
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
-use crate::control::origin::NO_TEXT;
 use crate::control::{self, ORDER_MAX, Probe};
 use crate::core::confusable::reads_as_it_is;
 use crate::core::fleet::Session;
@@ -108,8 +107,8 @@ fn answer_one(
     verb: &Verb,
 ) -> anyhow::Result<Outcome> {
     let mut reader = RequestReader::new(&session.label, &id);
-    let read = (verb.ask)(Which::Shown { id: id.clone(), text: NO_TEXT.into() });
-    let outcome = carry_out(context, session, &order(session, read), false, &mut reader)?;
+    let look = order(session, Ask::Look(id.clone()));
+    let outcome = carry_out(context, session, &look, false, &mut reader)?;
     let Some(text) = reader.request else {
         let outcome = match outcome {
             // This order only reads: even if it was interrupted, nothing was answered.

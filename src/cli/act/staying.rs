@@ -8,7 +8,6 @@ use crate::cli::context::{Context, has_session};
 use crate::cli::pick::Picked;
 use crate::cli::report::say;
 use crate::control::caller::{CallerPolicy, agent_behind};
-use crate::control::origin::NO_TEXT;
 use crate::control::{self, ControlServer, PendingOrder};
 use crate::core::action::questions;
 use crate::core::order::{Ask, Order, Outcome, Report, Which};
@@ -182,8 +181,7 @@ pub(super) async fn answer_requests_here(
         }
         // Shows the request first: only what was shown is answered.
         let mut reader = RequestReader::new(&session.label, &request);
-        let which = Which::Shown { id: request.clone(), text: NO_TEXT.into() };
-        run_order(&commander, Order::new(id, Ask::Approve(which)), &mut reader).await;
+        run_order(&commander, Order::new(id, Ask::Look(request.clone())), &mut reader).await;
         let Some(text) = reader.request else { continue };
         if let Some(error) = reader.failed {
             say(&format!("the request could not be written out ({error}): it was left open"));

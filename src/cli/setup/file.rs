@@ -3,6 +3,7 @@
 //! Its last line has our mark and a checksum of everything before it. A file that was edited no longer matches and
 //! belongs to the user; so does a file without the line, a link, or a folder.
 
+use crate::core::hash::hash;
 use crate::system::state_file;
 use anyhow::{Context as _, bail};
 use std::fs;
@@ -109,12 +110,9 @@ fn is_ours(text: &str) -> Option<bool> {
     Some(stored_sum == sum(body) && ["\n", " -->\n"].contains(&end))
 }
 
-/// 64-bit FNV-1a: enough to detect edits, and no protection against forgery.
+/// Detects edits, and is no protection against forgery.
 fn sum(text: &str) -> String {
-    let sum = text
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("{sum:016x}")
+    format!("{:016x}", hash(text.as_bytes()))
 }
 
 #[cfg(test)]

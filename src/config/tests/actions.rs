@@ -34,7 +34,7 @@ fn actions_are_read() {
         permissions: Permissions::ApproveAll,
         auto_reconnect: true,
         resend: true,
-        continue_prompt: "Carry on.\nQuietly.".to_owned(),
+        continue_prompt: Some("Carry on.\nQuietly.".to_owned()),
         ask_servers: false,
         bridge_untried: true,
         scripts_may_answer: true,
@@ -44,22 +44,22 @@ fn actions_are_read() {
         let read = right(&format!("actions.permissions = \"{}\"", permissions.word())).actions;
         assert_eq!(read, Actions { permissions, ..Actions::default() });
     }
-    assert_eq!(right("actions.copilot = \"\"\nactions.terminal = []").actions, Actions::default());
+    assert_eq!(
+        right("actions.copilot = \"\"\nactions.terminal = []\nactions.continue-prompt = \"\"").actions,
+        Actions::default()
+    );
 }
 
 /// By default nothing is approved or reconnected without the user.
 #[test]
 fn nothing_is_done_unasked_by_default() {
-    let Actions { permissions, auto_reconnect, resend, continue_prompt, .. } = Actions::default();
+    let Actions { permissions, auto_reconnect, resend, .. } = Actions::default();
     assert_eq!((permissions, auto_reconnect, resend), (Permissions::Ask, false, false));
-    for blank in ["\"\"", "\" \\n\""] {
-        let problems = wrong(&format!("actions.continue-prompt = {blank}"));
-        assert!(
-            problems[0].contains("`actions.continue-prompt` must be a text that is not blank; this is blank."),
-            "{problems:?}"
-        );
-    }
-    assert!(!continue_prompt.contains("  "), "{continue_prompt}");
+    let problems = wrong("actions.continue-prompt = \" \\n\"");
+    assert!(
+        problems[0].contains("`actions.continue-prompt` must be a text that is not blank, or \"\"; this is blank."),
+        "{problems:?}"
+    );
     for text in ["\"Approve-All\"", "\"approve\"", "true", "\"\"", "[\"approve-all\"]", "1"] {
         let problems = wrong(&format!("actions.permissions = {text}"));
         assert!(problems[0].contains("`actions.permissions` must be \"ask\", \"approve-all\" or \"observe\"; "));
@@ -224,7 +224,7 @@ pub(super) fn any_actions() -> impl Strategy<Value = Actions> {
     });
     let copilot = prop::option::of("(/|~/)[^\0]{0,20}".prop_map(PathBuf::from));
     let permissions = (0..Permissions::ALL.len()).prop_map(|at| Permissions::ALL[at]);
-    let prompt = "[^\0]{0,10}[a-z]";
+    let prompt = prop::option::of("[^\0]{0,10}[a-z]");
     (terminal, copilot, permissions, any::<[bool; 5]>(), prompt).prop_map(
         |(terminal, copilot, permissions, switches, continue_prompt)| {
             let [auto_reconnect, resend, ask_servers, bridge_untried, scripts_may_answer] = switches;

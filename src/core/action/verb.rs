@@ -60,6 +60,8 @@ actions! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ask {
+    /// Show the open request with this id, and leave it open.
+    Look(String),
     /// Allow open requests, once.
     Approve(Which),
     /// Refuse open requests.
@@ -341,7 +343,8 @@ impl Ask {
     /// The action that it asks for.
     pub(crate) const fn action(&self) -> Action {
         match self {
-            Self::Approve(_) => Action::Approve,
+            // What can be approved can be looked at.
+            Self::Look(_) | Self::Approve(_) => Action::Approve,
             Self::Deny(_) => Action::Deny,
             Self::Answer(_) => Action::Answer,
             Self::Continue => Action::Continue,

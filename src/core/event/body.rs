@@ -2,6 +2,26 @@
 
 use crate::core::scan::Text;
 
+/// What became of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolResult {
+    /// It succeeded.
+    Success,
+    /// It ran, and failed.
+    Failure,
+    /// It was refused before it ran, by the user or by a rule.
+    Denied,
+    /// It was refused before it ran, because nobody could be asked.
+    Unasked,
+}
+
+impl ToolResult {
+    /// Whether the tool ran.
+    pub(crate) const fn has_run(self) -> bool {
+        matches!(self, Self::Success | Self::Failure)
+    }
+}
+
 /// What happened, in the detail that the rules need.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body<'a> {
@@ -53,12 +73,8 @@ pub enum Body<'a> {
     ToolDone {
         /// Pairs it with its start.
         call: Text<'a>,
-        /// The tool succeeded.
-        success: bool,
-        /// It was refused before it ran, no matter by whom.
-        denied: bool,
-        /// Refused because nobody could be asked.
-        unasked: bool,
+        /// What became of it.
+        result: ToolResult,
         /// The user's own `!command`.
         by_user: bool,
         /// The background shell that it started.

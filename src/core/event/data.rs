@@ -1,6 +1,6 @@
 //! `data`: the part of a line whose fields depend on the type.
 
-use super::body::{Body, SessionInfo, without_data};
+use super::body::{Body, SessionInfo, ToolResult, without_data};
 use crate::core::closing_question;
 use crate::core::scan::{Malformed, Scan, Text};
 use crate::core::turn::{PATHS_MAX, is_consent};
@@ -198,9 +198,7 @@ impl<'a> Data<'a> {
             },
             b"tool.execution_complete" => Body::ToolDone {
                 call: self.call.ok_or(Malformed)?,
-                success: self.success.unwrap_or(false),
-                denied: self.success != Some(true) && is(self.error_code, b"denied"),
-                unasked: self.tool_unasked(),
+                result: self.tool_result(),
                 by_user: self.by_user,
                 shell: self.shell,
             },
@@ -268,17 +266,19 @@ impl<'a> Data<'a> {
         path.into_iter().collect()
     }
 
-    /// Whether a failed tool reports that nobody could be asked (three signatures, recorded in tests/traces 03a, 03b
-    /// and 44a). A refusal by the user has the same code; a program's own "Permission denied" is in a result, not in an
-    /// error.
-    fn tool_unasked(&self) -> bool {
-        if self.success == Some(true) {
-            return false;
-        }
+    /// What became of a tool. One that failed may report that nobody could be asked (three signatures, recorded in
+    /// tests/traces 03a, 03b and 44a). A refusal by the user has the same code; a program's own "Permission denied" is in
+    /// a result, not in an error.
+    fn tool_result(&self) -> ToolResult {
         let says = |words: &[u8]| self.message.is_some_and(|text| memchr::memmem::find(text.0, words).is_some());
-        says(UNASKED_KIND)
-            || is(self.error_code, b"denied")
-                && (says(b"could not request permission") || says(b"no interactive user response"))
+        let denied = is(self.error_code, b"denied");
+        let unasked = || says(b"could not request permission") || says(b"no interactive user response");
+        match self.success {
+            Some(true) => ToolResult::Success,
+            _ if says(UNASKED_KIND) || denied && unasked() => ToolResult::Unasked,
+            _ if denied => ToolResult::Denied,
+            _ => ToolResult::Failure,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sub-agents, which may outlive the turn, and permission requests, which sub-agents make too.
 
 use super::{ANSWERED, Facts, OPEN_MAX};
-use crate::core::event::Body;
+use crate::core::event::{Body, ToolResult};
 use crate::core::limits::Limits;
 use crate::core::scan::Text;
 use crate::core::text::{NAME_MAX, plain};
@@ -46,12 +46,12 @@ impl Facts {
         match body {
             Body::PermissionAsked { .. } | Body::PermissionDone { .. } => self.fold_permission(body, Some(id), at),
             // The tool that started the sub-agent already counts as run.
-            Body::ToolDone { call, unasked, denied, .. } => {
-                if !denied && !unasked {
+            Body::ToolDone { call, result, .. } => {
+                if result.has_run() {
                     self.last_ran = Some(at);
                 }
                 self.requests.retain(|request| request.call != Some(Call::new(*call)));
-                self.denials.push(at, *unasked);
+                self.denials.push(at, *result == ToolResult::Unasked);
             }
             _ => {}
         }

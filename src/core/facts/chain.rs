@@ -1,7 +1,7 @@
 //! The chain of events: each names its predecessor, its parent. Two processes that write one log make it fork.
 
 use crate::core::event::{Body, Event};
-use crate::core::turn::hash;
+use crate::core::hash::hash;
 use std::collections::VecDeque;
 
 /// How many events back a duplicate line or a fork is detected. Copilot writes some events of one moment in another

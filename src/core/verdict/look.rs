@@ -6,14 +6,27 @@ use crate::core::reception::WINDOW;
 use crate::core::time::{Moment, Span, Time};
 
 /// A silence, and the limits that it is judged by.
-pub(super) struct Silence<'a> {
+pub(super) struct Silence {
     /// What was last heard.
     pub(super) since: Moment,
     pub(super) quiet: Span,
     pub(super) stuck: Span,
     /// A tool or something like it is open.
     pub(super) open: bool,
-    pub(super) situation: &'a str,
+    pub(super) situation: Situation,
+}
+
+/// What is going on during a silence.
+pub(super) struct Situation {
+    pub(super) words: String,
+    /// A tool is open and its process busy: slow, but not stuck.
+    pub(super) runs_long: bool,
+}
+
+impl Situation {
+    pub(super) fn of(words: &str) -> Self {
+        Self { words: words.to_owned(), runs_long: false }
+    }
 }
 
 /// When to look, and for how long.

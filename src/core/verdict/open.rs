@@ -1,7 +1,7 @@
 //! The rules for an open turn: how long it may be silent, and how its work is described.
 
 use super::live::Reception;
-use super::look::{Look, Silence, is_looked_into};
+use super::look::{Look, Silence, Situation, is_looked_into};
 use super::{Found, Judge, SAMPLE_LEAD, SAMPLE_VALID_FOR, Status, found};
 use crate::core::gist::Gist;
 use crate::core::owner::Owner;
@@ -9,9 +9,6 @@ use crate::core::reception::Finding;
 use crate::core::text::{COMMAND_MAX, counted, listed, plain, size};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{LastMessage, Phase, Turn};
-
-/// The first words of the reason for an open tool with a busy process.
-const RUNS_LONG: &str = "running long";
 
 /// What Copilot does about a model that it cannot hear.
 const TRIES_AGAIN: &str = "; Copilot tries again by itself";
@@ -41,24 +38,24 @@ impl Judge<'_> {
         let (_, quiet, stuck) = turn.silence_limits(compacting, finding, self.limits);
         let tool = turn.tools.last().filter(|_| reception.is_none());
         let open = compacting || tool.is_some();
-        let (stuck, situation) = if open {
+        let (stuck, runs_long, what) = if open {
             let what =
                 tool.map_or_else(|| "compacting its history".to_owned(), |tool| format!("{} is open", tool.name));
             if self.busy(progress) {
-                (self.limits.tool_busy_stuck, format!("{RUNS_LONG}: {what}, its process is busy"))
+                (self.limits.tool_busy_stuck, true, format!("running long: {what}, its process is busy"))
             } else {
-                (stuck, what)
+                (stuck, false, what)
             }
         } else if !turn.tools.is_empty() {
-            (stuck, "a sub-agent waits for its model".to_owned())
+            (stuck, false, "a sub-agent waits for its model".to_owned())
         } else if turn.used > 0 {
             let what = match turn.last_message {
                 LastMessage::Request if self.facts.denials.of() == 0 => "no tool open",
                 _ => "no answer since the last tool result",
             };
-            (stuck, what.to_owned())
+            (stuck, false, what.to_owned())
         } else {
-            (stuck, "no tool used in this turn".to_owned())
+            (stuck, false, "no tool used in this turn".to_owned())
         };
         // What is received is heard, although the log does not have it yet.
         let heard = reception.and_then(|reception| reception.heard()).filter(|heard| heard.awake > progress.awake);
@@ -74,7 +71,8 @@ impl Judge<'_> {
             return proven;
         }
         let seen = reception.map(|reception| self.reception_words(&reception)).unwrap_or_default();
-        let silence = Silence { since: heard, quiet, stuck, open, situation: &format!("{situation}{seen}{unknown}") };
+        let situation = Situation { words: format!("{what}{seen}{unknown}"), runs_long };
+        let silence = Silence { since: heard, quiet, stuck, open, situation };
         if let Some(silent) = self.silent(&silence) {
             return silent;
         }
@@ -85,9 +83,8 @@ impl Judge<'_> {
 
     /// `stuck` or `quiet`, if the silence has passed its limit. If something is `open` and its server reports active
     /// work, it is not stuck: it is busy, or has a question that we cannot see.
-    pub(super) fn silent(&mut self, silence: &Silence<'_>) -> Option<Found> {
-        let &Silence { since, quiet, stuck, open, situation } = silence;
-        let runs_long = situation.starts_with(RUNS_LONG);
+    pub(super) fn silent(&mut self, silence: &Silence) -> Option<Found> {
+        let &Silence { since, quiet, stuck, open, situation: Situation { words: ref situation, runs_long } } = silence;
         let gist = |what: &str| Gist::Silent { since, what: plain(what, COMMAND_MAX), runs_long };
         let reported_busy = open && self.answer().is_some_and(|answer| answer.active);
         let may_be_stuck = !reported_busy && !self.live.asking;

@@ -52,20 +52,20 @@ pub(super) const fn is_unprompted(facts: &Facts, closed: Option<&Closed>) -> boo
     closed.is_none() && (facts.progress.is_none() || facts.whole)
 }
 
-/// Why a session is at rest.
-pub(super) fn rest_words(facts: &Facts, closed: Option<&Closed>) -> &'static str {
+/// Why a session is at rest, and whether it is said that it is the user's turn.
+pub(super) fn rest_words(facts: &Facts, closed: Option<&Closed>) -> (&'static str, bool) {
     match closed.map(|closed| &closed.ending) {
-        None if is_unprompted(facts, closed) => "no prompt yet",
-        None => "no turn is open",
-        Some(Ending::Aborted) => "stopped, your turn",
-        Some(Ending::Resumed) => "resumed, your turn",
-        Some(Ending::PassedOver) => "it went on after an error, your turn",
-        Some(Ending::Unanswered) => "its turn ended without an answer",
-        Some(Ending::NeverClosed) => "answered, never closed its turn",
-        Some(Ending::ResumedSilent) => "resumed, nothing since",
-        Some(Ending::ByFormerOwner) => "its process was restarted, your turn",
-        Some(Ending::NoActiveWork) => "its server reports no active work",
-        Some(_) => "done, your turn",
+        None if is_unprompted(facts, closed) => ("no prompt yet", false),
+        None => ("no turn is open", false),
+        Some(Ending::Aborted) => ("stopped", true),
+        Some(Ending::Resumed) => ("resumed", true),
+        Some(Ending::PassedOver) => ("it went on after an error", true),
+        Some(Ending::Unanswered) => ("its turn ended without an answer", false),
+        Some(Ending::NeverClosed) => ("answered, never closed its turn", false),
+        Some(Ending::ResumedSilent) => ("resumed, nothing since", false),
+        Some(Ending::ByFormerOwner) => ("its process was restarted", true),
+        Some(Ending::NoActiveWork) => ("its server reports no active work", false),
+        Some(_) => ("done", true),
     }
 }
 
@@ -96,19 +96,16 @@ pub(super) fn error_gist(closed: &Closed) -> String {
     }
 }
 
-/// How a session was shut down, and with what unfinished.
-pub(super) fn ended_words(closed: &Closed) -> String {
-    let Ending::Shutdown { unfinished, error } = &closed.ending else { return "shut down".into() };
+/// How a session was shut down, and with what unfinished, as a suffix.
+pub(super) fn ended_words(closed: &Closed) -> (String, String) {
+    let plainly = || ("shut down".to_owned(), String::new());
+    let Ending::Shutdown { unfinished, error } = &closed.ending else { return plainly() };
     if !unfinished.is_empty() {
-        return format!("shut down; unfinished: {}", listed(unfinished));
+        return ("shut down".to_owned(), format!("; unfinished: {}", listed(unfinished)));
     }
-    match error {
-        Some(error) => {
-            let failed = Closed { ending: (**error).clone(), at: closed.at, asks: false };
-            format!("shut down after an error: {}", error_words(&failed))
-        }
-        None => "shut down".into(),
-    }
+    let Some(error) = error else { return plainly() };
+    let failed = Closed { ending: (**error).clone(), at: closed.at, asks: false };
+    (format!("shut down after an error: {}", error_words(&failed)), String::new())
 }
 
 /// The error of the last turn, as a suffix for an end that is not in the log.

@@ -368,10 +368,9 @@ impl Tasks {
 fn log_view_of(session: &Session, status: Status) -> LogView {
     let facts = &session.facts;
     let aborted = facts.closed.as_ref().filter(|closed| closed.ending == Ending::Aborted).map(|closed| closed.at.wall);
-    let tools_open = facts.turn.as_ref().map_or(0, |turn| turn.tools.len());
     LogView {
         turn_open: facts.turn.is_some(),
-        tools_open,
+        tools_open: facts.turn.as_ref().map_or(0, |turn| turn.tools.len()),
         ran: facts.ran,
         prompt: facts.marks.prompt,
         root: facts.root.clone(),
@@ -382,6 +381,5 @@ fn log_view_of(session: &Session, status: Status) -> LogView {
         events: facts.events,
         aborted,
         silent: status == Status::Stuck,
-        unmatched_tools: tools_open > 0,
     }
 }

@@ -6,7 +6,7 @@ use super::socket::{Bridge, Reply};
 use super::wire::Order;
 use crate::agent::copilot::server::listening::listen;
 use crate::agent::copilot::server::recover::{
-    EFFECT_TIMEOUT, Failure, LogView, Prompt, RequestAnswer, Site, Steps, choose,
+    EFFECT_TIMEOUT, Failure, FailureKind, LogView, Prompt, RequestAnswer, Site, Steps, choose,
 };
 use crate::agent::copilot::server::reply::{QuestionAnswer, Ready, STILL_OPEN, form_of};
 use crate::agent::copilot::server::request::Request;
@@ -35,8 +35,6 @@ const DRAWN_WITHIN: Duration = Duration::from_secs(60);
 const LISTED_WITHIN: Duration = Duration::from_secs(2);
 /// How long Copilot takes to grant a remembered consent.
 const REMEMBERED_WITHIN: Duration = Duration::from_millis(700);
-/// The prompt that makes a session continue where its last prompt must not be sent again.
-const GO_ON: &str = "Go on from where you stopped; before you repeat a step, check whether it was done.";
 /// Where the question is.
 const ASKS_THERE: &str = "Copilot asks in its terminal now: 1 for this session, 2 for this folder and for good. If that terminal shows \
     another session (after /new), only a \"!\" in its sidebar tells: open this one there";
@@ -93,7 +91,7 @@ impl BridgeHandle {
             }
         };
         match carried_out {
-            Err(failure) if !failure.sent => Err(failure),
+            Err(failure) if failure.kind != FailureKind::Unconfirmed => Err(failure),
             carried_out => Ok(carried_out),
         }
     }
@@ -101,8 +99,8 @@ impl BridgeHandle {
     /// Gives an order, and follows it to its result. Right before the bridge acts, it asks whether the order still
     /// stands; `released` says whether it was told so, and may have acted. Dropping this withdraws the order.
     async fn follow(&self, site: &Site, step: Step, order: Order, released: &mut bool) -> Result<(), Failure> {
-        let gone = |sent| Failure { sent, ..Failure::refusal(step, "the bridge has gone: see to it in its terminal") };
-        let mut replies = self.bridge.order(order).await.map_err(|_| gone(false))?;
+        let gone = || Failure::refusal(step, "the bridge has gone: see to it in its terminal");
+        let mut replies = self.bridge.order(order).await.map_err(|_| gone())?;
         loop {
             let Ok(reply) = timeout(ANSWERS_WITHIN, replies.recv()).await else {
                 return Err(no_answer(step, *released));
@@ -115,7 +113,8 @@ impl BridgeHandle {
                 }
                 Some(Reply::Result(result)) if result.ok => return Ok(()),
                 Some(Reply::Result(result)) => return Err(refused(step, result.error.as_deref())),
-                None => return Err(gone(*released)),
+                None if *released => return Err(gone().unconfirmed()),
+                None => return Err(gone()),
             }
         }
     }
@@ -169,17 +168,26 @@ impl BridgeHandle {
         }
     }
 
+    /// The open requests that the bridge reports, once these are among them.
+    pub(crate) async fn requests(&self, site: &Site, ids: &[String]) -> Vec<Request> {
+        let log_view = site.log_view.borrow().clone();
+        wait_until_listed(&self.known, &log_view, ids).await;
+        let commands = &site.log_view.borrow().commands.clone();
+        self.known.borrow().requests().into_iter().map(|request| request.with_command(commands)).collect()
+    }
+
     /// Answers permission requests, each by its id, and only if it is the one that was shown.
     ///
     /// # Errors
     /// Why it was not answered, or what is not confirmed.
     pub(crate) async fn answer(&self, answer: RequestAnswer<'_>) -> Result<String, Failure> {
         let RequestAnswer { site, which, approve, show, steps } = answer;
-        let log_view = site.log_view.borrow().clone();
-        wait_until_listed(&self.known, &log_view, which).await;
+        let ids = match which {
+            Which::These(ids) => ids.as_slice(),
+            Which::Shown { id, .. } => std::slice::from_ref(id),
+        };
+        let chosen = choose(self.requests(site, ids).await, which, show)?;
         let commands = &site.log_view.borrow().commands.clone();
-        let open = self.known.borrow().requests().into_iter().map(|request| request.with_command(commands));
-        let chosen = choose(open.collect(), which, show)?;
         chosen.iter().try_for_each(|request| is_logged(&site.log_view.borrow(), request))?;
         let done = answer.begin(&chosen).await?;
         for request in &chosen {
@@ -283,8 +291,7 @@ impl BridgeHandle {
         };
         let (text, what) = match prompt {
             Prompt::Repeat(text) => (text.as_str(), "sends your last prompt again"),
-            // Not the configured prompt: that one says that permissions can be given, which the bridge does not know.
-            Prompt::Continue(_) => (GO_ON, "tells it to go on"),
+            Prompt::Continue(text) => (text.as_str(), "tells it to go on"),
         };
         steps(Step::Resend, what.to_owned());
         let ordered = self.order(site, Step::Resend, Order::Send { after, prompt: text.into() }).await?;
@@ -300,11 +307,7 @@ impl BridgeHandle {
 
 /// Waits until the bridge has reported the selected requests that are open in the log, which may be a moment ahead of
 /// it.
-async fn wait_until_listed(known: &watch::Receiver<BridgeState>, log_view: &LogView, which: &Which) {
-    let ids = match which {
-        Which::These(ids) => ids.as_slice(),
-        Which::Shown { id, .. } => std::slice::from_ref(id),
-    };
+async fn wait_until_listed(known: &watch::Receiver<BridgeState>, log_view: &LogView, ids: &[String]) {
     let is_open = |id: &&String| log_view.requests.iter().any(|(call, _)| *call == Call::of(id));
     let selected: Vec<_> = ids.iter().filter(is_open).collect();
     let mut known = known.clone();
@@ -335,7 +338,7 @@ mod tests {
     async fn a_request_that_only_the_log_has_yet_is_waited_for() {
         let (state, known) = watch::channel(joined("1.0.102"));
         let log_view = LogView { requests: vec![(Call::of("a"), None)], ..LogView::default() };
-        let of_ids = |ids: &[&str]| Which::These(ids.iter().map(|id| (*id).to_owned()).collect());
+        let of_ids = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
         let waits = async {
             wait_until_listed(&known, &log_view, &of_ids(&["a"])).await;
             assert!(known.borrow().open("a").is_some());

@@ -16,11 +16,12 @@ pub use forwarder::{Event, EventKind};
 use super::client::{Activity, Decision, Link};
 use super::fault::Fault;
 use super::questions::Questions;
-use super::recover::answer::{RequestAnswer, answer_over};
+use super::recover::answer::{RequestAnswer, answer_over, requests_over};
 use super::recover::failure::Failure;
 use super::recover::site::{RECEIVES, Site, Steps, find};
 use super::recover::stop;
 use super::reply::{self, QuestionAnswer};
+use super::request::Request;
 use crate::core::order::Step;
 use crate::core::text::counted;
 use async_trait::async_trait;
@@ -121,7 +122,7 @@ impl PermissionHandler for RequestHandler {
 
 /// What became of a silent turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SilentTurn {
+pub enum SilentTurn {
     /// It was aborted, or there was none.
     Over,
     /// It waits for its user, or a tool is open, which may work or wait: it was left alone.
@@ -131,27 +132,15 @@ pub(crate) enum SilentTurn {
 }
 
 /// Attaches to a session where it is loaded, so that its requests reach us too. Open requests are taken over. If there
-/// are none, and the session is silent although its server reports work, the turn is aborted.
+/// are none, and the session is silent although its server reports work, the turn is aborted; what came of that is
+/// returned beside the connection, which exists in any case.
 pub async fn attach(
     site: &Site,
     policy: Policy,
     events: UnboundedSender<Event>,
     generation: u64,
     steps: Steps<'_>,
-) -> Result<Attached, Failure> {
-    let (attached, open) = join(site, policy, events, generation, steps).await?;
-    attached.abort_if_silent(site, open, steps).await?;
-    Ok(attached)
-}
-
-/// Like [`attach`], without the abort. Also returns how many requests were open.
-pub(crate) async fn join(
-    site: &Site,
-    policy: Policy,
-    events: UnboundedSender<Event>,
-    generation: u64,
-    steps: Steps<'_>,
-) -> Result<(Attached, usize), Failure> {
+) -> Result<(Attached, Result<SilentTurn, Failure>), Failure> {
     let (link, _) = find(site, steps).await?;
     let failed = |fault| Failure::of(Step::Attach, fault);
     // A resume event in the log would mean that the session starts over.
@@ -159,7 +148,8 @@ pub(crate) async fn join(
     let attached = Attached::over(link, site, policy, config, events, generation).await.map_err(failed)?;
     steps(Step::Attach, "attached".to_owned());
     let open = attached.take_over(steps).await?;
-    Ok((attached, open))
+    let silent = attached.abort_if_silent(site, open, steps).await;
+    Ok((attached, silent))
 }
 
 impl Attached {
@@ -277,6 +267,11 @@ impl Attached {
             self.abort(site, steps).await?;
         }
         Ok(())
+    }
+
+    /// Its open requests.
+    pub(crate) async fn requests(&self, site: &Site) -> Result<Vec<Request>, Failure> {
+        requests_over(&self.link, site).await
     }
 
     /// Answers open requests, like [`answer`](super::recover::answer()).

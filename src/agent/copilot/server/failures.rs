@@ -107,8 +107,10 @@ async fn perform(operation: Operation, fake: &FakeServer) -> Result<(), Failure>
     let log_view = LogView { turn_open: true, silent: operation == Operation::AttachToSilent, ..LogView::default() };
     let (site, sender) = site_at(vec![fake.endpoint.clone()], log_view);
     let (events, _receiver) = mpsc::unbounded_channel();
-    let attached =
-        async |policy| -> Result<Attached, Failure> { attach(&site, policy, events.clone(), 1, &|_, _| ()).await };
+    let attached = async |policy| -> Result<Attached, Failure> {
+        let (attached, silent) = attach(&site, policy, events.clone(), 1, &|_, _| ()).await?;
+        silent.map(|_| attached)
+    };
     let which = open();
     let answering = |approve| RequestAnswer { site: &site, which: &which, approve, show: &|_| (), steps: &|_, _| () };
     match operation {

@@ -91,7 +91,8 @@ pub async fn host(
         let mut attached = Attached::over(link, site, policy, config, events, generation).await.map_err(failed)?;
         attached.in_use_before = Some(in_use);
         steps(Step::Resume, "the session is loaded".to_owned());
-        if site.log_view.borrow().unmatched_tools {
+        // Its process is gone, so they never end.
+        if site.log_view.borrow().tools_open > 0 {
             attached.abort_if_busy(site, steps).await?;
         }
         attached.take_over(steps).await?;

@@ -12,11 +12,11 @@ pub(super) mod stop;
 mod tests;
 
 pub(crate) use answer::choose;
-pub use answer::{RequestAnswer, answer};
-pub use failure::Failure;
+pub use answer::{RequestAnswer, answer, requests};
+pub use failure::{Failure, FailureKind};
 pub(crate) use resend::LOG_GROWTH_TIMEOUT;
 pub use resend::{Prompt, resend};
 pub(crate) use site::{EFFECT_TIMEOUT, PIECE_WITHIN, PIECE_WITHIN_UNSEEN, RECEIVES};
-pub use site::{LogView, Permit, Site, Steps};
+pub use site::{LogView, Permit, PermitQuestion, Site, Steps};
 pub(crate) use stop::receives;
 pub use stop::stop;

@@ -11,7 +11,7 @@ use crate::agent::copilot::server::attached::{self, Policy, SilentTurn};
 use crate::agent::copilot::server::fault::{Fault, Place};
 use crate::agent::copilot::server::hosted;
 use crate::agent::copilot::server::recover::{
-    self, Failure, LOG_GROWTH_TIMEOUT, Permit, Prompt, RECEIVES, RequestAnswer, Site,
+    self, Failure, FailureKind, LOG_GROWTH_TIMEOUT, Prompt, RECEIVES, RequestAnswer, Site,
 };
 use crate::agent::copilot::server::reply::QuestionAnswer;
 use crate::config::{Actions, Permissions};
@@ -28,6 +28,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
+
+/// The prompt that has a session continue where its last prompt must not be sent again, if the settings name no other.
+const GO_ON: &str = "Go on from where you stopped; before you repeat a step, check whether it was done.";
+/// What comes before it where we have just become the one who is asked.
+const PERMISSIONS_ARE_BACK: &str = "Permissions can be given again in this session.";
 
 /// The task that carries out one order.
 pub(super) struct OrderTask {
@@ -83,11 +88,11 @@ impl OrderError {
 impl From<Failure> for OrderError {
     fn from(failure: Failure) -> Self {
         let words = failure.to_string();
-        let refused = failure.refused || failure.faults.iter().any(is_refusal);
-        let outcome = match failure.sent {
-            true => Outcome::Unconfirmed(words),
-            false if refused => Outcome::Refused(words),
-            false => Outcome::Failed(words),
+        let outcome = match failure.kind {
+            FailureKind::Unconfirmed => Outcome::Unconfirmed(words),
+            FailureKind::Refused => Outcome::Refused(words),
+            FailureKind::Failed if failure.faults.iter().any(is_refusal) => Outcome::Refused(words),
+            FailureKind::Failed => Outcome::Failed(words),
         };
         Self { outcome, faults: failure.faults, connection: None }
     }
@@ -108,8 +113,7 @@ const fn is_refusal(fault: &Fault) -> bool {
 
 impl OrderTask {
     /// Carries out the order and reports its end.
-    pub(super) async fn run(mut self) {
-        self.site.permit = self.permit();
+    pub(super) async fn run(self) {
         let (messages, task) = (self.messages.clone(), self.task);
         let asks_server = self.ask.action().is(Trait::AsksServer);
         let contacted = self.site.endpoints.iter().filter(|_| asks_server).map(|endpoint| Place::At(endpoint.address));
@@ -126,6 +130,7 @@ impl OrderTask {
 
     async fn carry_out(self) -> OrderResult {
         match self.ask.clone() {
+            Ask::Look(request) => self.look(&request).await,
             Ask::Approve(which) => self.answer(&which, true).await,
             Ask::Deny(which) => self.answer(&which, false).await,
             Ask::Answer(reply) => self.reply(&reply).await,
@@ -158,11 +163,29 @@ impl OrderTask {
         }
     }
 
-    async fn answer(self, which: &Which, approve: bool) -> OrderResult {
+    /// Reports requests whole.
+    fn show_request(&self) -> impl Fn(String) + Send + Sync + use<> {
         let (messages, task) = (self.messages.clone(), self.task);
-        let show = move |text: String| {
+        move |text| {
             let _ = messages.send(TaskMessage::Request(task, text)); // fails only when the engine has ended
+        }
+    }
+
+    /// Shows an open request, and leaves it open.
+    async fn look(self, request: &str) -> OrderResult {
+        let step = self.step();
+        let open = match (&self.connection, self.over_bridge()) {
+            (Some(connection), _) => connection.attached().requests(&self.site).await?,
+            (None, Some(bridge)) => bridge.requests(&self.site, &[request.to_owned()]).await,
+            (None, None) => recover::requests(&self.site, &step).await?,
         };
+        let request = open.into_iter().find(|open| *open.id == *request).ok_or_else(Failure::no_longer_open)?;
+        self.show_request()(request.shown());
+        done("shown, and left open")
+    }
+
+    async fn answer(self, which: &Which, approve: bool) -> OrderResult {
+        let show = self.show_request();
         let step = self.step();
         let answer = RequestAnswer { site: &self.site, which, approve, show: &show, steps: &step };
         let words = match (&self.connection, self.over_bridge()) {
@@ -229,14 +252,13 @@ impl OrderTask {
                 (Arc::clone(connection), "attached as before")
             }
             (None, owner, _) if owner.live().is_some() => {
-                let (attached, open) =
-                    attached::join(&self.site, self.policy(), self.events(), self.task, &step).await?;
-                let stopped = attached.abort_if_silent(&self.site, open, &step).await;
+                let (attached, silent) =
+                    attached::attach(&self.site, self.policy(), self.events(), self.task, &step).await?;
                 let connection = Arc::new(Connection::Attached(attached));
-                match stopped {
+                match silent {
                     // The turn may still run and ask for something, so somebody must stay attached.
                     Err(failure) => {
-                        let connection = failure.sent.then_some(connection);
+                        let connection = (failure.kind == FailureKind::Unconfirmed).then_some(connection);
                         return Err(OrderError { connection, ..failure.into() });
                     }
                     // Nothing is sent behind the answer either.
@@ -283,7 +305,7 @@ impl OrderTask {
         let (outcome, faults) = match sent {
             Ok(_) => return Ok((format!("{words}; {}", sent_words(&prompt, without)), kept, Continuation::Sent)),
             // The connection is kept, and the user learns of both.
-            Err(failure) if failure.sent => {
+            Err(failure) if failure.kind == FailureKind::Unconfirmed => {
                 let words = format!("may have happened: {words}; it was told to go on, but {}", failure.why);
                 (Outcome::Unconfirmed(words), failure.faults)
             }
@@ -313,7 +335,10 @@ impl OrderTask {
     /// The prompt to send, and a note on what it leaves out.
     async fn prompt(&self, follow_up: FollowUp) -> Result<(Prompt, &'static str), OrderError> {
         if follow_up == FollowUp::Continue && self.site.log_view.borrow().ran > 0 {
-            return Ok((Prompt::Continue(self.actions.continue_prompt.clone()), ""));
+            let is_by_bridge = self.connection.is_none() && self.over_bridge().is_some();
+            // A bridge does not know whether permissions can be given.
+            let ours = || if is_by_bridge { GO_ON.to_owned() } else { format!("{PERMISSIONS_ARE_BACK} {GO_ON}") };
+            return Ok((Prompt::Continue(self.actions.continue_prompt.clone().unwrap_or_else(ours)), ""));
         }
         let log = self.log.clone();
         let failed = |error| format!("the last prompt cannot be read from its log: {error}. Nothing was done");
@@ -321,20 +346,6 @@ impl OrderTask {
         let last = on_thread(move || last_prompt(&log).map_err(failed)).await?;
         let without = if last.has_attachments { ", without its attachments" } else { "" };
         Ok((Prompt::Repeat(last.text), without))
-    }
-
-    /// A permit that asks the loop, right before something is sent, whether it may still be sent.
-    fn permit(&self) -> Permit {
-        let (ask, mut questions) = mpsc::unbounded_channel();
-        let (messages, task) = (self.messages.clone(), self.task);
-        tokio::spawn(async move {
-            while let Some(answer) = questions.recv().await {
-                if messages.send(TaskMessage::MaySend(task, answer)).is_err() {
-                    return;
-                }
-            }
-        });
-        Permit::from(ask)
     }
 
     /// Whether the session's model is answering.

@@ -1,6 +1,6 @@
 //! Starts the task that carries out an order, with everything that it needs.
 
-use super::message::TaskId;
+use super::message::{TaskId, TaskMessage};
 use super::order_task::OrderTask;
 use super::{NewOwner, RunningTask, Tasks, log_view_of};
 use crate::agent::copilot::bridge::carry::BridgeHandle;
@@ -22,6 +22,7 @@ use crate::engine::parts::resumes::Resumer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
 /// The session that an order is for, and what is needed to carry it out.
@@ -50,6 +51,8 @@ impl Tasks {
         let key = context.key.clone();
         let action = pending.order.ask.action();
         let (log_view, seen) = watch::channel(log_view_of(context.session, context.status));
+        self.generation += 1;
+        let task = self.generation;
         let site = Site {
             id: context.session.id.clone(),
             cwd: context.session.cwd().map(PathBuf::from),
@@ -57,16 +60,15 @@ impl Tasks {
             owned: context.session.held == Held::Verified,
             log_view: seen,
             finding: context.finding,
-            permit: Permit::default(), // the task sets its own
+            permit: permit(&self.sender, task),
         };
-        self.generation += 1;
         let order_task = OrderTask {
             messages: self.sender.clone(),
             site,
             ask: pending.order.ask.clone(),
             agreed: pending.order.agreed.clone(),
             status: context.status,
-            task: self.generation,
+            task,
             connection: self.connections.get(&key).map(|kept| Arc::clone(&kept.connection)),
             bridge: context.bridge,
             home: home_of(context.path),
@@ -89,13 +91,27 @@ impl Tasks {
         let (started_at, early) = (context.now, Vec::new());
         let running =
             RunningTask { key, pending, action, cut_off, log_view, guard: context.guard, new_owner, early, started_at };
-        self.running.insert(self.generation, running);
+        self.running.insert(task, running);
         if creates_owner {
-            self.write_resume_record(self.generation, context.now, Resumer::ours(context.now));
+            self.write_resume_record(task, context.now, Resumer::ours(context.now));
         }
         tokio::spawn(order_task.run());
-        self.generation
+        task
     }
+}
+
+/// A permit that asks the loop, right before something is sent, whether it may still be sent.
+fn permit(messages: &UnboundedSender<TaskMessage>, task: TaskId) -> Permit {
+    let (ask, mut questions) = unbounded_channel();
+    let messages = messages.clone();
+    tokio::spawn(async move {
+        while let Some(answer) = questions.recv().await {
+            if messages.send(TaskMessage::MaySend(task, answer)).is_err() {
+                return;
+            }
+        }
+    });
+    Permit::from(ask)
 }
 
 /// The home of a session's folder.

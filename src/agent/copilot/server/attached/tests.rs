@@ -1,6 +1,6 @@
 use super::super::fake::{FakeServer, Response, event, greeting, site_at};
 use super::*;
-use crate::agent::copilot::server::recover::{self, LogView};
+use crate::agent::copilot::server::recover::{self, FailureKind, LogView};
 use crate::core::attempts::Mark;
 use crate::core::form::{Form, FormAnswer};
 use crate::core::order::Reply;
@@ -29,7 +29,9 @@ fn default_response(method: &str) -> Response {
 async fn attached(fake: &FakeServer, policy: Policy) -> (Attached, mpsc::UnboundedReceiver<Event>) {
     let (site, _sender) = site_at(vec![fake.endpoint.clone()], LogView::default());
     let (sender, events) = mpsc::unbounded_channel();
-    (attach(&site, policy, sender, 9, &|_, _| ()).await.unwrap(), events)
+    let (attached, silent) = attach(&site, policy, sender, 9, &|_, _| ()).await.unwrap();
+    silent.unwrap();
+    (attached, events)
 }
 
 async fn next(events: &mut mpsc::UnboundedReceiver<Event>) -> EventKind {
@@ -173,7 +175,10 @@ fn case_7_a_prompt_is_not_sent_again_after_another_one() {
         )
         .await
         .unwrap_err();
-        assert!(failure.refused && failure.why.contains("another prompt was sent meanwhile"), "{failure}");
+        assert!(
+            failure.kind == FailureKind::Refused && failure.why.contains("another prompt was sent meanwhile"),
+            "{failure}"
+        );
         assert_eq!(fake.called("session.send"), 0);
     });
 }
@@ -215,7 +220,8 @@ fn case_185_a_prompt_behind_another_one_is_taken_back() {
                 return;
             }
             let failure = sent.unwrap_err();
-            assert_eq!((failure.refused, failure.sent), (removed, !removed), "{failure}");
+            let kind = if removed { FailureKind::Refused } else { FailureKind::Unconfirmed };
+            assert_eq!(failure.kind, kind, "{failure}");
             let asked = json!({"sessionId": "s", "messageId": "ours", "expectedPrompt": "Paint it"});
             assert_eq!(*withdrawn.lock().unwrap(), asked);
         });
@@ -322,14 +328,16 @@ fn an_unconfirmed_answer_may_have_happened() {
         let (outcome, calls, _) = run(replied(Response::Result(json!({"success": true})), completed.clone(), &blue()));
         let failure = outcome.unwrap_err();
         assert!(
-            failure.sent && calls == 1 && failure.to_string().starts_with("may have happened: "),
+            failure.kind == FailureKind::Unconfirmed
+                && calls == 1
+                && failure.to_string().starts_with("may have happened: "),
             "{completed:?}: {failure}"
         );
     }
     let (outcome, ..) = run(replied(Response::Nothing, None, &blue()));
-    assert!(outcome.unwrap_err().sent, "its server says nothing");
+    assert_eq!(outcome.unwrap_err().kind, FailureKind::Unconfirmed, "its server says nothing");
     let (outcome, ..) = run(replied(Response::Close, None, &blue()));
-    assert!(outcome.unwrap_err().sent, "its server is gone");
+    assert_eq!(outcome.unwrap_err().kind, FailureKind::Unconfirmed, "its server is gone");
 }
 
 /// An event may be lost, but the server's event log still has it.
@@ -360,10 +368,10 @@ fn a_confirmation_that_was_lost_is_read_from_the_event_log() {
 fn an_answer_that_the_server_refuses_did_not_happen() {
     let (outcome, ..) = run(replied(Response::Result(json!({"success": false})), None, &blue()));
     let failure = outcome.unwrap_err();
-    assert!(failure.refused && !failure.sent && failure.why.contains("no longer open"), "{failure}");
+    assert!(failure.kind == FailureKind::Refused && failure.why.contains("no longer open"), "{failure}");
     let (outcome, ..) = run(replied(Response::Error(-32603, "no"), None, &blue()));
     let failure = outcome.unwrap_err();
-    assert!(!failure.refused && !failure.sent, "{failure}");
+    assert!(failure.kind == FailureKind::Failed, "{failure}");
 }
 
 #[test]
@@ -373,14 +381,17 @@ fn only_the_question_that_was_shown_is_answered_and_showing_it_answers_nothing()
     for (reply, why) in [(give("r", shown + 1), "something else"), (give("x", shown), "no longer open")] {
         let (outcome, calls, was_shown) = run(replied(Response::Result(json!({"success": true})), None, &reply));
         let failure = outcome.unwrap_err();
-        assert!(failure.refused && failure.why.contains(why) && calls == 0 && !was_shown, "{failure}");
+        assert!(
+            failure.kind == FailureKind::Refused && failure.why.contains(why) && calls == 0 && !was_shown,
+            "{failure}"
+        );
     }
     for request in [None, Some("r".to_owned())] {
         let (outcome, calls, was_shown) = run(replied(Response::Nothing, None, &Reply::Look(request)));
         assert!(outcome.is_ok() && calls == 0 && was_shown);
     }
     let (outcome, calls, was_shown) = run(replied(Response::Nothing, None, &Reply::Look(Some("x".into()))));
-    assert!(outcome.unwrap_err().refused && calls == 0 && !was_shown);
+    assert!(outcome.unwrap_err().kind == FailureKind::Refused && calls == 0 && !was_shown);
 }
 
 /// The server of a silent session whose answer arrives, or does not.
@@ -408,7 +419,6 @@ fn case_156_nothing_that_receives_an_answer_is_aborted_for_its_silence() {
             let log_view = LogView { turn_open: true, silent: true, ..LogView::default() };
             let (site, seen) = site_at(vec![fake.endpoint.clone()], log_view);
             let (sender, _events) = mpsc::unbounded_channel();
-            let (attached, open) = join(&site, Policy::Ask, sender, 9, &|_, _| ()).await.unwrap();
             let steps = |step, _| {
                 if step == Step::Abort {
                     seen.send_modify(|log_view| {
@@ -416,8 +426,8 @@ fn case_156_nothing_that_receives_an_answer_is_aborted_for_its_silence() {
                     });
                 }
             };
-            let silent = attached.abort_if_silent(&site, open, &steps).await.unwrap();
-            assert_eq!(silent, if receives { SilentTurn::Receives } else { SilentTurn::Over });
+            let (_attached, silent) = attach(&site, Policy::Ask, sender, 9, &steps).await.unwrap();
+            assert_eq!(silent.unwrap(), if receives { SilentTurn::Receives } else { SilentTurn::Over });
             assert_eq!(fake.called("session.abort"), usize::from(!receives));
             // A stop that was offered for the silence; the user's own stops.
             assert_eq!(recover::receives(&site, &steps).await.unwrap(), receives);

@@ -25,6 +25,22 @@ pub struct RequestAnswer<'a> {
     pub steps: Steps<'a>,
 }
 
+/// The open requests of a session, without attaching.
+pub async fn requests(site: &Site, steps: Steps<'_>) -> Result<Vec<Request>, Failure> {
+    let (link, _) = find(site, steps).await?;
+    requests_over(&link, site).await
+}
+
+/// Like [`requests`], over an existing connection.
+pub(in crate::agent::copilot::server) async fn requests_over(
+    link: &Link,
+    site: &Site,
+) -> Result<Vec<Request>, Failure> {
+    let commands = site.log_view.borrow().commands.clone();
+    let open = link.pending(&site.id).await.map_err(|fault| Failure::of(Step::TakeOver, fault))?;
+    Ok(open.into_iter().map(|request| request.with_command(&commands)).collect())
+}
+
 /// Answers requests without attaching.
 pub async fn answer(answer: RequestAnswer<'_>) -> Result<String, Failure> {
     let (link, _) = find(answer.site, answer.steps).await?;
@@ -38,9 +54,7 @@ pub(in crate::agent::copilot::server) async fn answer_over(
 ) -> Result<String, Failure> {
     let RequestAnswer { site, which, approve, show, steps } = answer;
     let (id, failed) = (&site.id, |fault| Failure::of(Step::TakeOver, fault));
-    let commands = site.log_view.borrow().commands.clone();
-    let open = link.pending(id).await.map_err(failed)?.into_iter().map(|request| request.with_command(&commands));
-    let chosen = choose(open.collect(), which, show)?;
+    let chosen = choose(requests_over(link, site).await?, which, show)?;
     let done = answer.begin(&chosen).await?;
     let decision = if approve { Decision::Approve } else { Decision::Deny };
     let (mut answered, mut fault) = (Vec::new(), None);
@@ -82,7 +96,7 @@ pub(in crate::agent::copilot::server) async fn answer_over(
         });
     }
     if answered.is_empty() {
-        return Err(gone());
+        return Err(Failure::no_longer_open());
     }
     let closed = async {
         loop {
@@ -139,10 +153,6 @@ fn summary(done: &str, answered: usize, chosen: usize) -> String {
     }
 }
 
-fn gone() -> Failure {
-    Failure::refusal(Step::TakeOver, "the request is no longer open: somebody else answered it, or its turn has ended")
-}
-
 /// Selects the requests to answer from the open ones. A request that differs from what the user was shown is shown
 /// again, and the order refused.
 pub(crate) fn choose(open: Vec<Request>, which: &Which, show: Show<'_>) -> Result<Vec<Request>, Failure> {
@@ -152,10 +162,10 @@ pub(crate) fn choose(open: Vec<Request>, which: &Which, show: Show<'_>) -> Resul
         }
         Which::These(ids) => {
             let chosen: Vec<_> = open.into_iter().filter(|request| ids.iter().any(|id| *request.id == **id)).collect();
-            if chosen.is_empty() { Err(gone()) } else { Ok(chosen) }
+            if chosen.is_empty() { Err(Failure::no_longer_open()) } else { Ok(chosen) }
         }
         Which::Shown { id, text } => {
-            let request = open.into_iter().find(|request| *request.id == **id).ok_or_else(gone)?;
+            let request = open.into_iter().find(|request| *request.id == **id).ok_or_else(Failure::no_longer_open)?;
             if request.decisive().as_deref() != Some(text) && request.shown() != *text {
                 // The user sees what is open now.
                 show(request.shown());

@@ -13,40 +13,56 @@ pub struct Failure {
     pub why: String,
     /// What the user can do instead.
     pub next: Option<String>,
-    /// Whether it was refused, with nothing done, because it would not be what was asked for.
-    pub refused: bool,
-    /// Whether something was sent that may have taken effect.
-    pub sent: bool,
+    /// What had been done by then.
+    pub kind: FailureKind,
     /// The fault of each server that was tried.
     pub faults: Vec<Fault>,
 }
 
+/// What had been done when an order failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// Nothing: it was refused, because it would not be what was asked for.
+    Refused,
+    /// Nothing that takes effect: a step failed.
+    Failed,
+    /// Something was sent that may have taken effect.
+    Unconfirmed,
+}
+
 impl Failure {
     pub(in crate::agent::copilot::server) fn of(step: Step, fault: Fault) -> Self {
-        Self { step, why: fault.to_string(), next: None, refused: false, sent: false, faults: vec![fault] }
+        Self { step, why: fault.to_string(), next: None, kind: FailureKind::Failed, faults: vec![fault] }
     }
 
     pub(crate) fn because(step: Step, why: &str, next: &str) -> Self {
-        Self { step, why: why.to_owned(), next: Some(next.to_owned()), refused: false, sent: false, faults: Vec::new() }
+        let next = Some(next.to_owned());
+        Self { step, why: why.to_owned(), next, kind: FailureKind::Failed, faults: Vec::new() }
     }
 
     pub(crate) fn refusal(step: Step, why: &str) -> Self {
-        Self { step, why: why.to_owned(), next: None, refused: true, sent: false, faults: Vec::new() }
+        Self { step, why: why.to_owned(), next: None, kind: FailureKind::Refused, faults: Vec::new() }
+    }
+
+    /// The request that an order is about is not open.
+    pub(crate) fn no_longer_open() -> Self {
+        let why = "the request is no longer open: somebody else answered it, or its turn has ended";
+        Self::refusal(Step::TakeOver, why)
     }
 
     /// Marks it as sent but not confirmed.
     pub(crate) fn unconfirmed(self) -> Self {
         let next = self.next.or_else(|| Some("look at the session where it runs".to_owned()));
-        Self { sent: true, next, ..self }
+        Self { kind: FailureKind::Unconfirmed, next, ..self }
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.sent {
-            f.write_str("may have happened: ")?;
-        } else if !self.refused {
-            write!(f, "the step \"{}\" failed: ", self.step.tag())?;
+        match self.kind {
+            FailureKind::Unconfirmed => f.write_str("may have happened: ")?,
+            FailureKind::Failed => write!(f, "the step \"{}\" failed: ", self.step.tag())?,
+            FailureKind::Refused => {}
         }
         f.write_str(&self.why)?;
         match &self.next {

@@ -1,6 +1,6 @@
 //! The session that an order is for: where it can be reached, what its log shows, and whether the order is still valid.
 
-use super::failure::Failure;
+use super::failure::{Failure, FailureKind};
 use crate::agent::copilot::server::client::{Activity, Link};
 use crate::agent::copilot::server::servers::Endpoint;
 use crate::core::attempts::Mark;
@@ -56,8 +56,6 @@ pub struct LogView {
     pub aborted: Option<Time>,
     /// Whether the session has been silent for longer than the limit.
     pub silent: bool,
-    /// Whether the process is gone and its log has tools that started and never ended.
-    pub unmatched_tools: bool,
 }
 
 /// A session, and where it can be reached.
@@ -90,13 +88,16 @@ pub(crate) const PIECE_WITHIN_UNSEEN: Duration = Duration::from_secs(6);
 pub(crate) const RECEIVES: &str = "it is receiving an answer: not stopped";
 
 /// Asks the engine whether an order is still valid: its sender may have left, or the turn that it was for may be over.
-#[derive(Clone, Debug, Default)]
-pub struct Permit(Option<mpsc::UnboundedSender<oneshot::Sender<Result<(), String>>>>);
+#[derive(Clone, Debug)]
+pub struct Permit(mpsc::UnboundedSender<PermitQuestion>);
+
+/// A question whether an order is still valid, which is to be answered here.
+pub type PermitQuestion = oneshot::Sender<Result<(), String>>;
 
 impl Permit {
     /// A permit that asks over this channel.
-    pub(crate) const fn from(ask: mpsc::UnboundedSender<oneshot::Sender<Result<(), String>>>) -> Self {
-        Self(Some(ask))
+    pub const fn from(ask: mpsc::UnboundedSender<PermitQuestion>) -> Self {
+        Self(ask)
     }
 
     /// Asks whether the order is still valid.
@@ -104,12 +105,11 @@ impl Permit {
     /// # Errors
     /// The reason why not, in words for the user.
     pub(crate) async fn ask(&self) -> Result<(), String> {
-        let Some(ask) = &self.0 else { return Ok(()) };
         // If this process was suspended, events from that time are processed first.
         sleep(SETTLE).await;
         let (answer, answered) = oneshot::channel();
         let ended = || "Pilotlight is ending; nothing was sent".to_owned();
-        ask.send(answer).map_err(|_| ended())?;
+        self.0.send(answer).map_err(|_| ended())?;
         answered.await.map_err(|_| ended())?
     }
 }
@@ -162,5 +162,5 @@ pub(in crate::agent::copilot::server) async fn find(
         return Err(Failure::refusal(Step::Attach, "no known server could have this session"));
     }
     let why = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    Err(Failure { step: Step::Attach, why, next: None, refused: false, sent: false, faults })
+    Err(Failure { step: Step::Attach, why, next: None, kind: FailureKind::Failed, faults })
 }

@@ -46,7 +46,7 @@ fn case_122_only_what_was_named_is_answered() {
     assert_eq!(ids(choose(both(), &these(&["b"]), &|_| ())), ["b"]);
     assert_eq!(ids(choose(both(), &these(&["z", "b", "a"]), &|_| ())), ["a", "b"]);
     for which in [&[][..], &["z"]] {
-        assert!(choose(both(), &these(which), &|_| ()).unwrap_err().refused);
+        assert!(choose(both(), &these(which), &|_| ()).unwrap_err().kind == FailureKind::Refused);
     }
 }
 
@@ -55,11 +55,11 @@ fn case_107b_a_request_that_is_not_what_was_shown_is_refused() {
     let shown = |id: &str, text: &str| Which::Shown { id: id.to_owned(), text: text.to_owned() };
     let now = || open(&[("b", "rm -rf /")]);
     // A was answered elsewhere, and B opened, while A's popup was shown.
-    assert!(choose(now(), &shown("a", "ls"), &|_| ()).unwrap_err().refused);
-    assert!(choose(now(), &these(&["a"]), &|_| ()).unwrap_err().refused);
+    assert!(choose(now(), &shown("a", "ls"), &|_| ()).unwrap_err().kind == FailureKind::Refused);
+    assert!(choose(now(), &these(&["a"]), &|_| ()).unwrap_err().kind == FailureKind::Refused);
     // The id matches, but the text differs by at least one character.
     for text in ["ls", "rm -rf / ", "rm -rf", ""] {
-        assert!(choose(now(), &shown("b", text), &|_| ()).unwrap_err().refused, "{text:?}");
+        assert!(choose(now(), &shown("b", text), &|_| ()).unwrap_err().kind == FailureKind::Refused, "{text:?}");
     }
     assert_eq!(choose(now(), &shown("b", "rm -rf /"), &|_| ()).unwrap().len(), 1);
 }
@@ -76,7 +76,7 @@ fn case_92_a_request_that_somebody_else_answered_is_reported() {
         .await;
         let (site, _sight) = site(&[&fake]);
         let failure = answer(allow(&site, &these(&["a"]))).await.unwrap_err();
-        assert!(failure.refused, "{failure}");
+        assert!(failure.kind == FailureKind::Refused, "{failure}");
         assert!(failure.to_string().starts_with("the request is no longer open"), "{failure}");
     });
 }
@@ -104,8 +104,14 @@ fn case_192_a_request_beside_a_huge_one_is_answered() {
         .await;
         let (site, _sight) = site(&[&fake]);
         let refused = answer(allow(&site, &these(&["huge"]))).await.unwrap_err();
-        assert!(refused.refused && refused.to_string().contains("too large to be read here"), "{refused}");
-        assert!(answer(allow(&site, &these(&["huge", "small"]))).await.unwrap_err().refused, "none of several unread");
+        assert!(
+            refused.kind == FailureKind::Refused && refused.to_string().contains("too large to be read here"),
+            "{refused}"
+        );
+        assert!(
+            answer(allow(&site, &these(&["huge", "small"]))).await.unwrap_err().kind == FailureKind::Refused,
+            "none of several unread"
+        );
         answer(allow(&site, &these(&["small"]))).await.unwrap();
         answer(RequestAnswer { approve: false, ..allow(&site, &these(&["huge"])) }).await.unwrap();
         let done = [("small", "approve-once"), ("huge", "reject")].map(|(id, kind)| (id.to_owned(), kind.to_owned()));
@@ -152,7 +158,7 @@ fn an_answer_without_effect_is_a_failure() {
         })
         .await
         .unwrap_err();
-        assert_eq!((failure.step, failure.refused, failure.sent), (Step::Verify, false, true), "{failure}");
+        assert_eq!((failure.step, failure.kind), (Step::Verify, FailureKind::Unconfirmed), "{failure}");
         assert!(failure.to_string().starts_with("may have happened: "), "{failure}");
         assert_eq!(*shown.lock().unwrap(), ["Run this command:\n\nls"]);
     });
@@ -181,7 +187,7 @@ fn the_server_that_has_the_session_is_found_among_others() {
         assert_eq!((failure.step, failure.faults.len()), (Step::Attach, 2));
         assert!(failure.to_string().starts_with("the step \"attach\" failed: the Copilot server at"), "{failure}");
         let (none, _sight) = site(&[]);
-        assert!(find(&none, &|_, _| ()).await.unwrap_err().refused);
+        assert!(find(&none, &|_, _| ()).await.unwrap_err().kind == FailureKind::Refused);
     });
 }
 
