@@ -6,6 +6,15 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=all.sh
 source "$(dirname "${BASH_SOURCE[0]}")/all.sh"
 
+# stage NAME COMMAND...: says what it does, and does it.
+stage() {
+    echo "== $1"
+    "${@:2}" </dev/null
+}
+
+# Systems that the documentation is also built for.
+readonly WINDOWS=x86_64-pc-windows-msvc MACOS=aarch64-apple-darwin
+
 # Checks the dependencies (deny.toml).
 readonly CARGO_DENY=0.20.2
 # Builds and runs the fuzz targets.
@@ -78,6 +87,7 @@ fuse_tests() {
 # Builds the documentation as docs.rs does, for the systems that Cargo.toml names. DOCS_RS keeps crates from compiling
 # Objective-C.
 document() {
+    rustup target add "$MACOS" "$WINDOWS"
     DOCS_RS=1 RUSTDOCFLAGS='-D warnings' cargo doc --locked --quiet --no-deps --lib --target x86_64-unknown-linux-gnu \
         --target "$MACOS" --target "$WINDOWS"
 }
@@ -97,13 +107,13 @@ stage 'dependencies' cargo deny check bans licenses sources
 # Some tests break a network of their own. Without root they pass without checking anything.
 ((EUID != 0)) || stage 'iproute2' install_package ip iproute2
 stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
-loud_stage 'ignored tests' "${UNIGNORED[@]}" cargo test --locked --quiet --lib --bins --tests -- --ignored --test-threads=2
+stage 'ignored tests' "${UNIGNORED[@]}" cargo test --locked --quiet --lib --bins --tests -- --ignored --test-threads=2
 # What was shown in each situation in which a log is silent (tests/e2e/receiving).
 cat "$target"/situations/*.txt
 # Without benches, the pattern would match nothing, which is an error.
 if compgen -G 'benches/*.rs' >/dev/null; then
     stage 'build benches' cargo bench --locked --quiet --bench '*' --no-run
-    loud_stage 'benches' cargo bench --locked --quiet --bench '*'
+    stage 'benches' cargo bench --locked --quiet --bench '*'
 fi
 stage 'documentation' document
 stage 'crate' cargo package --locked --quiet --allow-dirty
@@ -136,7 +146,7 @@ if ((EUID == 0)) && [[ -c /dev/fuse ]]; then
 else
     echo '== homes on fuse  skipped: needs root and /dev/fuse'
 fi
-loud_stage 'mutants' mutants
+stage 'mutants' mutants
 for file in fuzz/fuzz_targets/*.rs; do
     name=$(basename "$file" .rs)
     stage "fuzz $name" fuzz "$name"
