@@ -8,6 +8,7 @@ mod support;
 
 mod docs {
     mod claims;
+    mod front;
     mod schema;
 }
 

@@ -134,6 +134,7 @@ for file in tests/visible/desktops/*.sh; do
 done
 ((EUID != 0)) || stage 'thirty starts on gnome' tests/visible/gnome-starts.sh
 ((EUID != 0)) || stage 'clicks while rows move' tests/visible/storm.sh xfce
+((EUID != 0)) || stage 'the film in README' tests/visible/film.sh
 # Needs root: it installs the package on this machine, and removes it again.
 if ((EUID == 0)); then
     stage 'debian package' tests/package.sh

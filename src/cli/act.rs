@@ -22,7 +22,7 @@ use crate::agent::copilot::server::probe::{PROBE_TIMEOUT, has_loaded};
 use crate::agent::copilot::server::servers::{Endpoint, endpoints};
 use crate::agent::copilot::store::{LOG, SESSIONS};
 use crate::control::caller::is_reserved_for_people;
-use crate::core::action::{Action, ServerState, Trait, is_hosting, offer, without_program};
+use crate::core::action::{Action, ServerState, Trait, has_open_tool, is_hosting, offer, without_program};
 use crate::core::attempts::UNCOUNTED;
 use crate::core::fleet::{Kind, Session};
 use crate::core::order::{Ask, Doubt, Order, Outcome};
@@ -51,8 +51,8 @@ pub(super) struct Reconnect {
     /// `continue-prompt`)
     #[arg(long = "continue", conflicts_with = "resend")]
     go_on: bool,
-    /// Do not ask before a session of a program goes on without the tools and hooks (and, if its log lacks them, the
-    /// instructions) that only the program knew
+    /// Do not ask before a program's session goes on without the tools and hooks that only the program knew (and
+    /// without its instructions, if the log lacks them)
     #[arg(long)]
     yes: bool,
 }
@@ -115,8 +115,7 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
         let ask =
             if arguments.end || needs_end(session) && !has_bridge() { Ask::End { confirmed: true } } else { Ask::Stop };
         if ask != Ask::Stop && !arguments.yes {
-            let has_tool = session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty());
-            let tool = if has_tool { "Its tool is killed; it" } else { "It" };
+            let tool = if has_open_tool(session) { "Its tool is killed; it" } else { "It" };
             match confirm(&format!("End {}? {tool} can be resumed.", session.label.cut(NAME_MAX))) {
                 Some(true) => {}
                 Some(false) => return Ok(refuse("the session was left as it is")),
@@ -153,7 +152,7 @@ fn act(context: &Context, session: &Picked, ask: Ask, agreed: Vec<Doubt>, stays:
             }
             Some(Suspicion::Untold(pid)) => {
                 let may = may_have_it_open(pid);
-                match confirm(&format!("{may}. A second owner would fork its log. Go on all the same?")) {
+                match confirm(&format!("{may}. A second process would corrupt its history. Go on all the same?")) {
                     Some(true) => order.agreed.push(Doubt::OtherOwner),
                     Some(false) => return Ok(refuse("the session was left as it is")),
                     None => return Ok(refuse(&format!("{may}, and there is no terminal here to ask you on"))),

@@ -24,7 +24,7 @@ pub(super) enum Format {
     Waybar,
     /// A line with tmux's colours
     Tmux,
-    /// A menu for `SwiftBar` or xbar
+    #[value(help = "A menu for SwiftBar or xbar")]
     Swiftbar,
     /// A line of text
     Plain,
@@ -51,7 +51,8 @@ impl Bar {
             Format::Waybar => self.waybar(),
             Format::Tmux => format!("#[fg={}]{}#[default]", self.colour(), self.line_with_request().replace('#', "##")),
             Format::Swiftbar => self.swiftbar(),
-            Format::Plain => self.line_with_request(),
+            // Polybar takes `%{A1:command:}` in any text for a button that runs the command.
+            Format::Plain => self.line_with_request().replace("%{", "% {"),
         }
     }
 
@@ -235,6 +236,13 @@ mod tests {
     fn names_are_escaped_for_tmux() {
         let text = bar([row("#(touch x) #{pid} #[fg=red] 50%", Status::Stuck)]).text(Format::Tmux);
         assert_eq!(text, "#[fg=red]◷1 ##(touch x) ##{pid} ##[fg=red] 50%#[default]");
+    }
+
+    /// Case 235: a title that polybar would take for a button.
+    #[test]
+    fn case_235_names_are_no_tags_in_polybar() {
+        let text = bar([row("%{A1:touch x:}50%%{F#f00}", Status::Stuck)]).text(Format::Plain);
+        assert_eq!(text, "◷1 % {A1:touch x:}50%% {F#f00}");
     }
 
     #[test]

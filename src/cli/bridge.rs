@@ -40,7 +40,7 @@ enum Action {
 
 #[derive(Debug, clap::Args)]
 struct Change {
-    /// Do not ask
+    /// Do not ask first
     #[arg(long)]
     yes: bool,
     /// Wait for Enter at the end: the terminal was opened for this
@@ -50,7 +50,7 @@ struct Change {
 
 #[derive(Debug, clap::Args)]
 struct Status {
-    /// As a JSON array: one object per home
+    /// Print a JSON array: one object per home
     #[arg(long)]
     json: bool,
 }
@@ -85,7 +85,8 @@ struct Terminal<'a> {
 
 const WHAT_IT_IS: &str = "\
 The bridge lets Pilotlight stop, answer and (after you allow it in the terminal) approve in Copilot sessions that run in
-plain terminals. It is a Copilot extension, and Copilot's extensions are experimental:
+plain terminals. It is a Copilot extension; in a release of Copilot that it was not tested with, it only watches.
+What it costs:
   - one process per session, about 40 MB, no CPU use while nothing happens
   - the model is offered two more tools, extensions_manage and extensions_reload
   - Copilot rewrites its settings.json, and drops comments in it

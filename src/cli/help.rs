@@ -1,8 +1,9 @@
 //! What `--help` and the manual contain besides the options: examples, commands in groups, exit codes, files, and
 //! environment variables.
 
-use clap::Command;
+use clap::builder::StyledStr;
 use clap::builder::styling::Style;
+use clap::{Arg, Command};
 use std::fmt::Write;
 
 /// The commands by purpose, in the order of the help.
@@ -31,7 +32,7 @@ pub(super) const EXIT_CODES: [(&str, &str); 6] = [
     ("1", "Failed."),
     ("2", "Bad usage: an id that is unknown or ambiguous, or a setting that is wrong."),
     ("3", "No Copilot home could be read."),
-    ("4", "Refused, with the reason."),
+    ("4", "Refused, with the reason; or there is a question, and no terminal to ask it on."),
     ("5", "Sent, but not confirmed: it may have happened."),
 ];
 
@@ -42,17 +43,31 @@ pub(super) const ENVIRONMENT: [(&str, &str); 7] = [
     ("NO_COLOR", "If not empty: no colours, unless --color says otherwise."),
     ("CLICOLOR_FORCE", "If neither empty nor 0: colours, even when the output is not a terminal."),
     ("CLICOLOR", "If 0: no colours."),
-    ("VISUAL, EDITOR", "The editor that `config --edit` uses."),
+    ("VISUAL, EDITOR", "The editor that 'config --edit' uses."),
     ("XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_DATA_HOME, XDG_RUNTIME_DIR", "Where Pilotlight's own files are, on Linux."),
 ];
 
 /// Pilotlight's own files, on Linux.
 pub(super) const FILES: [(&str, &str); 4] = [
-    ("~/.config/pilotlight/config.toml", "The settings; `config --print` shows all of them."),
+    ("~/.config/pilotlight/config.toml", "The settings; 'config --print' shows all of them."),
     ("~/.local/state/pilotlight/", "What you looked at, muted and paused; the log."),
-    ("~/.local/share/", "Completions, desktop entry and systemd unit, if `setup` wrote them."),
+    ("~/.local/share/", "Completions, desktop entry and systemd unit, if 'setup' wrote them."),
     ("~/.copilot/session-state/", "Copilot's sessions: read, never written."),
 ];
+
+/// The command line, with single quotes where our comments, from which its help is made, have backquotes.
+pub(super) fn quoted(command: Command) -> Command {
+    let quoted = |text: Option<&StyledStr>| text.map(|text| text.to_string().replace('`', "'"));
+    let (about, long_about) = (quoted(command.get_about()), quoted(command.get_long_about()));
+    let command = about.into_iter().fold(command, Command::about);
+    let command = long_about.into_iter().fold(command, Command::long_about);
+    let command = command.mut_args(|arg| {
+        let (help, long_help) = (quoted(arg.get_help()), quoted(arg.get_long_help()));
+        let arg = help.into_iter().fold(arg, Arg::help);
+        long_help.into_iter().fold(arg, Arg::long_help)
+    });
+    command.mut_subcommands(self::quoted)
+}
 
 /// The command line, with grouped commands in its help.
 pub(super) fn command(command: Command) -> Command {
@@ -83,7 +98,7 @@ fn list<T: AsRef<str>>(text: &mut String, entries: &[(&str, T)], literal: Style)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::Arguments;
+    use crate::cli::{Arguments, command_line};
     use clap::CommandFactory;
 
     #[test]
@@ -105,6 +120,21 @@ mod tests {
         assert!(at("Examples:") < at("Look:") && at("Look:") < at("Act:") && at("Act:") < at("Set up:"));
         assert!(at("Set up:") < at("--home") && at("--home") < at("may have happened"));
         assert!(help.lines().all(|line| line.len() <= 100), "{help}");
+    }
+
+    /// Case 234: clap shows them as they are.
+    #[test]
+    fn case_234_no_help_contains_a_backquote() {
+        fn check(command: &mut Command) {
+            let help = command.render_long_help().to_string() + &command.render_help().to_string();
+            assert!(!help.contains('`'), "{help}");
+            command.get_subcommands_mut().for_each(check);
+        }
+        check(&mut command(command_line()));
+        let texts = EXAMPLES.iter().chain(&EXIT_CODES).chain(&ENVIRONMENT).chain(&FILES);
+        for (_, text) in texts {
+            assert!(!text.contains('`'), "{text}");
+        }
     }
 
     #[test]

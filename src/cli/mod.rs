@@ -76,7 +76,7 @@ enum Command {
     Answer(act::Reply),
     /// Have Copilot ask, in its terminal, whether Pilotlight may answer there
     LetAnswer(Named),
-    /// Stop a session's turn; end a plain terminal without the bridge, after asking
+    /// Stop a session's turn; in a plain terminal without the bridge, end the session, after asking
     Stop(act::Stop),
     /// Reconnect to a session that lost its client or its process
     Reconnect(act::Reconnect),
@@ -84,7 +84,7 @@ enum Command {
     Resume(Named),
     /// Bring the terminal of a session to the front
     Show(Named),
-    /// Replay a log: which statuses it had, when and why
+    /// Replay a session's log: which statuses it had, when, and why
     Replay(replay::Arguments),
     /// Try Pilotlight on scripted sessions, without Copilot
     Demo(demo::Arguments),
@@ -98,7 +98,7 @@ enum Command {
     Bridge(bridge::Arguments),
     /// Show or edit the settings
     Config(config::Arguments),
-    /// Write completions, desktop entry and systemd unit if no package did; asks first
+    /// Write completions, a desktop entry and a systemd unit, if no package did; asks first
     Setup(setup::Arguments),
     /// Print the completion script for a shell
     Completions(pages::Completions),
@@ -106,12 +106,17 @@ enum Command {
     Man(pages::Man),
 }
 
+/// The command line's definition.
+fn command_line() -> clap::Command {
+    help::quoted(Arguments::command())
+}
+
 /// Parses the arguments and runs the command.
 pub fn run() -> ExitCode {
     // Answers a shell's request for completions, and exits.
-    clap_complete::CompleteEnv::with_factory(Arguments::command).var(pages::COMPLETES).complete();
+    clap_complete::CompleteEnv::with_factory(command_line).var(pages::COMPLETES).complete();
     let parsed =
-        help::command(Arguments::command()).try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
+        help::command(command_line()).try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => return print_usage(&error),
@@ -151,7 +156,7 @@ pub fn run() -> ExitCode {
         Some(Command::Config(arguments)) => config::run(&context, &arguments),
         Some(Command::Setup(arguments)) => setup::run(&arguments),
         Some(Command::Completions(arguments)) => pages::completions(&arguments),
-        Some(Command::Man(arguments)) => pages::man(&arguments, Arguments::command()),
+        Some(Command::Man(arguments)) => pages::man(&arguments, command_line()),
     };
     exit_code(if flushes_itself { result } else { result.and_then(flush_stdout) })
 }

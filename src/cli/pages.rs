@@ -3,7 +3,7 @@
 
 use super::help::{ENVIRONMENT, EXAMPLES, EXIT_CODES, FILES};
 use anyhow::Context as _;
-use clap::Command;
+use clap::{Arg, ArgAction, Command};
 use clap_complete::Shell;
 use clap_complete::env::Shells;
 use clap_mangen::roff::{Roff, bold, roman};
@@ -51,6 +51,9 @@ pub(super) fn script(shell: Shell) -> Vec<u8> {
 
 /// `command` is the whole command line.
 pub(super) fn man(arguments: &Man, command: Command) -> anyhow::Result<ExitCode> {
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    let command = with_synopses(command);
     let page = main_page(command.clone())?;
     let Some(dir) = &arguments.dir else {
         return print(&page);
@@ -60,6 +63,21 @@ pub(super) fn man(arguments: &Man, command: Command) -> anyhow::Result<ExitCode>
         .and_then(|()| std::fs::write(dir.join("pilotlight.1"), page))
         .with_context(|| format!("the manual cannot be written into {}", dir.display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The commands, with a synopsis each that names the values of its options: `clap_mangen` leaves them out.
+fn with_synopses(command: Command) -> Command {
+    let name = command.get_bin_name().unwrap_or(NAME).to_owned();
+    let is_own = |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
+    let words = command.get_arguments().filter(is_own).map(|arg| {
+        let word = if arg.is_positional() || arg.is_required_set() { arg.to_string() } else { format!("[{arg}]") };
+        word + if matches!(arg.get_action(), ArgAction::Append) { "..." } else { "" }
+    });
+    let mut synopsis = words.fold(name, |synopsis, word| synopsis + " " + &word);
+    if command.has_subcommands() {
+        synopsis += if command.is_subcommand_required_set() { " <COMMAND>" } else { " [COMMAND]" };
+    }
+    command.override_usage(synopsis).mut_subcommands(with_synopses)
 }
 
 /// The page of the program itself, with what its commands have in common.

@@ -22,7 +22,7 @@ const SIMILARITY_MIN: f64 = 0.6;
 /// The argument that names a session.
 #[derive(Debug, clap::Args)]
 pub(super) struct Named {
-    /// The session: its id (any beginning that no other shares), its folder or its title
+    /// The session: its id (or a unique prefix of it), its folder or its title
     #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
     pub(super) id: String,
 }

@@ -25,7 +25,7 @@ pub(super) struct Arguments {
     /// Let the clock run on after the last event: +30s, +11m, +24h
     #[arg(long, value_name = "+DURATION", value_parser = until, allow_hyphen_values = true)]
     until: Option<Span>,
-    /// As JSON: one object per change, {at, status, because}
+    /// Print JSON: one object per change, {at, status, because}
     #[arg(long)]
     json: bool,
 }

@@ -38,7 +38,7 @@ pub(super) struct Arguments {
     /// Remove what an earlier `setup` wrote, except files edited since
     #[arg(long)]
     remove: bool,
-    /// Do not ask
+    /// Do not ask first
     #[arg(long)]
     yes: bool,
 }

@@ -13,13 +13,13 @@ use std::process::ExitCode;
 /// Arguments of `status`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// As JSON: an array with one object per session
+    /// Print JSON: an array with one object per session
     #[arg(long)]
     json: bool,
-    /// In the format of another bar, once; `watch --format` keeps it up to date
+    /// Print the text for another bar, once; `watch --format` keeps it up to date
     #[arg(long, value_enum, conflicts_with_all = ["json", "all"])]
     format: Option<Format>,
-    /// Every session on disk, not only open and recently ended ones
+    /// Show every session on disk, not only those that are open or ended recently
     #[arg(long)]
     all: bool,
 }

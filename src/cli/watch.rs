@@ -17,10 +17,10 @@ use std::process::ExitCode;
 /// Arguments of `watch`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// As JSON: one object for each session, then one for each change of a status, reason, owner or action
+    /// Print JSON: one object for each session, then one for each change of a status, reason, owner or action
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// In the format of another bar: the whole text, again whenever it changes
+    /// Print the text for another bar, again whenever it changes
     #[arg(long, value_enum)]
     format: Option<Format>,
 }

@@ -19,7 +19,7 @@ pub use super::session::{Bridge, Control, ServerState};
 pub(crate) use bridge::OTHER_VERSION;
 pub use bridge::bridge_words;
 pub use reach::is_bridged;
-pub(crate) use reach::{may_await_user, questions};
+pub(crate) use reach::{has_open_tool, may_await_user, questions};
 pub(crate) use recovery::{is_cut_off, is_hosting, without_program};
 pub use verb::{Action, Ask, Reply, Which};
 pub(crate) use verb::{Callers, Trait};
@@ -30,7 +30,7 @@ use super::text::counted;
 use super::verdict::Status;
 use answers::{answer, reply};
 use bridge::let_answer;
-use reach::{has_open_tool, reachable, unheld};
+use reach::{reachable, unheld};
 use recovery::{go_on, reconnect, resend, resume};
 
 /// Added to an abort's description when an open tool may be waiting for the user.
@@ -158,7 +158,8 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
     }
     Ok(match action {
         Action::ForceQuit => {
-            format!("kills process {pid}: nothing more is saved, its tool may run on; it can be resumed")
+            let tool = if has_open_tool(session) { ", its tool may run on" } else { "" };
+            format!("kills process {pid}: nothing more is saved{tool}; it can be resumed")
         }
         _ if has_open_tool(session) => format!("ends process {pid}: its tool is killed, it can be resumed"),
         _ => format!("ends process {pid}: it can be resumed"),

@@ -38,8 +38,22 @@ const TOOLS: [&str; 24] = [
     "skill",
 ];
 /// Kinds of permission requests, by the CLI's schema.
-const PERMISSIONS: [&str; 10] =
-    ["shell", "commands", "write", "read", "mcp", "url", "memory", "custom-tool", "hook", "path"];
+const PERMISSIONS: [&str; 14] = [
+    "shell",
+    "commands",
+    "write",
+    "read",
+    "mcp",
+    "url",
+    "memory",
+    "custom-tool",
+    "hook",
+    "path",
+    "workflow",
+    "extension-management",
+    "extension-permission-access",
+    "extension-env-access",
+];
 /// Kinds of errors, by the CLI's schema.
 const ERRORS: [&str; 7] =
     ["authentication", "authorization", "policy", "quota", "rate_limit", "context_limit", "query"];
@@ -74,8 +88,11 @@ fn facts(facts: &Facts) -> Facts {
         }
     }
     for request in &mut facts.requests {
-        replace(&mut request.kind, &PERMISSIONS, "something");
-        request.asks = None;
+        replace(&mut request.kind, &PERMISSIONS, "of a kind unknown here");
+        // What Copilot asks about our own extension is said in words of ours.
+        if !request.is_about_us() {
+            request.asks = None;
+        }
         request.paths = Vec::new();
         request.command = None;
     }
@@ -171,6 +188,20 @@ mod tests {
             at: now,
         });
         session
+    }
+
+    /// Case 236: what Copilot's own dialog asks is said in words of ours, so it may stay.
+    #[test]
+    fn case_236_copilots_question_about_an_extension_keeps_its_words() {
+        let now = Moment::of(Time(1_000_000));
+        let mut session = full_of("hunter2", now);
+        let because = |session: &Session| redacted(session).row(now, &Limits::default()).0.because;
+        assert_eq!(because(&session), "asks permission: of a kind unknown here");
+        session.facts.requests[0].kind = "extension-permission-access".into();
+        assert_eq!(because(&session), "Copilot asks in its terminal whether an extension may do more");
+        assert!(!format!("{:?}", redacted(&session)).contains("hunter2"));
+        session.facts.requests[0].asks = Some("plugin:pilotlight:pilotlight".into());
+        assert_eq!(because(&session), "Copilot asks in its terminal whether Pilotlight may answer there");
     }
 
     fn failed(kind: &str, message: &str) -> Ending {

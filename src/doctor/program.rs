@@ -3,7 +3,7 @@
 use super::check::{Ground, block_on};
 use super::finding::Finding;
 use super::redact;
-use crate::agent::copilot::program::{VERSION_TIMEOUT, find_program, version};
+use crate::agent::copilot::program::{VERSION_TIMEOUT, find_version};
 use crate::system::paths::expand;
 
 /// The release that Pilotlight was tested with; others may write other events.
@@ -17,9 +17,8 @@ pub(super) fn copilot(ground: &Ground) -> Vec<Finding> {
     let expanded = named.and_then(|named| expand(named, ground.user_home.as_deref()));
     block_on(CHECK, async {
         let found = async {
-            let program = find_program(expanded.as_deref(), VERSION_TIMEOUT).await?;
-            let version = redact::version(&version(&program).await?);
-            Ok::<_, String>((program, version))
+            let (program, version) = find_version(expanded.as_deref(), VERSION_TIMEOUT).await?;
+            Ok::<_, String>((program, redact::version(&version)))
         };
         vec![match found.await {
             Ok((program, version)) => Finding::ok(CHECK, format!("{}, version {version}", program.display()))

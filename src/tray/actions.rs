@@ -8,7 +8,7 @@
 use super::details::Source;
 use super::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS, fold};
 use crate::core::action::{
-    Action, EVEN_IF_WAITING, Offer, Trait, is_bridged, may_end_without_asking, offer, offers, questions,
+    Action, EVEN_IF_WAITING, Offer, Trait, has_open_tool, is_bridged, may_end_without_asking, offer, offers, questions,
 };
 use crate::core::confusable::is_unambiguous;
 use crate::core::fleet::{Row, Session};
@@ -194,7 +194,9 @@ pub(crate) fn actions(source: &Source<'_>) -> Vec<Item> {
     let mut items: Vec<_> = works.filter_map(item).collect();
     if may_end(source, &offers).is_ok() {
         let ways = [Action::End, Action::ForceQuit].map(|action| (action, action.label())).into_iter().filter_map(item);
-        let ways = std::iter::once(Item::text("Its tool is killed; it can be resumed")).chain(ways).collect();
+        let what =
+            if has_open_tool(source.session) { "Its tool is killed; it can be resumed" } else { "It can be resumed" };
+        let ways = std::iter::once(Item::text(what)).chain(ways).collect();
         items.push(Item::submenu(ItemId::of(source.key, Kind::Ending), "End this session…", ways));
     }
     items

@@ -101,7 +101,7 @@ fn the_table_of_actions_by_owner() {
     stdio.refuses(Action::Reconnect, "listens on no port").refuses(Action::Stop, "listens on no port");
     let terminal = Case::of(asking(), 3, Kind::Terminal).server(ServerState::NotListening);
     assert_eq!(terminal.actions(), ["end", "force-quit", "show-terminal"]);
-    terminal.refuses(Action::Approve, "answer it where it asks").refuses(Action::Reconnect, "fork its log");
+    terminal.refuses(Action::Approve, "answer it where it asks").refuses(Action::Reconnect, "corrupt its history");
     let with_server = Case::of(asking(), 3, Kind::Terminal).server(ServerState::Listening);
     let all = ["approve", "deny", "reconnect", "stop", "end", "force-quit", "show-terminal"];
     assert_eq!(with_server.actions(), all);
@@ -275,8 +275,12 @@ fn case_40_after_a_tool_succeeded_the_prompt_is_not_sent_again() {
 #[test]
 fn case_70_another_process_with_a_live_lock_is_the_reason_for_a_refusal() {
     let plain = Case::of(mid_tool(), 700, Kind::Terminal).server(ServerState::NotListening);
-    plain.refuses(Action::Reconnect, "a second owner would fork its log").refuses(Action::Resume, "second owner");
-    plain.refuses(Action::Resend, "might be done twice").refuses(Action::Continue, "a second owner would fork its log");
+    plain
+        .refuses(Action::Reconnect, "a second process would corrupt its history")
+        .refuses(Action::Resume, "second process");
+    plain
+        .refuses(Action::Resend, "might be done twice")
+        .refuses(Action::Continue, "a second process would corrupt its history");
 }
 
 /// PP#417.
@@ -402,7 +406,7 @@ fn what_a_terminal_session_offers_depends_on_its_bridge() {
         .allows(Action::Approve)
         .allows(Action::Deny)
         .allows(Action::Stop)
-        .refuses(Action::Reconnect, "fork its log")
+        .refuses(Action::Reconnect, "corrupt its history")
         .refuses(Action::LetAnswer, "already");
     bridged(asking(), 3, Bridge::Joined)
         .allows(Action::Stop)

@@ -50,6 +50,19 @@ fn completions_and_the_manual_cover_the_help() {
     let folder = user.scratch.path().join("manual");
     assert_eq!(code(&user, &["man", "--dir", folder.to_str().unwrap()]), Some(0));
     assert_eq!(fs::read_to_string(folder.join("pilotlight.1")).unwrap(), page);
+    // Case 234: each synopsis names the arguments.
+    for (name, synopsis) in [
+        ("pilotlight", "pilotlight [\\-\\-home <DIR>]... [\\-\\-color <WHEN>] [COMMAND]"),
+        ("pilotlight-approve", "approve <ID> [\\-\\-request <RID>] [\\-\\-all] [\\-\\-ask] [\\-\\-sha256 <HASH>]"),
+        ("pilotlight-answer", "answer <ID> [ANSWER] "),
+        ("pilotlight-bridge", " <COMMAND>"),
+        ("pilotlight-replay", "<FILE> [\\-\\-owner <OWNER>] [\\-\\-until <+DURATION>]"),
+    ] {
+        let page = fs::read_to_string(folder.join(format!("{name}.1"))).unwrap();
+        let usage = page.split(".SH ").find(|section| section.starts_with("SYNOPSIS")).unwrap().replace("\\fR", "");
+        assert!(usage.contains(synopsis), "{name}: {synopsis}\n{usage}");
+        assert!(!page.contains('`'), "{name}: {page}");
+    }
     assert!(folder.join("pilotlight.1").is_file() && folder.join("pilotlight-status.1").is_file());
     assert_eq!(code(&user, &["man", "--dir", "/proc/nowhere"]), Some(1));
 }

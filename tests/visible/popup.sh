@@ -57,10 +57,6 @@ main() {
     echo "$desktop: screenshots in $out"
     [[ -n $readme ]] || return 0
     convert "$out/popup-approve.png" -crop 440x168+560+0 +repage +dither -colors 96 -strip PNG8:assets/screenshots/popup.png
-    # The screenshots have no pointer; one is drawn where it was.
-    local pointer='translate 640,106 polygon 0,0 0,17 4,13 7,20 10,19 7,12 12,12'
-    convert -delay 220 "$out/popup-approve.png" -delay 120 '(' "$out/popup-approve-pressed.png" -fill white -stroke black -draw "$pointer" ')' \
-        -delay 260 "$out/popup-gone.png" -crop 1000x400+0+0 +repage -loop 0 +dither -colors 64 -layers optimize assets/screenshots/approve.gif
 }
 
 case ${1:-} in

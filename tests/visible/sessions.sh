@@ -90,7 +90,7 @@ one_session() {
 }
 
 twelve_sessions() {
-    session 2 web-shop 'Cart & <b>checkout</b>' release/2.0; owned
+    session 2 web-shop 'Cart & checkout' release/2.0; owned
     prompt 400; requests 390 a
     event tool.execution_start 380 '{"toolCallId":"a","toolName":"ask_user","arguments":{"question":"Which one do you want?","choices":["one","two"]}}'
     session 3 infra 'Load test' schema; owned

@@ -7,8 +7,10 @@
 
 use crate::system::descriptors;
 use crate::system::paths;
+use crate::system::plain_file::{self, Links};
 use std::env::consts::{ARCH, EXE_SUFFIX, OS};
 use std::ffi::OsStr;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -26,26 +28,54 @@ pub const VERSION_TIMEOUT_LONG: Duration = Duration::from_secs(30);
 const VERSION_PREFIX: &str = "GitHub Copilot CLI ";
 /// How much of that output is read, in bytes.
 const OUTPUT_MAX: u64 = 4096;
+/// How much of an npm package's manifest is read, in bytes. Copilot's has about 1,000.
+const MANIFEST_MAX: u64 = 64 << 10;
 
 /// Finds the Copilot CLI. Where the user's settings name a program (`config`), nothing else is tried. Each candidate
 /// has the time `within` to print its version. The error says what was tried, and what to do.
 pub async fn find_program(config: Option<&Path>, within: Duration) -> Result<PathBuf, String> {
+    find(config, within, Source::Program).await.map(|(program, _)| program)
+}
+
+/// Finds the Copilot CLI and its version, for a report. A program that npm installed is not started for that: its first
+/// start unpacks 235 MB into its cache.
+pub(crate) async fn find_version(config: Option<&Path>, within: Duration) -> Result<(PathBuf, String), String> {
+    find(config, within, Source::Package).await
+}
+
+/// What tells a program's version, and thereby that it is the Copilot CLI.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// The program itself.
+    Program,
+    /// The npm package that it is in; without one, the program itself.
+    Package,
+}
+
+impl Source {
+    async fn version(self, program: &Path, within: Duration) -> Result<String, String> {
+        match self {
+            Self::Package if let Some(version) = packaged_version(program) => Ok(version),
+            Self::Program | Self::Package => query_version(program, within).await,
+        }
+    }
+}
+
+/// Finds the Copilot CLI and its version.
+async fn find(config: Option<&Path>, within: Duration, source: Source) -> Result<(PathBuf, String), String> {
     if let Some(named) = config {
         let refused = |why| {
             format!("{}, which the settings name as the Copilot CLI, {why}; correct the settings", named.display())
         };
-        return match query_version(named, within).await {
-            Ok(_) => Ok(named.to_owned()),
-            Err(why) => Err(refused(why)),
-        };
+        return source.version(named, within).await.map(|version| (named.to_owned(), version)).map_err(refused);
     }
     let home = paths::user_home();
     let found =
         candidates(std::env::var_os("PATH").as_deref(), home.as_deref(), std::env::var_os("APPDATA").as_deref());
     let mut tried = Vec::new();
     for program in found {
-        match query_version(&program, within).await {
-            Ok(_) => return Ok(program),
+        match source.version(&program, within).await {
+            Ok(version) => return Ok((program, version)),
             Err(why) => tried.push(format!("{} {why}", program.display())),
         }
     }
@@ -112,9 +142,19 @@ fn native(scope: &Path) -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// The version of the Copilot CLI at this path, as printed: `1.0.102.` The error says what is wrong with the program.
-pub(crate) async fn version(program: &Path) -> Result<String, String> {
-    query_version(program, VERSION_TIMEOUT).await.map_err(|why| format!("{} {why}", program.display()))
+/// The version of a program that npm installed, from the package that it is in.
+fn packaged_version(program: &Path) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Package {
+        name: String,
+        version: String,
+    }
+    let manifest = program.canonicalize().ok()?.with_file_name("package.json");
+    let (file, _) = plain_file::open(&manifest, Links::Followed).ok()?;
+    let mut text = Vec::new();
+    file.take(MANIFEST_MAX).read_to_end(&mut text).ok()?;
+    let package: Package = serde_json::from_slice(&text).ok()?;
+    package.name.starts_with("@github/copilot").then_some(package.version)
 }
 
 /// Asks a program for its version. The error says what is wrong with the program.
@@ -182,6 +222,25 @@ mod tests {
         assert!(find("yes x").unwrap_err().contains("is another program"), "endless output is cut off");
         let missing = run(find_program(Some(&scratch.path().join("none")), VERSION_TIMEOUT)).unwrap_err();
         assert!(missing.contains("does not start"), "{missing}");
+    }
+
+    /// Case 233: its first start unpacks hundreds of megabytes.
+    #[test]
+    fn case_233_a_program_from_npm_is_not_started_to_learn_its_version() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("@github/copilot-linux-x64");
+        let named = program(&folder.join("copilot"), "touch \"$0.started\"; echo 'GitHub Copilot CLI 9.9.9.'");
+        let linked = scratch.path().join("copilot");
+        symlink(&named, &linked).unwrap();
+        let version = |path: &Path| run(find_version(Some(path), VERSION_TIMEOUT)).unwrap().1;
+        let manifest = |text: &str| fs::write(folder.join("package.json"), text).unwrap();
+        manifest(r#"{"name": "@github/copilot-linux-x64", "version": "1.0.102"}"#);
+        assert_eq!((version(&named), version(&linked)), ("1.0.102".into(), "1.0.102".into()));
+        assert!(!folder.join("copilot.started").exists(), "it was started");
+        // A program of another package, or of none, is asked.
+        manifest(r#"{"name": "copilot", "version": "1.0.0"}"#);
+        assert_eq!(version(&named), "9.9.9.");
+        assert!(folder.join("copilot.started").exists());
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub(crate) fn questions(session: &Session) -> &[Asking] {
 }
 
 /// Whether a tool is open, which may work, or wait for the user: a recovery does not abort that, only a stop does.
-pub(super) fn has_open_tool(session: &Session) -> bool {
+pub(crate) fn has_open_tool(session: &Session) -> bool {
     session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
 }
 
@@ -86,7 +86,7 @@ pub(super) fn untried(session: &Session) -> String {
 /// The refusal for a session that a process has open without having been prompted yet.
 pub(super) fn opened(pid: u32) -> String {
     format!(
-        "process {pid} has it open, not prompted yet: go on there, or close it first (a second owner would fork its log)"
+        "process {pid} has it open, not prompted yet: go on there, or close it first (a second process would corrupt its history)"
     )
 }
 

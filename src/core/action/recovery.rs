@@ -1,6 +1,6 @@
 //! Bringing a session back and having it continue: whether that is allowed, and why not.
 //!
-//! A session is never resumed while its owner lives, because a second owner would fork its log. A prompt is never sent
+//! A session is never resumed while its owner lives, because a second owner would corrupt its history. A prompt is never sent
 //! again if a tool may already have had its effect.
 
 use super::reach::{has_open_tool, is_bridged, opened, reachable, unheld, uninspectable};
@@ -35,7 +35,7 @@ pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, Str
             }
             let terminal = session.about.kind == Kind::Terminal;
             let why = if terminal {
-                "a second owner would fork its log"
+                "a second process would corrupt its history"
             } else {
                 "only the program that started it can talk to it"
             };
@@ -173,7 +173,9 @@ fn attempts_left(session: &Session) -> Result<(), String> {
 /// Checks that no process runs it, so that one may be started.
 fn resumable(session: &Session, status: Status) -> Result<(), String> {
     match session.runner() {
-        Owner::Alive { pid, .. } => return Err(format!("process {pid} runs it: a second owner would fork its log")),
+        Owner::Alive { pid, .. } => {
+            return Err(format!("process {pid} runs it: a second process would corrupt its history"));
+        }
         Owner::Opened { pid, .. } => return Err(opened(pid)),
         Owner::Unheld { pid } => return Err(unheld(pid)),
         Owner::Unknown { pid } => return Err(uninspectable(pid)),

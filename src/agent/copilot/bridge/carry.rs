@@ -36,8 +36,8 @@ const LISTED_WITHIN: Duration = Duration::from_secs(2);
 /// How long Copilot takes to grant a remembered consent.
 const REMEMBERED_WITHIN: Duration = Duration::from_millis(700);
 /// Where the question is.
-const ASKS_THERE: &str = "Copilot asks in its terminal now: 1 for this session, 2 for this folder and for good. If that terminal shows \
-    another session (after /new), only a \"!\" in its sidebar tells: open this one there";
+const ASKS_THERE: &str = "Copilot now asks in its terminal: 1 allows it for this session, 2 for this folder from now on. If that terminal \
+    shows another session (after /new), a \"!\" in its sidebar is the only sign: switch to this one there";
 /// The longest part of an extension's own error message that is shown, in characters.
 const WORDS_MAX: usize = 120;
 

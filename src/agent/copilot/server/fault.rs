@@ -60,7 +60,7 @@ pub enum Fault {
     NotLoaded(Place),
     /// Another process resumed the session while we had it, before anything was sent.
     #[error(
-        "another process has resumed the session, and a prompt sent now would fork its log; continue there, or end that process and reconnect"
+        "another process has resumed the session, and a prompt sent now would corrupt its history; continue there, or end that process and reconnect"
     )]
     Taken(Place),
     /// No response arrived in time.

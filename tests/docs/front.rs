@@ -1,0 +1,105 @@
+//! What a newcomer meets first: README's path, its pictures, its comparison, and the questions that docs/faq.md answers.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn files(folder: &str, ends: &[&str]) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let has_end = |path: &PathBuf| path.extension().is_some_and(|it| ends.iter().any(|end| it == *end));
+    entries.filter(has_end).collect()
+}
+
+/// The part of README below this heading.
+fn section(heading: &str) -> String {
+    let readme = read("README.md");
+    let (_, after) = readme.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no {heading}"));
+    after.split("\n## ").next().unwrap().to_owned()
+}
+
+/// The cells of each row of the first table in a text, without its head.
+fn rows(text: &str) -> Vec<Vec<String>> {
+    let lines = text.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+    lines.skip(2).map(cells).collect()
+}
+
+#[test]
+fn the_path_of_a_newcomer_is_complete() {
+    let tried = section("Try");
+    let at = |what: &str| tried.find(what).unwrap_or_else(|| panic!("{what}: {tried}"));
+    assert!(at("git clone https://") < at("cargo run --release") && at("cargo run --release") < at("bridge install"));
+    assert!(at("bridge install") < at("Let Pilotlight answer here"));
+    assert!(section("Install and uninstall").contains("pilotlight bridge remove"));
+    let readme = read("README.md");
+    assert!(readme.contains("/actions/workflows/ci.yml/badge.svg") && readme.contains("not for Claude Code or Codex"));
+    let light = readme.lines().find(|line| line.starts_with("- **Light.**")).unwrap();
+    assert!(light.contains(" MB ") && light.contains("wake-ups a minute"), "no figure: {light}");
+    assert!(rows(&section("What works with which session")).iter().all(|row| row.len() == 4));
+}
+
+/// What was looked at, and when, can be seen in each row.
+#[test]
+fn each_row_of_the_comparison_says_as_of_when_it_holds() {
+    let compared = rows(&section("Compared"));
+    assert!(compared.len() > 8, "{compared:?}");
+    for row in compared.iter().skip(1) {
+        let seen = row.last().unwrap();
+        assert!(row.len() == 5 && (seen.contains("2026") || seen.contains("README")), "{row:?}");
+    }
+    for peer in ["Irrlicht", "herdr", "CodexBar", "copilot-cli-tray", "AgentBar", "Superset"] {
+        assert!(compared.iter().any(|row| row[0].contains(peer)), "{peer} is missing");
+    }
+}
+
+#[test]
+fn every_picture_is_shown_and_the_moving_one_is_small() {
+    let pages: Vec<_> = ["", "docs"].into_iter().flat_map(|folder| files(folder, &["md"])).collect();
+    let text: String = pages.iter().map(|page| fs::read_to_string(page).unwrap()).collect();
+    let pictures =
+        files("assets", &["svg", "png", "gif"]).into_iter().chain(files("assets/screenshots", &["png", "gif"]));
+    let unused: BTreeSet<_> =
+        pictures.filter(|path| !text.contains(path.file_name().unwrap().to_str().unwrap())).collect();
+    assert!(unused.is_empty(), "no page shows {unused:?}");
+    let film = root().join("assets/screenshots/approve.gif");
+    assert!((100_000..2_000_000).contains(&fs::metadata(film).unwrap().len()));
+}
+
+#[test]
+fn the_bridge_is_no_experiment_and_is_tried_with_the_newest_copilot() {
+    let sources =
+        ["src/cli/bridge.rs", "src/tray/menu/footer.rs", "src/doctor/bridge.rs", "docs/bridge.md", "README.md"];
+    for path in sources {
+        assert!(!read(path).to_lowercase().contains("experimental"), "{path}");
+    }
+    let weekly = read(".github/workflows/drift.yml");
+    assert!(weekly.contains("cron:") && weekly.contains("PILOTLIGHT_TEST_RELEASE=$(npm view @github/copilot version)"));
+    assert!(read("tests/e2e/bridge.rs").contains("PILOTLIGHT_TEST_RELEASE"));
+}
+
+#[test]
+fn what_people_ask_has_an_answer_that_readme_links() {
+    let (readme, answers) = (read("README.md"), read("docs/faq.md"));
+    for (link, words) in [
+        ("faq.md#is-it-safe", "SECURITY.md"),
+        ("faq.md#what-does-it-cost-a-battery", "an hour"),
+        ("faq.md#can-my-phone-tell-me", "jq"),
+        ("faq.md#sessions-on-another-machine-over-ssh", "ssh -t"),
+        ("faq.md#vs-code", "dev container"),
+        ("faq.md#other-agents", "Claude Code and Codex"),
+        ("faq.md#two-copilot-homes", "homes = ["),
+        ("faq.md#quiet-at-night", "quiet-hours = \""),
+    ] {
+        assert!(readme.contains(link) && answers.contains(words), "{link}: {words}");
+    }
+    assert!(readme.contains("bars.md#polybar") && read("docs/bars.md").contains("type = custom/script"));
+    assert!(read("docs/notifications.md").contains("quiet-hours"));
+}
