@@ -58,7 +58,7 @@ pub(crate) struct Tray {
 }
 
 impl Tray {
-    /// Shows the icon, and writes all its pictures into `state_folder` for panels that need a file. Calls the panel and
+    /// Shows the icon, and writes its pictures into `state_folder` for panels that need a file. Calls the panel and
     /// waits for its answer without a timeout.
     ///
     /// # Errors
@@ -77,6 +77,7 @@ impl Tray {
         let wake = Arc::<Notify>::default();
         let served = Menu { state: Arc::clone(&menu), send: Arc::clone(&send), wake: Arc::clone(&wake) };
         let connection = runtime.block_on(register(Item(Arc::clone(&item)), served))?;
+        pictures.write_rest();
         let timer = runtime.spawn(keep_deadlines(connection.clone(), Arc::clone(&menu), Arc::clone(&wake), send));
         Ok(Self { connection, item, menu, icon: view.icon, pictures, runtime, wake, timer })
     }
