@@ -15,7 +15,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 /// The folder of the pictures, in the state folder.
 const FOLDER: &str = "icons";
@@ -44,16 +44,20 @@ impl Pictures {
         pictures
     }
 
-    /// Writes the pictures for all settings, and removes what another version left, on a thread of its own.
+    /// Writes the pictures for all settings, and removes what another version left, on a thread of its own. Once:
+    /// a panel may come and go many times.
     pub(super) fn write_rest(&self) {
         if self.folder.is_none() {
             return;
         }
-        let pictures = self.clone();
-        let work = move || pictures.write_for_all_settings();
-        if let Err(error) = std::thread::Builder::new().name("pictures".into()).spawn(work) {
-            tracing::debug!("pictures are written when they are shown: {error}");
-        }
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            let pictures = self.clone();
+            let work = move || pictures.write_for_all_settings();
+            if let Err(error) = std::thread::Builder::new().name("pictures".into()).spawn(work) {
+                tracing::debug!("pictures are written when they are shown: {error}");
+            }
+        });
     }
 
     fn write_for_all_settings(&self) {
