@@ -6,7 +6,7 @@ use super::clipboard::Clipboard;
 use super::messages::{Click, DesktopEvent, NotifierEvent, NotifierSender};
 #[cfg(not(target_os = "linux"))]
 use super::native::Tray;
-use super::notify::{Note, NoteSender};
+use super::notify::{Note, NoteSender, Offer};
 use super::open;
 use super::open_files::OpenFiles;
 #[cfg(target_os = "linux")]
@@ -63,6 +63,12 @@ impl TrayController {
         Ok(())
     }
 
+    /// Whether the icon is shown.
+    #[cfg(target_os = "linux")]
+    pub(crate) const fn shows_icon(&self) -> bool {
+        self.tray.is_some()
+    }
+
     /// Removes the icon, as its panel is gone.
     pub(crate) fn remove_icon(&mut self) {
         self.has_icon.store(false, Ordering::Release);
@@ -82,24 +88,34 @@ impl TrayController {
 
     /// Handles a click. It does what its item did when it was shown, or the user is told why not.
     pub(crate) fn click(&mut self, click: Click) {
+        const AGAIN: &str = "look again, and click again.";
         let refused = match click {
             Click::Item(id, effect) => match refusal(&self.view, &id, &effect) {
                 None => {
                     self.click_handler.act(id.session.as_ref(), effect);
                     None
                 }
-                refused => refused,
+                // What became of the session is said, too.
+                Some(why) if id.session.is_some() => Some((id.session, format!("{why}."))),
+                Some(why) => Some((None, format!("{why}: {AGAIN}"))),
             },
-            Click::Unaimed => Some("The menu changed under the pointer just before your click".into()),
+            Click::Unaimed => {
+                Some((None, format!("The menu changed under the pointer just before your click: {AGAIN}")))
+            }
             #[cfg(target_os = "linux")]
-            Click::Outdated => Some("Your panel showed an old menu".into()),
+            Click::Outdated => Some((None, format!("Your panel showed an old menu: {AGAIN}"))),
         };
-        if let Some(why) = refused {
+        if let Some((session, body)) = refused {
             tracing::info!("a click in the menu was not carried out");
-            let body = format!("{why}: look again, and click again.");
-            self.click_handler.note(&Note::not_done("Nothing was done", body));
+            self.click_handler.note_about(session.as_ref(), Note::not_done("Nothing was done", body), true);
         }
         self.restore_menu();
+    }
+
+    /// Handles a click on the icon itself, of which the panel makes nothing: shows the table of all sessions.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn click_icon(&mut self) {
+        self.click_handler.act(None, Effect::Live);
     }
 
     /// Handles a click on the item with this id.
@@ -143,7 +159,7 @@ fn refusal(view: &MenuView, id: &ItemId, effect: &Effect) -> Option<String> {
         Effect::Act(_) if id.kind == Kind::Remedy => {
             let status = view.status_of(id.session.as_ref()?)?;
             let needs_one = matches!(status, Status::PermissionLost | Status::Crashed | Status::Failed | Status::Stuck);
-            (!needs_one).then(|| format!("The session no longer needs that, it is {status} now"))
+            (!needs_one).then(|| "The session no longer needs that".into())
         }
         _ => None,
     }
@@ -230,7 +246,27 @@ impl ClickHandler {
 
     /// Shows a notification.
     pub(super) fn note(&self, note: &Note) {
-        self.note_sender.send(note, || ());
+        self.note_for(None, note);
+    }
+
+    /// Shows a notification whose offer is about this session.
+    pub(super) fn note_for(&self, session: Option<&Key>, note: &Note) {
+        self.note_or(session, note, || ());
+    }
+
+    /// The same. `failed` is called if it cannot be shown.
+    pub(super) fn note_or(&self, session: Option<&Key>, note: &Note, failed: impl FnOnce() + Send + 'static) {
+        let (mut handler, session) = (self.duplicate(), session.cloned());
+        let taken = Box::new(move |effect| handler.act(session.as_ref(), effect));
+        self.note_sender.send(note, taken, failed);
+    }
+
+    /// Shows a notification about a session, once it is known what became of that, and what is next.
+    fn note_about(&self, session: Option<&Key>, note: Note, became: bool) {
+        match session {
+            Some(about) => (self.notifier)(NotifierEvent::Note { about: about.clone(), note, became }),
+            None => self.note(&note),
+        }
     }
 
     /// Carries out a click; `session` is the session that the item belongs to.
@@ -283,10 +319,11 @@ impl ClickHandler {
             Effect::ShowDiagnostics => self.open_files.show_diagnostics(self.failure_reporter()),
             Effect::CopyDiagnostics => match self.open_files.shown() {
                 Some(text) => self.clipboard.copy(text, self.failure_reporter()),
-                None => self.note(&Note::not_done(
-                    "Nothing was copied",
-                    "Look at the diagnostics first, with \u{201c}Show diagnostics\u{201d}: what was shown is what is copied.",
-                )),
+                None => {
+                    let body = "Look at the diagnostics first: what was shown is what is copied.";
+                    let show = Offer::new("Show diagnostics", Effect::ShowDiagnostics);
+                    self.note(&Note::not_done("Nothing was copied", body).offering(show));
+                }
             },
             Effect::Copy(text) => self.clipboard.copy(text, self.failure_reporter()),
         }
@@ -306,15 +343,18 @@ impl ClickHandler {
                     click_handler.command(Command::Seen(vec![key.clone()]));
                 }
                 if !(is_done && action.is(Trait::OpensWindow)) {
-                    click_handler.note(&Note::after(click_handler.name(&who), action, &outcome));
+                    let is_refused = matches!(outcome, Outcome::Refused(_));
+                    let note = Note::after(click_handler.name(&who), action, &outcome);
+                    click_handler.note_about(session.as_ref(), note, is_refused);
                 }
             }
         });
     }
 
     /// Reports why a click on the session called `who` was not carried out.
-    pub(super) fn report_refusal(&self, who: &str, why: String) {
-        self.note(&Note::refused(self.name(who), &Outcome::Refused(why)));
+    pub(super) fn report_refusal(&self, session: &Key, who: &str, why: String) {
+        let note = Note::refused(self.name(who), &Outcome::Refused(why));
+        self.note_about(Some(session), note, true);
     }
 
     /// The name of a session, if popups may say it.
@@ -359,10 +399,11 @@ impl ClickHandler {
 
     /// Returns a function that reports why a click failed.
     fn failure_reporter(&self) -> impl Fn(String) + Send + use<> {
-        let note_sender = self.note_sender.clone();
+        let handler = self.duplicate();
         move |reason| {
             tracing::warn!("{reason}");
-            note_sender.send(&Note::failed("Pilotlight could not do that", reason), || ());
+            let note = Note::failed("Pilotlight could not do that", reason);
+            handler.note(&note.offering(Offer::new("Open the log", Effect::OwnLog)));
         }
     }
 }

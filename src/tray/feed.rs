@@ -9,8 +9,8 @@ use super::details::Source;
 use super::menu::{Bridge, Menu};
 use super::messages::DesktopEvent;
 use super::notifier::Notifier;
-use super::notify::{Note, NoteSender};
-use super::view::MenuView;
+use super::notify::{Note, Offer};
+use super::view::{Effect, MenuView};
 use crate::agent::copilot::bridge::files::Files;
 use crate::config::Problem;
 use crate::core::fleet::Row;
@@ -104,8 +104,6 @@ const CALM: Span = Span::seconds(1);
 pub(crate) struct Welcome {
     /// The file that marks the first run as done.
     pub marker: PathBuf,
-    /// Sends the notification.
-    pub note_sender: NoteSender,
 }
 
 impl Feed {
@@ -195,7 +193,7 @@ impl Feed {
     /// Welcomes the user on the first run, once it is known whether there is an icon and which sessions there are.
     fn welcome(&mut self, fleet: &Fleet) {
         let Some(has_icon) = self.has_icon else { return };
-        let Some(Welcome { marker, note_sender }) = self.welcome.take() else { return };
+        let Some(Welcome { marker }) = self.welcome.take() else { return };
         let rows: Vec<_> = fleet.rows().filter(|row| row.status != Status::Ended).collect();
         let note = welcome_note(&rows, has_icon);
         if let Err(error) = write_marker(&marker) {
@@ -203,7 +201,7 @@ impl Feed {
         }
         if has_icon {
             let line = format!("{}. {}", note.title, note.body.replace('\n', " "));
-            note_sender.send(&note, move || tracing::info!("{line}"));
+            self.notifier.note_or(&note, move || tracing::info!("{line}"));
         } else {
             self.console.print(&format!("{}. {}", note.title, note.body.replace('\n', " ")));
         }
@@ -221,7 +219,8 @@ impl View for Feed {
         self.menu.configure(config, settings.problems.first().map(Problem::complaint));
         self.notifier.configure(&config.notifications, settings.homes, &config.actions.terminal);
         if !settings.at_start && !lines.is_empty() {
-            self.notifier.note(&Note::not_done("Pilotlight's settings", lines.join("\n")));
+            let note = Note::not_done("Pilotlight's settings", lines.join("\n"));
+            self.notifier.note(&note.offering(Offer::new("Edit settings", Effect::OpenSettings)));
         }
         if let Some(table) = self.console.table() {
             table.configure(settings);

@@ -9,10 +9,9 @@ mod picture;
 
 #[cfg(target_os = "linux")]
 pub(crate) use badge::badge;
-pub(crate) use picture::Picture;
+pub(crate) use picture::{Picture, decode};
 
 pub(crate) use crate::core::fleet::State;
-use picture::decode;
 
 /// A rendered picture of `assets/icon` for this system, as PNG.
 macro_rules! rendered {

@@ -7,7 +7,7 @@
 use super::bus;
 use super::controller::TrayController;
 use super::messages::{BusEvent, DesktopEvent, EventSender, MainEvent};
-use super::sni::Tray;
+use super::sni::{NoPanel, Tray};
 use super::view::MenuView;
 use crate::config::Tray as Settings;
 use crate::engine::Command;
@@ -19,10 +19,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::task::JoinHandle;
 
-/// Minimum interval between two registrations with a panel that does not read the menu, or on a bus that closes the icon's
-/// connection.
+/// Minimum interval between the first two registrations with a panel that does not read the menu, or on a bus that closes
+/// the icon's connection. It doubles with each further one.
 const RENEW_INTERVAL: Duration = Duration::from_secs(60);
+/// Maximum of that interval.
+const RENEW_INTERVAL_MAX: Duration = Duration::from_secs(900);
+/// Delays in seconds before a registration that failed is tried again; the last one repeats.
+const RETRY_DELAYS: [u64; 6] = [1, 2, 5, 15, 60, 300];
 const WORKS_WITHOUT_ICON: &str = "`pilotlight live`, `status` and `watch` still work";
 
 /// The loop of the main thread.
@@ -69,7 +74,7 @@ impl Loop {
         let (folder, settings) = std::mem::take(&mut self.pictures);
         let create =
             |view: &MenuView| Tray::new(view, Rc::clone(&runtime), Arc::clone(&clicks), folder.as_deref(), settings);
-        let mut renewed: Option<Instant> = None;
+        let mut icon = IconKeeper::new(&self, create);
         if let Err(error) = controller.show_icon(create) {
             tracing::debug!("no icon yet: {error:#}"); // the bus monitor reports why
         }
@@ -77,37 +82,19 @@ impl Loop {
             // Of several queued views only the last one is shown; a click applies to the view queued before it.
             let mut view = None;
             for event in std::iter::once(event).chain(std::iter::from_fn(|| self.receiver.try_recv().ok())) {
+                if let MainEvent::View(next) = event {
+                    view = Some(next);
+                    continue;
+                }
+                show(&mut controller, view.take());
                 match event {
-                    MainEvent::View(next) => view = Some(next),
-                    other => {
-                        show(&mut controller, view.take());
-                        match other {
-                            MainEvent::Click(click) => controller.click(click),
-                            MainEvent::Bus(event) => handle_bus(&mut controller, &event, create),
-                            MainEvent::IconClosed => match rest_of_interval(renewed) {
-                                None => {
-                                    tracing::warn!("the bus closed the icon's connection: the icon is shown again");
-                                    renewed = Some(Instant::now());
-                                    handle_bus(&mut controller, &BusEvent::Panel(true), create);
-                                }
-                                Some(rest) => {
-                                    let sender = self.sender.clone();
-                                    runtime.spawn(async move {
-                                        tokio::time::sleep(rest).await;
-                                        let _ = sender.send(MainEvent::IconClosed); // fails only when the loop has ended
-                                    });
-                                }
-                            },
-                            MainEvent::MenuUnread => {
-                                if rest_of_interval(renewed).is_none() {
-                                    tracing::info!("the panel does not read the menu: the icon is shown again");
-                                    renewed = Some(Instant::now());
-                                    handle_bus(&mut controller, &BusEvent::Panel(true), create);
-                                }
-                            }
-                            MainEvent::End | MainEvent::View(_) => return Ok(()),
-                        }
-                    }
+                    MainEvent::Click(click) => controller.click(click),
+                    MainEvent::IconClicked => controller.click_icon(),
+                    MainEvent::Bus(event) => icon.handle_bus(&mut controller, &event),
+                    MainEvent::IconClosed => icon.closed(&mut controller),
+                    MainEvent::MenuUnread => icon.unread(&mut controller),
+                    MainEvent::ShowIcon => icon.try_again(&mut controller),
+                    MainEvent::End | MainEvent::View(_) => return Ok(()),
                 }
             }
             show(&mut controller, view);
@@ -116,40 +103,141 @@ impl Loop {
     }
 }
 
-/// How much of the interval since the last renewal is left.
-fn rest_of_interval(renewed: Option<Instant>) -> Option<Duration> {
-    RENEW_INTERVAL.checked_sub(renewed?.elapsed()).filter(|rest| !rest.is_zero())
-}
-
 fn show(controller: &mut TrayController, view: Option<Arc<MenuView>>) {
     if let Some(view) = view {
         controller.show(view);
     }
 }
 
-fn handle_bus(
-    controller: &mut TrayController,
-    event: &BusEvent,
-    create: impl FnOnce(&MenuView) -> anyhow::Result<Tray>,
-) {
-    match event {
-        BusEvent::Connected { panel: true } => {}
-        // It may be a new panel, where the icon is not registered.
-        BusEvent::Panel(true) => controller.remove_icon(),
-        // Also at the start: the panel that took the icon may have gone since.
-        BusEvent::Connected { panel: false } | BusEvent::Panel(false) | BusEvent::Lost => {
-            return controller.remove_icon();
+/// Keeps the icon in the panel: registers it with each new panel, again with one that does not read its menu, and again
+/// after a failure.
+struct IconKeeper<F> {
+    create: F,
+    sender: UnboundedSender<MainEvent>,
+    runtime: Rc<Runtime>,
+    renewals: Renewals,
+    /// How many registrations failed since the last one that succeeded.
+    failures: usize,
+    /// Waits for the next try.
+    retry: Option<JoinHandle<()>>,
+}
+
+impl<F: Fn(&MenuView) -> anyhow::Result<Tray> + Copy> IconKeeper<F> {
+    fn new(main_loop: &Loop, create: F) -> Self {
+        let (sender, runtime) = (main_loop.sender.clone(), Rc::clone(&main_loop.runtime));
+        Self { create, sender, runtime, renewals: Renewals::default(), failures: 0, retry: None }
+    }
+
+    fn handle_bus(&mut self, controller: &mut TrayController, event: &BusEvent) {
+        match event {
+            BusEvent::Connected { panel: true } => {}
+            // It may be a new panel, where the icon is not registered.
+            BusEvent::Panel(true) => controller.remove_icon(),
+            // Also at the start: the panel that took the icon may have gone since.
+            BusEvent::Connected { panel: false } | BusEvent::Panel(false) | BusEvent::Lost => {
+                self.settle();
+                return controller.remove_icon();
+            }
+            BusEvent::Unavailable(_)
+            | BusEvent::PanelUnresponsive
+            | BusEvent::MenuCapacity(_)
+            | BusEvent::SessionOver => {
+                return;
+            }
         }
-        BusEvent::Unavailable(_) | BusEvent::PanelUnresponsive | BusEvent::MenuCapacity(_) | BusEvent::SessionOver => {
-            return;
+        self.settle();
+        self.show(controller);
+    }
+
+    /// The bus closed the connection of the icon.
+    fn closed(&mut self, controller: &mut TrayController) {
+        match self.renewals.renew(Instant::now()) {
+            Ok(()) => {
+                tracing::warn!("the bus closed the icon's connection: the icon is shown again");
+                self.renew(controller);
+            }
+            Err(rest) => drop(self.send_after(rest, MainEvent::IconClosed)),
         }
     }
-    match controller.show_icon(create) {
-        Ok(()) => controller.report(DesktopEvent::IconShown),
-        Err(error) => {
-            let line = format!("the panel refuses the icon ({error:#}); {WORKS_WITHOUT_ICON}");
-            controller.report(DesktopEvent::IconMissing(line));
+
+    /// A panel does not read the menu.
+    fn unread(&mut self, controller: &mut TrayController) {
+        if self.renewals.renew(Instant::now()).is_ok() {
+            tracing::info!("the panel does not read the menu: the icon is shown again");
+            self.renew(controller);
         }
+    }
+
+    /// The last registration failed a while ago.
+    fn try_again(&mut self, controller: &mut TrayController) {
+        self.retry = None;
+        if !controller.shows_icon() {
+            self.show(controller);
+        }
+    }
+
+    fn renew(&mut self, controller: &mut TrayController) {
+        controller.remove_icon();
+        self.show(controller);
+    }
+
+    fn show(&mut self, controller: &mut TrayController) {
+        let Err(error) = controller.show_icon(self.create) else {
+            self.settle();
+            return controller.report(DesktopEvent::IconShown);
+        };
+        controller
+            .report(DesktopEvent::IconMissing(format!("the panel refuses the icon ({error:#}); {WORKS_WITHOUT_ICON}")));
+        // The bus monitor reports when there is a panel.
+        if !error.is::<NoPanel>() {
+            let delay = RETRY_DELAYS[self.failures.min(RETRY_DELAYS.len() - 1)];
+            self.failures += 1;
+            self.retry = Some(self.send_after(Duration::from_secs(delay), MainEvent::ShowIcon));
+        }
+    }
+
+    /// Nothing is to be tried again.
+    fn settle(&mut self) {
+        self.failures = 0;
+        if let Some(retry) = self.retry.take() {
+            retry.abort();
+        }
+    }
+
+    fn send_after(&self, delay: Duration, event: MainEvent) -> JoinHandle<()> {
+        let sender = self.sender.clone();
+        self.runtime.spawn(async move {
+            tokio::time::sleep(delay).await;
+            let _ = sender.send(event); // fails only when the loop has ended
+        })
+    }
+}
+
+/// When the icon was last shown again although its panel had it, and how long that lasts: twice as long each time, as
+/// such a panel may be one that never does what we wait for.
+#[derive(Debug, Default)]
+struct Renewals {
+    last: Option<(Instant, Duration)>,
+}
+
+impl Renewals {
+    /// Records a renewal at this time.
+    ///
+    /// # Errors
+    /// How long it must wait.
+    fn renew(&mut self, now: Instant) -> Result<(), Duration> {
+        let interval = match self.last {
+            None => RENEW_INTERVAL,
+            Some((at, interval)) => {
+                let passed = now.saturating_duration_since(at);
+                if let Some(rest) = interval.checked_sub(passed).filter(|rest| !rest.is_zero()) {
+                    return Err(rest);
+                }
+                if passed < RENEW_INTERVAL_MAX * 2 { RENEW_INTERVAL_MAX.min(interval * 2) } else { RENEW_INTERVAL }
+            }
+        };
+        self.last = Some((now, interval));
+        Ok(())
     }
 }
 
@@ -197,4 +285,28 @@ fn missing(event: &BusEvent) -> Option<String> {
         | BusEvent::MenuCapacity(_)
         | BusEvent::SessionOver => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_211_an_icon_is_shown_again_ever_more_seldom() {
+        let begun = Instant::now();
+        let after = |seconds| begun + Duration::from_secs(seconds);
+        let mut renewals = Renewals::default();
+        assert_eq!(renewals.renew(begun), Ok(()));
+        assert_eq!(renewals.renew(after(50)), Err(Duration::from_secs(10)));
+        assert_eq!(renewals.renew(after(60)), Ok(()));
+        assert_eq!(renewals.renew(after(160)), Err(Duration::from_secs(20)));
+        let (mut now, mut renewed) = (180, 0);
+        while now < 180 + 24 * 3600 {
+            renewed += usize::from(renewals.renew(after(now)).is_ok());
+            now += 10;
+        }
+        assert!((90..110).contains(&renewed), "{renewed} in a day");
+        assert_eq!(renewals.renew(after(now + 7200)), Ok(()));
+        assert_eq!(renewals.renew(after(now + 7200 + 60)), Ok(()), "it was well for long");
+    }
 }

@@ -16,6 +16,7 @@ mod session;
 mod tests;
 
 pub(crate) use footer::Bridge;
+pub(super) use headline::needs;
 
 use super::actions;
 use super::autostart::State as Login;

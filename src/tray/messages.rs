@@ -2,8 +2,10 @@
 //! defined apart from both sender and receiver, so that neither has to import the other.
 
 use super::mute::Mute;
+use super::notify::Note;
 use super::view::{Effect, ItemId, MenuView};
 use crate::core::alert::{Button, PopupId};
+use crate::core::session::Key;
 use std::sync::Arc;
 
 /// An event for the main thread.
@@ -14,12 +16,18 @@ pub(crate) enum MainEvent {
     /// The menu was clicked.
     #[cfg(target_os = "linux")]
     Click(Click),
+    /// The icon was clicked, and the panel opened no menu.
+    #[cfg(target_os = "linux")]
+    IconClicked,
     /// The panel opened the menu, and did not read it.
     #[cfg(target_os = "linux")]
     MenuUnread,
     /// The bus closed the connection of the icon.
     #[cfg(target_os = "linux")]
     IconClosed,
+    /// It is time to show the icon again, which failed.
+    #[cfg(target_os = "linux")]
+    ShowIcon,
     /// The item with this id, as text, was clicked.
     #[cfg(not(target_os = "linux"))]
     Click(String),
@@ -87,6 +95,15 @@ pub(crate) enum NotifierEvent {
     Popup(PopupId, PopupEvent),
     /// The user muted, unmuted, paused or resumed notifications.
     Mute(Mute),
+    /// A note about a session, to be completed with what it offers.
+    Note {
+        /// The session.
+        about: Key,
+        /// The note.
+        note: Note,
+        /// Whether it says what became of the session.
+        became: bool,
+    },
 }
 
 /// Sends events to the notifier.

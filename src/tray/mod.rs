@@ -37,6 +37,7 @@ mod messages;
 pub mod mute;
 #[cfg(not(target_os = "linux"))]
 pub mod native;
+mod next;
 mod notifications;
 pub mod notifier;
 pub mod notify;
@@ -157,7 +158,7 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     };
     let click_handler = ClickHandler::new(
         commander.clone(),
-        note_sender.clone(),
+        note_sender,
         runtime.handle().clone(),
         own_log,
         homes,
@@ -183,7 +184,7 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     };
     let controller = TrayController::new(click_handler, Box::new(report_desktop.clone()));
     let marker = state_folder.map(|folder| folder.join(WELCOMED)).filter(|marker| feed::is_first_run(marker));
-    let welcome = marker.map(|marker| Welcome { marker, note_sender });
+    let welcome = marker.map(|marker| Welcome { marker });
     #[cfg(target_os = "linux")]
     let follow_bus = linux::follow_bus(to_main.clone(), report_desktop, engine.command_sender(), controller.has_icon());
     #[cfg(target_os = "linux")]

@@ -8,10 +8,12 @@
 mod clicks;
 
 use super::controller::ClickHandler;
+use super::details::Source;
 use super::messages::{NotifierEvent, PopupEvent};
 use super::mute::{Mute, MuteChange};
+use super::next;
 use super::notifications::NotificationState;
-use super::notify::{Note, Popups};
+use super::notify::{Note, Offer, Popups};
 use super::view::Effect;
 use crate::agent::copilot::user_settings;
 use crate::config::Notifications;
@@ -119,6 +121,11 @@ impl Notifier {
         self.click_handler.note(note);
     }
 
+    /// The same. `failed` is called if it cannot be shown.
+    pub(crate) fn note_or(&self, note: &Note, failed: impl FnOnce() + Send + 'static) {
+        self.click_handler.note_or(None, note, failed);
+    }
+
     /// The state of notifications, for the menu.
     pub(crate) const fn notifications(&self) -> &NotificationState {
         &self.notifications
@@ -135,6 +142,7 @@ impl Notifier {
             match event {
                 NotifierEvent::Mute(mute) => mute.apply(&mut self.alerts.quiet, now.wall),
                 NotifierEvent::Popup(id, event) => self.handle_popup(id, event, fleet, now),
+                NotifierEvent::Note { about, note, became } => self.note_about(&about, note, became, fleet),
             }
         }
         self.observe_turns(fleet);
@@ -197,7 +205,8 @@ impl Notifier {
             if all && before == Some(false) && session.facts.marks.prompt.is_some() && is_shown {
                 let who = plain(&entry.row.label.who, NAME_MAX);
                 let body = "Approvals were switched off. If that was not you, stop it, and end the session";
-                self.click_handler.note(&Note::not_done(format!("{who} approves everything now"), body));
+                let note = Note::not_done(format!("{who} approves everything now"), body);
+                self.note_about(key, note, false, fleet);
             }
         }
     }
@@ -216,6 +225,18 @@ impl Notifier {
                 path.display()
             );
         }
+    }
+
+    /// Shows a note about a session, with what became of it and the next thing to do.
+    fn note_about(&self, key: &Key, mut note: Note, became: bool, fleet: &Fleet) {
+        let offer = fleet.get(key).map(|entry| {
+            let (row, session) = (&entry.row, entry.session());
+            if became {
+                note.body = format!("{}\n{}", note.body, next::became(row, session, self.notifications.detail));
+            }
+            next::next(&Source { key, row, session, last_progress: &entry.last_progress, path: entry.path() })
+        });
+        self.click_handler.note_for(Some(key), &note.offering(offer.unwrap_or_else(Offer::all)));
     }
 
     /// Carries out a click on a popup, unless the popup was withdrawn in the meantime.
@@ -238,7 +259,7 @@ impl Notifier {
                 self.click_handler.act(Some(key), Effect::Seen);
             }
             ClickAction::Refuse(why) => {
-                self.click_handler.report_refusal(&entry.row.label.who, why);
+                self.click_handler.report_refusal(key, &entry.row.label.who, why);
             }
         }
     }

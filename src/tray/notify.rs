@@ -14,6 +14,8 @@ mod config;
 mod elsewhere;
 mod note;
 #[cfg(target_os = "linux")]
+mod offers;
+#[cfg(target_os = "linux")]
 mod popups;
 #[cfg(target_os = "linux")]
 mod reconciler;
@@ -27,7 +29,7 @@ pub use super::messages::PopupEvent;
 pub use config::PopupConfig;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use elsewhere::Popups;
-pub use note::{Note, NoteSender};
+pub use note::{Note, NoteSender, Offer, OfferTaken};
 #[cfg(target_os = "linux")]
 pub use popups::Popups;
 

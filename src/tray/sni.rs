@@ -14,6 +14,7 @@ mod menu;
 mod pictures;
 mod presence;
 mod property;
+mod readers;
 mod sent_types;
 mod stale;
 
@@ -39,8 +40,15 @@ use zbus::object_server::SignalEmitter;
 const WATCHER: &str = "org.kde.StatusNotifierWatcher";
 /// How long to wait before the icon is shown again on a bus that closed its connection.
 const RETURN_AFTER: Duration = Duration::from_secs(1);
+/// How long a panel may take to accept the icon: as long as the bus waits for any answer.
+const REGISTER_TIMEOUT: Duration = Duration::from_secs(25);
 /// How long closing the connection may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// There is no panel to show the icon in.
+#[derive(Debug, thiserror::Error)]
+#[error("no panel with a tray is on the bus")]
+pub(crate) struct NoPanel;
 
 /// The icon with its menu. Dropping it removes both from the panel.
 pub(crate) struct Tray {
@@ -58,8 +66,8 @@ pub(crate) struct Tray {
 }
 
 impl Tray {
-    /// Shows the icon, and writes all its pictures into `state_folder` for panels that need a file. Calls the panel and
-    /// waits for its answer without a timeout.
+    /// Shows the icon, and writes its pictures into `state_folder` for panels that need a file. Calls the panel and
+    /// waits for its answer, for at most [`REGISTER_TIMEOUT`].
     ///
     /// # Errors
     /// Where the desktop has no place for it: no session bus, one that refuses, or no panel.
@@ -76,7 +84,9 @@ impl Tray {
         let menu = Arc::new(Mutex::new(MenuState::new(view, Instant::now())));
         let wake = Arc::<Notify>::default();
         let served = Menu { state: Arc::clone(&menu), send: Arc::clone(&send), wake: Arc::clone(&wake) };
-        let connection = runtime.block_on(register(Item(Arc::clone(&item)), served))?;
+        let icon = Item { state: Arc::clone(&item), menu: Arc::clone(&menu), send: Arc::clone(&send) };
+        let connection = runtime.block_on(register(icon, served))?;
+        pictures.write_rest();
         let timer = runtime.spawn(keep_deadlines(connection.clone(), Arc::clone(&menu), Arc::clone(&wake), send));
         Ok(Self { connection, item, menu, icon: view.icon, pictures, runtime, wake, timer })
     }
@@ -135,15 +145,18 @@ async fn register(item: Item, menu: Menu) -> anyhow::Result<Connection> {
     let connection = built.context("the icon cannot be shown")?;
     let name = connection.unique_name().context("the bus gave us no name")?.to_string();
     let path = "/StatusNotifierWatcher";
-    let registered =
-        connection.call_method(Some(WATCHER), path, Some(WATCHER), "RegisterStatusNotifierItem", &name).await;
-    match registered {
-        Ok(_) => Ok(connection),
-        Err(zbus::Error::MethodError(name, ..)) if name.as_str() == "org.freedesktop.DBus.Error.ServiceUnknown" => {
-            anyhow::bail!("no panel with a tray is on the bus")
+    let register = connection.call_method(Some(WATCHER), path, Some(WATCHER), "RegisterStatusNotifierItem", &name);
+    let failed = match tokio::time::timeout(REGISTER_TIMEOUT, register).await {
+        Ok(Ok(_)) => return Ok(connection),
+        Ok(Err(zbus::Error::MethodError(name, ..))) if name.as_str() == "org.freedesktop.DBus.Error.ServiceUnknown" => {
+            NoPanel.into()
         }
-        Err(error) => Err(error).context("the icon cannot be shown"),
-    }
+        Ok(Err(error)) => anyhow::Error::from(error).context("the icon cannot be shown"),
+        Err(_) => anyhow::anyhow!("the panel does not answer"),
+    };
+    // The panel may have accepted it, and answered too late.
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, connection.close()).await;
+    Err(failed)
 }
 
 /// Emits the signals of an update.

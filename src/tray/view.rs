@@ -225,7 +225,16 @@ impl Text {
     /// The text with its age as of now, within [`COLUMNS`]. Of a row that is too long the title is cut first, then the
     /// reason; the distinctive part of the name is always shown.
     pub(crate) fn at(&self, now: Moment) -> String {
-        let lead = self.lead.map(Lead::text).unwrap_or_default();
+        self.after(&self.lead.map(Lead::mark).unwrap_or_default(), now)
+    }
+
+    /// The same next to a picture that says what its mark says: without the mark.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn beside_picture(&self, now: Moment) -> String {
+        self.after(&self.lead.map(Lead::unseen).unwrap_or_default(), now)
+    }
+
+    fn after(&self, lead: &str, now: Moment) -> String {
         let room = COLUMNS - lead.width();
         let Some(gist) = &self.gist else { return format!("{lead}{}", fit(&self.head, room)) };
         let room = room - SEPARATOR.width();
@@ -254,8 +263,12 @@ impl Text {
 }
 
 impl Lead {
-    fn text(self) -> String {
-        format!("{} {}", mark(self.status).0, if self.unseen { UNSEEN } else { "" })
+    fn mark(self) -> String {
+        format!("{} {}", mark(self.status).0, self.unseen())
+    }
+
+    fn unseen(self) -> String {
+        if self.unseen { UNSEEN.into() } else { String::new() }
     }
 }
 

@@ -303,7 +303,7 @@ fn a_test_notification_is_sent_on_demand_and_notify_test_lists_what_the_desktop_
     let ran = ran.wait_with_output().unwrap();
     let stdout = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(ran.status.success(), "{ran:?}");
-    assert!(stdout.contains("Shown by: test 1") && stdout.contains("Clicks and buttons: yes"), "{stdout}");
+    assert!(stdout.contains("Shown by: Plasma 1") && stdout.contains("Clicks and buttons: yes"), "{stdout}");
     let none = desk.user.command(None, &["notify-test"]).output().unwrap();
     assert_eq!(none.status.code(), Some(1), "{none:?}");
     assert!(String::from_utf8_lossy(&none.stderr).contains("notification"), "{none:?}");

@@ -106,6 +106,52 @@ fn case_167_a_panel_that_no_longer_reads_the_menu_gets_a_new_registration() {
     panel.wait_for("the new one", |entry| entry.shown().contains("new — "));
 }
 
+/// The reply to a reading is lost: the extension never asks for the properties of the new entries.
+#[test]
+fn case_211_a_panel_that_lost_a_layout_gets_a_new_registration() {
+    let (_bus, sessions, _user, panel, _session, tray) = one_idle_session();
+    panel.read_types();
+    panel.read_properties(&[]);
+    panel.wait_idle();
+    let before = panel.registered();
+    let _new = sessions.add("new");
+    wait_until(SOON, "it knows", || panel.tooltip(), || (panel.tooltip() == "2 idle").then_some(()));
+    panel.read_types();
+    wait_until(SOON, "it registers again", || tray.output(), || (panel.registered() > before).then_some(()));
+    panel.wait_for("the new one", |entry| entry.shown().contains("new — "));
+}
+
+/// A panel that is still starting may refuse an icon.
+#[test]
+fn case_211_a_registration_that_failed_is_tried_again() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let session = sessions.add("one");
+    panel.refuse(3);
+    let tray = user.start_tray(&bus);
+    tray.wait_output("the panel refuses the icon");
+    panel.wait_for_icon();
+    assert_eq!((panel.refused(), panel.registered()), (3, 1));
+    user.wait_status(&panel, &session, "idle");
+}
+
+/// Plasma reads a menu when it is told so by the answer, and then ignores the next signal that says the same.
+#[test]
+fn case_215_a_panel_that_reads_levels_is_told_after_the_answer_that_the_menu_is_new() {
+    let (_bus, sessions, _user, panel, _session, _tray) = one_idle_session();
+    let add = |title: &str, tooltip: &str| {
+        let session = sessions.add(title);
+        wait_until(SOON, "it knows", || panel.tooltip(), || (panel.tooltip() == tooltip).then_some(()));
+        session
+    };
+    let _two = add("two", "2 idle");
+    assert!(panel.is_told_before_the_answer(), "others read when they are told");
+    panel.close();
+    panel.read_level();
+    let _three = add("three", "3 idle");
+    assert!(!panel.is_told_before_the_answer());
+}
+
 /// Passes on what a program and its bus say to each other.
 struct Relay {
     folder: TempDir,

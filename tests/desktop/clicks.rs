@@ -117,3 +117,106 @@ fn case_165_quit_is_guarded_like_any_other_entry() {
     assert!(panel.click(quit()));
     assert!(tray.wait_exit().0.success());
 }
+
+/// A desktop whose terminal leaves behind what it was told to run.
+fn with_terminal() -> (Bus, Sessions, User, std::path::PathBuf) {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let user = User::new(&sessions);
+    let (terminal, ran) = (user.scratch.path().join("terminal"), user.scratch.path().join("ran"));
+    std::fs::write(&terminal, format!("#!/bin/sh\necho \"$@\" >>{}\n", ran.display())).unwrap();
+    std::fs::set_permissions(&terminal, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let config = user.scratch.path().join(".config/pilotlight");
+    std::fs::create_dir_all(&config).unwrap();
+    let text = format!("[actions]\nterminal = [{:?}]\n[notifications]\nafter-start = \"1ms\"\n", terminal.display());
+    std::fs::write(config.join("config.toml"), text).unwrap();
+    std::fs::create_dir_all(user.state()).unwrap();
+    std::fs::write(user.state().join("welcomed"), "").unwrap();
+    (bus, sessions, user, ran)
+}
+
+/// LXQt 1.2 and MATE's notification area call `Activate` on a left click, and open no menu. Others call it and open the
+/// menu as well.
+#[test]
+fn case_214_a_click_on_the_icon_shows_the_sessions_where_the_panel_opens_no_menu() {
+    let (bus, _sessions, user, ran) = with_terminal();
+    let panel = Panel::start(&bus);
+    let _tray = user.start_tray(&bus);
+    panel.wait_for_icon();
+    let runs = || std::fs::read_to_string(&ran).unwrap_or_default();
+    // A panel that opens the menu when the call fails, and one on which it was the second click of two.
+    for opens_before in [false, true] {
+        if opens_before {
+            panel.about_to_show();
+        }
+        assert!(panel.click_icon().unwrap_err().to_string().contains("UnknownMethod"));
+        if !opens_before {
+            panel.about_to_show();
+        }
+        #[expect(clippy::disallowed_methods, reason = "nothing must happen, and the next click must be another one")]
+        std::thread::sleep(Duration::from_millis(1200));
+        assert_eq!(runs(), "");
+        panel.close();
+    }
+    // Two clicks of an impatient user are one.
+    assert!(panel.click_icon().is_err() && panel.click_icon().is_err());
+    wait_until(SOON, "the table is shown", runs, || runs().contains("live").then_some(()));
+    #[expect(clippy::disallowed_methods, reason = "nothing more must happen")]
+    std::thread::sleep(Duration::from_millis(800));
+    assert_eq!(runs().lines().count(), 1, "{}", runs());
+}
+
+/// What vanished meanwhile says what became of it, and offers the next thing: by a button, and by a click beside it.
+#[test]
+fn case_212_a_note_leads_to_the_next_thing() {
+    let (bus, sessions, user, ran) = with_terminal();
+    let (panel, popups) = (Panel::start(&bus), Popups::start(&bus));
+    let session = sessions.add("one");
+    session.prompt();
+    session.tool("a", "bash", "x");
+    let tray = user.start_tray(&bus);
+    panel.wait_for_icon();
+    user.wait_status(&panel, &session, "working");
+    session.kill();
+    let row = user.wait_status(&panel, &session, "crashed");
+    let remedy = panel.wait_for("its remedy", |entry| entry.shown().starts_with("     Resume "));
+    assert!(!row.entries.is_empty());
+    let crashed = popups.wait_for(1);
+    // Somebody ends it meanwhile.
+    session.shut_down();
+    user.wait_status(&panel, &session, "ended");
+    let runs = || std::fs::read_to_string(&ran).unwrap_or_default();
+    for (n, action) in [(2, "offer"), (3, "default")] {
+        assert!(panel.click_unopened(remedy.id), "{}", tray.output());
+        let note = popups.wait_for(n);
+        assert_eq!(note.title, "Nothing was done", "{crashed:#?}");
+        assert_eq!(note.body, "The session no longer needs that.\nIt is ended now.");
+        assert_eq!(note.actions, ["default", "", "offer", "Show all sessions"]);
+        assert_eq!(runs().lines().count(), n - 2, "{}", runs());
+        popups.click(note.number, action);
+        wait_until(SOON, "the table is shown", runs, || (runs().matches("live").count() == n - 1).then_some(()));
+        let closed = || popups.closed().contains(&note.number).then_some(());
+        wait_until(SOON, "the note is closed", || format!("{:?}", popups.closed()), closed);
+    }
+}
+
+/// On a server that gives the keyboard to the first button, that does nothing.
+#[test]
+fn case_212_the_first_button_of_a_note_only_closes_it_where_a_server_focuses_it() {
+    let (bus, _sessions, user, ran) = with_terminal();
+    let manner = crate::desk::popups::Manner { name: "gnome-shell", ..crate::desk::popups::Manner::default() };
+    let (panel, popups) = (Panel::start(&bus), Popups::with(&bus, manner));
+    let _tray = user.start_tray(&bus);
+    panel.wait_for_icon();
+    let test = panel.wait_for("the test of notifications", |entry| entry.shown() == "Test notification");
+    assert!(panel.click(test.id));
+    let note = popups.wait_for(1);
+    assert_eq!(note.actions, ["later", "Not now", "default", "", "offer", "Show all sessions"]);
+    popups.click(note.number, "later");
+    popups.wait_for_closed(&[note.number]);
+    popups.click(note.number, "offer");
+    assert!(panel.click(test.id));
+    let note = popups.wait_for(2);
+    popups.click(note.number, "offer");
+    let runs = || std::fs::read_to_string(&ran).unwrap_or_default();
+    wait_until(SOON, "the table is shown", runs, || (runs().lines().count() == 1).then_some(()));
+}

@@ -157,6 +157,27 @@ fn the_first_run_is_welcomed_once() {
     assert_eq!(popups.wait_for(2).title, "Pilotlight: a test", "{:?}", popups.received());
 }
 
+/// Plasma draws pictures next to rows, GNOME's extension does not, and both read at once.
+#[test]
+fn case_210_each_panel_gets_the_picture_or_the_mark() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let session = sessions.add("one");
+    session.prompt();
+    let _tray = user.start_tray(&bus);
+    panel.wait_for_icon();
+    let row = user.wait_status(&panel, &session, "working").id;
+    let label = |properties: &std::collections::HashMap<String, zbus::zvariant::OwnedValue>| {
+        (String::try_from(properties["label"].clone()).unwrap(), properties.contains_key("icon-data"))
+    };
+    panel.read_types();
+    let (shown, has_picture) = label(&panel.read_properties(&[row])[0].1);
+    assert!(shown.starts_with("▶ work · one — ") && !has_picture, "{shown}");
+    panel.read_level();
+    let (shown, has_picture) = label(&panel.read_properties(&[row])[0].1);
+    assert!(shown.starts_with("work · one — ") && has_picture, "{shown}");
+}
+
 #[test]
 fn a_click_on_the_icon_opens_the_menu() {
     let (bus, sessions) = (Bus::start(), Sessions::new());

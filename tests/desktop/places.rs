@@ -284,7 +284,7 @@ fn case_169_submenus_are_announced_to_a_panel_that_reads_one_level_at_a_time() {
     // One that is new is announced once the panel has read the rest again.
     session.prompt();
     wait_until(SOON, "it works", || panel.tooltip(), || (panel.tooltip() == "1 working").then_some(()));
-    panel.wait_for("its new row", |entry| entry.shown().starts_with('▶'));
+    panel.wait_for("its new row", |entry| entry.shown().starts_with("Now: "));
     panel.wait_idle();
     let before = panel.signals("LayoutUpdated");
     panel.about_to_show();

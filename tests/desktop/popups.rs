@@ -171,6 +171,30 @@ fn case_166_return_typed_elsewhere_approves_nothing() {
     desk.wait_for_events(&[(1, DISMISSED), (3, PopupEvent::Action(Button::Act(Action::Stop)))]);
 }
 
+#[test]
+fn case_216_the_first_button_is_harmless_wherever_a_server_may_focus_it() {
+    for (name, focuses) in [
+        ("gnome-shell", true),
+        ("SwayNotificationCenter", true),
+        ("one that nobody knows", true),
+        ("Plasma", false),
+        ("Xfce Notify Daemon", false),
+        ("Notification Daemon", false),
+        ("lxqt-notificationd", false),
+        ("cinnamon", false),
+        ("dunst", false),
+        ("mako", false),
+    ] {
+        let bus = Bus::start();
+        let (server, desk) = (Server::with(&bus, Manner { name, ..Manner::default() }), Desk::new(&bus));
+        desk.raise(1);
+        let shown = server.wait_for(1);
+        assert_eq!(shown.actions[0] == "later", focuses, "{name}: {shown:#?}");
+        // Only GNOME Shell drops what it has no room for.
+        assert!(shown.actions.contains(&"approve".into()), "{name}: {shown:#?}");
+    }
+}
+
 /// "Not now" is one of the three buttons that GNOME Shell draws.
 #[test]
 fn a_question_with_more_answers_than_buttons_is_answered_in_a_terminal() {
@@ -191,7 +215,7 @@ fn a_question_with_more_answers_than_buttons_is_answered_in_a_terminal() {
             ],
         ),
         (
-            "xfce4-notifyd",
+            "Xfce Notify Daemon",
             [
                 (&all, "choice-1 choice-2 choice-3 default mute"),
                 (&own_words, "choice-1 choice-2 answer default mute"),

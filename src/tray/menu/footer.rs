@@ -1,6 +1,6 @@
 //! The entries below the sessions: always the same ones in the same order, so that they are easy to find.
 
-use crate::core::text::{counted, fit, lines, plain};
+use crate::core::text::{counted, fit, isolated, lines, plain};
 use crate::tray::autostart::State as Login;
 use crate::tray::details::Source;
 use crate::tray::notifications::NotificationState;
@@ -95,7 +95,7 @@ fn quit(ends: &[&Source<'_>]) -> Item {
     names.sort_unstable();
     let left_out = names.len().saturating_sub(ROWS - 2);
     let mut items: Vec<_> =
-        names.iter().take(ROWS - 2).map(|name| Item::text(format!("This may end: {name}"))).collect();
+        names.iter().take(ROWS - 2).map(|name| Item::text(format!("This may end: {}", isolated(name)))).collect();
     if left_out > 0 {
         items.push(Item::text(format!("and {}", counted(left_out, "more session"))));
     }

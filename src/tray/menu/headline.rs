@@ -52,7 +52,7 @@ impl Headline {
 }
 
 /// What a session needs, to follow its name. Nothing here changes with time alone.
-fn needs(row: &Row, session: &Session) -> String {
+pub(crate) fn needs(row: &Row, session: &Session) -> String {
     let gist = match &row.gist {
         Gist::Words(words) => Some(&**words),
         _ => None,

@@ -24,7 +24,7 @@ impl Popups {
     /// Applies a change without blocking.
     pub(crate) fn apply(&self, change: Change) {
         let Change::Raise(popup) = change else { return };
-        self.note_sender.send(&Note::new(popup.title, popup.body), || ());
+        self.note_sender.send(&Note::new(popup.title, popup.body), Box::new(drop), || ());
         self.closed(popup.id);
     }
 

@@ -1,5 +1,7 @@
-//! Notes, which are notifications without buttons, and the sender that shows them.
+//! Notes, which are notifications with one button at most, and the sender that shows them.
 
+#[cfg(target_os = "linux")]
+use super::offers::{LATER, Listeners, OFFER, Shown};
 #[cfg(target_os = "linux")]
 use super::server;
 #[cfg(target_os = "linux")]
@@ -9,6 +11,7 @@ use crate::core::action::Action;
 use crate::core::order::Outcome;
 use crate::core::text::plain;
 use crate::tray::icon::State;
+use crate::tray::view::Effect;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Handle;
@@ -17,7 +20,33 @@ use tokio::sync::Semaphore;
 /// Maximum number of notes being sent at once; further ones are dropped.
 const IN_FLIGHT_MAX: usize = 4;
 
-/// A notification without buttons.
+/// What a click on a note leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The label of the button.
+    pub label: Box<str>,
+    /// What the button does.
+    pub effect: Effect,
+    /// What a click beside the button does, which may be an accident.
+    pub on_body: Effect,
+}
+
+impl Offer {
+    /// An offer that does no harm to who clicks by accident.
+    pub(crate) fn new(label: &str, effect: Effect) -> Self {
+        Self { label: label.into(), on_body: effect.clone(), effect }
+    }
+
+    /// The table of all sessions.
+    pub(crate) fn all() -> Self {
+        Self::new("Show all sessions", Effect::Live)
+    }
+}
+
+/// What is done with the effect that a click on a note chose.
+pub type OfferTaken = Box<dyn FnOnce(Effect) + Send>;
+
+/// A notification about something that was done, or was not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// One line.
@@ -26,6 +55,8 @@ pub struct Note {
     pub body: String,
     /// The colour of its picture.
     pub tone: State,
+    /// What a click leads to.
+    pub offer: Offer,
 }
 
 impl Note {
@@ -37,7 +68,7 @@ impl Note {
 
     /// A note that all is well.
     pub(crate) fn new(title: impl Into<String>, body: impl Into<String>) -> Self {
-        Self { title: title.into(), body: body.into(), tone: State::Well }
+        Self { title: title.into(), body: body.into(), tone: State::Well, offer: Offer::all() }
     }
 
     /// A note that something was not done, or that something is to be looked at.
@@ -48,6 +79,12 @@ impl Note {
     /// A note that something failed.
     pub(crate) fn failed(title: impl Into<String>, body: impl Into<String>) -> Self {
         Self { tone: State::Trouble, ..Self::new(title, body) }
+    }
+
+    /// The same note with another offer.
+    #[must_use]
+    pub(crate) fn offering(self, offer: Offer) -> Self {
+        Self { offer, ..self }
     }
 
     /// The outcome of an order for this action to the session called `who`.
@@ -76,6 +113,8 @@ pub struct NoteSender {
     warned: Arc<AtomicBool>,
     #[cfg(target_os = "linux")]
     connection: Arc<SharedConnection>,
+    #[cfg(target_os = "linux")]
+    listeners: Arc<Listeners>,
 }
 
 /// The connection that all notes share. It is kept open because some servers, GNOME's among them, close a program's
@@ -97,6 +136,8 @@ impl NoteSender {
             warned: Arc::default(),
             #[cfg(target_os = "linux")]
             connection: Arc::default(),
+            #[cfg(target_os = "linux")]
+            listeners: Arc::default(),
         }
     }
 
@@ -107,18 +148,22 @@ impl NoteSender {
         Self { connection, ..Self::new(runtime) }
     }
 
-    /// Sends a note without blocking. `failed` is called if it cannot be shown.
-    pub fn send(&self, note: &Note, failed: impl FnOnce() + Send + 'static) {
+    /// Sends a note without blocking. `taken` is called if it is clicked, which not all systems report, and `failed` if
+    /// it cannot be shown.
+    pub fn send(&self, note: &Note, taken: OfferTaken, failed: impl FnOnce() + Send + 'static) {
         let Ok(permit) = Arc::clone(&self.in_flight).try_acquire_owned() else { return failed() };
         let note = Note { title: plain(&note.title, TITLE_MAX).into(), ..note.clone() };
         let warned = Arc::clone(&self.warned);
         #[cfg(target_os = "linux")]
-        let connection = Arc::clone(&self.connection);
+        let (connection, listeners) = (Arc::clone(&self.connection), Arc::clone(&self.listeners));
         let sent = async move {
             #[cfg(target_os = "linux")]
-            let result = connection.show(&note).await;
+            let result = connection.show(&note).await.map(|shown| listeners.listen(shown, note.offer, taken));
             #[cfg(not(target_os = "linux"))]
-            let result = show(note).await;
+            let result = {
+                drop(taken);
+                show(note).await
+            };
             drop(permit);
             if let Err(error) = result {
                 if !warned.swap(true, Ordering::Relaxed) {
@@ -134,7 +179,7 @@ impl NoteSender {
 #[cfg(target_os = "linux")]
 impl SharedConnection {
     /// Shows a note, one at a time. The timeout includes waiting for the others.
-    async fn show(&self, note: &Note) -> anyhow::Result<()> {
+    async fn show(&self, note: &Note) -> anyhow::Result<Shown> {
         let shown = async {
             let mut open = self.connection.lock().await;
             if let Some(connection) = open.take() {
@@ -157,19 +202,28 @@ impl SharedConnection {
 }
 
 #[cfg(target_os = "linux")]
-async fn show(note: &Note, connection: &zbus::Connection) -> zbus::Result<()> {
+async fn show(note: &Note, connection: &zbus::Connection) -> zbus::Result<Shown> {
+    // Before it is shown: the click may come before the answer.
+    let bus = server::Bus::on(connection.clone()).await?;
     let server = server::find_server(connection.clone()).await?;
-    server.notify(&notification(note, server.capabilities)).await.map(drop)
+    let number = server.notify(&notification(note, server.capabilities)).await?;
+    Ok(Shown { bus, server, number })
 }
 
 /// A note as a notification, limited to what the server supports.
 #[cfg(target_os = "linux")]
 pub(super) fn notification(note: &Note, capabilities: server::Capabilities) -> server::Notification {
+    let mut actions = vec![["default", ""], [OFFER, &*note.offer.label]];
+    // Whoever types in another window while the note appears must not press a button that acts.
+    if capabilities.focuses_first {
+        actions.insert(0, LATER);
+    }
+    let actions = if capabilities.actions { actions } else { Vec::new() };
     server::Notification {
         replaces: 0,
         title: note.title.clone(),
         body: if capabilities.body { body(&note.body, capabilities.markup) } else { String::new() },
-        actions: Vec::new(),
+        actions: actions.into_iter().flatten().map(String::from).collect(),
         icon: note.tone,
         low_urgency: false,
         persistent: false,

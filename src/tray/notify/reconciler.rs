@@ -400,7 +400,7 @@ impl Reconciler {
         // "Not now" takes one of the three buttons that such a server draws. A question with an answer that is not drawn
         // would seem to have only the others, so it is answered where all of them are.
         let is_answer = |button: &Button| matches!(button, Button::Choice(_) | Button::Act(Action::Answer));
-        if server.capabilities.focuses_first && buttons.iter().filter(|button| is_answer(button)).count() >= FEW_ACTIONS
+        if server.capabilities.drops_actions && buttons.iter().filter(|button| is_answer(button)).count() >= FEW_ACTIONS
         {
             buttons.retain(|button| !is_answer(button));
             buttons.insert(0, Button::Act(Action::Answer));

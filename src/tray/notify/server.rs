@@ -30,6 +30,11 @@ const SERVER_DEFAULT: i32 = -1;
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 /// The reason for a timeout.
 pub(super) const NO_REPLY: &str = "the notification server does not answer";
+/// The servers whose popups never take the keyboard by themselves: their windows refuse it, or, as Cinnamon's banners,
+/// ask for none. Of any other that is not known: compositors give it to SwayNotificationCenter's window, for example, once
+/// that takes replies.
+const NEVER_FOCUS: [&str; 7] =
+    ["Plasma", "Xfce Notify Daemon", "Notification Daemon", "lxqt-notificationd", "cinnamon", "dunst", "mako"];
 /// How long a server may take to return its name.
 const NAME_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -87,8 +92,10 @@ pub(super) struct Capabilities {
     pub(super) sound: bool,
     /// Draws at most three buttons: LXQt's turns four into a list with an OK button, which takes two clicks.
     pub(super) few_actions: bool,
-    /// Gives the keyboard to the first button of a popup that appears: GNOME Shell does, and Return then presses it.
+    /// May give the keyboard to the first button of a popup that appears: GNOME Shell does, and Return then presses it.
     pub(super) focuses_first: bool,
+    /// Draws the first three buttons and drops the rest, as GNOME Shell does.
+    pub(super) drops_actions: bool,
 }
 
 /// The arguments of `Notify`.
@@ -135,12 +142,14 @@ pub(super) async fn find_server(connection: Connection) -> zbus::Result<Server> 
         sound: supports("sound"),
         few_actions: false,
         focuses_first: true,
+        drops_actions: true,
     };
     let mut server = Server { owner, pid: pid.ok(), capabilities, connection };
-    // A server that does not return its name is treated like most, but may be one that focuses a button.
-    if let Ok(Ok(name)) = tokio::time::timeout(NAME_TIMEOUT, server.name_and_version()).await {
-        server.capabilities.few_actions = name.starts_with("lxqt-notificationd ");
-        server.capabilities.focuses_first = name.starts_with("gnome-shell ");
+    // A server that does not return its name may be any.
+    if let Ok(Ok((name, _))) = tokio::time::timeout(NAME_TIMEOUT, server.name()).await {
+        server.capabilities.few_actions = name == "lxqt-notificationd";
+        server.capabilities.focuses_first = !NEVER_FOCUS.contains(&&*name);
+        server.capabilities.drops_actions = name == "gnome-shell";
     }
     Ok(server)
 }
@@ -148,7 +157,11 @@ pub(super) async fn find_server(connection: Connection) -> zbus::Result<Server> 
 impl Bus {
     /// Connects to the bus at an address, or to the session's.
     pub(super) async fn connect(address: Option<&str>) -> zbus::Result<Self> {
-        let connection = connect(address).await?;
+        Self::on(connect(address).await?).await
+    }
+
+    /// Subscribes on a connection.
+    pub(super) async fn on(connection: Connection) -> zbus::Result<Self> {
         let of_server =
             MatchRule::builder().msg_type(zbus::message::Type::Signal).sender(NAME)?.interface(NAME)?.build();
         let signals = MessageStream::for_match_rule(of_server, &connection, None).await?;
@@ -218,10 +231,14 @@ impl Server {
 
     /// Its name and version.
     pub(super) async fn name_and_version(&self) -> zbus::Result<String> {
+        self.name().await.map(|(name, version)| format!("{name} {version}"))
+    }
+
+    async fn name(&self) -> zbus::Result<(String, String)> {
         let owner = UniqueName::from(&self.owner);
         let reply = self.connection.call_method(Some(owner), PATH, Some(NAME), "GetServerInformation", &()).await?;
         let (name, _, version, _): (String, String, String, String) = reply.body().deserialize()?;
-        Ok(format!("{name} {version}"))
+        Ok((name, version))
     }
 
     /// Closes a popup. Fails if the server is gone; some servers also fail if the popup is.

@@ -1,10 +1,13 @@
 //! The icon on the bus: `org.kde.StatusNotifierItem`, as panels read it.
 
-use super::menu;
+use super::menu::{self, ICON_CLICK, MenuState, lock};
 use super::pictures::Pictures;
 use crate::tray::icon::{Icon, Picture};
+use crate::tray::messages::{EventSender, MainEvent};
 use crate::tray::view::MenuView;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use zbus::fdo;
 use zbus::object_server::SignalEmitter;
 use zbus::zvariant::{ObjectPath, OwnedObjectPath};
 
@@ -57,18 +60,49 @@ fn pixels(picture: Picture) -> anyhow::Result<Pixels> {
 }
 
 /// The item's interface on the bus.
-pub(super) struct Item(pub(super) Arc<Mutex<ItemState>>);
+pub(super) struct Item {
+    pub(super) state: Arc<Mutex<ItemState>>,
+    /// Knows whether the panel opens the menu.
+    pub(super) menu: Arc<Mutex<MenuState>>,
+    pub(super) send: EventSender,
+}
 
 impl Item {
     fn state<T>(&self, read: impl FnOnce(&ItemState) -> T) -> T {
-        read(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Handles a click on the icon that the panel reports instead of opening the menu, or before it does. The answer is
+    /// an error: panels that call this despite `ItemIsMenu` then open the menu, and GNOME's extension stops waiting for
+    /// a second click. If the panel opens no menu, as LXQt 1.2 and MATE's notification area do on a left click, the
+    /// sessions are shown in another way.
+    fn clicked(&self, call: &str) -> fdo::Result<()> {
+        let clicked = Instant::now();
+        if lock(&self.menu).click_icon(clicked) {
+            let (menu, send) = (Arc::clone(&self.menu), Arc::clone(&self.send));
+            tokio::spawn(async move {
+                tokio::time::sleep(ICON_CLICK).await;
+                if !lock(&menu).opened_for(clicked) {
+                    send(MainEvent::IconClicked);
+                }
+            });
+        }
+        Err(fdo::Error::UnknownMethod(format!("{call}: the icon is a menu")))
     }
 }
 
-/// `Activate` and `ContextMenu` are left out on purpose: a panel that calls them despite `ItemIsMenu` opens the menu
-/// when it gets an error.
 #[zbus::interface(name = "org.kde.StatusNotifierItem")]
 impl Item {
+    /// A left click.
+    async fn activate(&self, _x: i32, _y: i32) -> fdo::Result<()> {
+        self.clicked("Activate")
+    }
+
+    /// A right click, from a panel that draws no menus.
+    async fn context_menu(&self, _x: i32, _y: i32) -> fdo::Result<()> {
+        self.clicked("ContextMenu")
+    }
+
     /// The wheel does nothing.
     fn scroll(&self, _delta: i32, _orientation: &str) {}
 

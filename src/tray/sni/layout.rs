@@ -20,6 +20,7 @@ mod tests;
 pub(super) use reply::LayoutReply;
 
 use super::property::{Properties, Property, ROOT, filtered, root_properties};
+use super::readers::Sign;
 use crate::core::time::Moment;
 use crate::tray::view::{Item, Text};
 use appearance::{Appearance, EntryType};
@@ -34,6 +35,15 @@ use std::sync::Arc;
 /// How many entries that are gone are remembered, at least.
 const GONE_MAX: usize = 1000;
 
+/// How entries are worded for a panel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wording {
+    /// The time that ages are counted to.
+    pub(super) now: Moment,
+    /// What tells the status of a session in its row.
+    pub(super) sign: Sign,
+}
+
 /// The tree of entries, and the numbers given out so far.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
@@ -47,10 +57,10 @@ pub(super) struct Layout {
 impl Layout {
     /// Rebuilds the tree. Changed properties of entries that keep their numbers go into `changes`: GNOME's extension
     /// reads the properties of new numbers only.
-    pub(super) fn rebuild(&mut self, items: &[Item], now: Moment, changes: &mut Changes) {
+    pub(super) fn rebuild(&mut self, items: &[Item], how: Wording, changes: &mut Changes) {
         let old = Arc::unwrap_or_clone(std::mem::take(&mut self.entries));
         let before = self.gone.len();
-        let mut rebuild = Rebuild { last: &mut self.last_number, gone: &mut self.gone, now, changes };
+        let mut rebuild = Rebuild { last: &mut self.last_number, gone: &mut self.gone, how, changes };
         self.entries = Arc::new(rebuild.entries(items, old));
         // Those that went just now may still be on the screen.
         self.gone.drain(..before.min(self.gone.len().saturating_sub(GONE_MAX)));
@@ -71,22 +81,22 @@ impl Layout {
     }
 
     /// Updates the entries if these items have the same structure. Otherwise changes nothing and returns false.
-    pub(super) fn try_update(&mut self, items: &[Item], now: Moment, changes: &mut Changes) -> bool {
+    pub(super) fn try_update(&mut self, items: &[Item], how: Wording, changes: &mut Changes) -> bool {
         let same = has_structure_of(&self.entries, items);
         if same {
-            update(self.entries_mut(), items, now, changes);
+            update(self.entries_mut(), items, how, changes);
         }
         same
     }
 
     /// Updates the ages in the labels.
-    pub(super) fn refresh_ages(&mut self, now: Moment, changes: &mut Changes) {
-        refresh_ages(self.entries_mut(), now, changes);
+    pub(super) fn refresh_ages(&mut self, how: Wording, changes: &mut Changes) {
+        refresh_ages(self.entries_mut(), how, changes);
     }
 
     /// Updates the entries that these items still contain, without moving any. The others stay as they are.
-    pub(super) fn update_in_place(&mut self, items: &[Item], now: Moment, changes: &mut Changes) {
-        update(self.entries_mut(), items, now, changes);
+    pub(super) fn update_in_place(&mut self, items: &[Item], how: Wording, changes: &mut Changes) {
+        update(self.entries_mut(), items, how, changes);
     }
 
     /// Handles a click on an entry. Returns what it does, or did before it was gone.
@@ -122,6 +132,11 @@ impl Layout {
         submenus.map(|entry| entry.number).collect()
     }
 
+    /// The highest number of an entry that there is now.
+    pub(super) fn newest(&self) -> i32 {
+        newest(&self.entries)
+    }
+
     /// The highest number given out so far.
     pub(super) const fn last_number(&self) -> i32 {
         self.last_number
@@ -134,28 +149,32 @@ impl Layout {
         (number, depth): (i32, i32),
         names: Vec<String>,
         known: Option<i32>,
-        now: Moment,
+        how: Wording,
     ) -> Option<LayoutReply> {
         self.contains(number).then(|| {
-            let filter = PropertyFilter::new(&self.entries, names, known, now);
+            let filter = PropertyFilter::new(&self.entries, names, known, how);
             LayoutReply { entries: Arc::clone(&self.entries), number, depth, filter }
         })
     }
 
     /// One property of an entry. `None` if there is no such entry, `Some(None)` if it has no such property.
-    pub(super) fn property(&self, number: i32, name: &str, now: Moment) -> Option<Option<Property>> {
-        let entry = || find(&self.entries, number).map(|entry| entry.properties(now));
+    pub(super) fn property(&self, number: i32, name: &str, how: Wording) -> Option<Option<Property>> {
+        let entry = || find(&self.entries, number).map(|entry| entry.properties(how));
         let mut properties = if number == ROOT { root_properties() } else { entry()? };
         Some(properties.remove(name))
     }
 
     /// The properties of these entries; of all if none is named.
-    pub(super) fn properties(&self, numbers: &[i32], names: &[String], now: Moment) -> Vec<(i32, Properties)> {
+    pub(super) fn properties(&self, numbers: &[i32], names: &[String], how: Wording) -> Vec<(i32, Properties)> {
         let mut all = BTreeMap::new();
         collect(&self.entries, &mut all);
         let wanted = all.into_iter().filter(|(number, _)| numbers.is_empty() || numbers.contains(number));
-        wanted.map(|(number, entry)| (number, filtered(entry.properties(now), names))).collect()
+        wanted.map(|(number, entry)| (number, filtered(entry.properties(how), names))).collect()
     }
+}
+
+fn newest(entries: &[Entry]) -> i32 {
+    entries.iter().map(|entry| entry.number.max(newest(&entry.entries))).max().unwrap_or(ROOT)
 }
 
 fn has_structure_of(entries: &[Entry], items: &[Item]) -> bool {
@@ -176,7 +195,7 @@ fn are_items(entries: &[Entry], items: &[Item]) -> bool {
     entries.len() == items.len() && entries.iter().zip(items).all(is_item)
 }
 
-fn update(entries: &mut [Entry], items: &[Item], now: Moment, changes: &mut Changes) {
+fn update(entries: &mut [Entry], items: &[Item], how: Wording, changes: &mut Changes) {
     // Before the first entry that moved, text without an id is matched by its index: this keeps the header up to date.
     let unmoved = entries.iter().zip(items).take_while(|(entry, item)| entry.may_be(item)).count();
     for (at, entry) in entries.iter_mut().enumerate() {
@@ -189,22 +208,22 @@ fn update(entries: &mut [Entry], items: &[Item], now: Moment, changes: &mut Chan
         let Some(item) = item else { continue };
         let appearance = Appearance::of(item);
         if appearance != entry.appearance {
-            changes.record(entry, &appearance, now);
-            (entry.sent_label, entry.appearance) = (appearance.label_with_age(now), appearance);
+            changes.record(entry, &appearance, how);
+            (entry.sent_label, entry.appearance) = (appearance.label_with_age(how), appearance);
         }
         if entry.effect.as_ref() != item.effect() {
             entry.effect = item.effect().cloned();
         }
-        update(&mut entry.entries, item.children(), now, changes);
+        update(&mut entry.entries, item.children(), how, changes);
     }
 }
 
-fn refresh_ages(entries: &mut [Entry], now: Moment, changes: &mut Changes) {
+fn refresh_ages(entries: &mut [Entry], how: Wording, changes: &mut Changes) {
     for entry in entries {
         if entry.appearance.text.as_ref().is_some_and(Text::has_age) {
-            changes.record(entry, &entry.appearance, now);
-            entry.sent_label = entry.appearance.label_with_age(now);
+            changes.record(entry, &entry.appearance, how);
+            entry.sent_label = entry.appearance.label_with_age(how);
         }
-        refresh_ages(&mut entry.entries, now, changes);
+        refresh_ages(&mut entry.entries, how, changes);
     }
 }

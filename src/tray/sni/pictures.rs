@@ -2,41 +2,87 @@
 //! without one.
 //!
 //! A file is named by a hash of its pixels. So each picture has its own name, a panel that caches pictures by name
-//! never shows a stale one, and an existing file need not be written again. All are there before the icon is registered:
+//! never shows a stale one, and a file of an earlier run need not be written again. The pictures for the settings are
+//! there before the icon is registered, and those for all other settings soon after, before somebody can change them:
 //! GTK looks into a folder of icons only every 5 s, and draws "image missing" for one that came in between.
 
 use crate::system::paths::make_folder;
-use crate::system::plain_file;
-use crate::tray::icon::{Icon, Picture};
+use crate::system::plain_file::{self, Links};
+use crate::system::state_file;
+use crate::tray::icon::{Icon, Picture, decode};
+use std::collections::HashSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 /// The folder of the pictures, in the state folder.
 const FOLDER: &str = "icons";
+/// The most bytes that are read of a picture: each has a few thousand.
+const LENGTH_MAX: u64 = 1 << 16;
 
 /// Writes the pictures. Without a folder it writes none, and panels get only the pixels.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Pictures {
     folder: Option<PathBuf>,
+    /// Held while the folder is changed: two threads may write the same picture.
+    changes: Arc<Mutex<()>>,
 }
 
 impl Pictures {
-    /// Writes these pictures into this state folder. Removes those of an earlier run.
+    /// Writes these pictures into this state folder, unless they are there already.
     pub(super) fn new(state_folder: Option<&Path>, icons: impl Iterator<Item = Icon>) -> Self {
         let make = |folder: PathBuf| {
-            // A leftover does no harm: no other picture gets its name.
-            let _ = fs::remove_dir_all(&folder);
             let made = make_folder(&folder).inspect_err(|error| tracing::debug!("no folder for icons: {error}"));
             made.is_ok().then_some(folder)
         };
-        let pictures = Self { folder: state_folder.map(|folder| folder.join(FOLDER)).and_then(make) };
-        if pictures.folder.is_some() {
-            // Those that cannot be written are tried again when they are shown.
-            icons.filter_map(|icon| icon.picture().ok()).all(|picture| !pictures.name(&picture).is_empty());
-        }
+        let folder = state_folder.map(|folder| folder.join(FOLDER)).and_then(make);
+        let pictures = Self { folder, changes: Arc::default() };
+        // Those that cannot be written are tried again when they are shown.
+        pictures.write_all(icons);
         pictures
+    }
+
+    /// Writes the pictures for all settings, and removes what another version left, on a thread of its own. Once:
+    /// a panel may come and go many times.
+    pub(super) fn write_rest(&self) {
+        if self.folder.is_none() {
+            return;
+        }
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            let pictures = self.clone();
+            let work = move || pictures.write_for_all_settings();
+            if let Err(error) = std::thread::Builder::new().name("pictures".into()).spawn(work) {
+                tracing::debug!("pictures are written when they are shown: {error}");
+            }
+        });
+    }
+
+    fn write_for_all_settings(&self) {
+        let names = self.write_all([false, true].into_iter().flat_map(|contrast| Icon::all(contrast, true)));
+        let Some(files) = self.folder.as_ref().and_then(|folder| fs::read_dir(folder).ok()) else { return };
+        let _changes = self.lock();
+        for file in files.filter_map(Result::ok).map(|file| file.path()) {
+            let is_known = file.file_stem().and_then(|name| name.to_str()).is_some_and(|name| names.contains(name));
+            if !is_known {
+                let _ = fs::remove_file(file); // a leftover does no harm
+            }
+        }
+    }
+
+    /// Writes these pictures until one cannot be written, and returns the names of the others.
+    fn write_all(&self, icons: impl Iterator<Item = Icon>) -> HashSet<String> {
+        if self.folder.is_none() {
+            return HashSet::new();
+        }
+        let names = icons.filter_map(|icon| icon.picture().ok()).map(|picture| self.name(&picture));
+        names.take_while(|name| !name.is_empty()).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The folder, as panels read it; empty if there is none.
@@ -44,26 +90,35 @@ impl Pictures {
         self.folder.as_deref().and_then(Path::to_str).unwrap_or_default().to_owned()
     }
 
-    /// Writes this picture and returns its name; empty if it cannot be written.
+    /// Writes this picture, unless it is there, and returns its name; empty if it cannot be written.
     pub(super) fn name(&self, picture: &Picture) -> String {
         let Some(folder) = &self.folder else { return String::new() };
         let mut hasher = DefaultHasher::new();
         picture.rgba.hash(&mut hasher);
         let name = format!("pilotlight-{:016x}", hasher.finish());
         let file = folder.join(&name).with_extension("png");
-        if !file.exists()
+        let _changes = self.lock();
+        if !is_there(&file, picture)
             && let Err(error) = write(&file, picture)
         {
             tracing::debug!("the icon cannot be written as a file: {error:#}");
-            let _ = fs::remove_file(&file); // it may be incomplete
             return String::new();
         }
         name
     }
 }
 
+/// Whether the file has this picture. One that was written just before a crash may be empty.
+fn is_there(file: &Path, picture: &Picture) -> bool {
+    let mut bytes = Vec::new();
+    let opened = plain_file::open(file, Links::Followed);
+    let read = opened.is_ok_and(|(file, _)| file.take(LENGTH_MAX).read_to_end(&mut bytes).is_ok());
+    read && decode(&bytes).is_ok_and(|written| written == *picture)
+}
+
+/// Replaces the file as a whole: a panel may be reading it.
 fn write(file: &Path, picture: &Picture) -> anyhow::Result<()> {
-    Ok(plain_file::create(file)?.write_all(&picture.png()?)?)
+    state_file::replace_without_sync(file, &picture.png()?)
 }
 
 #[cfg(test)]
@@ -88,6 +143,13 @@ mod tests {
             }
             assert_eq!(files(state.path()).len(), before);
             assert_eq!(before, if count { 96 } else { 16 });
+            // When the settings change, the other pictures are there, too.
+            pictures.write_for_all_settings();
+            assert_eq!(files(state.path()).len(), 192);
+            for icon in [false, true].into_iter().flat_map(|contrast| Icon::all(contrast, true)) {
+                assert!(!pictures.name(&icon.picture().unwrap()).is_empty());
+            }
+            assert_eq!(files(state.path()).len(), 192);
         }
     }
 
@@ -105,8 +167,25 @@ mod tests {
         let mut rgba = vec![0; reader.output_buffer_size().unwrap()];
         reader.next_frame(&mut rgba).unwrap();
         assert_eq!(rgba, well.rgba);
-        Pictures::new(Some(state.path()), std::iter::empty());
-        assert!(files(state.path()).is_empty(), "files of an earlier run are removed");
+    }
+
+    #[test]
+    fn case_213_pictures_of_an_earlier_run_are_used_if_they_are_whole() {
+        let state = tempfile::tempdir().unwrap();
+        let new = || Pictures::new(Some(state.path()), Icon::all(false, false));
+        let (pictures, icon) = (new(), Icon::of(State::Well).picture().unwrap());
+        let file = |name: &str| Path::new(&pictures.folder()).join(name).with_extension("png");
+        let written = |file: &Path| fs::metadata(file).unwrap().modified().unwrap();
+        let well = file(&pictures.name(&icon));
+        let before = written(&well);
+        new();
+        assert_eq!(written(&well), before, "it is not written again");
+        fs::write(&well, "").unwrap();
+        fs::write(file("pilotlight-0"), "of another version").unwrap();
+        new();
+        assert!(is_there(&well, &icon), "one that a crash left empty is");
+        pictures.write_for_all_settings();
+        assert!(!file("pilotlight-0").exists() && well.exists());
     }
 
     #[test]
@@ -116,9 +195,11 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let pictures = Pictures::new(Some(state.path()), std::iter::empty());
         fs::remove_dir(state.path().join(FOLDER)).unwrap();
-        assert_eq!(pictures.name(&picture), "");
+        assert!(!pictures.name(&picture).is_empty(), "the folder is made again");
+        fs::remove_dir_all(state.path().join(FOLDER)).unwrap();
         // A file is in the way of the folder.
         fs::write(state.path().join(FOLDER), "").unwrap();
+        assert_eq!(pictures.name(&picture), "");
         let pictures = Pictures::new(Some(state.path()), std::iter::empty());
         assert_eq!((pictures.folder(), pictures.name(&picture)), (String::new(), String::new()));
     }

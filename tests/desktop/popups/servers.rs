@@ -209,15 +209,15 @@ fn all_notes_share_one_connection_that_stays_open_and_is_reopened_with_the_bus()
     let server = Server::start(&bus);
     let note_sender = NoteSender::on(block_on(async { Handle::current() }), bus.address());
     let note = Note::test();
-    note_sender.send(&note, || ());
+    note_sender.send(&note, Box::new(drop), || ());
     let first = server.wait_for(1).sender;
-    note_sender.clone().send(&note, || ());
+    note_sender.clone().send(&note, Box::new(drop), || ());
     assert_eq!(server.wait_for(2).sender, first);
     assert!(bus.names().contains(&first), "{first}: {:?}", bus.names());
     bus.end();
     bus.begin();
     let server = Server::start(&bus);
-    note_sender.send(&note, || ());
+    note_sender.send(&note, Box::new(drop), || ());
     let sender = server.wait_for(1).sender;
     assert!(bus.names().contains(&sender), "{sender}: {:?}", bus.names());
 }

@@ -35,6 +35,9 @@ struct Seen {
     signals: Vec<String>,
     /// How many of the panel's own signals came back.
     marks: usize,
+    /// How many of the next registrations it refuses, and how many it has.
+    refuses: usize,
+    refused: usize,
 }
 
 struct Watcher {
@@ -44,12 +47,23 @@ struct Watcher {
 
 #[zbus::interface(name = "org.kde.StatusNotifierWatcher")]
 impl Watcher {
-    async fn register_status_notifier_item(&self, service: &str, #[zbus(header)] header: Header<'_>) {
+    async fn register_status_notifier_item(
+        &self,
+        service: &str,
+        #[zbus(header)] header: Header<'_>,
+    ) -> zbus::fdo::Result<()> {
         if !self.answers {
             std::future::pending::<()>().await;
         }
+        let mut seen = self.seen.lock().unwrap();
+        if let Some(left) = seen.refuses.checked_sub(1) {
+            seen.refuses = left;
+            seen.refused += 1;
+            return Err(zbus::fdo::Error::LimitsExceeded("not now".into()));
+        }
         let sender = header.sender().unwrap().to_string();
-        self.seen.lock().unwrap().icons.push((service.to_owned(), sender));
+        seen.icons.push((service.to_owned(), sender));
+        Ok(())
     }
 
     #[zbus(property)]
@@ -103,6 +117,16 @@ impl Panel {
     /// Disconnects the panel.
     pub(crate) fn end(self) {
         block_on(self.connection.close()).unwrap();
+    }
+
+    /// Refuses the next registrations.
+    pub(crate) fn refuse(&self, registrations: usize) {
+        self.seen.lock().unwrap().refuses = registrations;
+    }
+
+    /// How many registrations it refused.
+    pub(crate) fn refused(&self) -> usize {
+        self.seen.lock().unwrap().refused
     }
 
     /// How many icons have registered so far.
@@ -164,6 +188,17 @@ impl Panel {
         self.ask("/MenuBar", MENU, "GetLayout", &(0i32, 1i32, Vec::<String>::new()));
     }
 
+    /// Reads the types of the entries, as GNOME's extension does first.
+    pub(crate) fn read_types(&self) {
+        self.ask("/MenuBar", MENU, "GetLayout", &(0i32, -1i32, vec!["type", "children-display"]));
+    }
+
+    /// Reads all properties of these entries, as GNOME's extension does next.
+    pub(crate) fn read_properties(&self, ids: &[i32]) -> Vec<(i32, HashMap<String, OwnedValue>)> {
+        let reply = self.ask("/MenuBar", MENU, "GetGroupProperties", &(ids, Vec::<String>::new()));
+        reply.body().deserialize().unwrap()
+    }
+
     /// Calls the last registered icon. An icon on a slow bus may be registering again; then the call is repeated for
     /// the new registration.
     fn ask<B: serde::Serialize + DynamicType>(&self, path: &str, interface: &str, method: &str, body: &B) -> Message {
@@ -220,6 +255,24 @@ impl Panel {
         let icon = self.icon();
         let call = self.connection.call_method(Some(&*icon), "/MenuBar", Some(MENU), "AboutToShow", &(0i32,));
         block_on(call).unwrap().body().deserialize().unwrap()
+    }
+
+    /// Whether the program told that the layout is new before it answered the call that the menu is about to be shown.
+    pub(crate) fn is_told_before_the_answer(&self) -> bool {
+        let (icon, connection) = (self.icon(), self.connection.clone());
+        block_on(async {
+            let mut messages = zbus::MessageStream::from(&connection);
+            let call = connection.call_method(Some(&*icon), "/MenuBar", Some(MENU), "AboutToShow", &(0i32,));
+            let reply = call.await.unwrap();
+            assert!(reply.body().deserialize::<bool>().unwrap(), "the menu is new");
+            loop {
+                let next = std::future::poll_fn(|context| std::pin::Pin::new(&mut messages).poll_next(context)).await;
+                let message = next.unwrap().unwrap();
+                if message.header().member().is_some_and(|member| member == "LayoutUpdated") {
+                    return message.recv_position() < reply.recv_position();
+                }
+            }
+        })
     }
 
     /// Reports what happened to an entry. Returns whether the program knows its id.

@@ -60,7 +60,7 @@ pub(crate) struct Manner {
 impl Default for Manner {
     fn default() -> Self {
         Self {
-            name: "test",
+            name: "Plasma",
             can: vec!["body", "body-markup", "actions"],
             held: None,
             refuses: None,

@@ -1,10 +1,11 @@
 //! The appearance of an entry, and the dbusmenu properties that describe it.
 
+use super::Wording;
 use crate::core::fleet::mark;
-use crate::core::time::Moment;
 use crate::core::verdict::Status;
 use crate::tray::icon::badge;
 use crate::tray::sni::property::{Properties, Property};
+use crate::tray::sni::readers::Sign;
 use crate::tray::view::{Item, Text, UNSEEN};
 
 /// The appearance of an entry.
@@ -43,17 +44,28 @@ impl Appearance {
         Self { text, enabled, picture, entry_type: EntryType::of(item) }
     }
 
-    /// The label, with its age as of now.
-    pub(super) fn label(&self, now: Moment) -> String {
-        self.text.as_ref().map(|text| text.at(now)).unwrap_or_default()
+    /// The label, with its age as of now, and with a mark unless a picture is drawn beside it.
+    pub(super) fn label(&self, how: Wording) -> String {
+        self.text.as_ref().map(|text| self.worded(text, how)).unwrap_or_default()
     }
 
     /// The label if it has an age.
-    pub(super) fn label_with_age(&self, now: Moment) -> Option<String> {
-        self.text.as_ref().filter(|text| text.has_age()).map(|text| text.at(now))
+    pub(super) fn label_with_age(&self, how: Wording) -> Option<String> {
+        self.text.as_ref().filter(|text| text.has_age()).map(|text| self.worded(text, how))
     }
 
-    pub(super) fn properties(&self, label: &str) -> Properties {
+    fn worded(&self, text: &Text, how: Wording) -> String {
+        match self.picture_for(how) {
+            Some(_) => text.beside_picture(how.now),
+            None => text.at(how.now),
+        }
+    }
+
+    fn picture_for(&self, how: Wording) -> Option<Status> {
+        self.picture.filter(|_| how.sign == Sign::Picture)
+    }
+
+    pub(super) fn properties(&self, label: &str, how: Wording) -> Properties {
         let mut properties = Properties::new();
         if self.entry_type == EntryType::Separator {
             properties.insert("type", "separator".into());
@@ -63,7 +75,7 @@ impl Appearance {
         if !self.enabled {
             properties.insert("enabled", false.into());
         }
-        if let Some(status) = self.picture {
+        if let Some(status) = self.picture_for(how) {
             properties.insert("icon-data", Property::Bytes(badge(status)));
         }
         // Without it, MATE's indicators keep reading out the first label that an entry had.

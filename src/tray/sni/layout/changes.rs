@@ -1,8 +1,8 @@
 //! What changed of entries that keep their numbers.
 
+use super::Wording;
 use super::appearance::{Appearance, EntryType};
 use super::entry::Entry;
-use crate::core::time::Moment;
 use crate::tray::sni::property::Properties;
 
 /// Changed properties, as `ItemsPropertiesUpdated` sends them.
@@ -16,10 +16,10 @@ pub(crate) struct Changes {
 
 impl Changes {
     /// Records how the properties of an entry change with a new appearance.
-    pub(super) fn record(&mut self, entry: &Entry, appearance: &Appearance, now: Moment) {
+    pub(super) fn record(&mut self, entry: &Entry, appearance: &Appearance, how: Wording) {
         let Entry { number, appearance: old, sent_label, .. } = entry;
-        let old_label = sent_label.clone().unwrap_or_else(|| old.label(now));
-        let (mut set, old_set) = (appearance.properties(&appearance.label(now)), old.properties(&old_label));
+        let old_label = sent_label.clone().unwrap_or_else(|| old.label(how));
+        let (mut set, old_set) = (appearance.properties(&appearance.label(how), how), old.properties(&old_label, how));
         let unset: Vec<_> = old_set.keys().copied().filter(|name| !set.contains_key(name)).collect();
         let unknown_state = matches!(old.entry_type, EntryType::Check(None));
         set.retain(|name, value| old_set.get(name) != Some(value) || (unknown_state && *name == "toggle-state"));

@@ -1,7 +1,7 @@
 //! One entry of the layout, with those below it.
 
+use super::Wording;
 use super::appearance::{Appearance, EntryType};
-use crate::core::time::Moment;
 use crate::tray::sni::property::Properties;
 use crate::tray::view::{Effect, Item, ItemId};
 use std::collections::BTreeMap;
@@ -29,8 +29,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn properties(&self, now: Moment) -> Properties {
-        self.appearance.properties(&self.appearance.label(now))
+    pub(super) fn properties(&self, how: Wording) -> Properties {
+        self.appearance.properties(&self.appearance.label(how), how)
     }
 
     /// Whether it may be this item, and does the same. Text and separators have no ids, so any two of a type match.

@@ -1,9 +1,9 @@
 //! Makes a new tree of entries from the old one: which entries keep their numbers.
 
+use super::Wording;
 use super::appearance::Appearance;
 use super::changes::Changes;
 use super::entry::{Entry, Meaning};
-use crate::core::time::Moment;
 use crate::tray::view::Item;
 
 /// A new tree in the making.
@@ -12,7 +12,7 @@ pub(super) struct Rebuild<'a> {
     pub(super) last: &'a mut i32,
     /// What the entries did that are gone.
     pub(super) gone: &'a mut Vec<(i32, Meaning)>,
-    pub(super) now: Moment,
+    pub(super) how: Wording,
     pub(super) changes: &'a mut Changes,
 }
 
@@ -31,12 +31,12 @@ impl Rebuild<'_> {
         let (number, sent_label, children) = match known {
             Some(entry) if entry.appearance == appearance => (entry.number, entry.sent_label, entry.entries),
             Some(entry) => {
-                self.changes.record(&entry, &appearance, self.now);
-                (entry.number, appearance.label_with_age(self.now), entry.entries)
+                self.changes.record(&entry, &appearance, self.how);
+                (entry.number, appearance.label_with_age(self.how), entry.entries)
             }
             None => {
                 *self.last = self.last.checked_add(1).unwrap_or(1);
-                (*self.last, appearance.label_with_age(self.now), Vec::new())
+                (*self.last, appearance.label_with_age(self.how), Vec::new())
             }
         };
         let entries = self.entries(item.children(), children);

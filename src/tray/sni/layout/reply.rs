@@ -3,8 +3,8 @@
 //! A panel asks for the whole menu at once, which may be thousands of entries. As `zvariant` values each entry would
 //! take kilobytes, and each byte of a picture some eighty. This serializes the same bytes straight from the layout.
 
+use super::Wording;
 use super::entry::{Entry, find};
-use crate::core::time::Moment;
 use crate::tray::sni::property::{Properties, ROOT, filtered, root_properties};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
@@ -29,22 +29,22 @@ pub(super) struct PropertyFilter {
     pub(super) names: Vec<String>,
     /// Entries up to this number are sent without properties.
     pub(super) known: Option<i32>,
-    pub(super) now: Moment,
+    pub(super) how: Wording,
     /// The labels that have an age, by the number of their entry.
     pub(super) aged: BTreeMap<i32, String>,
 }
 
 impl PropertyFilter {
-    pub(super) fn new(entries: &[Entry], names: Vec<String>, known: Option<i32>, now: Moment) -> Self {
+    pub(super) fn new(entries: &[Entry], names: Vec<String>, known: Option<i32>, how: Wording) -> Self {
         let mut aged = BTreeMap::new();
-        collect_aged(entries, now, &mut aged);
-        Self { names, known, now, aged }
+        collect_aged(entries, how, &mut aged);
+        Self { names, known, how, aged }
     }
 
     fn of(&self, entry: &Entry) -> Properties {
         let properties = || match self.aged.get(&entry.number) {
-            Some(label) => entry.appearance.properties(label),
-            None => entry.properties(self.now),
+            Some(label) => entry.appearance.properties(label, self.how),
+            None => entry.properties(self.how),
         };
         match self.known {
             Some(known) if entry.number <= known => Properties::new(),
@@ -53,10 +53,10 @@ impl PropertyFilter {
     }
 }
 
-fn collect_aged(entries: &[Entry], now: Moment, aged: &mut BTreeMap<i32, String>) {
+fn collect_aged(entries: &[Entry], how: Wording, aged: &mut BTreeMap<i32, String>) {
     for entry in entries {
-        aged.extend(entry.appearance.label_with_age(now).map(|label| (entry.number, label)));
-        collect_aged(&entry.entries, now, aged);
+        aged.extend(entry.appearance.label_with_age(how).map(|label| (entry.number, label)));
+        collect_aged(&entry.entries, how, aged);
     }
 }
 
@@ -131,12 +131,13 @@ mod tests {
     use crate::engine::LastProgress;
     use crate::tray::icon::badge;
     use crate::tray::sni::property::Property;
+    use crate::tray::sni::readers::Sign;
     use crate::tray::view::{Effect, Item, ItemId, Kind, Text};
     use std::collections::HashMap;
     use zbus::zvariant::serialized::Context;
     use zbus::zvariant::{DynamicType, LE, StructureBuilder, Value, serialized_size, to_bytes};
 
-    const NOW: Moment = Moment::of(Time(1_700_000_000_000));
+    const NOW: Wording = Wording { now: Moment::of(Time(1_700_000_000_000)), sign: Sign::Picture };
 
     /// Properties as `zvariant` values.
     type Values = BTreeMap<&'static str, Value<'static>>;
@@ -228,14 +229,14 @@ mod tests {
     /// is gone.
     #[test]
     fn a_layout_says_the_same_each_time_it_is_serialized() {
-        let last = LastProgress::at(NOW.wall);
+        let last = LastProgress::at(NOW.now.wall);
         let row = Item::action(ItemId::own(Kind::Seen), Text::since_last("Last activity", &last), Effect::Seen);
         let mut layout = Layout::default();
         layout.rebuild(&[row], NOW, &mut Changes::default());
         let reply = layout.reply((ROOT, -1), Vec::new(), None, NOW).unwrap();
         let length = || serialized_size(Context::new_dbus(LE, 0), &reply).unwrap().size();
         let before = length();
-        last.set(Time(NOW.wall.0 - 7_654_321));
+        last.set(Time(NOW.now.wall.0 - 7_654_321));
         assert_eq!(length(), before);
         assert_eq!(to_bytes(Context::new_dbus(LE, 0), &reply).unwrap().len(), before);
     }

@@ -7,12 +7,14 @@ use crate::core::time::{Span, Time};
 use crate::core::verdict::Status;
 use crate::engine::LastProgress;
 use crate::tray::icon::badge;
-use crate::tray::view::{Effect, ItemId, Kind, Lead, RowName};
+use crate::tray::view::{COLUMNS, Effect, ItemId, Kind, Lead, RowName};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::subsequence;
+use unicode_width::UnicodeWidthStr;
 
-const NOW: Moment = Moment::of(Time(1_700_000_000_000));
+const NOW: Wording = Wording { now: Moment::of(Time(1_700_000_000_000)), sign: Sign::Mark };
+const DRAWN: Wording = Wording { sign: Sign::Picture, ..NOW };
 
 fn seen(id: &str, text: &str) -> Item {
     Item::action(ItemId::of(&(0, id.into()), Kind::Seen), text, Effect::Seen)
@@ -186,13 +188,13 @@ fn text_cannot_be_clicked_and_an_underscore_is_no_mnemonic() {
 /// Nothing is sent when an age changes until the menu is about to be shown.
 #[test]
 fn ages_are_worded_on_demand() {
-    let done = Gist::Ago("done".into(), NOW.wall);
+    let done = Gist::Ago("done".into(), NOW.now.wall);
     let aged = || {
         let (lead, name) = (Lead { status: Status::Idle, unseen: false }, RowName { whole: "a_b".into(), alone: 0 });
         let row = Text::row(lead, name, done.clone(), &LastProgress::default());
         Item::action(ItemId::own(Kind::Seen), row, Effect::Seen)
     };
-    let (mut layout, later) = (Layout::default(), NOW.plus(Span::seconds(65)));
+    let (mut layout, later) = (Layout::default(), Wording { now: NOW.now.plus(Span::seconds(65)), ..NOW });
     layout.rebuild(&[aged(), seen("b", "two")], NOW, &mut Changes::default());
     let (number, mut changes) = (numbers(&layout)[0], Changes::default());
     assert!(layout.try_update(&[aged(), seen("b", "two")], later, &mut changes) && changes.is_empty());
@@ -202,7 +204,7 @@ fn ages_are_worded_on_demand() {
     let labels: Vec<_> = changes.set.iter().map(|(number, set)| (*number, set["label"].clone())).collect();
     assert_eq!((labels, changes.unset.len()), (vec![(number, label(&layout))], 0));
     let mut again = Changes::default();
-    layout.refresh_ages(later.plus(Span::seconds(30)), &mut again);
+    layout.refresh_ages(Wording { now: later.now.plus(Span::seconds(30)), ..later }, &mut again);
     assert!(again.is_empty(), "same age step");
 }
 
@@ -213,11 +215,30 @@ fn a_row_has_the_picture_of_its_status() {
         Item::Submenu { id, text: "a".into(), picture: Some(status), items: Vec::new() }
     };
     let (mut layout, mut changes) = (Layout::default(), Changes::default());
-    layout.rebuild(&[with(Status::Idle)], NOW, &mut Changes::default());
+    layout.rebuild(&[with(Status::Idle)], DRAWN, &mut Changes::default());
     let picture = |status| Property::Bytes(badge(status));
-    assert_eq!(layout.properties(&[], &[], NOW)[0].1["icon-data"], picture(Status::Idle));
-    assert!(layout.try_update(&[with(Status::Stuck)], NOW, &mut changes));
+    assert_eq!(layout.properties(&[], &[], DRAWN)[0].1["icon-data"], picture(Status::Idle));
+    assert!(layout.try_update(&[with(Status::Stuck)], DRAWN, &mut changes));
     assert_eq!((changes.set[0].1.len(), &changes.set[0].1["icon-data"]), (2, &picture(Status::Stuck)));
+}
+
+#[test]
+fn case_210_a_row_has_its_picture_or_its_mark_and_all_columns_either_way() {
+    let key = (0, "a".into());
+    let lead = Lead { status: Status::Working, unseen: true };
+    let name = RowName { whole: "n".repeat(99), alone: 0 };
+    let text = Text::row(lead, name, Gist::of("cargo test"), &LastProgress::default());
+    let row = Item::Submenu { id: ItemId::of(&key, Kind::Row), text, picture: Some(lead.status), items: Vec::new() };
+    let mut layout = Layout::default();
+    layout.rebuild(&[row], NOW, &mut Changes::default());
+    for (how, mark, has_picture) in [(NOW, "▶ ● ", false), (DRAWN, "● ", true)] {
+        let properties = &layout.properties(&[], &[], how)[0].1;
+        let Property::Text(label) = &properties["label"] else { panic!("{properties:?}") };
+        assert!(label.starts_with(&format!("{mark}nnn")) && label.ends_with("n… — cargo test"), "{label}");
+        assert_eq!((label.width(), properties.contains_key("icon-data")), (COLUMNS, has_picture), "{label}");
+        let Property::Text(spoken) = &properties["accessible-desc"] else { panic!("{properties:?}") };
+        assert!(spoken.starts_with("new, working: nnn"), "{spoken}");
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn labels(state: &MenuState) -> BTreeMap<i32, String> {
         Some(Property::Text(label)) => Some((number, label)),
         _ => None,
     };
-    state.layout.properties(&[], &[], state.clock.now()).into_iter().filter_map(label).collect()
+    state.layout.properties(&[], &[], state.wording()).into_iter().filter_map(label).collect()
 }
 
 fn number(state: &MenuState, label: &str) -> i32 {
@@ -50,7 +50,7 @@ fn the_structure_changes_when_the_menu_is_opened_again() {
     assert!(state.on_deadline(after(begun, 519)).0.revision.is_none());
     assert_eq!(state.on_deadline(after(begun, 520)).0.revision, Some(2), "what panels have is out of date");
     assert_eq!(labels(&state).len(), 1);
-    assert_eq!(state.about_to_show(ROOT, after(begun, 900)).unwrap().revision, Some(3));
+    assert_eq!(state.about_to_show(ROOT, after(begun, 900)).unwrap().update.revision, Some(3));
     assert!(number(&state, "b") > number(&state, "a"));
 }
 
@@ -73,7 +73,7 @@ fn nothing_but_one_mark_is_sent_while_the_menu_is_closed() {
         assert_eq!(state.deadline(now), None);
     }
     assert_eq!(marks, 1);
-    assert!(state.about_to_show(ROOT, after(begun, 3_601_000)).unwrap().revision.is_some());
+    assert!(state.about_to_show(ROOT, after(begun, 3_601_000)).unwrap().update.revision.is_some());
     number(&state, "3600");
 }
 
@@ -83,7 +83,7 @@ fn case_167_a_panel_that_opens_the_menu_and_does_not_read_it_is_given_up_once_it
     let mut state = MenuState::new(&view(vec![seen("a")]), begun);
     state.read(ROOT, begun);
     state.show(&view(vec![seen("b")]), after(begun, 100));
-    assert!(state.about_to_show(ROOT, after(begun, 200)).unwrap().revision.is_some());
+    assert!(state.about_to_show(ROOT, after(begun, 200)).unwrap().update.revision.is_some());
     assert_eq!(state.deadline(after(begun, 5000)), Some(after(begun, 10_200)), "not while it may be open");
     state.handle_event(ROOT, "closed", after(begun, 5000));
     assert_eq!(state.deadline(after(begun, 5000)), Some(after(begun, 5500)));
@@ -280,7 +280,7 @@ impl Desk {
             self.apply(&update);
             self.copy = labels(&self.state);
         }
-        let update = self.state.about_to_show(ROOT, self.now).unwrap();
+        let update = self.state.about_to_show(ROOT, self.now).unwrap().update;
         self.apply(&update);
         self.state.read(ROOT, self.now);
         self.copy = labels(&self.state);
@@ -348,7 +348,7 @@ impl Desk {
             Act::Submenu if self.looked_at.is_some() => {
                 let row = self.copy.iter().find(|(_, label)| label.starts_with("row")).map(|(number, _)| *number);
                 if let Some(row) = row {
-                    let update = self.state.about_to_show(row, self.now).unwrap();
+                    let update = self.state.about_to_show(row, self.now).unwrap().update;
                     self.apply(&update);
                     self.state.handle_event(row, "opened", self.now);
                     self.state.handle_event(row, "closed", self.now);

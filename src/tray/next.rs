@@ -1,0 +1,115 @@
+//! What a note about a session offers: what became of the session, and the next thing to do about it.
+
+use super::actions::{looking_at, remedy};
+use super::details::Source;
+use super::menu::needs;
+use super::notify::Offer;
+use super::view::{Effect, Item};
+use crate::core::action::{Action, Trait};
+use crate::core::alert::Detail;
+use crate::core::fleet::{Row, Session};
+use crate::core::verdict::Status;
+
+/// What became of a session, in a sentence.
+pub(super) fn became(row: &Row, session: &Session, detail: Detail) -> String {
+    let now = match row.status {
+        _ if row.needs_you() && detail == Detail::Full => return format!("It {} now.", needs(row, session)),
+        Status::NeedsPermission | Status::NeedsInput => "waits for you",
+        Status::PermissionLost => "is without permissions",
+        Status::Stuck => "is stuck",
+        Status::Crashed => "is crashed",
+        Status::Failed => "is failed",
+        Status::Quiet => "is quiet",
+        Status::Working | Status::Finishing => "is working",
+        Status::Idle => "is idle",
+        Status::Ended => "is ended",
+    };
+    format!("It {now} now.")
+}
+
+/// The next thing to do about a session: to answer what it asks, to mend it, or to look at it.
+pub(super) fn next(source: &Source<'_>) -> Offer {
+    let look = looking_at(source.row, source.session);
+    let label = match &look {
+        Effect::Details { .. } => Some("Review…"),
+        Effect::Answer { .. } => Some("Answer…"),
+        _ => None,
+    };
+    if let Some(label) = label {
+        return Offer::new(label, look);
+    }
+    if let Some(Item::Action { effect, .. }) = remedy(source, |_| String::new())
+        && let Effect::Act(order) = &effect
+    {
+        let action = order.ask.action();
+        // A click beside the button may be an accident.
+        let on_body = if action.is(Trait::OnlyShows) || action == Action::Resume { effect.clone() } else { look };
+        return Offer { label: action.menu_label().into(), effect, on_body };
+    }
+    match look {
+        Effect::Act(_) => Offer::new(Action::ShowTerminal.menu_label(), look),
+        _ => Offer::all(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::action::ServerState;
+    use crate::core::event;
+    use crate::core::fleet::Kind;
+    use crate::core::limits::Limits;
+    use crate::core::order::Ask;
+    use crate::core::owner::Owner;
+    use crate::core::time::{Moment, Time};
+    use crate::engine::LastProgress;
+    use std::path::Path;
+
+    const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed972800";
+
+    fn offered(session: &Session, status: Status) -> (String, Offer) {
+        let row = Row { status, ..session.row(Moment::of(Time(1_700_000_000_000)), &Limits::default()).0 };
+        let (key, last_progress) = ((0, "a".into()), LastProgress::default());
+        let source = Source { key: &key, row: &row, session, last_progress: &last_progress, path: Path::new("/x") };
+        (became(&row, session, Detail::Full), next(&source))
+    }
+
+    fn does(effect: &Effect) -> Option<Action> {
+        if let Effect::Act(order) = effect { Some(order.ask.action()) } else { None }
+    }
+
+    #[test]
+    fn case_212_a_note_says_what_became_of_the_session_and_offers_the_next_thing() {
+        let mut session =
+            Session { id: ID.into(), owner: Owner::Alive { pid: 1, started: None }, ..Session::default() };
+        session.about.kind = Kind::Terminal;
+        let (words, offer) = offered(&session, Status::Working);
+        assert_eq!((&*words, &*offer.label), ("It is working now.", "Show its terminal"));
+        assert_eq!((does(&offer.effect), offer.effect), (Some(Action::ShowTerminal), offer.on_body));
+        let requested = br#"{"type":"permission.requested","data":{"requestId":"r","permissionRequest":{"kind":"shell","fullCommandText":"make"}},"id":"e","timestamp":"2023-11-14T22:13:20.000Z"}"#;
+        let now = Moment::of(Time(1_700_000_000_000));
+        let prompt =
+            br#"{"type":"user.message","data":{"content":"Go on"},"id":"p","timestamp":"2023-11-14T22:13:20.000Z"}"#;
+        session.facts.fold(&event::parse(prompt).unwrap(), now, &Limits::default());
+        session.control.server = ServerState::Listening;
+        let (words, offer) = offered(&session, Status::Stuck);
+        assert_eq!(words, "It is stuck now.");
+        assert_eq!(does(&offer.effect), Some(Action::Stop), "{offer:?}");
+        assert_ne!(does(&offer.on_body), Some(Action::Stop), "a click beside the button stops nothing");
+        session.facts.fold(&event::parse(requested).unwrap(), now, &Limits::default());
+        let (words, offer) = offered(&session, Status::NeedsPermission);
+        assert_eq!((&*words, &*offer.label), ("It wants to run make now.", "Review…"));
+        assert_eq!(offer.effect, Effect::Details { id: ID.into(), request: "r".into() });
+        session.facts.requests.clear();
+        (session.owner, session.control.server) = (Owner::Gone { pid: 1, at: None }, ServerState::Unknown);
+        let (words, offer) = offered(&session, Status::Crashed);
+        assert_eq!(
+            (&*words, does(&offer.effect), does(&offer.on_body)),
+            ("It crashed now.", Some(Action::Resume), Some(Action::Resume))
+        );
+        let Effect::Act(order) = offer.effect else { panic!("an order") };
+        assert_eq!(order.ask, Ask::Resume);
+        let (words, offer) = offered(&session, Status::Ended);
+        assert_eq!((&*words, offer), ("It is ended now.", Offer::all()));
+    }
+}

@@ -1,0 +1,330 @@
+//! The menu as panels know it, and what they reported about it. Pure.
+
+use super::super::layout::{Changes, Layout, LayoutReply, Meaning, Wording};
+use super::super::presence::Presence;
+use super::super::property::{Properties, Property, ROOT};
+use super::super::readers::{Readers, Sign};
+use super::super::sent_types::{self, SentTypes};
+use super::super::stale::Stale;
+use crate::system::clock::Clock;
+use crate::tray::messages::Click;
+use crate::tray::view::{Item, MenuView};
+use std::time::{Duration, Instant};
+
+/// For this long after a new layout, a click may have been meant for an entry of the old one, unless the menu was opened
+/// since: a panel that reports nothing may have had it open.
+const SETTLE_TIME: Duration = Duration::from_millis(1200);
+/// How long a panel that opens the menu, and is told that it is new, may take to read it. GNOME's extension may have lost
+/// the reply to an earlier reading, and waits for that for ever.
+const READ_MAX: Duration = Duration::from_secs(4);
+/// How long after a click on the icon a panel may take to open the menu, which it may also have done just before: GNOME
+/// reports a second click as one on the icon.
+pub(in super::super) const ICON_CLICK: Duration = Duration::from_millis(500);
+const DOUBLE_CLICK: Duration = Duration::from_secs(1);
+
+/// The menu as panels know it, and what they reported about it.
+pub(in super::super) struct MenuState {
+    layout: Layout,
+    readers: Readers,
+    sent_types: SentTypes,
+    revision: u32,
+    /// The items that panels were not sent yet.
+    pending: Option<Vec<Item>>,
+    presence: Presence,
+    stale: Stale,
+    /// Whether a panel has read the menu.
+    was_read: bool,
+    /// Whether it reads one level at a time.
+    reads_levels: bool,
+    /// When a panel was told at an opening that the menu is new, if it has not read it since.
+    unread: Option<Instant>,
+    /// When the layout last changed.
+    rebuilt: Instant,
+    /// When the icon itself was last clicked.
+    icon_clicked: Option<Instant>,
+    /// The clock for ages.
+    clock: Clock,
+}
+
+impl MenuState {
+    /// Creates the menu with its first view.
+    pub(in super::super) fn new(view: &MenuView, now: Instant) -> Self {
+        let (mut layout, clock) = (Layout::default(), view.clock);
+        let how = Wording { now: clock.now(), sign: Sign::default() };
+        layout.rebuild(&view.items, how, &mut Changes::default());
+        Self {
+            layout,
+            readers: Readers::default(),
+            sent_types: SentTypes::default(),
+            revision: 1,
+            pending: None,
+            presence: Presence::new(now),
+            stale: Stale::default(),
+            was_read: false,
+            reads_levels: false,
+            unread: None,
+            rebuilt: now,
+            icon_clicked: None,
+            clock,
+        }
+    }
+
+    /// Shows another view: its words at once if the menu is open, everything else when it is opened or read next.
+    pub(in super::super) fn show(&mut self, view: &MenuView, now: Instant) -> Update {
+        self.clock = view.clock;
+        self.pending = Some(view.items.clone()).filter(|items| !self.layout.shows(items));
+        if self.presence.is_visible(now) { self.update_words() } else { self.mark(now) }
+    }
+
+    /// Updates the words of an open menu.
+    fn update_words(&mut self) -> Update {
+        let mut changes = Changes::default();
+        if let Some(items) = self.pending.take() {
+            let how = self.wording();
+            if !self.layout.try_update(&items, how, &mut changes) {
+                self.layout.update_in_place(&items, how, &mut changes);
+                self.pending = Some(items);
+            }
+        }
+        Update { changes, revision: None }
+    }
+
+    /// Tells panels that the menu they have is out of date, if it is time to.
+    fn mark(&mut self, now: Instant) -> Update {
+        if self.mark_due(now).is_none_or(|due| now < due) {
+            return Update::default();
+        }
+        self.stale.send(now);
+        Update { changes: Changes::default(), revision: Some(self.next_revision()) }
+    }
+
+    /// When [`on_deadline`](Self::on_deadline) is to be called, unless something happens before; it may be in the past.
+    pub(in super::super) fn deadline(&self, now: Instant) -> Option<Instant> {
+        self.mark_due(now).into_iter().chain(self.unread_due()).min()
+    }
+
+    /// Does what is due at the deadline. Returns whether a panel that opened the menu no longer reads it.
+    pub(in super::super) fn on_deadline(&mut self, now: Instant) -> (Update, bool) {
+        let is_unread = self.unread_due().is_some_and(|due| due <= now);
+        if is_unread {
+            self.unread = None;
+            self.sent_types.forgive();
+        }
+        (self.mark(now), is_unread)
+    }
+
+    /// When panels are told that the menu they have is out of date, if it is.
+    fn mark_due(&self, now: Instant) -> Option<Instant> {
+        let items = self.pending.as_ref()?;
+        let is_resized = !self.presence.says_opened() && !self.layout.has_size_of(items);
+        self.stale.due(self.presence.is_reported(), is_resized, now).map(|due| self.when_closed(due))
+    }
+
+    /// When a panel that has not read the menu, or lost what it read, is given up: not while its menu is open.
+    fn unread_due(&self) -> Option<Instant> {
+        let told = self.unread.map(|told| told + READ_MAX);
+        told.into_iter().chain(self.sent_types.lost_at()).min().map(|due| self.when_closed(due))
+    }
+
+    fn when_closed(&self, due: Instant) -> Instant {
+        self.presence.held_until().map_or(due, |until| due.max(until))
+    }
+
+    fn next_revision(&mut self) -> u32 {
+        self.revision = self.revision.wrapping_add(1);
+        self.revision
+    }
+
+    /// Brings the layout up to date.
+    fn flush(&mut self, now: Instant) -> Update {
+        let (mut changes, how) = (Changes::default(), self.wording());
+        let Some(items) = self.pending.take() else { return Update::default() };
+        if self.layout.try_update(&items, how, &mut changes) {
+            return Update { changes, revision: None };
+        }
+        self.layout.rebuild(&items, how, &mut changes);
+        self.rebuilt = now;
+        Update { changes, revision: Some(self.next_revision()) }
+    }
+
+    /// Brings a menu that is opened up to date. Any menu gets the current ages.
+    fn appear(&mut self, opens: bool, now: Instant) -> Update {
+        let mut update = Update::default();
+        if opens {
+            self.stale.open();
+            update = self.flush(now);
+            if update.revision.is_some() && self.was_read {
+                self.unread = Some(now);
+            }
+        }
+        self.layout.refresh_ages(self.wording(), &mut update.changes);
+        update
+    }
+
+    /// The wording for what is sent to all.
+    fn wording(&self) -> Wording {
+        Wording { now: self.clock.now(), sign: self.readers.panel() }
+    }
+
+    /// The wording for a reader with this bus name.
+    fn wording_for(&self, caller: &str) -> Wording {
+        Wording { sign: self.readers.sign_of(caller), ..self.wording() }
+    }
+
+    /// A panel is about to show the menu with this number. `None` if there is none.
+    pub(super) fn about_to_show(&mut self, number: i32, now: Instant) -> Option<Opening> {
+        if !self.layout.contains(number) {
+            return None;
+        }
+        let opens = self.presence.about_to_show(number, now);
+        let mut update = self.appear(opens, now);
+        let is_new = update.revision.is_some();
+        // A panel that is told so reads the menu, and Plasma then ignores the next signal that it is new: one that came
+        // before the answer would not count, but the next mark would. Others are told where the menu is new.
+        let later = match is_new {
+            true if self.reads_levels => update.revision.take().map(|_| ROOT).into_iter().collect(),
+            true => Vec::new(), // else when it was read again
+            false => self.to_announce(number, now),
+        };
+        Some(Opening { update, is_new, later, revision: self.revision })
+    }
+
+    /// The submenus to announce to panels that read one level at a time: Plasma opens a submenu that it has not read off
+    /// the screen, as it does not know its size.
+    fn to_announce(&self, number: i32, now: Instant) -> Vec<i32> {
+        let is_shown = self.reads_levels && self.presence.is_visible(now);
+        if is_shown { self.layout.submenus_of(number) } else { Vec::new() }
+    }
+
+    /// A reader with this bus name asks for the layout of an entry, down to a depth, with the properties of these names.
+    pub(super) fn read_layout(&mut self, caller: &str, scope: (i32, i32), names: Vec<String>, now: Instant) -> Reading {
+        let (number, depth) = scope;
+        self.readers.of_layout(caller, scope, &names);
+        let Update { changes, revision: _ } = self.read(number, now);
+        self.reads_levels |= number == ROOT && depth == 1;
+        let submenus = if number == ROOT { self.to_announce(ROOT, now) } else { Vec::new() };
+        let numbers = (self.layout.last_number(), self.layout.newest());
+        let known = self.sent_types.of_layout(caller, scope, &names, numbers, now);
+        let names = if known.is_some() { sent_types::layout_properties() } else { names };
+        let reply = self.layout.reply(scope, names, known, self.wording_for(caller));
+        Reading { changes, revision: self.revision, submenus, reply }
+    }
+
+    /// A reader with this bus name asks for these properties of these entries.
+    pub(super) fn read_properties(
+        &mut self,
+        caller: &str,
+        numbers: &[i32],
+        names: &[String],
+    ) -> Vec<(i32, Properties)> {
+        let mut reply = self.layout.properties(numbers, names, self.wording_for(caller));
+        self.sent_types.remove_sent(caller, names, &mut reply);
+        self.sent_types.asks_for_properties(caller);
+        reply
+    }
+
+    /// A reader with this bus name asks for a property of an entry. `None` if there is no such entry, `Some(None)` if it
+    /// has no such property.
+    pub(super) fn read_property(&self, caller: &str, number: i32, name: &str) -> Option<Option<Property>> {
+        self.layout.property(number, name, self.wording_for(caller))
+    }
+
+    /// A panel reads the menu with this number.
+    fn read(&mut self, number: i32, now: Instant) -> Update {
+        if number != ROOT {
+            return Update::default();
+        }
+        self.stale.read();
+        (self.was_read, self.unread) = (true, None);
+        if self.presence.is_held(now) { Update::default() } else { self.flush(now) }
+    }
+
+    /// The icon itself was clicked. Returns whether it remains to be seen if the panel opens the menu.
+    pub(in super::super) fn click_icon(&mut self, now: Instant) -> bool {
+        let is_repeated = self.icon_clicked.is_some_and(|before| now.saturating_duration_since(before) < DOUBLE_CLICK);
+        self.icon_clicked = Some(now);
+        !is_repeated
+    }
+
+    /// Whether the panel opens the menu on a click on the icon at this time, which was [`ICON_CLICK`] ago.
+    pub(in super::super) fn opened_for(&self, clicked: Instant) -> bool {
+        self.presence.opened_since(clicked.checked_sub(DOUBLE_CLICK).unwrap_or(clicked))
+    }
+
+    /// Handles a panel's event for an entry. `None` if there never was such an entry.
+    pub(super) fn handle_event(&mut self, number: i32, event: &str, now: Instant) -> Option<EventOutcome> {
+        if !self.layout.was_given(number) {
+            return None;
+        }
+        let mut outcome = EventOutcome::default();
+        match event {
+            "opened" => {
+                let opens = self.presence.opened(number, now);
+                outcome.update = self.appear(opens, now);
+            }
+            "closed" => self.presence.closed(number, now),
+            "clicked" => {
+                outcome.click = self.click(number, now);
+                self.presence.close(now);
+            }
+            _ => {}
+        }
+        Some(outcome)
+    }
+
+    /// What a click on this entry means; `None` for an entry without a meaning.
+    fn click(&mut self, number: i32, now: Instant) -> Option<Click> {
+        let is_current = self.layout.contains(number);
+        match self.layout.clicked(number) {
+            // Its number says which one it was.
+            Some(Meaning { id, effect }) if !is_current || self.is_aimed(now) => Some(Click::Item(id, effect)),
+            Some(_) => Some(Click::Unaimed),
+            None => (!is_current).then_some(Click::Outdated),
+        }
+    }
+
+    /// Whether a click at this time is meant for the entry that it hits.
+    fn is_aimed(&self, now: Instant) -> bool {
+        self.presence.opened_since(self.rebuilt) || now.saturating_duration_since(self.rebuilt) >= SETTLE_TIME
+    }
+}
+
+/// A change of the menu, to be sent as signals.
+#[derive(Default)]
+pub(in super::super) struct Update {
+    pub(super) changes: Changes,
+    /// The revision of a new layout.
+    pub(super) revision: Option<u32>,
+}
+
+/// What a panel that is about to show a menu is sent.
+pub(super) struct Opening {
+    /// Before the answer.
+    pub(super) update: Update,
+    /// The answer: whether it must read the menu again.
+    pub(super) is_new: bool,
+    /// A little later: the menus that are announced as new, by their numbers.
+    pub(super) later: Vec<i32>,
+    pub(super) revision: u32,
+}
+
+/// What a reader of a layout is sent.
+pub(super) struct Reading {
+    /// Before the answer.
+    pub(super) changes: Changes,
+    pub(super) revision: u32,
+    /// A little later: the submenus that are announced as new, by their numbers.
+    pub(super) submenus: Vec<i32>,
+    /// The answer, if there is such an entry.
+    pub(super) reply: Option<LayoutReply>,
+}
+
+/// The outcome of a panel's event.
+#[derive(Default)]
+pub(super) struct EventOutcome {
+    pub(super) click: Option<Click>,
+    pub(super) update: Update,
+}
+
+#[cfg(test)]
+mod tests;
