@@ -177,8 +177,11 @@ impl Live {
 
     fn draw(&mut self, rows: &[Row], ids: &ShortIds<'_>, now: Moment) -> io::Result<()> {
         let style = Style::of_stdout(self.context.color);
-        let mut drawn =
-            vec![format!("Pilotlight{}: {}", if self.context.demo { " demo" } else { "" }, Glance::of(rows.iter()))];
+        let mut drawn = vec![format!(
+            "Pilotlight{}: {}",
+            if self.context.demo.is_some() { " demo" } else { "" },
+            Glance::of(rows.iter())
+        )];
         let notice = self.notice.iter().map(|notice| plain(notice, LINE_MAX));
         drawn.extend(
             notice.flat_map(|notice| wrap(&notice, style.width.filter(|_| self.terminal).unwrap_or(usize::MAX))),

@@ -1,6 +1,7 @@
 //! A command that has the terminal in place of the live table, until it ends.
 
 use super::super::context::Context;
+use super::super::demo::inside;
 use std::io::{self, BufRead, Write};
 use std::process::Command;
 use std::sync::Arc;
@@ -21,9 +22,14 @@ impl ForegroundCommand {
         on_end: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(arguments);
-        // The same homes as this table, wherever they come from.
-        command.args(context.homes.iter().flat_map(|home| ["--home".as_ref(), home.as_os_str()]));
+        match &context.demo {
+            Some(world) => _ = command.args(inside(world)).args(arguments),
+            None => {
+                command.args(arguments);
+                // The same homes as this table, wherever they come from.
+                command.args(context.homes.iter().flat_map(|home| ["--home".as_ref(), home.as_os_str()]));
+            }
+        }
         command.args(["--", id]);
         let ended = Arc::<AtomicBool>::default();
         let thread_ended = Arc::clone(&ended);
