@@ -38,7 +38,7 @@ pub(crate) const HOME: &str = "copilot";
 pub(crate) const STATE: &str = "state";
 
 /// The program that stands for Copilot, in the stage's folder.
-pub(crate) const COPILOT: &str = if cfg!(windows) { "copilot.cmd" } else { "copilot" };
+pub(crate) const COPILOT: &str = if cfg!(windows) { "bin/copilot.cmd" } else { "bin/copilot" };
 
 /// A demo that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -102,7 +102,7 @@ impl<'a> Stage<'a> {
         let folder = new_folder(&std::env::temp_dir())?;
         let (clock, sessions, aftermath) = (Clock::start(), Vec::new(), Vec::new());
         let mut stage = Self { folder, clock, speed, events, programs, sessions, aftermath };
-        for subfolder in [&format!("{HOME}/{SESSIONS}"), STATE, "work"] {
+        for subfolder in [&format!("{HOME}/{SESSIONS}"), STATE, "work", "bin"] {
             fs::create_dir_all(stage.folder.join(subfolder))?;
         }
         programs.write_copilot(&stage.folder)?;
