@@ -7,6 +7,7 @@ mod ask;
 mod bars;
 mod bridge;
 mod bridges;
+mod charset;
 mod color;
 mod config;
 mod context;
