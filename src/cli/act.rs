@@ -112,8 +112,10 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
 
 pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCode> {
     with(context, &arguments.session, |session| {
+        // The sessions of a demo have theirs without an installation.
+        let is_reachable = context.demo.is_some() || has_bridge();
         let ask =
-            if arguments.end || needs_end(session) && !has_bridge() { Ask::End { confirmed: true } } else { Ask::Stop };
+            if arguments.end || needs_end(session) && !is_reachable { Ask::End { confirmed: true } } else { Ask::Stop };
         if ask != Ask::Stop && !arguments.yes {
             let tool = if has_open_tool(session) { "Its tool is killed; it" } else { "It" };
             match confirm(&format!("End {}? {tool} can be resumed.", session.label.cut(NAME_MAX))) {

@@ -6,6 +6,7 @@ use crate::config::{Config, Problem};
 use crate::core::fleet::Session;
 use crate::core::order::Order;
 use crate::core::text::plain;
+use crate::demo::World;
 use crate::doctor::Ground;
 use crate::engine::last_seen::{self, Seen};
 use crate::engine::ledger::{Ledger, Page};
@@ -30,8 +31,8 @@ pub(super) struct Context {
     pub(super) config_path: Option<PathBuf>,
     pub(super) seen: Seen,
     pub(super) problems: Vec<Problem>,
-    /// Whether this is the demo, with scripted sessions.
-    pub(super) demo: bool,
+    /// The demo, with scripted sessions, if this is one.
+    pub(super) demo: Option<World>,
     pub(super) color: ColorChoice,
 }
 
@@ -44,7 +45,7 @@ impl Context {
         let named_homes = homes.to_vec();
         let (homes, silent) = mounts::answering(homes_of(&named_homes, &config));
         let seen = Seen::load(project.as_ref().map(|project| paths::state_folder(project).join(last_seen::FILE)));
-        Self { named_homes, homes, silent, config, config_path, seen, problems, demo: false, color: ColorChoice::Auto }
+        Self { named_homes, homes, silent, config, config_path, seen, problems, demo: None, color: ColorChoice::Auto }
     }
 
     /// Adds to an order the home that its session was found in. The tray that receives it may watch a copy of that
@@ -142,6 +143,12 @@ impl Context {
 }
 
 impl Context {
+    /// The names of further programs that count as agents, and may not answer for the user. The players of a demo start
+    /// nothing, and are the same program as its commands.
+    pub(super) fn agent_names(&self) -> &[String] {
+        if self.demo.is_some() { &[] } else { &self.config.owners.names }
+    }
+
     /// All homes of which anything is known: also those that `--home` leaves out.
     pub(super) fn all_homes(&self) -> Vec<PathBuf> {
         self.homes.iter().cloned().chain(homes_of(&[], &self.config)).collect()

@@ -1,18 +1,22 @@
 //! `pilotlight demo`: the whole program, on scripted sessions.
 
 use super::context::Context;
-use super::report::{USAGE, say};
-use super::tray;
-use crate::demo::{self, HOME, STATE, script::LENGTH, stage};
+use super::report::{USAGE, exit_code, say};
+use super::{carry_out, descriptors, parse, print_usage, tray};
+use crate::config::Config;
+use crate::demo::bridge::{self, StageInput};
+use crate::demo::pipe::Told;
+use crate::demo::{self, COPILOT, HOME, STATE, World, script::LENGTH, server, stage, window};
 use crate::engine::last_seen::{self, Seen};
 use crate::system::paths;
 use crate::system::plain_file;
 use crate::tray::WELCOMED;
 use anyhow::Context as _;
-use clap::ValueEnum;
+use clap::{ColorChoice, ValueEnum};
+use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
 /// Arguments of `demo`.
 #[derive(Debug, clap::Args)]
@@ -23,6 +27,15 @@ pub(super) struct Arguments {
     /// What this process does for the demo that started it
     #[arg(long, hide = true, value_enum)]
     part: Option<Part>,
+    /// The folder of the demo that this process belongs to
+    #[arg(long, hide = true, requires = "part")]
+    stage: Option<PathBuf>,
+    /// The process that plays in that folder
+    #[arg(long, hide = true, default_value_t = 0)]
+    player: u32,
+    /// What a command or a window of the demo was started with
+    #[arg(last = true, hide = true)]
+    rest: Vec<OsString>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -31,21 +44,72 @@ enum Part {
     Stage,
     /// It owns one.
     Player,
+    /// It owns a program's, and has a server.
+    Server,
+    /// It has resumed one in a terminal.
+    Window,
+    /// It is a command inside of the demo.
+    Command,
 }
 
 impl Arguments {
     /// Runs as a helper process of a demo, if the arguments say so. This happens before the user's settings and
     /// sessions are read.
-    pub(super) fn part(&self) -> Option<anyhow::Result<ExitCode>> {
+    pub(super) fn part(&self) -> Option<ExitCode> {
+        let folder = self.stage.clone().unwrap_or_default();
         let result = match self.part? {
-            Part::Stage => stage::run(self.speed, &|| own_command(Part::Player, self.speed)),
+            Part::Stage => stage::run(self.speed, &Helpers { speed: self.speed }),
             Part::Player => {
                 stage::wait_for_end(&mut io::stdin());
                 Ok(())
             }
+            Part::Server => server::serve().context("the demo's server cannot be started"),
+            Part::Window => window::run(&folder, self.player, &self.rest),
+            Part::Command => return Some(run_inside(World { folder, speed: self.speed }, &self.rest)),
         };
-        Some(result.map(|()| ExitCode::SUCCESS))
+        Some(exit_code(result.map(|()| ExitCode::SUCCESS)))
     }
+}
+
+/// Runs a command on the sessions of a demo, in its world.
+fn run_inside(world: World, words: &[OsString]) -> ExitCode {
+    let program = OsString::from("pilotlight");
+    let arguments = match parse(std::iter::once(program).chain(words.iter().cloned())) {
+        Ok(arguments) => arguments,
+        Err(error) => return print_usage(&error),
+    };
+    descriptors::raise();
+    match context(&Config::default(), world, arguments.color) {
+        Ok(context) => carry_out(arguments.command, context),
+        Err(error) => exit_code(Err(error)),
+    }
+}
+
+/// The arguments that come before those of a command, to run it inside of a demo.
+pub(super) fn inside(world: &World) -> Vec<OsString> {
+    let speed = world.speed.to_string();
+    let mut words: Vec<OsString> = ["demo", "--part", "command", "--speed", &speed, "--stage"].map(Into::into).into();
+    words.extend([world.folder.clone().into(), "--".into()]);
+    words
+}
+
+/// What a process of the demo starts from. From here on, this process knows of no files of the user's.
+fn context(user: &Config, world: World, color: ColorChoice) -> anyhow::Result<Context> {
+    let exe = program()?;
+    let player = exe.file_name().unwrap_or_default().to_string_lossy();
+    let state = world.folder.join(STATE);
+    paths::move_into(state.clone());
+    Ok(Context {
+        named_homes: Vec::new(),
+        silent: Vec::new(),
+        homes: vec![world.folder.join(HOME)],
+        config: demo::config(user, world.speed, &player, &world.folder),
+        config_path: None,
+        seen: Seen::load(Some(state.join(last_seen::FILE))),
+        problems: Vec::new(),
+        demo: Some(world),
+        color,
+    })
 }
 
 pub(super) fn run(user: Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -53,29 +117,19 @@ pub(super) fn run(user: Context, arguments: &Arguments) -> anyhow::Result<ExitCo
         say("the demo uses a Copilot home of its own: leave out --home");
         return Ok(ExitCode::from(USAGE));
     }
-    let stage = StageProcess::start(arguments.speed)?;
-    let exe = program()?;
-    let player = exe.file_name().unwrap_or_default().to_string_lossy();
-    let config = demo::config(&user.config, arguments.speed, &player, &stage.folder);
-    let state = stage.folder.join(STATE);
+    let (stage, told) = StageProcess::start(arguments.speed)?;
+    let world = World { folder: stage.folder.clone(), speed: arguments.speed };
+    let context = Context { problems: user.problems, ..context(&user.config, world, user.color)? };
     // Suppresses the welcome message.
-    let _ = plain_file::create(&state.join(WELCOMED));
-    let stuck = config.limits.fresh_stuck;
+    let _ = plain_file::create(&stage.folder.join(STATE).join(WELCOMED));
+    let stuck = context.config.limits.fresh_stuck;
     say(&format!(
-        "this is a demo: its sessions play themselves in a loop, and show every status within {LENGTH} s; silence counts as stuck after {stuck} here. Nothing of yours is read or changed. Ctrl-C or Quit ends it"
+        "this is a demo: its sessions play themselves in a loop, do what you click, and show every status within \
+         {LENGTH} s; silence counts as stuck after {stuck} here. Nothing of yours is read or changed. Ctrl-C or Quit ends it"
     ));
-    let context = Context {
-        named_homes: Vec::new(),
-        silent: Vec::new(),
-        homes: vec![stage.folder.join(HOME)],
-        config,
-        config_path: None,
-        seen: Seen::load(Some(state.join(last_seen::FILE))),
-        problems: user.problems,
-        demo: true,
-        color: user.color,
-    };
-    let shown = tray::run(context);
+    let bridges = bridge::connect(told, stage.child.id(), stage.input.clone());
+    let bridges = bridges.context("the demo cannot listen to its sessions")?;
+    let shown = tray::run_with(context, Some(bridges));
     let stopped = stage.stop();
     shown.and_then(|code| stopped.map(|()| code))
 }
@@ -84,13 +138,13 @@ pub(super) fn run(user: Context, arguments: &Arguments) -> anyhow::Result<ExitCo
 struct StageProcess {
     child: Child,
     /// Closing it ends the child.
-    stdin: Option<ChildStdin>,
+    input: StageInput,
     folder: PathBuf,
 }
 
 impl StageProcess {
-    /// Starts the child, and waits until it reports its folder.
-    fn start(speed: u32) -> anyhow::Result<Self> {
+    /// Starts the child, and waits until it reports its folder. Returns also what it tells from then on.
+    fn start(speed: u32) -> anyhow::Result<(Self, BufReader<ChildStdout>)> {
         let failed = "the demo cannot start the process that plays its sessions";
         let mut command = own_command(Part::Stage, speed).context(failed)?;
         // Ctrl-C must reach the demo alone, which then ends the child.
@@ -103,17 +157,19 @@ impl StageProcess {
         );
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().context(failed)?;
+        let input = StageInput::new(child.stdin.take());
+        let mut told = BufReader::new(child.stdout.take().context(failed)?);
+        let mut stage = Self { child, input, folder: PathBuf::new() };
         let mut line = String::new();
-        if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout).read_line(&mut line).context(failed)?;
+        told.read_line(&mut line).context(failed)?;
+        match serde_json::from_str(&line) {
+            Ok(Told::Ready { folder }) if folder.is_absolute() => stage.folder = folder,
+            _ => {
+                stage.close()?;
+                anyhow::bail!("{failed}: it did not report its folder");
+            }
         }
-        let folder = PathBuf::from(line.trim_end_matches(['\r', '\n']));
-        let mut stage = Self { stdin: child.stdin.take(), child, folder };
-        if !Path::new(&stage.folder).is_absolute() {
-            stage.close()?;
-            anyhow::bail!("{failed}: it did not report its folder");
-        }
-        Ok(stage)
+        Ok((stage, told))
     }
 
     /// Ends the child, and removes whatever is left of its folder.
@@ -125,7 +181,7 @@ impl StageProcess {
     }
 
     fn close(&mut self) -> anyhow::Result<()> {
-        drop(self.stdin.take());
+        self.input.close();
         let mut errors = String::new();
         if let Some(stderr) = &mut self.child.stderr {
             let _ = stderr.read_to_string(&mut errors); // only for the message below
@@ -141,14 +197,39 @@ fn program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
 
+/// The other processes of the demo.
+struct Helpers {
+    speed: u32,
+}
+
+impl stage::Programs for Helpers {
+    fn player(&self, has_server: bool) -> io::Result<Command> {
+        own_command(if has_server { Part::Server } else { Part::Player }, self.speed)
+    }
+
+    fn write_copilot(&self, folder: &Path) -> io::Result<()> {
+        let (program, player) = (program()?, std::process::id());
+        let path = folder.join(COPILOT);
+        let words = |quoted: &dyn Fn(&Path) -> String| {
+            format!("{} demo --part window --player {player} --stage {} --", quoted(&program), quoted(folder))
+        };
+        #[cfg(windows)]
+        std::fs::write(&path, format!("@{} %*\r\n", words(&|path| format!("\"{}\"", path.display()))))?;
+        #[cfg(unix)]
+        {
+            let quoted = |path: &Path| format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"));
+            std::fs::write(&path, format!("#!/bin/sh\nexec {} \"$@\"\n", words(&quoted)))?;
+            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+        }
+        Ok(())
+    }
+}
+
 /// A command that runs this program as a helper process of the demo.
 fn own_command(part: Part, speed: u32) -> io::Result<Command> {
     let mut command = Command::new(program()?);
-    let part = match part {
-        Part::Stage => "stage",
-        Part::Player => "player",
-    };
-    command.args(["demo", "--part", part, "--speed", &speed.to_string()]).stderr(Stdio::null());
+    let part = part.to_possible_value().ok_or(io::ErrorKind::InvalidInput)?;
+    command.args(["demo", "--part", part.get_name(), "--speed", &speed.to_string()]).stderr(Stdio::null());
     if let Some(home) = paths::user_home() {
         command.current_dir(home); // the user's working folder may be removed meanwhile
     }

@@ -3,6 +3,7 @@
 mod history;
 mod page;
 
+use super::charset::{has_unicode_stdout, words};
 use super::context::Context;
 use super::enrich;
 use super::pick::{Named, pick};
@@ -14,6 +15,7 @@ use crate::core::text::{counted, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{LastMessage, Phase};
 use crate::core::verdict::{Status, Verdict, last_heard};
+pub(super) use page::NAME_WIDTH;
 use page::Page;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -37,11 +39,22 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         Err(code) => return Ok(code),
     };
     enrich::enrich(std::slice::from_mut(&mut picked.session), context, picked.now);
-    write!(io::stdout(), "{}", explain(&picked, &picked.label, picked.now, &context.config.limits))?;
+    let page = page(&picked, &picked.label, picked.now, &context.config.limits, Refusals::Explained);
+    write!(io::stdout(), "{}", words(&page, has_unicode_stdout()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn explain(session: &Session, label: &Label, now: Moment, limits: &Limits) -> String {
+/// How a page shows the actions that are not possible now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusals {
+    /// Each with its reason.
+    Explained,
+    /// By their names.
+    Named,
+}
+
+/// All that is known of a session, as lines of a name, in the first [`NAME_WIDTH`] columns, and a value.
+pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limits, refusals: Refusals) -> String {
     let (row, verdict) = session.row(now, limits);
     let mut page = Page::default();
     page.line("session", &*row.id);
@@ -58,7 +71,7 @@ fn explain(session: &Session, label: &Label, now: Moment, limits: &Limits) -> St
     turn(&mut page, session, now);
     open_questions(&mut page, session, now);
     limits_that_apply(&mut page, session, limits);
-    actions(&mut page, session, row.status);
+    actions(&mut page, session, row.status, refusals);
     page.0
 }
 
@@ -175,11 +188,16 @@ fn limits_that_apply(page: &mut Page, session: &Session, limits: &Limits) {
 }
 
 /// What each action would do now, or why it is refused.
-fn actions(page: &mut Page, session: &Session, status: Status) {
+fn actions(page: &mut Page, session: &Session, status: Status, refusals: Refusals) {
+    let mut refused = Vec::new();
     for Offer { action, what } in offers(session, status) {
         match what {
             Ok(does) => page.line(action.name(), does),
-            Err(why) => page.line(action.name(), format!("refused: {why}")),
+            Err(why) if refusals == Refusals::Explained => page.line(action.name(), format!("refused: {why}")),
+            Err(_) => refused.push(action.name()),
         }
+    }
+    if !refused.is_empty() {
+        page.line("not possible", format!("{} (m says why)", refused.join(", ")));
     }
 }

@@ -21,6 +21,14 @@ pub(super) enum Key {
     Reconnect,
     /// Stops its turn.
     Stop,
+    /// Answers its question.
+    Answer,
+    /// Brings its terminal to the front.
+    Show,
+    /// Says why some actions are not possible.
+    More,
+    /// Explains the keys.
+    Help,
 }
 
 /// The key for a letter.
@@ -33,6 +41,10 @@ const fn letter(letter: char) -> Option<Key> {
         'd' => Key::Deny,
         'r' => Key::Reconnect,
         's' => Key::Stop,
+        'n' => Key::Answer,
+        'o' => Key::Show,
+        'm' => Key::More,
+        '?' => Key::Help,
         _ => return None,
     })
 }
@@ -274,9 +286,10 @@ mod tests {
     fn keys_are_recognized_and_other_escape_sequences_are_skipped() {
         assert_eq!(keys(b"\x1b[A\x1bOBkj\rq"), [Key::Up, Key::Down, Key::Up, Key::Down, Key::Explain, Key::Quit]);
         assert_eq!(keys(b"adrs"), [Key::Approve, Key::Deny, Key::Reconnect, Key::Stop]);
+        assert_eq!(keys(b"nom?"), [Key::Answer, Key::Show, Key::More, Key::Help]);
         // Ctrl-Right of some terminals, page up, F5, a click, Alt-x, an incomplete sequence, and keys without a meaning
         // here.
-        assert_eq!(keys(b"\x1bOd\x1b[5~\x1b[15~\x1b[<0;1;2M\x1bx\x1b[1;5a?A\xc3\xa4"), []);
+        assert_eq!(keys(b"\x1bOd\x1b[5~\x1b[15~\x1b[<0;1;2M\x1bx\x1b[1;5a!A\xc3\xa4"), []);
         assert_eq!(keys(b"\x1b[1;5"), []);
         assert_eq!(keys(b"\x1b[3~q"), [Key::Quit]);
     }

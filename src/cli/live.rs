@@ -1,25 +1,30 @@
 //! `pilotlight live`: the table of sessions, kept up to date. It is redrawn when something changes, when the text of an
 //! age changes, and when a key is pressed, never on a fixed interval.
 //!
-//! Below the table are details of the selected session, and its keys. A key runs its command as a child process, which
-//! has the terminal until it ends.
+//! Below the table are details of the selected session, and its keys. A key that acts runs its command as a child process,
+//! which has the terminal until it ends. `screens` is what takes the table's place: all that is known of a session, and
+//! the help.
 
 mod foreground;
+mod screens;
 mod selection;
 
+use super::charset::columns;
 use super::context::{Context, demo_hint, watch_until_stopped};
 use super::keyboard::{Key as Pressed, Keyboard, Rest};
 use super::report::LINE_MAX;
 use super::table::{Style, fit_painted, lines, next_age, window};
 use crate::config::List;
 use crate::core::fleet::{Glance, Row, ShortIds, limit_ended};
+use crate::core::limits::Limits;
 use crate::core::session::Key;
 use crate::core::text::{counted, plain, wrap};
 use crate::core::time::{Moment, Span, Time};
 use crate::engine::{Command, Fleet, Settings, View};
 use crossterm::terminal::{self, ClearType};
 use crossterm::{cursor, execute, queue};
-use foreground::ForegroundCommand;
+use foreground::{End, ForegroundCommand};
+use screens::Screen;
 use selection::Selection;
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -29,6 +34,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 /// A terminal with fewer lines shows the table alone.
 const MIN_HEIGHT_FOR_DETAILS: usize = 12;
+/// One with fewer lines shows the keys below it, and the selected session's reason only in its row.
+const MIN_HEIGHT_FOR_REASON: usize = 20;
 /// Maximum width of a name in a message, in columns.
 const NAME_WIDTH: usize = 40;
 /// The mark of the selected session, with and without Unicode.
@@ -61,6 +68,8 @@ pub(super) struct Live {
     keyboard: Keyboard,
     commander: UnboundedSender<Command>,
     selection: Selection,
+    screen: Screen,
+    limits: Limits,
     /// The command that has the terminal, if any.
     foreground: Option<ForegroundCommand>,
     /// Why the last key had no effect.
@@ -77,6 +86,8 @@ impl Live {
         let mut live = Self {
             list: context.config.list,
             problems: context.problems.iter().map(ToString::to_string).collect(),
+            limits: context.config.limits,
+            screen: Screen::Table,
             context,
             notice: None,
             terminal,
@@ -124,18 +135,34 @@ impl Live {
 
     /// Handles the keys that were pressed. Breaks if the table is to end.
     fn handle_keys(&mut self, rows: &[Row]) -> io::Result<ControlFlow<()>> {
-        if self.foreground.as_ref().is_some_and(ForegroundCommand::has_ended) {
-            self.foreground = None;
-            self.take_terminal()?;
-            self.keyboard.resume(Rest::Drop);
+        match self.foreground.as_ref().and_then(ForegroundCommand::ended) {
+            Some(End::Quit) => return Ok(ControlFlow::Break(())),
+            Some(End::Return) => {
+                self.foreground = None;
+                self.take_terminal()?;
+                self.keyboard.resume(Rest::Drop);
+            }
+            None => {}
         }
         while self.foreground.is_none()
             && let Some(key) = self.keyboard.typed()
         {
             self.refused = None;
-            match key {
-                Pressed::Quit => return Ok(ControlFlow::Break(())),
-                Pressed::Up | Pressed::Down => self.selection.step(rows, key == Pressed::Down),
+            match (key, &mut self.screen) {
+                (Pressed::Quit, _) => return Ok(ControlFlow::Break(())),
+                (Pressed::Help, Screen::Help) | (Pressed::Explain, Screen::Help | Screen::Details { .. }) => {
+                    self.screen = Screen::Table;
+                }
+                (Pressed::Help, _) => self.screen = Screen::Help,
+                (_, Screen::Help) => {}
+                (Pressed::Explain, Screen::Table) if self.selection.drawn(rows).is_some() => {
+                    self.screen = Screen::Details { refusals: false, from: 0 };
+                }
+                (Pressed::More, Screen::Details { refusals, from }) => (*refusals, *from) = (!*refusals, 0),
+                (Pressed::More, Screen::Table) => {}
+                (Pressed::Down, Screen::Details { from, .. }) => *from += 1,
+                (Pressed::Up, Screen::Details { from, .. }) => *from = from.saturating_sub(1),
+                (Pressed::Up | Pressed::Down, Screen::Table) => self.selection.step(rows, key == Pressed::Down),
                 _ => match self.selection.drawn(rows) {
                     Some(row) => self.run_command(key, row)?,
                     None if rows.is_empty() => {}
@@ -162,6 +189,7 @@ impl Live {
                     }
                 }
             }
+            Err("") => {}
             Err(what) => {
                 let who = row.label.cut(NAME_WIDTH);
                 self.refused = Some(format!("{what} does nothing for {who} now; Enter says why"));
@@ -175,54 +203,21 @@ impl Live {
         rows
     }
 
-    fn draw(&mut self, rows: &[Row], ids: &ShortIds<'_>, now: Moment) -> io::Result<()> {
+    fn draw(&mut self, fleet: &Fleet, rows: &[Row], now: Moment) -> io::Result<()> {
         let style = Style::of_stdout(self.context.color);
-        let mut drawn =
-            vec![format!("Pilotlight{}: {}", if self.context.demo { " demo" } else { "" }, Glance::of(rows.iter()))];
-        let notice = self.notice.iter().map(|notice| plain(notice, LINE_MAX));
-        drawn.extend(
-            notice.flat_map(|notice| wrap(&notice, style.width.filter(|_| self.terminal).unwrap_or(usize::MAX))),
-        );
-        drawn.push(String::new());
-        let mut below = Vec::new();
-        if self.terminal {
-            below.extend(self.problems.iter().map(|problem| String::from(plain(problem, LINE_MAX))));
-        }
         let at = self.selection.index_in(rows).filter(|_| self.keyboard.is_reading());
-        if rows.is_empty() {
-            drawn.push("Waiting for a Copilot session. Start `copilot` in another terminal.".into());
-            let unreadable = self.context.unreadable_local_homes();
-            let offer = self.context.silent.is_empty() && unreadable.len() >= self.context.homes.len();
-            let offer = offer.then(demo_hint);
-            drawn.extend(unreadable.into_iter().chain(offer));
-        }
-        if self.keyboard.is_reading() && style.height.is_none_or(|height| height >= MIN_HEIGHT_FOR_DETAILS) {
-            below.push(String::new());
-            below.extend(at.map(|at| selection::details(&rows[at], now.wall, style)).into_iter().flatten());
-            below.extend(self.refused.clone());
-            below.push(selection::keys(at.map(|at| &rows[at]), style));
-        }
-        if !rows.is_empty() {
-            let gutter = if at.is_some() { SELECTED.0.chars().count() } else { 0 };
-            let style = Style { width: style.width.map(|width| width.saturating_sub(gutter)), ..style };
-            let room = style.height.map(|height| height.saturating_sub(drawn.len() + below.len()));
-            let mark = |index| match at {
-                Some(at) if index == at => {
-                    if style.unicode {
-                        SELECTED.0
-                    } else {
-                        SELECTED.1
-                    }
-                }
-                Some(_) => "  ",
-                None => "",
-            };
-            let mut table = lines(rows, ids, now.wall, style).into_iter();
-            drawn.extend(table.next().map(|head| format!("{:gutter$}{head}", "")));
-            let marked: Vec<_> = table.enumerate().map(|(index, lines)| format!("{}{lines}", mark(index))).collect();
-            drawn.extend(window(&marked, at, room.map(|room| room.saturating_sub(1))));
-        }
-        drawn.extend(below);
+        let selected = at.map(|at| &rows[at]);
+        let session = selected.and_then(|row| fleet.entries().find(|(key, _)| *key.1 == *row.id));
+        let mut drawn = match (&mut self.screen, session.zip(selected)) {
+            (Screen::Help, _) => screens::help(style),
+            (Screen::Details { refusals, from }, Some(((_, entry), row))) => {
+                screens::details((entry.session(), row), now, &self.limits, (*refusals, from), style)
+            }
+            _ => {
+                self.screen = Screen::Table;
+                self.table(rows, &fleet.short_ids(), at, now, style)
+            }
+        };
         if let Some(height) = style.height
             && drawn.len() > height
         {
@@ -232,6 +227,7 @@ impl Live {
                 drawn.push(format!("... and {}", counted(hidden, "more line")));
             }
         }
+        drawn.iter_mut().for_each(|line| *line = columns(line, style.unicode).into_owned());
         if self.terminal {
             drawn = drawn.iter().map(|line| fit_painted(line, style.width)).collect();
         }
@@ -253,6 +249,64 @@ impl Live {
         self.drawn = drawn;
         Ok(())
     }
+
+    /// The lines above the table.
+    fn heading(&self, rows: &[Row], style: Style) -> Vec<String> {
+        let width = style.width.filter(|_| self.terminal).unwrap_or(usize::MAX);
+        let demo = if self.context.demo.is_some() { " demo" } else { "" };
+        let mut lines = wrap(&format!("Pilotlight{demo}: {}", Glance::of(rows.iter())), width);
+        let notice = self.notice.iter().map(|notice| plain(notice, LINE_MAX));
+        lines.extend(notice.flat_map(|notice| wrap(&notice, width)));
+        lines.push(String::new());
+        if rows.is_empty() {
+            lines.push("Waiting for a Copilot session. Start `copilot` in another terminal.".into());
+            let unreadable = self.context.unreadable_local_homes();
+            let offer = self.context.silent.is_empty() && unreadable.len() >= self.context.homes.len();
+            let offer = offer.then(demo_hint);
+            lines.extend(unreadable.into_iter().chain(offer));
+        }
+        lines
+    }
+
+    /// The lines below the table: mistakes in the settings, details of the selected session, and the keys.
+    fn footing(&self, selected: Option<&Row>, now: Moment, style: Style) -> Vec<String> {
+        let width = style.width.unwrap_or(usize::MAX);
+        let mut lines = Vec::new();
+        if self.terminal {
+            lines.extend(self.problems.iter().map(|problem| String::from(plain(problem, LINE_MAX))));
+        }
+        if self.keyboard.is_reading() && style.height.is_none_or(|height| height >= MIN_HEIGHT_FOR_DETAILS) {
+            lines.push(String::new());
+            if style.height.is_none_or(|height| height >= MIN_HEIGHT_FOR_REASON) {
+                lines.extend(selected.map(|row| selection::details(row, now.wall, style)).into_iter().flatten());
+            }
+            lines.extend(self.refused.iter().flat_map(|refused| wrap(refused, width)));
+            lines.extend(selection::keys(selected, style));
+        }
+        lines
+    }
+
+    fn table(&self, rows: &[Row], ids: &ShortIds<'_>, at: Option<usize>, now: Moment, style: Style) -> Vec<String> {
+        let mut drawn = self.heading(rows, style);
+        let below = self.footing(at.map(|at| &rows[at]), now, style);
+        if !rows.is_empty() {
+            let gutter = if at.is_some() { SELECTED.0.chars().count() } else { 0 };
+            let style = Style { width: style.width.map(|width| width.saturating_sub(gutter)), ..style };
+            let room = style.height.map(|height| height.saturating_sub(drawn.len() + below.len()));
+            let mark = |index| match at {
+                Some(at) if index == at && style.unicode => SELECTED.0,
+                Some(at) if index == at => SELECTED.1,
+                Some(_) => "  ",
+                None => "",
+            };
+            let mut table = lines(rows, ids, now.wall, style).into_iter();
+            drawn.extend(table.next().map(|head| format!("{:gutter$}{head}", "")));
+            let marked: Vec<_> = table.enumerate().map(|(index, lines)| format!("{}{lines}", mark(index))).collect();
+            drawn.extend(window(&marked, at, room.map(|room| room.saturating_sub(1))));
+        }
+        drawn.extend(below);
+        drawn
+    }
 }
 
 /// Replaces the terminal's content by these lines.
@@ -273,7 +327,7 @@ impl View for Live {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], now: Moment) -> ControlFlow<()> {
         let rows = self.rows(fleet.rows().cloned().collect(), now);
         let drawn = self.handle_keys(&rows).and_then(|flow| match self.foreground {
-            None => self.draw(&rows, &fleet.short_ids(), now).map(|()| flow),
+            None => self.draw(fleet, &rows, now).map(|()| flow),
             Some(_) => Ok(flow),
         });
         drawn.unwrap_or_else(|error| {
@@ -284,6 +338,7 @@ impl View for Live {
 
     fn configure(&mut self, settings: &Settings<'_>) {
         self.list = settings.config.list;
+        self.limits = settings.config.limits;
         if !settings.at_start {
             self.problems = settings.lines();
         }

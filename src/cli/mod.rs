@@ -7,6 +7,7 @@ mod ask;
 mod bars;
 mod bridge;
 mod bridges;
+mod charset;
 mod color;
 mod config;
 mod context;
@@ -37,6 +38,7 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use context::Context;
 use pick::Named;
 use report::{USAGE, exit_code, flush_stdout};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -115,25 +117,32 @@ fn command_line() -> clap::Command {
 pub fn run() -> ExitCode {
     // Answers a shell's request for completions, and exits.
     clap_complete::CompleteEnv::with_factory(command_line).var(pages::COMPLETES).complete();
-    let parsed =
-        help::command(command_line()).try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
-    let arguments = match parsed {
+    let arguments = match parse(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(error) => return print_usage(&error),
     };
     if let Some(Command::Demo(arguments)) = &arguments.command
-        && let Some(played) = arguments.part()
+        && let Some(code) = arguments.part()
     {
-        return exit_code(played);
+        return code;
     }
     descriptors::raise();
     let context = Context { color: arguments.color, ..Context::new(&arguments.home) };
-    if !matches!(arguments.command, None | Some(Command::Tray | Command::Demo(_))) {
+    carry_out(arguments.command, context)
+}
+
+fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
+    let matches = help::command(command_line()).try_get_matches_from(words);
+    matches.and_then(|matches| Arguments::from_arg_matches(&matches))
+}
+
+fn carry_out(command: Option<Command>, context: Context) -> ExitCode {
+    if !matches!(command, None | Some(Command::Tray | Command::Demo(_))) {
         log::start(None, context.config.log.level);
     }
     // `watch` writes its output on another thread. Flushing here could block forever on a reader that does not read.
-    let flushes_itself = matches!(arguments.command, Some(Command::Watch(_)));
-    let result = match arguments.command {
+    let flushes_itself = matches!(command, Some(Command::Watch(_)));
+    let result = match command {
         None | Some(Command::Tray) => tray::run(context),
         Some(Command::Live) => live::run(context),
         Some(Command::Status(arguments)) => status::run(&context, &arguments),

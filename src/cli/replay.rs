@@ -1,5 +1,6 @@
 //! `pilotlight replay FILE`: judges a recorded log, in its own time.
 
+use super::charset::{has_unicode_stdout, words};
 use super::context::Context;
 use super::json;
 use super::report::say;
@@ -86,7 +87,8 @@ fn print(changes: &mut Vec<Change>, json: bool, out: &mut impl Write) -> io::Res
             json::write(out, &change)?;
             writeln!(out)?;
         } else {
-            writeln!(out, "{}  {:<16}  {}", change.at, change.status, change.because)?;
+            let line = format!("{}  {:<16}  {}", change.at, change.status, change.because);
+            writeln!(out, "{}", words(&line, has_unicode_stdout()))?;
         }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! `pilotlight status`: lists every session, once.
 
 use super::bars::{Bar, Format};
+use super::charset::words;
 use super::context::Context;
 use super::report::{NO_HOME, say};
 use super::table::{Style, lines};
@@ -76,7 +77,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         writeln!(out, "{}", if rows.is_empty() { "[]" } else { "\n]" })?;
     } else {
         let style = Style::of_stdout(context.color);
-        writeln!(out, "{}", Glance::of(rows.iter()))?;
+        writeln!(out, "{}", words(&Glance::of(rows.iter()).to_string(), style.unicode))?;
         if !rows.is_empty() {
             let short = ShortIds::new(ids.iter().map(|id| &**id));
             for line in lines(&rows, &short, now.wall, style) {

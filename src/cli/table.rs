@@ -3,6 +3,7 @@
 //! A status is shown by word and shape as well as by colour. Text from sessions is sanitized before it gets here.
 //! Widths are in terminal columns.
 
+use super::charset::{columns, has_unicode_stdout};
 use super::color;
 use crate::core::fleet::{Row, ShortIds, mark};
 use crate::core::text::{counted, fit, plain};
@@ -27,16 +28,13 @@ impl Style {
     /// The style that suits standard output and the environment.
     pub(super) fn of_stdout(choice: ColorChoice) -> Self {
         use std::io::IsTerminal;
-        let env = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let terminal = std::io::stdout().is_terminal();
         let size = terminal.then(crossterm::terminal::size).and_then(Result::ok).filter(|&(width, _)| width > 0);
-        let locale =
-            env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG")).unwrap_or_default().to_lowercase();
         Self {
             width: size.map(|(width, _)| width.into()),
             height: size.map(|(_, height)| height.into()),
             colour: color::on_stdout(choice),
-            unicode: cfg!(not(unix)) || !terminal || locale.contains("utf-8") || locale.contains("utf8"),
+            unicode: has_unicode_stdout(),
         }
     }
 }
@@ -53,7 +51,8 @@ const fn colour(status: Status) -> &'static str {
     }
 }
 
-/// Maximum width of the name column; the reason gets the rest. Names that are cut still differ before the cut.
+/// Maximum width of the name column, unless half of the room that it shares with the reason is more. Names that are cut
+/// still differ before the cut.
 const NAME_WIDTH: usize = 36;
 /// Maximum width of the id column: the length of a UUID, the form of Copilot's ids.
 const ID_WIDTH: usize = 36;
@@ -76,9 +75,10 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
     let ids: Vec<_> = rows.iter().map(|row| plain(ids.of(&row.id), ID_WIDTH)).collect();
     let id_width = widest(&mut ids.iter().map(|id| id.width()), 2);
     let room = style.width.map(|width| width.saturating_sub(status_width + id_width + age_width + 6));
-    let labels: Vec<_> = rows.iter().map(|row| row.label.cut(NAME_WIDTH)).collect();
+    let most = room.map_or(NAME_WIDTH, |room| NAME_WIDTH.max(room / 2));
+    let labels: Vec<_> = rows.iter().map(|row| row.label.cut(most)).collect();
     let widths = rows.iter().zip(&labels).map(|(row, label)| label.width() + 2 * usize::from(row.unseen));
-    let name_width = widest(&mut widths.into_iter(), 7).min(NAME_WIDTH);
+    let name_width = widest(&mut widths.into_iter(), 7).min(most);
     // The full reasons change every few seconds, and the columns must not.
     let reasons: Vec<_> = rows.iter().map(|row| row.brief_reason(now)).collect();
     let least = widest(&mut reasons.iter().map(|reason| reason.width()), 6).min(REASON_WIDTH);
@@ -107,14 +107,15 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
             (true, false) => "* ",
         };
         let name = pad(&fit(&format!("{unseen}{label}"), name_width), name_width);
-        let columns = format!("{status}  {}  {name}  {}", pad(id, id_width), pad(age, age_width));
+        let before = format!("{status}  {}  {name}  {}", pad(id, id_width), pad(age, age_width));
         // What does not fit is in the column of ages, too.
         let full = Some(row.reason(now)).filter(|full| full.width() <= reason_width);
         let reason = full.unwrap_or_else(|| fit(reason, reason_width));
-        lines.push(match on_one_line {
-            true => format!("{columns}  {reason}").trim_end().to_owned(),
-            false => format!("{}\n{INDENT}{reason}", columns.trim_end()),
-        });
+        let line = match on_one_line {
+            true => format!("{before}  {reason}").trim_end().to_owned(),
+            false => format!("{}\n{INDENT}{reason}", before.trim_end()),
+        };
+        lines.push(columns(&line, style.unicode).into_owned());
     }
     lines
 }

@@ -5,6 +5,7 @@ use super::context::{Context, demo_hint};
 use super::live::Live;
 use super::report::say;
 use crate::agent::copilot::bridge::files::Files;
+use crate::agent::copilot::bridge::socket::BridgeEvent;
 use crate::config::Permissions;
 use crate::control::caller::CallerPolicy;
 use crate::doctor::{examine, report::report};
@@ -16,14 +17,18 @@ use crate::tray::instance::{Claim, Instance};
 use crate::tray::open_files::OpenFiles;
 use crate::tray::{self, Start, menu::Menu};
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::{Receiver, UnboundedSender};
 
 pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
-    // A demo claims no runtime folder, so that no command reaches it.
-    let project = paths::project().filter(|_| !context.demo);
+    run_with(context, None)
+}
+
+/// `bridges`: the events of scripted sessions' bridges, in a demo.
+pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>) -> anyhow::Result<ExitCode> {
+    let project = paths::project();
+    let is_demo = context.demo.is_some();
     let (mut instance, mut refused) = (None, Vec::new());
     for folder in project.iter().flat_map(paths::runtime_folders) {
         match Instance::claim(&folder) {
@@ -41,11 +46,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
             Err(error) => refused.push(error),
         }
     }
-    // A demo keeps its state in its own folder.
-    let state_folder = match &project {
-        Some(project) => Some(paths::state_folder(project)),
-        None => context.seen.path().and_then(Path::parent).map(Path::to_owned),
-    };
+    let state_folder = project.as_ref().map(paths::state_folder);
     let own_log = state_folder.as_ref().map(|folder| folder.join(log::FILE));
     log::start(own_log.as_deref(), context.config.log.level);
     for reason in refused {
@@ -66,18 +67,20 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     let approves_all = context.config.actions.permissions == Permissions::ApproveAll;
     let menu = Menu::new(context.config.limits, context.config.list, user_home, approves_all)
         .with_icon(context.config.tray)
-        .for_demo(context.demo);
+        .for_demo(is_demo);
     let (homes, terminal) = (context.followed_homes(), context.config.actions.terminal.clone());
     let mut engine = context.engine();
     engine.forward_to_holders(project.iter().flat_map(paths::runtime_folders).collect());
     // Only with the lock: without it, another tray may be serving the socket.
     let control_folder = instance.as_ref().map(|instance| instance.folder().to_owned());
-    if let (Some(project), Some(folder)) = (&project, &control_folder) {
+    if let Some(bridges) = bridges {
+        engine.connect_bridges(bridges);
+    } else if let (Some(project), Some(folder)) = (&project, &control_folder) {
         engine.listen_to_bridges(BridgeConfig { folder: folder.clone(), files: Files::new(project) });
     }
-    let judge = CallerPolicy { names: context.config.owners.names.clone() };
+    let judge = CallerPolicy { names: context.agent_names().to_vec() };
     let notifications = context.config.notifications.clone();
-    let (named_homes, is_demo) = (context.named_homes.clone(), context.demo);
+    let named_homes = context.named_homes.clone();
     let login = if is_demo { Login::none("not in a demo") } else { Login::find(&named_homes) };
     let diagnose = move || {
         if is_demo {
@@ -109,7 +112,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         notifications,
         open_files,
         login,
-        bridge: project.as_ref().filter(|_| cfg!(unix)).map(Files::new),
+        bridge: project.as_ref().filter(|_| cfg!(unix) && !is_demo).map(Files::new),
     };
     tray::run(start)?;
     Ok(ExitCode::SUCCESS)
@@ -154,7 +157,7 @@ impl Console for Terminal {
             return;
         }
         self.note("its icon is in the panel");
-        let line = match self.context.demo {
+        let line = match self.context.demo.is_some() {
             false => "the icon is in your panel; Ctrl-C ends Pilotlight, `pilotlight live` shows the table",
             true => "the demo's icon is in your panel; Ctrl-C ends the demo",
         };

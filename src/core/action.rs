@@ -74,14 +74,7 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
         Action::Stop => stop(session, status),
         Action::End | Action::ForceQuit => end(action, session),
         Action::Resume => resume(session, status),
-        Action::ShowTerminal => match session.owner {
-            Owner::Alive { .. } | Owner::Opened { .. } if session.about.kind != Kind::Sdk => {
-                Ok("brings its terminal to the front".into())
-            }
-            Owner::Alive { .. } | Owner::Opened { .. } => Err("a program runs it, not a terminal".into()),
-            Owner::Unheld { pid } => Err(unheld(pid)),
-            Owner::Never | Owner::Gone { .. } | Owner::Unknown { .. } => Err("no process runs it".into()),
-        },
+        Action::ShowTerminal => show_terminal(session),
         Action::Detach => match control.server {
             ServerState::Hosted(_) => {
                 Ok("detaches: the server that Pilotlight started for it ends, and it can be resumed".into())
@@ -90,6 +83,21 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
             _ => Err("Pilotlight is not attached to it".into()),
         },
         Action::LetAnswer => let_answer(session),
+    }
+}
+
+/// Whether its terminal can be brought to the front.
+fn show_terminal(session: &Session) -> Result<String, String> {
+    match session.owner {
+        Owner::Alive { .. } | Owner::Opened { .. } if session.about.kind == Kind::Sdk => {
+            Err("a program runs it, not a terminal".into())
+        }
+        Owner::Alive { pid, .. } | Owner::Opened { pid, .. } => match session.terminal {
+            Some((of, Some(why))) if of == pid => Err(why.into()),
+            _ => Ok("brings its terminal to the front".into()),
+        },
+        Owner::Unheld { pid } => Err(unheld(pid)),
+        Owner::Never | Owner::Gone { .. } | Owner::Unknown { .. } => Err("no process runs it".into()),
     }
 }
 

@@ -49,6 +49,8 @@ pub struct Session {
     pub seen: Option<Time>,
     /// Why changes of its folder may cause no file event, if they may not.
     pub no_events: Option<NoEvents>,
+    /// The process that runs it, and why its terminal cannot be brought to the front, if it cannot.
+    pub terminal: Option<(u32, Option<&'static str>)>,
     /// Its file system does not answer: everything else is from before.
     pub no_answer: Option<NoAnswer>,
 }

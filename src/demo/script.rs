@@ -1,6 +1,7 @@
 //! The script of the demo: a table of sessions, and of what each does when. The stage and the tests read it.
 //!
-//! Fifty-five seconds in, every status is on show at once. The script takes two minutes and then repeats.
+//! The first thing that it shows is a session that asks for a permission. Fifty-five seconds in, every status is on show
+//! at once. The script takes two minutes and then repeats.
 
 use crate::core::time::Span;
 
@@ -44,6 +45,33 @@ pub(crate) enum Who {
     Stars,
 }
 
+impl Who {
+    /// In the order of [`CAST`].
+    pub(super) const ALL: [Self; CAST.len()] = [
+        Self::Login,
+        Self::Packages,
+        Self::Colours,
+        Self::Database,
+        Self::Notes,
+        Self::Cleanup,
+        Self::Photos,
+        Self::Manual,
+        Self::Logs,
+        Self::Icon,
+        Self::Stars,
+    ];
+}
+
+impl Role {
+    /// Whether a program runs it, over a server.
+    pub(super) fn has_server(&self) -> bool {
+        self.client == SDK
+    }
+}
+
+/// What the client of a program's session calls itself.
+const SDK: &str = "sdk";
+
 const fn role(title: &'static str, folder: &'static str, branch: &'static str) -> Role {
     Role { title, folder, branch, client: "github/cli" }
 }
@@ -55,7 +83,7 @@ pub(crate) const CAST: [Role; 11] = [
     role("Demo: Choose the colours", "paint-shop", "main"),
     role("Demo: Migrate the database", "shop", "postgres"),
     role("Demo: Write the release notes", "shop", "main"),
-    Role { client: "sdk", ..role("Demo: Nightly clean-up", "archive", "main") },
+    Role { client: SDK, ..role("Demo: Nightly clean-up", "archive", "main") },
     role("Demo: Sort the photos", "archive", "photos"),
     role("Demo: Translate the manual", "manual", "french"),
     role("Demo: Read the logs", "server", "main"),
@@ -70,14 +98,22 @@ pub(crate) enum Act {
     Enter,
     /// The user prompts: a turn opens.
     Prompt(&'static str),
-    /// A tool starts: its name, and its command, path or question.
+    /// A tool starts: its name, and its command or path.
     Tool(&'static str, &'static str),
+    /// A tool starts that asks the user this, with these answers to choose from.
+    Ask(&'static str, &'static [&'static str]),
+    /// The user has answered it.
+    Answered,
     /// The open tool succeeds.
     Done,
     /// The open tool needs a permission for this command.
     Wants(&'static str),
     /// The permission is granted.
     Allowed,
+    /// The user refuses it. That ends the turn.
+    Refused,
+    /// The user stops the turn.
+    Abort,
     /// The open tool is denied, because nobody could be asked.
     Denied,
     /// The last message of a turn.
@@ -106,7 +142,7 @@ pub(crate) const LENGTH: u32 = 120;
 
 /// The script, in chronological order.
 pub(crate) const SCRIPT: &[Beat] = &{
-    use Act::{Allowed, Answer, Crash, Denied, Done, End, Enter, Fail, Prompt, ShutDown, Tool, Wants};
+    use Act::{Allowed, Answer, Answered, Ask, Crash, Denied, Done, End, Enter, Fail, Prompt, ShutDown, Tool, Wants};
     use Who::{Cleanup, Colours, Database, Icon, Login, Logs, Manual, Notes, Packages, Photos, Stars};
     [
         on(0, Login, Enter),
@@ -120,10 +156,12 @@ pub(crate) const SCRIPT: &[Beat] = &{
         on(0, Logs, Enter),
         on(0, Icon, Enter),
         on(0, Stars, Enter),
+        on(0, Packages, Prompt("Update the packages, and run the tests.")),
+        on(1, Packages, Tool("bash", "npm update")),
+        on(1, Packages, Wants("npm update")),
         on(1, Login, Prompt("The login page forgets who I am. Find out why, and fix it.")),
         on(1, Icon, Prompt("Draw an icon of a flame.")),
         on(2, Photos, Prompt("Sort the photos by year.")),
-        on(2, Packages, Prompt("Update the packages, and run the tests.")),
         on(3, Login, Tool("view", "src/login.ts")),
         on(3, Cleanup, Prompt("Delete what is older than a month.")),
         on(4, Manual, Prompt("Translate the manual into French.")),
@@ -133,8 +171,6 @@ pub(crate) const SCRIPT: &[Beat] = &{
         on(6, Login, Done),
         on(6, Database, Tool("bash", "pg_dump --schema-only shop")),
         on(7, Login, Tool("bash", "npm test -- login")),
-        on(7, Packages, Tool("bash", "npm update")),
-        on(8, Packages, Wants("npm update")),
         on(8, Icon, Done),
         on(9, Icon, Answer("The icon is drawn.")),
         on(9, Icon, End),
@@ -144,7 +180,7 @@ pub(crate) const SCRIPT: &[Beat] = &{
         on(12, Icon, ShutDown),
         on(13, Cleanup, Tool("bash", "rm -r old")),
         on(14, Colours, Prompt("Paint the shop window.")),
-        on(15, Colours, Tool("ask_user", "Warm colours or cold ones?")),
+        on(15, Colours, Ask("Warm colours or cold ones?", &["Warm", "Cold"])),
         on(16, Notes, Prompt("Write the release notes from the commits.")),
         on(17, Cleanup, Denied),
         on(18, Cleanup, Tool("bash", "mv old /tmp")),
@@ -171,6 +207,7 @@ pub(crate) const SCRIPT: &[Beat] = &{
         on(63, Login, Tool("bash", "npm test")),
         on(66, Stars, Done),
         on(68, Packages, Allowed),
+        on(70, Colours, Answered),
         on(70, Colours, Done),
         on(72, Stars, Answer("There are 4,711 stars in it.")),
         on(72, Stars, End),
@@ -196,6 +233,40 @@ pub(crate) const SCRIPT: &[Beat] = &{
         on(116, Login, End),
     ]
 };
+
+/// How a session goes on after the user has acted on it: each act with the seconds until it comes. From then on it leaves
+/// the script, until that repeats.
+pub(crate) type Aftermath = &'static [(u32, Act)];
+
+/// After its request was approved.
+pub(crate) const APPROVED: Aftermath =
+    &[(0, Act::Allowed), (4, Act::Done), (6, Act::Answer("Done, as you allowed it.")), (6, Act::End)];
+/// After its request was denied.
+pub(crate) const DENIED: Aftermath = &[(0, Act::Refused)];
+/// After its question was answered.
+pub(crate) const ANSWERED: Aftermath = &[
+    (0, Act::Answered),
+    (0, Act::Done),
+    (1, Act::Tool("edit", "window.css")),
+    (6, Act::Done),
+    (8, Act::Answer("The window is painted as you said.")),
+    (8, Act::End),
+];
+/// After its turn was stopped.
+pub(crate) const STOPPED: Aftermath = &[(0, Act::Abort)];
+
+/// After it was sent a prompt.
+pub(crate) const fn prompted(who: Who) -> Aftermath {
+    match who {
+        Who::Cleanup => &[(2, Act::Tool("bash", "rm -r old")), (2, Act::Wants("rm -r old"))],
+        _ => &[
+            (2, Act::Tool("bash", "git status")),
+            (6, Act::Done),
+            (8, Act::Answer("I went on where I had stopped.")),
+            (8, Act::End),
+        ],
+    }
+}
 
 const fn on(at: u32, who: Who, act: Act) -> Beat {
     Beat { at, who, act }

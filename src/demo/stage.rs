@@ -1,39 +1,59 @@
 //! The stage: a process that creates a Copilot home, plays the script in it, and removes it.
 //!
+//! It is what is at the far side of everything that the user does in a demo: it answers the calls of the one session that
+//! a program runs, and carries out the orders that come over the bridges of the others. What the user did then shows in
+//! the log, and the session goes on from there until the script repeats.
+//!
 //! The stage ends when its standard input closes, which happens when the demo ends for whatever reason. Players end in
 //! the same way. If a player ends otherwise, the user has ended it from the menu. Its session is then shut down, as
 //! Copilot does when it is interrupted, and starts again when the script repeats.
 
-use super::events::Log;
-use super::script::{Act, Beat, CAST, Who, beats};
+use super::pipe::{Ordered, Told};
+use super::script::{ANSWERED, APPROVED, Act, Aftermath, Beat, CAST, DENIED, STOPPED, Who, beats, prompted};
+use super::server::Call;
+use super::session::Session;
 use super::{HOME, STATE};
-use crate::agent::copilot::store::SESSIONS;
+use crate::agent::copilot::bridge::wire::Order;
+use crate::agent::copilot::store::{SESSIONS, lock_pids_in_use};
 use crate::system::clock::Clock;
 use anyhow::Context;
+use serde_json::json;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// The prefix of the name of the stage's folder.
 const FOLDER: &str = "pilotlight-demo";
 
-/// Plays until standard input closes. `player` returns the command that starts a player, which must end when its
-/// standard input closes. The first line on standard output is the stage's folder.
+/// The programs of the demo's other processes.
+pub(crate) trait Programs {
+    /// The command that starts the player of such a session, which must end when its standard input closes.
+    fn player(&self, has_server: bool) -> io::Result<Command>;
+
+    /// Writes the program that stands for Copilot in the stage's folder.
+    fn write_copilot(&self, folder: &Path) -> io::Result<()>;
+}
+
+/// Plays until standard input closes. Tells the demo on standard output what happens.
 ///
 /// # Errors
 /// If the folder cannot be created or written, or a player cannot be started. Everything is removed then, too.
-pub(crate) fn run(speed: u32, player: &dyn Fn() -> io::Result<Command>) -> anyhow::Result<()> {
+pub(crate) fn run(speed: u32, programs: &dyn Programs) -> anyhow::Result<()> {
     let (sender, events) = channel();
     let stop = sender.clone();
     spawn(move || {
-        wait_for_end(&mut io::stdin());
-        let _ = stop.send(Event::Stop); // fails only when the stage has ended
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            if let Ok(ordered) = serde_json::from_str(&line) {
+                let _ = stop.send(Event::Ordered(ordered)); // fails only when the stage has ended
+            }
+        }
+        let _ = stop.send(Event::Stop);
     })?;
-    let mut stage = Stage::create(sender, player)?;
-    stage.play(speed, &events).with_context(|| format!("the demo cannot continue in {}", stage.folder.display()))
+    let mut stage = Stage::create(sender, speed, programs)?;
+    stage.play(&events).with_context(|| format!("the demo cannot continue in {}", stage.folder.display()))
 }
 
 /// Runs a function on a new thread.
@@ -47,9 +67,19 @@ pub(crate) fn wait_for_end(input: &mut impl Read) {
     let _ = io::copy(input, &mut io::sink()); // an error is an end, too
 }
 
+/// The id of a session of the cast: a UUID like Copilot's ids, but easy to type, the same at every start, and never a
+/// real session's.
+pub(super) fn id_of(index: usize) -> String {
+    format!("de{:02}0000-0000-4000-8000-{0:012}", index + 1)
+}
+
 enum Event {
     /// The demo has ended.
     Stop,
+    /// The user has acted on a session.
+    Ordered(Ordered),
+    /// A client has called the server in a session's player.
+    Called(Who, Call),
     /// A session's player, with this pid, has ended.
     PlayerEnded(Who, u32),
 }
@@ -57,79 +87,109 @@ enum Event {
 struct Stage<'a> {
     folder: PathBuf,
     clock: Clock,
+    speed: u32,
     events: Sender<Event>,
-    /// Returns the command that starts a player.
-    player: &'a dyn Fn() -> io::Result<Command>,
+    programs: &'a dyn Programs,
     /// In the order of [`CAST`].
     sessions: Vec<Session>,
-}
-
-struct Session {
-    id: String,
-    path: PathBuf,
-    log: Log,
-    player: Option<Child>,
+    /// What follows from the user's acts, in the order of time.
+    aftermath: Vec<(Instant, Beat)>,
 }
 
 impl<'a> Stage<'a> {
     /// Creates a new folder, with its subfolders.
-    fn create(events: Sender<Event>, player: &'a dyn Fn() -> io::Result<Command>) -> anyhow::Result<Self> {
+    fn create(events: Sender<Event>, speed: u32, programs: &'a dyn Programs) -> anyhow::Result<Self> {
         let folder = new_folder(&std::env::temp_dir())?;
-        let mut stage = Self { folder, clock: Clock::start(), events, player, sessions: Vec::new() };
-        for subfolder in [&format!("{HOME}/{SESSIONS}"), STATE, "work"] {
+        let (clock, sessions, aftermath) = (Clock::start(), Vec::new(), Vec::new());
+        let mut stage = Self { folder, clock, speed, events, programs, sessions, aftermath };
+        for subfolder in [&format!("{HOME}/{SESSIONS}"), STATE, "work", "bin"] {
             fs::create_dir_all(stage.folder.join(subfolder))?;
         }
-        for (index, role) in CAST.iter().enumerate() {
-            // A UUID like Copilot's ids, but easy to type, the same at every start, and never a real session's.
-            let id = format!("de{:02}0000-0000-4000-8000-{0:012}", index + 1);
-            fs::create_dir_all(stage.folder.join("work").join(role.folder))?;
+        programs.write_copilot(&stage.folder)?;
+        for (index, who) in Who::ALL.into_iter().enumerate() {
+            let id = id_of(index);
+            fs::create_dir_all(stage.folder.join("work").join(CAST[index].folder))?;
             let path = stage.folder.join(HOME).join(SESSIONS).join(&id);
-            stage.sessions.push(Session { id, path, log: Log::default(), player: None });
+            stage.sessions.push(Session::new(who, &id, path));
         }
         Ok(stage)
     }
 
-    fn play(&mut self, speed: u32, events: &Receiver<Event>) -> anyhow::Result<()> {
-        writeln!(io::stdout(), "{}", self.folder.display())?;
+    fn play(&mut self, events: &Receiver<Event>) -> anyhow::Result<()> {
+        tell(&Told::Ready { folder: self.folder.clone() })?;
         let start = Instant::now();
-        for (at, beat) in beats(speed) {
-            let due = start + at.to_std();
-            loop {
-                match events.recv_timeout(due.saturating_duration_since(Instant::now())) {
-                    Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
-                    Ok(Event::PlayerEnded(who, pid)) => self.player_ended(who, pid)?,
-                    Err(RecvTimeoutError::Timeout) => break,
+        let mut script = beats(self.speed).map(|(at, beat)| (start + at.to_std(), beat)).peekable();
+        while let Some(&(scripted, _)) = script.peek() {
+            let due = self.aftermath.first().map_or(scripted, |(due, _)| scripted.min(*due));
+            match events.recv_timeout(due.saturating_duration_since(Instant::now())) {
+                Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Ok(Event::Ordered(ordered)) => {
+                    let error = self.carry_out(&ordered)?.err().map(Into::into);
+                    tell(&Told::Did { id: ordered.id, error })?;
+                }
+                Ok(Event::Called(who, call)) => self.answer(who, &call)?,
+                Ok(Event::PlayerEnded(who, pid)) => self.player_ended(who, pid)?,
+                Err(RecvTimeoutError::Timeout) if due < scripted => {
+                    let (_, beat) = self.aftermath.remove(0);
+                    self.perform(beat)?;
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Some((_, beat)) = script.next() {
+                        self.play_beat(beat)?;
+                    }
                 }
             }
-            self.perform(beat)?;
         }
         Ok(())
     }
 
-    fn perform(&mut self, beat: Beat) -> anyhow::Result<()> {
-        if beat.act == Act::Enter {
-            return self.enter(beat.who);
+    /// Plays a line of the script, unless the user has acted on its session.
+    fn play_beat(&mut self, beat: Beat) -> anyhow::Result<()> {
+        match beat.act {
+            Act::Enter => self.enter(beat.who),
+            _ if self.sessions[beat.who as usize].left_script => Ok(()),
+            _ => self.perform(beat),
         }
+    }
+
+    fn perform(&mut self, Beat { who, act, .. }: Beat) -> anyhow::Result<()> {
         let at = self.clock.now().wall;
-        let session = &mut self.sessions[beat.who as usize];
+        let session = &mut self.sessions[who as usize];
         if session.player.is_none() {
             return Ok(()); // the user ended it: it starts again when the script repeats
         }
-        let lines = session.log.lines(&session.id, &CAST[beat.who as usize], beat.act, at);
-        session.write(&lines)?;
-        match beat.act {
+        session.write(act, at)?;
+        self.report(who, act)?;
+        let session = &mut self.sessions[who as usize];
+        match act {
             Act::ShutDown => session.release()?,
             Act::Crash => session.kill(),
-            _ => {}
+            _ => return Ok(()),
+        }
+        tell(&Told::Left { session: session.id.clone() })
+    }
+
+    /// Tells the demo what a bridge in the session's terminal would report of an act.
+    fn report(&self, who: Who, act: Act) -> anyhow::Result<()> {
+        let session = &self.sessions[who as usize];
+        for message in session.log.reports(&session.id, act, self.clock.now().wall) {
+            tell(&Told::Reported { session: session.id.clone(), message })?;
         }
         Ok(())
     }
 
-    /// Starts the session's player, unless it is running.
+    /// Starts the session's player, unless it is running, and returns the session to the script.
     fn enter(&mut self, who: Who) -> anyhow::Result<()> {
         let (role, work) = (&CAST[who as usize], self.folder.join("work"));
         let session = &mut self.sessions[who as usize];
         if session.player.is_some() {
+            self.aftermath.retain(|(_, beat)| beat.who != who);
+            let was_left = std::mem::take(&mut session.left_script);
+            let ends = was_left && session.log.works();
+            return if ends { self.perform(Beat { at: 0, who, act: Act::Abort }) } else { Ok(()) };
+        }
+        // The user has resumed it in a terminal, where it stays.
+        if !lock_pids_in_use(&session.path).is_empty() {
             return Ok(());
         }
         // A new session is built under a temporary name, so that it appears complete.
@@ -148,23 +208,35 @@ impl<'a> Stage<'a> {
                 self.clock.now().wall
             );
             fs::write(folder.join("workspace.yaml"), about)?;
+        } else {
+            session.log = super::events::Log::of_lines(session.lines());
         }
-        let mut child = (self.player)()?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let has_server = role.has_server();
+        let mut child = self.programs.player(has_server)?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let pid = child.id();
-        if let Some(mut output) = child.stdout.take() {
+        if let Some(output) = child.stdout.take() {
             let events = self.events.clone();
             spawn(move || {
-                wait_for_end(&mut output);
+                for line in BufReader::new(output).lines().map_while(Result::ok) {
+                    let call = serde_json::from_str(&line).ok();
+                    let _ = call.map(|call| events.send(Event::Called(who, call)));
+                }
                 let _ = events.send(Event::PlayerEnded(who, pid)); // fails only when the stage has ended
             })?;
         }
         session.player = Some(child);
+        session.left_script = false;
         // Replaces the lock of a player that crashed, as Copilot does.
         session.unlock(folder);
         fs::write(folder.join(format!("inuse.{pid}.lock")), format!("{pid}\n"))?;
         session.log.change_owner();
         if is_new {
             fs::rename(&temporary, &session.path)?;
+        }
+        if !has_server {
+            let id = session.id.clone();
+            tell(&Told::Joined { session: id.clone(), owner: pid })?;
+            tell(&Told::Reported { session: id, message: json!({"t": "pending", "items": []}) })?;
         }
         Ok(())
     }
@@ -177,11 +249,113 @@ impl<'a> Stage<'a> {
             return Ok(());
         }
         if !session.log.is_empty() {
-            let lines = session.log.lines(&session.id, &CAST[who as usize], Act::ShutDown, at);
-            session.write(&lines)?;
+            session.write(Act::ShutDown, at)?;
         }
-        session.release()
+        session.release()?;
+        tell(&Told::Left { session: session.id.clone() })
     }
+
+    /// Carries out what the user wants of a session. The inner error says why it is not possible, as a bridge would.
+    fn carry_out(&mut self, ordered: &Ordered) -> anyhow::Result<Result<(), &'static str>> {
+        let found = self.sessions.iter().find(|session| session.id == ordered.session && session.player.is_some());
+        let Some(session) = found else { return Ok(Err("gone")) };
+        let (who, log, id) = (session.who, &session.log, &*session.id);
+        let is_last = |after: &str| log.prompt() == Some(after);
+        let follows = match &ordered.order {
+            Order::Approve { request_id, text, .. } if log.wants(id, request_id) && text == request_id => APPROVED,
+            Order::Deny { request_id, text, .. } if log.wants(id, request_id) && text == request_id => DENIED,
+            Order::Answer { request_id, .. } if log.asks(id, request_id) => ANSWERED,
+            Order::Stop { after } if is_last(after) && log.works() => STOPPED,
+            Order::Send { after, prompt } if is_last(after) && !log.works() => {
+                self.send(who, prompt)?;
+                return Ok(Ok(()));
+            }
+            Order::Approve { .. } | Order::Deny { .. } | Order::Answer { .. } | Order::Plan { .. } => {
+                return Ok(Err("gone"));
+            }
+            Order::Stop { .. } | Order::Send { .. } => return Ok(Err("changed")),
+            Order::Listen { .. } | Order::Elevate { .. } => return Ok(Err("unsupported")),
+        };
+        self.follow(who, follows)?;
+        Ok(Ok(()))
+    }
+
+    /// Writes a prompt of the user's, and lets the session work on it.
+    fn send(&mut self, who: Who, prompt: &str) -> anyhow::Result<()> {
+        self.sessions[who as usize].prompt(prompt, self.clock.now().wall)?;
+        self.follow(who, prompted(who))
+    }
+
+    /// Lets a session go on after the user has acted on it: what is due now at once.
+    fn follow(&mut self, who: Who, follows: Aftermath) -> anyhow::Result<()> {
+        self.sessions[who as usize].left_script = true;
+        self.aftermath.retain(|(_, beat)| beat.who != who);
+        let now = Instant::now();
+        for &(at, act) in follows {
+            let beat = Beat { at, who, act };
+            if at == 0 {
+                self.perform(beat)?;
+            } else {
+                self.aftermath.push((now + Duration::from_secs(at.into()) / self.speed.max(1), beat));
+            }
+        }
+        self.aftermath.sort_by_key(|(due, _)| *due);
+        Ok(())
+    }
+
+    /// Answers a call of the server in a session's player, as Copilot's would.
+    fn answer(&mut self, who: Who, call: &Call) -> anyhow::Result<()> {
+        let (method, params) = (call.body["method"].as_str().unwrap_or_default(), &call.body["params"]);
+        let session = &self.sessions[who as usize];
+        let (id, log) = (&*session.id, &session.log);
+        let is_known = params["sessionId"].as_str().is_none_or(|other| other == id);
+        let result = match method {
+            _ if !is_known => Err((-32603, "Session not found")),
+            "connect" => Ok(json!({"ok": true, "protocolVersion": 3, "version": "1.0.102"})),
+            "session.resume" => Ok(json!({"sessionId": id})),
+            "session.metadata.activity" => Ok(json!({"abortable": log.works(), "hasActiveWork": log.works()})),
+            "session.permissions.pendingRequests" => {
+                Ok(json!({"items": log.open_request(id).into_iter().collect::<Vec<_>>()}))
+            }
+            "session.permissions.handlePendingPermissionRequest" => {
+                let is_open = log.wants(id, params["requestId"].as_str().unwrap_or_default());
+                let follows = if params["result"]["kind"] == "approve-once" { APPROVED } else { DENIED };
+                if is_open {
+                    self.follow(who, follows)?;
+                }
+                Ok(json!({"success": is_open}))
+            }
+            "session.abort" if log.works() => {
+                self.follow(who, STOPPED)?;
+                Ok(json!({"success": true}))
+            }
+            "session.send" if log.works() => Err((-32603, "It works")),
+            "session.send" => {
+                self.send(who, params["prompt"].as_str().unwrap_or_default())?;
+                Ok(json!({"messageId": self.sessions[who as usize].log.prompt()}))
+            }
+            method if method.starts_with("session.eventLog.") => Err((-32601, "Method not found")),
+            _ => Ok(json!({"success": true})),
+        };
+        if call.body["id"].is_null() {
+            return Ok(());
+        }
+        let mut body = json!({"jsonrpc": "2.0", "id": call.body["id"]});
+        match result {
+            Ok(result) => body["result"] = result,
+            Err((code, message)) => body["error"] = json!({"code": code, "message": message}),
+        }
+        let reply = Call { client: call.client, body };
+        self.sessions[who as usize].tell(&serde_json::to_string(&reply)?);
+        Ok(())
+    }
+}
+
+/// Tells the demo something.
+fn tell(told: &Told) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", serde_json::to_string(told)?)?;
+    Ok(out.flush()?)
 }
 
 impl Drop for Stage<'_> {
@@ -190,42 +364,6 @@ impl Drop for Stage<'_> {
             session.kill();
         }
         remove(&self.folder);
-    }
-}
-
-impl Session {
-    fn write(&self, lines: &str) -> io::Result<()> {
-        if lines.is_empty() {
-            return Ok(());
-        }
-        let mut log = fs::File::options().create(true).append(true).open(self.path.join("events.jsonl"))?;
-        log.write_all(lines.as_bytes())
-    }
-
-    /// Removes the lock, and ends the player by closing its standard input.
-    fn release(&mut self) -> anyhow::Result<()> {
-        self.unlock(&self.path);
-        if let Some(mut player) = self.player.take() {
-            drop(player.stdin.take());
-            player.wait()?;
-        }
-        Ok(())
-    }
-
-    /// Kills the player, and leaves its lock.
-    fn kill(&mut self) {
-        if let Some(mut player) = self.player.take() {
-            let _ = player.kill(); // fails only if it has ended
-            let _ = player.wait();
-        }
-    }
-
-    fn unlock(&self, folder: &Path) {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with("inuse.") {
-                let _ = fs::remove_file(entry.path()); // fails only if it is gone already
-            }
-        }
     }
 }
 

@@ -84,9 +84,9 @@ fn the_script_is_in_order_and_its_acts_are_consistent() {
     for beat in SCRIPT {
         let open = &mut open[beat.who as usize];
         match beat.act {
-            Act::Tool(..) => assert!(!std::mem::replace(open, true), "{beat:?}: a tool is open"),
+            Act::Tool(..) | Act::Ask(..) => assert!(!std::mem::replace(open, true), "{beat:?}: a tool is open"),
             Act::Done | Act::Denied => assert!(std::mem::replace(open, false), "{beat:?}: no tool is open"),
-            Act::Wants(_) | Act::Allowed => assert!(*open, "{beat:?}: no tool is open"),
+            Act::Wants(_) | Act::Allowed | Act::Answered => assert!(*open, "{beat:?}: no tool is open"),
             Act::Answer(_) | Act::End => assert!(!*open, "{beat:?}: a tool is open"),
             _ => {}
         }

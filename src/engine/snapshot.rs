@@ -21,6 +21,7 @@ use crate::system::clock::Clock;
 use crate::system::mounts::{Mounts, silent_mount};
 use crate::system::paths;
 use crate::system::process::{connections, cpu_of_descendants};
+use crate::terminal::why_not;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -202,7 +203,8 @@ fn mark_resumed(folders: &mut [Folder], ledger: &Ledger, now: Time) {
     }
 }
 
-/// Determines which owners run several sessions, and which of them have a server, without connecting to any.
+/// Determines which owners run several sessions, which of them have a server, without connecting to any, and whose
+/// terminal can be shown.
 fn find_servers(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
     let mut owners: HashMap<u32, (usize, Option<ServerState>)> = HashMap::new();
     for pid in sessions.iter().flat_map(|session| &session.holders) {
@@ -213,6 +215,7 @@ fn find_servers(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
         let Some((count, server)) = session.owner.pid().and_then(|pid| owners.get_mut(&pid)) else { continue };
         session.control.other_sessions = count.saturating_sub(1);
         if let Some(pid) = session.owner.live() {
+            session.terminal = Some((pid, why_not(pid)));
             let server_state = || match endpoints(pid, homes, &config.servers, user_home.as_deref()).is_empty() {
                 true => ServerState::NotListening,
                 false => ServerState::Listening,

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf, Prefix};
+use std::sync::OnceLock;
 
 use super::mounts::Mounts;
 use directories::{BaseDirs, ProjectDirs};
@@ -15,29 +16,67 @@ pub(crate) fn user_home() -> Option<PathBuf> {
     BaseDirs::new().map(|dirs| dirs.home_dir().to_owned())
 }
 
+/// Our folders.
+#[derive(Clone, Debug)]
+pub(crate) struct Folders {
+    config: PathBuf,
+    data: PathBuf,
+    state: PathBuf,
+    runtime: Option<PathBuf>,
+}
+
+/// The folder that replaces all of [`Folders`] in this process.
+static SCRATCH: OnceLock<PathBuf> = OnceLock::new();
+
+/// From now on, every file of ours is in this folder, and none is in the user's. For a demo, before anything else is done.
+pub(crate) fn move_into(folder: PathBuf) {
+    let _ = SCRATCH.set(folder); // a process takes part in one demo at most
+}
+
 /// Our folders by the system's conventions: the XDG base directories on Linux, `Application Support` on macOS,
 /// `AppData` on Windows. `None` if the user has no home folder.
-pub(crate) fn project() -> Option<ProjectDirs> {
-    ProjectDirs::from("", "", "pilotlight")
+pub(crate) fn project() -> Option<Folders> {
+    if let Some(scratch) = SCRATCH.get() {
+        let of = |name| scratch.join(name);
+        return Some(Folders { config: of("config"), data: of("data"), state: scratch.clone(), runtime: None });
+    }
+    let dirs = ProjectDirs::from("", "", "pilotlight")?;
+    let local = dirs.data_local_dir();
+    Some(Folders {
+        config: dirs.config_dir().to_owned(),
+        data: local.to_owned(),
+        state: dirs.state_dir().unwrap_or(local).to_owned(),
+        runtime: dirs.runtime_dir().map(Path::to_owned),
+    })
 }
 
 /// The config file: the value of `PILOTLIGHT_CONFIG` (`env_config`; empty counts as unset), else `config.toml` in our
 /// config folder.
-pub(crate) fn config_file(env_config: Option<OsString>, project: Option<&ProjectDirs>) -> Option<PathBuf> {
+pub(crate) fn config_file(env_config: Option<OsString>, project: Option<&Folders>) -> Option<PathBuf> {
     let named = env_config.map(PathBuf::from).and_then(|path| absolute(&path));
-    named.or_else(|| Some(project?.config_dir().join("config.toml")))
+    named.or_else(|| Some(project?.config.join("config.toml")))
 }
 
 /// The folder for state that survives restarts. On systems that define no such folder, the one for local data.
-pub(crate) fn state_folder(project: &ProjectDirs) -> PathBuf {
-    project.state_dir().unwrap_or_else(|| project.data_local_dir()).to_owned()
+pub(crate) fn state_folder(project: &Folders) -> PathBuf {
+    project.state.clone()
+}
+
+/// The folder of the config file, unless that is elsewhere.
+pub(crate) fn config_folder(project: &Folders) -> PathBuf {
+    project.config.clone()
+}
+
+/// The folder for local data.
+pub(crate) fn data_folder(project: &Folders) -> PathBuf {
+    project.data.clone()
 }
 
 /// The candidates for the folder of this login session's files (a lock, a note, a socket), best first: the system's
 /// runtime folder, if there is one, and the state folder. The first that [belongs to us alone](crate::system::runtime)
 /// is used.
-pub(crate) fn runtime_folders(project: &ProjectDirs) -> Vec<PathBuf> {
-    project.runtime_dir().map(Path::to_owned).into_iter().chain([state_folder(project)]).collect()
+pub(crate) fn runtime_folders(project: &Folders) -> Vec<PathBuf> {
+    project.runtime.clone().into_iter().chain([state_folder(project)]).collect()
 }
 
 /// Creates a folder of ours and its missing parents, if necessary. Only the user can access it, whatever the umask is.
@@ -250,7 +289,7 @@ mod tests {
         let named = home().join("mine.toml");
         assert_eq!(config_file(Some(named.clone().into()), None), Some(named));
         assert_eq!(config_file(None, None), None);
-        let project = ProjectDirs::from_path("pilotlight".into()).unwrap();
+        let project = project().unwrap();
         for unset in [None, Some(OsString::new())] {
             let file = config_file(unset, Some(&project)).unwrap();
             assert!(file.is_absolute() && file.ends_with("config.toml"), "{file:?}");
@@ -260,10 +299,8 @@ mod tests {
 
     #[test]
     fn the_state_folder_is_named_after_us() {
-        let project = ProjectDirs::from_path("pilotlight".into()).unwrap();
-        let folder = state_folder(&project);
+        let folder = state_folder(&project().unwrap());
         assert!(folder.components().any(|part| part.as_os_str() == "pilotlight"), "{folder:?}");
-        assert_eq!(project.state_dir().is_some_and(|state| state == folder), cfg!(target_os = "linux"));
     }
 
     #[cfg(unix)]

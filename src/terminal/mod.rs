@@ -43,7 +43,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) use show::show;
+pub(crate) use show::{show, why_not};
 
 /// Opens terminals.
 #[derive(Clone, Debug)]

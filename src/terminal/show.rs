@@ -36,6 +36,27 @@ pub(crate) fn show(pid: u32, ancestors: &[u32], tty: Option<&Path>) -> Result<St
     desktop.show(pid, ancestors, tty)
 }
 
+/// Why the terminal of a process cannot be shown, as far as its environment and ours tell. `None` if it is worth trying.
+pub(crate) fn why_not(pid: u32) -> Option<&'static str> {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let has_pane = variable(pid, "TMUX").is_some_and(|value| tmux::socket_in(&value).is_some());
+    let has_window = variable(pid, "WINDOWID").is_some_and(|id| !id.is_empty());
+    cannot_show(has_pane, has_window, is_set("DISPLAY"), is_set("WAYLAND_DISPLAY"))
+}
+
+/// `has_window`: it runs in an X11 window, also on Wayland.
+const fn cannot_show(has_pane: bool, has_window: bool, x11: bool, wayland: bool) -> Option<&'static str> {
+    match (x11, wayland) {
+        _ if has_pane => None,
+        (true, false) => None,
+        (true, true) if has_window => None,
+        (_, true) => {
+            Some("it runs in no tmux pane, and this desktop is Wayland, which lets no program raise another's window")
+        }
+        (false, false) => Some("it runs in no tmux pane, and there is no X11 desktop to raise its window on"),
+    }
+}
+
 /// Where to search for the terminal.
 struct Desktop<'a> {
     /// The tmux program.

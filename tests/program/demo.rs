@@ -41,6 +41,30 @@ impl Demo {
         std::fs::read_dir(tmp(&self.user)).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
 
+    /// The log of the session whose id begins so.
+    fn log(&self, id: &str) -> String {
+        let sessions = std::fs::read_dir(self.left()[0].join("copilot/session-state")).unwrap();
+        let named = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with(id);
+        let session = sessions.filter_map(Result::ok).find(named);
+        session
+            .and_then(|session| std::fs::read_to_string(session.path().join("events.jsonl")).ok())
+            .unwrap_or_default()
+    }
+
+    fn wait_log(&self, id: &str, what: &str) {
+        wait_until(SOON, &format!("{id} writes {what}"), || self.log(id), || self.log(id).contains(what).then_some(()));
+    }
+
+    /// Runs a command inside of the demo, as the keys of its table do.
+    fn run(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let folder = self.left()[0].to_string_lossy().into_owned();
+        let inside = ["demo", "--part", "command", "--speed", "1", "--stage", &folder, "--"];
+        let mut command = self.user.command_without_home(None, &[&inside, arguments].concat());
+        let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+    }
+
     /// The processes that own sessions now.
     fn players(&self) -> Vec<u32> {
         let sessions = self.left()[0].join("copilot/session-state");
@@ -158,6 +182,77 @@ fn a_session_that_the_user_ends_is_shut_down() {
     signal(pid, Signal::INT);
     ended("Demo: Fix the login page");
     assert!(log().contains("session.shutdown"), "{}", log());
+}
+
+/// Case 225: what the user does in a demo is done there.
+#[test]
+fn case_225_its_requests_are_approved_from_the_menu() {
+    let demo = Demo::at_speed("1");
+    let approve =
+        demo.panel.wait_for("Approve is shown first", |entry| entry.label.starts_with("Approve") && entry.enabled);
+    demo.panel.click(approve.id);
+    demo.wait_log("de02", "human_response");
+    assert!(demo.log("de02").contains(r#""kind":"approved""#), "{}", demo.log("de02"));
+    demo.wait_log("de02", "Done, as you allowed it.");
+}
+
+#[test]
+fn case_225_its_sessions_are_stopped_denied_and_answered_by_commands() {
+    let demo = Demo::at_speed("1");
+    demo.wait_log("de02", "permission.requested");
+    wait_until(SOON, "it is denied", || demo.log("de02"), || (demo.run(&["deny", "de02"]).0 == Some(0)).then_some(()));
+    demo.wait_log("de02", "denied-interactively-by-user");
+    demo.wait_log("de01", "tool.execution_start");
+    let stopped = demo.run(&["stop", "de01"]);
+    assert_eq!(stopped.0, Some(0), "{stopped:?}");
+    demo.wait_log("de01", "user_initiated");
+    demo.wait_log("de03", "ask_user");
+    let answer = || demo.run(&["answer", "de03", "Cold"]);
+    wait_until(SOON, "it is answered", || demo.log("de03"), || (answer().0 == Some(0)).then_some(()));
+    demo.wait_log("de03", "tool.execution_complete");
+    // Only the demo's own sessions are known there.
+    assert_eq!(demo.run(&["explain", "de12"]).0, Some(2));
+}
+
+#[test]
+fn case_225_a_session_that_lost_its_permissions_is_reconnected_and_asks_again() {
+    let demo = Demo::at_speed("1");
+    demo.wait_log("de06", "I may not change anything here.");
+    wait_until(
+        SOON,
+        "it is reconnected",
+        || demo.log("de06"),
+        || (demo.run(&["reconnect", "de06", "--continue"]).0 == Some(0)).then_some(()),
+    );
+    demo.wait_log("de06", "permission.requested");
+    wait_until(
+        SOON,
+        "it is approved",
+        || demo.log("de06"),
+        || (demo.run(&["approve", "de06"]).0 == Some(0)).then_some(()),
+    );
+    demo.wait_log("de06", "Done, as you allowed it.");
+}
+
+#[test]
+fn case_225_a_crashed_session_is_resumed_by_the_demos_own_copilot() {
+    let demo = Demo::at_speed("4");
+    let players = demo.players();
+    let folder = demo.left()[0].clone();
+    let photos = folder.join("copilot/session-state/de070000-0000-4000-8000-000000000007");
+    demo.wait_log("de07", "exiftool");
+    let lock = |pid: u32| photos.join(format!("inuse.{pid}.lock"));
+    let pid = *players.iter().find(|pid| lock(**pid).exists()).unwrap();
+    wait_until(SOON, "it crashes", || demo.log("de07"), || (!is_live(pid)).then_some(()));
+    let mut copilot = std::process::Command::new(folder.join("bin/copilot"));
+    copilot.arg("--resume=de070000-0000-4000-8000-000000000007");
+    copilot.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
+    let mut copilot = copilot.spawn().unwrap();
+    wait_until(SOON, "it owns the session", || demo.log("de07"), || lock(copilot.id()).exists().then_some(()));
+    demo.wait_log("de07", "session.resume");
+    demo.tray.signal(Signal::TERM);
+    let ended = || format!("{:?}", demo.left());
+    wait_until(SOON, "it ends with the demo", ended, || copilot.try_wait().unwrap());
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub(super) fn order(session: &Session, ask: Ask) -> Order {
 /// Reports that an agent runs this command, if one does, and returns that outcome. The tray checks this too, but the
 /// order may be carried out here.
 pub(super) fn refused_to_agent(context: &Context) -> Option<Outcome> {
-    agent_behind(std::process::id(), &context.config.owners.names).map(|reason| refuse(&reason))
+    agent_behind(std::process::id(), context.agent_names()).map(|reason| refuse(&reason))
 }
 
 /// Reports why nothing is done, and returns that outcome.

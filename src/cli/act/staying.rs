@@ -54,7 +54,7 @@ pub(super) fn socket_server(
     commander: UnboundedSender<Command>,
 ) -> impl FnOnce() -> Option<Reachable> + Send + 'static {
     let folder = folders(context, id).into_iter().next();
-    let judge = CallerPolicy { names: context.config.owners.names.clone() };
+    let judge = CallerPolicy { names: context.agent_names().to_vec() };
     let trays = folder.as_deref().and_then(Path::parent).map(Path::to_owned);
     let handle = move |mut request: control::Request| {
         if let (control::Request::Order(pending), Some(trays)) = (&mut request, &trays) {
@@ -155,7 +155,7 @@ pub(super) async fn answer_requests_here(
     mut observed: watch::Receiver<Observed>,
 ) {
     let id = &*session.id;
-    let may_ask = has_terminal() && agent_behind(std::process::id(), &context.config.owners.names).is_none();
+    let may_ask = has_terminal() && agent_behind(std::process::id(), context.agent_names()).is_none();
     let (mut asked, mut stdin) = (HashSet::new(), None);
     loop {
         let next = observed.borrow_and_update().open.iter().find(|next| !asked.contains(*next)).cloned();

@@ -1,14 +1,23 @@
 //! A command that has the terminal in place of the live table, until it ends.
 
 use super::super::context::Context;
+use super::super::demo::inside;
 use std::io::{self, BufRead, Write};
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// A command that runs, or whose output the user is reading.
 pub(super) struct ForegroundCommand {
-    ended: Arc<AtomicBool>,
+    ended: Arc<OnceLock<End>>,
+}
+
+/// What the user wants after a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The table again.
+    Return,
+    /// Nothing more.
+    Quit,
 }
 
 impl ForegroundCommand {
@@ -21,28 +30,35 @@ impl ForegroundCommand {
         on_end: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(arguments);
-        // The same homes as this table, wherever they come from.
-        command.args(context.homes.iter().flat_map(|home| ["--home".as_ref(), home.as_os_str()]));
+        match &context.demo {
+            Some(world) => _ = command.args(inside(world)).args(arguments),
+            None => {
+                command.args(arguments);
+                // The same homes as this table, wherever they come from.
+                command.args(context.homes.iter().flat_map(|home| ["--home".as_ref(), home.as_os_str()]));
+            }
+        }
         command.args(["--", id]);
-        let ended = Arc::<AtomicBool>::default();
+        let ended = Arc::<OnceLock<End>>::default();
         let thread_ended = Arc::clone(&ended);
         let mut running = command.spawn()?;
         let wait = move || {
             let _ = running.wait(); // the command has printed its own errors
             let mut out = io::stdout();
             // Fails only if the terminal is gone.
-            let _ = write!(out, "\nPress Enter to return to the table. ").and_then(|()| out.flush());
-            let _ = io::stdin().lock().read_line(&mut String::new());
-            thread_ended.store(true, Ordering::Release);
+            let _ =
+                write!(out, "\nPress Enter to return to the table, q and Enter to quit. ").and_then(|()| out.flush());
+            let mut typed = String::new();
+            let _ = io::stdin().lock().read_line(&mut typed);
+            let _ = thread_ended.set(if typed.trim() == "q" { End::Quit } else { End::Return });
             on_end();
         };
         std::thread::Builder::new().name("foreground".into()).spawn(wait)?;
         Ok(Self { ended })
     }
 
-    /// Whether the table may have the terminal back.
-    pub(super) fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
+    /// What the user wants now that it has ended; `None` while it has not.
+    pub(super) fn ended(&self) -> Option<End> {
+        self.ended.get().copied()
     }
 }

@@ -5,6 +5,7 @@ use super::super::table::Style;
 use crate::core::fleet::Row;
 use crate::core::text::{fit, plain, wrap};
 use crate::core::time::Time;
+use unicode_width::UnicodeWidthStr;
 
 /// Maximum number of lines of details.
 const LINES: usize = 5;
@@ -52,7 +53,6 @@ impl Selection {
 pub(super) fn command(key: Key, row: &Row) -> Result<&'static [&'static str], &'static str> {
     let can = |action: &str| row.actions.contains(&action);
     match key {
-        Key::Explain => Ok(&["explain"]),
         Key::Approve if can("approve") => Ok(&["approve", "--ask"]),
         Key::Approve => Err("approve"),
         Key::Deny if can("deny") => Ok(&["deny", "--ask"]),
@@ -63,7 +63,11 @@ pub(super) fn command(key: Key, row: &Row) -> Result<&'static [&'static str], &'
         Key::Reconnect => Err("reconnect or resume"),
         Key::Stop if can("stop") || can("end") => Ok(&["stop"]),
         Key::Stop => Err("stop"),
-        Key::Quit | Key::Up | Key::Down => Err(""),
+        Key::Answer if can("answer") => Ok(&["answer"]),
+        Key::Answer => Err("answer"),
+        Key::Show if can("show-terminal") => Ok(&["show"]),
+        Key::Show => Err("show"),
+        Key::Quit | Key::Up | Key::Down | Key::Explain | Key::More | Key::Help => Err(""),
     }
 }
 
@@ -80,24 +84,44 @@ pub(super) fn details(row: &Row, now: Time, style: Style) -> Vec<String> {
     lines.into_iter().map(|line| fit(&line, width)).collect()
 }
 
-/// The line of keys, those that act on the selected session first.
-pub(super) fn keys(row: Option<&Row>, style: Style) -> String {
-    let letters = [(Key::Approve, "a"), (Key::Deny, "d"), (Key::Reconnect, "r"), (Key::Stop, "s")];
-    let offered = letters.into_iter().filter_map(|(key, letter)| {
-        let command = command(key, row?).ok()?;
-        Some(format!(
-            "{letter} {}",
-            command.iter().map(|word| word.trim_start_matches("--")).collect::<Vec<_>>().join(" and ")
-        ))
-    });
+/// The keys that act, each with what it does at most, in the order of the hints.
+pub(super) const ACTING: [(Key, &str, &str); 6] = [
+    (Key::Approve, "a", "approve its permission request, once: shows it first"),
+    (Key::Deny, "d", "deny it"),
+    (Key::Answer, "n", "answer its question: shows it first"),
+    (Key::Reconnect, "r", "reconnect, and let it work on; or resume it"),
+    (Key::Stop, "s", "stop its turn; or end it, after asking"),
+    (Key::Show, "o", "bring its terminal to the front"),
+];
+
+/// The hints for the keys that would do something to the selected session now.
+pub(super) fn offered(row: &Row) -> impl Iterator<Item = String> {
+    ACTING.into_iter().filter_map(|(key, letter, _)| {
+        let words = command(key, row).ok()?.iter().filter(|word| **word != "--ask");
+        let words: Vec<_> = words.map(|word| word.trim_start_matches("--")).collect();
+        Some(format!("{letter} {}", words.join(" and ")))
+    })
+}
+
+/// Packs hints into as few lines as possible.
+pub(super) fn packed(hints: impl IntoIterator<Item = String>, style: Style) -> Vec<String> {
+    const GAP: &str = "   ";
+    let mut lines: Vec<String> = Vec::new();
+    for hint in hints {
+        let width = hint.width() + GAP.len();
+        match lines.last_mut().filter(|line| style.width.is_none_or(|most| line.width() + width <= most)) {
+            Some(line) => *line += &(GAP.to_owned() + &hint),
+            None => lines.push(hint),
+        }
+    }
+    lines
+}
+
+/// The lines of keys, those that act on the selected session first.
+pub(super) fn keys(row: Option<&Row>, style: Style) -> Vec<String> {
     let arrows = if style.unicode { "↑↓ choose" } else { "j/k choose" };
     let always = row.map(|_| ["Enter explain".to_owned(), arrows.to_owned()]).into_iter().flatten();
-    offered
-        .map(|key| key.replace(" and ask", ""))
-        .chain(always)
-        .chain(["q quit".to_owned()])
-        .collect::<Vec<_>>()
-        .join("   ")
+    packed(row.into_iter().flat_map(offered).chain(always).chain(["? help".to_owned(), "q quit".to_owned()]), style)
 }
 
 #[cfg(test)]
@@ -145,12 +169,21 @@ mod tests {
         assert_eq!(command(Key::Approve, &asks), Ok(&["approve", "--ask"][..]));
         assert_eq!(command(Key::Reconnect, &asks), Err("reconnect or resume"));
         let style = Style { width: Some(80), height: None, colour: false, unicode: true };
-        assert_eq!(keys(Some(&asks), style), "a approve   d deny   s stop   Enter explain   ↑↓ choose   q quit");
+        assert_eq!(
+            keys(Some(&asks), style),
+            ["a approve   d deny   s stop   Enter explain   ↑↓ choose   ? help   q quit"]
+        );
+        let narrow = Style { width: Some(24), ..style };
+        let wrapped = ["a approve   d deny", "s stop   Enter explain", "↑↓ choose   ? help", "q quit"];
+        assert_eq!(keys(Some(&asks), narrow), wrapped, "at words, and whole");
         let lost = row("a", &["continue", "reconnect"]);
         assert_eq!(command(Key::Reconnect, &lost), Ok(&["reconnect", "--continue"][..]));
-        assert!(keys(Some(&lost), style).starts_with("r reconnect and continue   Enter"));
+        assert!(keys(Some(&lost), style)[0].starts_with("r reconnect and continue   Enter"));
+        assert_eq!(command(Key::Answer, &row("a", &["answer"])), Ok(&["answer"][..]));
+        assert_eq!(command(Key::Show, &row("a", &["show-terminal"])), Ok(&["show"][..]));
+        assert_eq!((command(Key::Answer, &asks), command(Key::Show, &asks)), (Err("answer"), Err("show")));
         assert_eq!(command(Key::Reconnect, &row("a", &["resume"])), Ok(&["resume"][..]));
         assert_eq!(command(Key::Stop, &row("a", &["end"])), Ok(&["stop"][..]));
-        assert_eq!(keys(None, style), "q quit");
+        assert_eq!(keys(None, style), ["? help   q quit"]);
     }
 }

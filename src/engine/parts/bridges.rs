@@ -26,6 +26,8 @@ pub(crate) struct BridgeConfig {
 pub(crate) struct Bridges {
     config: Option<BridgeConfig>,
     socket: Option<(BridgeSocket, mpsc::Receiver<BridgeEvent>)>,
+    /// The events of bridges that no socket connects: those of scripted sessions.
+    scripted: Option<mpsc::Receiver<BridgeEvent>>,
     connections: HashMap<ConnectionId, ConnectedBridge>,
 }
 
@@ -62,6 +64,11 @@ impl Bridges {
         self.config = Some(config);
     }
 
+    /// Takes the events of scripted sessions' bridges from here. There is no socket then.
+    pub(crate) fn connect(&mut self, events: mpsc::Receiver<BridgeEvent>) {
+        self.scripted = Some(events);
+    }
+
     /// Listens if there is a key, and stops if there is none.
     pub(crate) fn update_listener(&mut self) {
         let Some(config) = &self.config else { return };
@@ -83,7 +90,8 @@ impl Bridges {
 
     /// The next event of a bridge. Never returns while not listening.
     pub(crate) async fn next_event(&mut self) -> BridgeEvent {
-        if let Some((_, events)) = &mut self.socket
+        let events = self.socket.as_mut().map(|(_, events)| events).or(self.scripted.as_mut());
+        if let Some(events) = events
             && let Some(event) = events.recv().await
         {
             return event;
@@ -141,7 +149,7 @@ impl Bridges {
 
     /// Whether we listen for bridges.
     pub(crate) const fn is_listening(&self) -> bool {
-        self.socket.is_some()
+        self.socket.is_some() || self.scripted.is_some()
     }
 
     /// Whether the bridge of this session is connected and has reported what is open there.

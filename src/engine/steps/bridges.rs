@@ -6,11 +6,17 @@ use crate::agent::copilot::bridge::wire::{Consent, Message};
 use crate::core::session::Key;
 use crate::engine::parts::bridges::{BridgeConfig, ConnectedBridge};
 use crate::engine::{Changes, Engine};
+use tokio::sync::mpsc::Receiver;
 
 impl Engine {
     /// Sets where to listen for bridges from now on.
     pub(crate) fn listen_to_bridges(&mut self, config: BridgeConfig) {
         self.bridges.configure(config);
+    }
+
+    /// Takes the events of scripted sessions' bridges from here.
+    pub(crate) fn connect_bridges(&mut self, events: Receiver<BridgeEvent>) {
+        self.bridges.connect(events);
     }
 
     /// Starts or stops listening after the bridge was installed or removed.

@@ -7,6 +7,7 @@ use crate::core::fleet::Session;
 use crate::core::session::Key;
 use crate::engine::parts::agenda::READ_SLICE;
 use crate::engine::{Changes, Engine};
+use crate::terminal::why_not;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -116,6 +117,9 @@ impl Engine {
             }
         }
         self.poll_if_needed(key);
+        if let Some(folder) = self.fleet.folder(key) {
+            find_terminal(&mut folder.session);
+        }
         self.update_server(key, now);
         self.update_bridge(key);
         self.judge(key, changes);
@@ -161,5 +165,14 @@ impl Engine {
         if self.fleet.remove(key) | self.history.remove(key) {
             changes.removed.push(key.clone());
         }
+    }
+}
+
+/// Finds out whether the terminal of a session's process can be shown, once for each process.
+fn find_terminal(session: &mut Session) {
+    if let Some(pid) = session.owner.live()
+        && session.terminal.is_none_or(|(known, _)| known != pid)
+    {
+        session.terminal = Some((pid, why_not(pid)));
     }
 }

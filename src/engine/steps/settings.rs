@@ -26,7 +26,7 @@ impl Engine {
         let Some(file) = &self.settings_file else { return };
         // If our own folder does not exist yet, the file may be created in it later.
         if let (Some(folder), Some(project)) = (file.path().parent(), paths::project())
-            && folder == project.config_dir()
+            && *folder == paths::config_folder(&project)
         {
             let _ = paths::make_folder(folder); // if that fails, no file can be created in it either
         }

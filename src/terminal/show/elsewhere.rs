@@ -2,6 +2,11 @@
 
 use std::path::Path;
 
+/// Why the terminal of a process cannot be shown.
+pub(crate) const fn why_not(_pid: u32) -> Option<&'static str> {
+    Some("on this system no program can bring another's window to the front: look for it among your windows")
+}
+
 /// Only names the process.
 ///
 /// # Errors

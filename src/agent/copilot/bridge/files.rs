@@ -9,7 +9,6 @@ use super::{NAME, PROTOCOL};
 use crate::system::plain_file::{self, Links};
 use crate::system::{paths, state_file};
 use anyhow::{Context, anyhow};
-use directories::ProjectDirs;
 use serde_json::json;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -33,9 +32,9 @@ pub(crate) struct Files {
 
 impl Files {
     /// The paths in the user's own folders.
-    pub(crate) fn new(project: &ProjectDirs) -> Self {
+    pub(crate) fn new(project: &paths::Folders) -> Self {
         Self {
-            marketplace: project.data_local_dir().join("bridge"),
+            marketplace: paths::data_folder(project).join("bridge"),
             key: paths::state_folder(project).join("bridge.key"),
             folders: paths::runtime_folders(project),
             program: paths::own_program(),

@@ -145,7 +145,7 @@ pub(crate) struct OrderResult {
 
 /// An order to the extension; there are no others. On the wire, each also has an id (`id`) and a deadline (`by`, in ms
 /// since 1970).
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub(crate) enum Order {
     /// Allow a request, once.

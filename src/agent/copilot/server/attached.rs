@@ -64,6 +64,8 @@ pub struct Attached {
     forwarder: AbortHandle,
     /// Notified when the session may be gone although its server lives.
     recheck: Arc<Notify>,
+    /// Whether its server is that of the terminal interface, which keeps it when we leave.
+    in_terminal: bool,
     /// The clients that were connected before us, if none of them could be asked.
     silent_clients: Option<BTreeSet<u16>>,
     /// For a server of our own: whether another process seemed to have the session when it was resumed.
@@ -174,6 +176,7 @@ impl Attached {
             logged => logged?,
         };
         let active = link.activity(&site.id).await?.has_active_work;
+        let in_terminal = link.is_foreground(&site.id).await;
         // The end of a question may be missing from the log. A session without work asks nothing.
         let questions = Arc::new(watch::Sender::new(if active { logged } else { Questions::default() }));
         let recheck = Arc::new(Notify::new());
@@ -196,6 +199,7 @@ impl Attached {
             _session: session,
             forwarder,
             recheck,
+            in_terminal,
             silent_clients,
             in_use_before: None,
         })
@@ -350,10 +354,10 @@ impl Attached {
     }
 
     /// Whether the session would end if we left. `Some(true)` if we are its server's only client; `None` if there are
-    /// others, who may or may not be attached to this session. The terminal of a `--ui-server` is no client, and its
-    /// session does not end.
+    /// others, who may or may not be attached to this session. `Some(false)` if it is in the terminal of a `--ui-server`,
+    /// which is no client, and keeps it.
     pub fn is_last_client(&self) -> Option<bool> {
-        self.link.is_only_client()
+        if self.in_terminal { Some(false) } else { self.link.is_only_client() }
     }
 
     /// Detaches. If nobody else is attached, the server ends the session. Otherwise the session is left as it was

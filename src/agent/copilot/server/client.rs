@@ -200,7 +200,7 @@ impl Link {
     }
 
     /// Whether the server reports this session as the one in its terminal. `false` without a terminal or an answer.
-    async fn is_foreground(&self, id: &str) -> bool {
+    pub(super) async fn is_foreground(&self, id: &str) -> bool {
         self.call("session.getForeground", json!({})).await.is_ok_and(|answer| answer["sessionId"] == id)
     }
 

@@ -34,10 +34,15 @@ pub(crate) type Replies = mpsc::UnboundedReceiver<Reply>;
 /// Sends orders to one extension. The connection ends when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Bridge {
-    pub(super) orders: mpsc::Sender<(Order, mpsc::UnboundedSender<Reply>)>,
+    orders: mpsc::Sender<(Order, mpsc::UnboundedSender<Reply>)>,
 }
 
 impl Bridge {
+    /// A bridge whose orders are carried out by whoever receives them here.
+    pub(crate) const fn new(orders: mpsc::Sender<(Order, mpsc::UnboundedSender<Reply>)>) -> Self {
+        Self { orders }
+    }
+
     /// Sends an order.
     ///
     /// # Errors

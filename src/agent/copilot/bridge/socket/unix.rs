@@ -203,7 +203,7 @@ async fn serve_connection(
         .await
         .context("it does not say who it is")??;
     let (orders, ordered) = mpsc::channel(1);
-    events.send(BridgeEvent::Joined(id, hello, Bridge { orders })).await?;
+    events.send(BridgeEvent::Joined(id, hello, Bridge::new(orders))).await?;
     let ended = exchange(&mut from, &mut to, ordered, id, events).await;
     events.send(BridgeEvent::Gone(id)).await?;
     ended

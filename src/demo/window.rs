@@ -1,0 +1,85 @@
+//! What a terminal shows in which a scripted session was resumed. It stands for `copilot --resume=ID`, and owns the
+//! session until Enter is pressed, the terminal is closed, or the demo ends.
+
+use super::HOME;
+use super::events::Log;
+use super::script::CAST;
+use super::stage::id_of;
+use crate::agent::copilot::bridge::TESTED_RELEASES;
+use crate::agent::copilot::store::{LOG, SESSIONS};
+use crate::demo::script::Act;
+use crate::system::clock::Clock;
+use crate::system::process::Exits;
+use anyhow::{Context, bail};
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+use tokio::sync::oneshot;
+
+/// Runs with the arguments that Copilot would get. `stage` is the stage's process, and `folder` its folder.
+///
+/// # Errors
+/// If they name no scripted session, or one that somebody else runs.
+pub(crate) fn run(folder: &Path, stage: u32, arguments: &[OsString]) -> anyhow::Result<()> {
+    let mut out = io::stdout();
+    let argument = arguments.first().and_then(|argument| argument.to_str()).unwrap_or_default();
+    if argument == "--version" {
+        let release = TESTED_RELEASES.last().copied().unwrap_or_default();
+        return Ok(writeln!(out, "GitHub Copilot CLI {release} (the demo's)")?);
+    }
+    let Some(index) = (0..CAST.len()).find(|index| argument.strip_prefix("--resume=") == Some(&*id_of(*index))) else {
+        bail!("the demo has no such session: {argument}");
+    };
+    let (role, id) = (&CAST[index], id_of(index));
+    let session = folder.join(HOME).join(SESSIONS).join(&id);
+    let clock = Clock::start();
+    let (mut log, lock) = take(&session)?;
+    append(&session, &log.resumed(&id, clock.now().wall))?;
+    writeln!(out, "{}\n", role.title)?;
+    writeln!(out, "The demo has resumed this session here, as Copilot does with a real one.")?;
+    write!(out, "Press Enter to end it. ")?;
+    out.flush()?;
+    wait(stage)?;
+    let ended = append(&session, &log.lines(&id, role, Act::ShutDown, clock.now().wall));
+    let _ = fs::remove_file(lock); // gone with the demo
+    ended.or_else(|error| if session.exists() { Err(error.into()) } else { Ok(()) })
+}
+
+/// Locks the session, as Copilot does.
+fn take(session: &Path) -> anyhow::Result<(Log, std::path::PathBuf)> {
+    let written = fs::read_to_string(session.join(LOG)).context("this session has not begun")?;
+    for entry in fs::read_dir(session)?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with("inuse.") {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    let pid = std::process::id();
+    let lock = session.join(format!("inuse.{pid}.lock"));
+    fs::write(&lock, format!("{pid}\n"))?;
+    Ok((Log::of_lines(written.lines().count() as u64), lock))
+}
+
+fn append(session: &Path, lines: &str) -> io::Result<()> {
+    fs::File::options().append(true).open(session.join(LOG))?.write_all(lines.as_bytes())
+}
+
+/// Waits for Enter, for the end of standard input, or of the stage.
+fn wait(stage: u32) -> anyhow::Result<()> {
+    let (pressed, enter) = oneshot::channel();
+    let read = move || {
+        let _ = io::stdin().lock().read_line(&mut String::new());
+        let _ = pressed.send(()); // fails only if the stage has ended
+    };
+    std::thread::Builder::new().name("keys".into()).spawn(read)?;
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let mut exits = Exits::new()?;
+        if exits.watch(stage)? {
+            tokio::select! {
+                _ = enter => {}
+                ended = exits.ended() => { ended?; }
+            }
+        }
+        anyhow::Ok(())
+    })
+}
