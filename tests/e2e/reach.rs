@@ -87,7 +87,8 @@ pub(crate) fn site_with(
         }
     });
     let endpoints = at.iter().map(|&address| Endpoint { address, token: None }).collect();
-    Site { id: folder.id().into(), cwd: None, endpoints, owned, log_view, finding: None, permit: Permit::default() }
+    let (id, permit) = (folder.id().into(), Permit::default());
+    Site { id, cwd: None, endpoints, owned, log_view, finding: None, drawn_by: None, permit }
 }
 
 /// The view of a log, as far as the tests need it.

@@ -13,7 +13,7 @@ use crate::system::mounts::{Mount, Mounts, PATIENCE, touch};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::mem;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -118,7 +118,16 @@ async fn send(write: &mut (impl AsyncWriteExt + Unpin), body: &str) {
 pub(super) fn site_at(endpoints: Vec<Endpoint>, log_view: LogView) -> (Site, watch::Sender<LogView>) {
     let (sender, log_view) = watch::channel(log_view);
     (
-        Site { id: "s".into(), cwd: None, endpoints, owned: true, log_view, finding: None, permit: Permit::default() },
+        Site {
+            id: "s".into(),
+            cwd: None,
+            endpoints,
+            owned: true,
+            log_view,
+            finding: None,
+            drawn_by: None,
+            permit: Permit::default(),
+        },
         sender,
     )
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::core::time::Time;
+use std::path::PathBuf;
 
 /// Those that block now, each with whether the thread waits for it.
 static BLOCKED: (Mutex<BTreeMap<PathBuf, bool>>, Condvar) = (Mutex::new(BTreeMap::new()), Condvar::new());
