@@ -24,6 +24,7 @@ const FRESH = 500; // in ms: how old the word of Copilot and of the listener may
 const LATE = 1500; // in ms: a remembered consent is granted sooner; one that takes longer is a dialog
 const ROOTS_MAX = 1000; // the most event ids remembered of a turn
 const ASKED_MAX = 16; // the most open questions remembered, to resend to the next listener
+const CLOSED_MAX = 64; // the most answered requests remembered
 const TRIES = 3; // the retries for a listener that rejects or disconnects us,
 const TRY_AFTER = 5000; // the delay before the first, in ms, doubled each time,
 const SETTLED = 60000; // and how long a connection must last, in ms, to reset the count
@@ -97,6 +98,7 @@ let kept = null; // the listener that may have requests approved: its process
 let given = false; // whether the user has just answered Copilot's question about us
 const asked = new Map(); // the open questions, by id: no call lists them
 const schemas = new Map(); // the forms that open tools of the agent ask with, by tool call: Copilot's event omits the limits
+const closed = new Set(); // ids of the last requests that were answered: Copilot may still list them for a moment
 const managed = new Set(); // ids of requests that by an organisation's policy a person must answer
 
 session.on((event) => {
@@ -122,6 +124,8 @@ function follow(event) {
   }
   if (type === "permission.completed") {
     managed.delete(data?.requestId);
+    closed.add(data?.requestId);
+    if (closed.size > CLOSED_MAX) closed.delete(closed.values().next().value);
     if (consenting && data?.result?.kind === "approved") given = true; // nothing else is open then
     setImmediate(elevateByItself);
   }
@@ -391,7 +395,7 @@ function place() {
 async function elevateByItself() {
   if (!due || elevated || consenting || refused || !byItself || !authentic || !isKept() || !isRemembered()) return;
   byItself = false;
-  const isOpen = await CALLS.pending().then(({ items }) => items.length > 0, () => true);
+  const isOpen = await CALLS.pending().then(({ items }) => items.some((item) => !closed.has(item.requestId)), () => true);
   if (isOpen) return void (byItself = true);
   const late = setTimeout(() => say({ t: "consent", open: true, unexpected: true }), LATE);
   await elevate();

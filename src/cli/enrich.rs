@@ -115,7 +115,9 @@ fn probe_servers(sessions: &mut [Session], context: &Context, now: Moment) {
         let session = &mut sessions[index];
         let answer = result.zip(session.facts.progress);
         session.live.answer =
-            answer.map(|(ProbeResult { active, requests }, at)| Answer { progress: at.wall, active, requests });
+            answer.map(|(ProbeResult { active, requests, .. }, at)| Answer { progress: at.wall, active, requests });
+        let all = result.and_then(|result| result.approves_all);
+        session.live.approves_all = all.map(|all| (all, now.wall));
     }
 }
 

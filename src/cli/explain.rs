@@ -7,6 +7,8 @@ use super::charset::{has_unicode_stdout, words};
 use super::context::Context;
 use super::enrich;
 use super::pick::{Named, pick};
+use super::report::say;
+use crate::control::caller::agent_behind;
 use crate::core::action::{Offer, bridge_words, offers, questions};
 use crate::core::fleet::{Label, Row, Session};
 use crate::core::limits::Limits;
@@ -17,7 +19,7 @@ use crate::core::turn::{LastMessage, Phase};
 use crate::core::verdict::{Status, Verdict, last_heard};
 pub(super) use page::NAME_WIDTH;
 use page::Page;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 /// Arguments of `explain`.
@@ -41,7 +43,22 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     enrich::enrich(std::slice::from_mut(&mut picked.session), context, picked.now);
     let page = page(&picked, &picked.label, picked.now, &context.config.limits, Refusals::Explained);
     write!(io::stdout(), "{}", words(&page, has_unicode_stdout()))?;
+    note_told(context, &picked, picked.now.wall);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Notes that the user was told of an approval by a command, if a person reads this.
+fn note_told(context: &Context, session: &Session, now: Time) {
+    let is_read =
+        io::stdout().is_terminal() && agent_behind(std::process::id(), &context.config.owners.names).is_none();
+    if session.control.approved_by_command.is_none() || !is_read {
+        return;
+    }
+    let mut seen = context.seen.clone();
+    seen.mark_told(&session.id, now);
+    if let Err(error) = seen.save() {
+        say(&format!("{error:#}"));
+    }
 }
 
 /// How a page shows the actions that are not possible now.

@@ -61,14 +61,19 @@ impl PendingOrder {
         Self::new(order, reply, false, std::process::id())
     }
 
-    /// Whether another process gave it, and not the user by a click here.
-    pub(crate) fn is_by_command(&self) -> bool {
+    /// Whether another process gave it.
+    pub(crate) fn is_by_other(&self) -> bool {
         self.giver != std::process::id()
     }
 
-    /// Whether the user clicked for it, as far as whoever shows the menu is the user's.
+    /// Whether the user clicked for it, as far as whoever shows the menu is the user's; or a tray has judged who gave it.
     pub(crate) fn is_click(&self) -> bool {
-        self.is_from_tray || !self.is_by_command() && !self.lapses
+        self.is_from_tray || !self.is_by_other() && !self.lapses
+    }
+
+    /// Whether a command gave it, this process or another, and not a click.
+    pub(crate) fn is_by_command(&self) -> bool {
+        if self.is_from_tray { self.order.by_command } else { !self.is_click() }
     }
 
     fn new(order: Order, reply: UnboundedSender<Report>, lapses: bool, giver: u32) -> Self {

@@ -50,6 +50,8 @@ pub struct Facts {
     pub autopilot: bool,
     /// Since when everything is approved without asking.
     pub approves_all: Option<Time>,
+    /// When that last changed, or the session was resumed.
+    pub approvals_at: Option<Time>,
     /// The last event that is progress, or the last growth of a line still being written.
     pub progress: Option<Moment>,
     /// What that was.
@@ -182,6 +184,9 @@ impl Facts {
             Body::Resume { ref info, continues } => {
                 // A new process asks again, unless its user has switched that off there, too.
                 self.approves_all = self.approves_all.filter(|_| continues);
+                if !continues {
+                    self.approvals_at = Some(at.wall);
+                }
                 self.fold_resume(info, continues, at);
             }
             Body::Prompt { joins: true, .. } if self.turn.is_some() => self.extend_answered(at),
@@ -281,7 +286,10 @@ impl Facts {
                 }
             }
             Body::Mode { autopilot } => self.autopilot = autopilot,
-            Body::Approvals { all } => self.approves_all = all.then(|| self.approves_all.unwrap_or(at.wall)),
+            Body::Approvals { all } => {
+                self.approves_all = all.then(|| self.approves_all.unwrap_or(at.wall));
+                self.approvals_at = Some(at.wall);
+            }
             Body::Model(model) => self.model(model),
             Body::ShellDone { shell } => {
                 if let Some(done) = shell {

@@ -46,9 +46,9 @@ pub(crate) struct LiveState {
     /// The request that a command wanted to approve.
     #[serde(default)]
     wanted: Option<Box<str>>,
-    /// Its bridge reports that it approves everything.
+    /// Whether its bridge or server reports that it approves everything.
     #[serde(default)]
-    approves_all: bool,
+    approves_all: Option<bool>,
     /// When a command last approved a request, in milliseconds of the wall clock.
     #[serde(default)]
     approved_by_command: Option<i64>,
@@ -96,7 +96,9 @@ impl LiveState {
         });
         let is_asked = answer.is_some() || live.asking || reception.is_some() || live.looking;
         let (wanted, approved) = (&session.control.wanted, session.control.approved_by_command);
-        let is_known = attached || bridge.is_some() || wanted.is_some() || approved.is_some();
+        let approves_all = session.reported_approvals();
+        let is_known =
+            attached || bridge.is_some() || wanted.is_some() || approved.is_some() || approves_all == Some(true);
         if !is_known && !is_asked && live.busy.is_none() {
             return None;
         }
@@ -120,7 +122,7 @@ impl LiveState {
             release: session.control.release.clone(),
             old_bridge: session.control.old_bridge,
             wanted: wanted.clone(),
-            approves_all: session.control.approves_all,
+            approves_all,
             approved_by_command: approved.map(|at| at.0),
             attached,
             hosted,
@@ -139,7 +141,8 @@ impl LiveState {
         session.control.old_bridge = self.old_bridge;
         session.control.wanted = self.wanted;
         session.control.approves_all = self.approves_all;
-        session.control.approved_by_command = self.approved_by_command.map(Time);
+        let approved = &mut session.control.approved_by_command;
+        *approved = self.approved_by_command.map(Time).max(*approved);
         // All else is about a turn.
         let Some(progress) = session.facts.progress else { return };
         let live = &mut session.live;
@@ -219,7 +222,7 @@ mod tests {
             session.control.release = Some("1.2.3".into());
             session.control.old_bridge = true;
             session.control.wanted = Some("r".into());
-            session.control.approves_all = true;
+            session.control.approves_all = Some(true);
             session.control.approved_by_command = Some(AT.wall);
             session.live.has_active_work = Some(true);
             session.live.asking = true;

@@ -31,6 +31,9 @@ pub struct Order {
     /// What the user was asked about beforehand, and agreed to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agreed: Vec<Doubt>,
+    /// A tray passes it on for a command, and not because the user clicked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_command: bool,
     /// The session's label, for a sender that reports the outcome later. Never serialized.
     #[serde(skip)]
     pub who: Box<str>,
@@ -100,7 +103,16 @@ pub enum Outcome {
 impl Order {
     /// Creates an order for no particular turn.
     pub fn new(id: &str, ask: Ask) -> Self {
-        Self { id: id.into(), home: None, ask, turn: None, unless_receiving: false, agreed: Vec::new(), who: "".into() }
+        Self {
+            id: id.into(),
+            home: None,
+            ask,
+            turn: None,
+            unless_receiving: false,
+            agreed: Vec::new(),
+            by_command: false,
+            who: "".into(),
+        }
     }
 
     /// Adds the session's label.

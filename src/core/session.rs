@@ -169,9 +169,17 @@ impl Session {
         Some(reception.finding)
     }
 
-    /// Whether it runs, and everything is approved without asking, by its log or its bridge.
+    /// Whether it runs, and everything is approved without asking, by its log, its bridge or its server.
     pub(crate) fn approves_all(&self) -> bool {
-        self.may_be_open() && (self.facts.approves_all.is_some() || self.control.approves_all)
+        self.may_be_open() && (self.facts.approves_all.is_some() || self.reported_approvals() == Some(true))
+    }
+
+    /// Whether everything is approved without asking, by the word of its bridge, or of its server if the log tells of no
+    /// change since. `None`: they were not asked, or do not tell.
+    pub(crate) fn reported_approvals(&self) -> Option<bool> {
+        let is_current = |at| self.facts.approvals_at.is_none_or(|changed| changed <= at);
+        let server = self.live.approves_all.filter(|(_, at)| is_current(*at)).map(|(all, _)| all);
+        self.control.approves_all.into_iter().chain(server).reduce(|one, other| one || other)
     }
 
     /// Whether a command that may not be a person's wants to approve its oldest request.

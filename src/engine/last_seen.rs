@@ -1,4 +1,5 @@
-//! When the user last saw each session, and when we last attached to it, kept across restarts in the state folder.
+//! When the user last saw each session, when we last attached to it, and when a command last had a request of it
+//! approved, kept across restarts in the state folder.
 //!
 //! A broken file counts as empty: its contents are a convenience, and it does no harm if a session is shown as unseen
 //! once too often.
@@ -79,9 +80,26 @@ impl Seen {
         self.at.insert(undone_key(id), at);
     }
 
+    /// When a command last had a request of this session approved, unless the user was told of that.
+    pub(crate) fn approved(&self, id: &str) -> Option<Time> {
+        let told = self.at.get(&*told_key(id));
+        self.at.get(&*approved_key(id)).copied().filter(|approved| told.is_none_or(|told| told < approved))
+    }
+
+    /// Notes that a command had a request of this session approved.
+    pub(crate) fn mark_approved(&mut self, id: &str, at: Time) {
+        self.at.insert(approved_key(id), at);
+    }
+
+    /// Notes that the user was told of that.
+    pub(crate) fn mark_told(&mut self, id: &str, at: Time) {
+        self.at.insert(told_key(id), at);
+    }
+
     /// Fills in what is remembered of a session.
     pub(crate) fn recall(&self, session: &mut Session) {
         session.seen = self.at(&session.id);
+        session.control.approved_by_command = self.approved(&session.id);
         session.live.attached = self.attached(&session.id);
         session.live.left_undone = self.left_undone(&session.id);
     }
@@ -116,10 +134,38 @@ fn undone_key(id: &str) -> Box<str> {
     format!("undone/{id}").into()
 }
 
+/// The key for the time of an approval by a command.
+fn approved_key(id: &str) -> Box<str> {
+    format!("approved/{id}").into()
+}
+
+/// The key for the time when the user was told of it.
+fn told_key(id: &str) -> Box<str> {
+    format!("told/{id}").into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn case_203_an_approval_by_a_command_is_remembered_until_the_user_was_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let mut seen = Seen::load(Some(path.clone()));
+        seen.mark_approved("a", Time(7));
+        seen.save().unwrap();
+        let mut later = Seen::load(Some(path));
+        let mut session = Session { id: "a".into(), ..Session::default() };
+        later.recall(&mut session);
+        assert_eq!(session.control.approved_by_command, Some(Time(7)));
+        later.mark_told("a", Time(8));
+        later.save().unwrap();
+        assert!(seen.reload() && seen.approved("a").is_none(), "other processes learn of it");
+        seen.mark_approved("a", Time(9));
+        assert_eq!(seen.approved("a"), Some(Time(9)), "another one is told anew");
+    }
 
     #[test]
     fn seen_times_survive_a_restart() {

@@ -16,6 +16,8 @@ const LINKS_MAX: usize = 40;
 /// A mounted file system that may stop answering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
+    /// The kernel's number of this mount: another one at the same place has another.
+    pub(crate) id: u64,
     /// Where it is mounted.
     pub(crate) path: PathBuf,
     /// What it is, in a word for the user.
@@ -49,10 +51,11 @@ impl Mounts {
         let mut mounts: Vec<Mount> = Vec::new();
         for line in list.split(|byte| *byte == b'\n') {
             let mut fields = line.split(|byte| *byte == b' ');
-            let Some(path) = fields.nth(4).map(unescape) else { continue };
+            let id = fields.next().and_then(|id| str::from_utf8(id).ok()?.parse().ok());
+            let (Some(id), Some(path)) = (id, fields.nth(3).map(unescape)) else { continue };
             let kind = fields.skip_while(|field| *field != b"-").nth(1).and_then(kind);
             mounts.retain(|mount| !mount.path.starts_with(&path));
-            mounts.extend(kind.filter(|_| path != Path::new("/")).map(|kind| Mount { path, kind }));
+            mounts.extend(kind.filter(|_| path != Path::new("/")).map(|kind| Mount { id, path, kind }));
         }
         Self(mounts)
     }

@@ -56,6 +56,16 @@ impl ObservedTurn {
     }
 }
 
+/// Whether a session approves everything.
+#[derive(Clone, Copy)]
+struct Approvals {
+    all: bool,
+    /// By its log.
+    logged: bool,
+    /// By the word of its bridge or server.
+    reported: Option<bool>,
+}
+
 /// Raises popups, and carries out clicks on them.
 pub(crate) struct Notifier {
     alerts: Alerts,
@@ -68,7 +78,7 @@ pub(crate) struct Notifier {
     /// The last turn of each session that was observed open.
     turns: BTreeMap<Key, ObservedTurn>,
     /// Whether each session approves everything.
-    approving: BTreeMap<Key, bool>,
+    approving: BTreeMap<Key, Approvals>,
     started: Option<Time>,
     /// The total time that the machine had slept at the last update.
     asleep: Option<Span>,
@@ -199,10 +209,16 @@ impl Notifier {
         self.approving.retain(|key, _| fleet.get(key).is_some());
         for (key, entry) in fleet.entries() {
             let session = entry.session();
-            let all = session.approves_all();
-            let before = self.approving.insert(key.clone(), all);
+            let now = Approvals {
+                all: session.approves_all(),
+                logged: session.facts.approves_all.is_some(),
+                reported: session.reported_approvals(),
+            };
+            let Some(before) = self.approving.insert(key.clone(), now) else { continue };
+            // The first word of a bridge or a server says nothing of when it began.
+            let has_begun = !before.logged && now.logged || before.reported == Some(false);
             let is_shown = self.notifications.enabled && self.alerts.quiet.paused().is_none();
-            if all && before == Some(false) && session.facts.marks.prompt.is_some() && is_shown {
+            if now.all && !before.all && has_begun && session.facts.marks.prompt.is_some() && is_shown {
                 let who = plain(&entry.row.label.who, NAME_MAX);
                 let body = "Approvals were switched off. If that was not you, stop it, and end the session";
                 let note = Note::not_done(format!("{who} approves everything now"), body);

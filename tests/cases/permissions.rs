@@ -3,7 +3,8 @@
 use super::actions::Case;
 use super::story::{At, Story};
 use pilotlight::core::action::Action;
-use pilotlight::core::fleet::Kind;
+use pilotlight::core::fleet::{Kind, Session};
+use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::verdict::Status::{
     Crashed, Ended, Failed, Idle, NeedsPermission, PermissionLost, Quiet, Stuck, Working,
@@ -260,6 +261,20 @@ fn case_199_approvals_that_are_switched_off_are_noted_and_end_with_the_process()
     let on = json!({ "allowAllPermissions": true });
     let resumed = Story::prompted().event(2, "session.permissions_changed", on).event(3, "session.resume", json!({}));
     assert!(resumed.facts(3).approves_all.is_none(), "a new process asks again");
+}
+
+/// The word of a server counts until the log tells of a change.
+#[test]
+fn case_205_what_a_server_says_of_approvals_counts_until_the_log_tells_otherwise() {
+    let off = json!({ "allowAllPermissions": false });
+    let story = Story::prompted().event(4, "session.permissions_changed", off);
+    let said = |word, at: i32| {
+        let mut session = Session { facts: story.facts(10), ..Session::default() };
+        session.owner = Owner::Alive { pid: 1, started: None };
+        session.live.approves_all = Some((word, story.moment(at).wall));
+        session.row(story.moment(10), &Limits::default()).0.because.contains("switched off")
+    };
+    assert!(said(true, 5) && !said(true, 3) && !said(false, 5));
 }
 
 /// UP, permissions.

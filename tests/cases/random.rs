@@ -91,6 +91,7 @@ pub(crate) fn with_context(story: Story, end: Span, owner: u8, live: u8, when: i
         last: live.is_multiple_of(3).then(|| story.moment(Span(when.min(end.0)))),
     });
     let live = Live {
+        approves_all: None,
         busy: [None, sample(true), sample(false)][usize::from(live % 3)],
         has_active_work: [None, None, Some(true), Some(false)][usize::from(live / 3 % 4)],
         attached: (live > 60).then_some(at),

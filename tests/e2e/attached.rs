@@ -204,6 +204,23 @@ fn case_50_the_loss_of_a_server_is_reported_once() {
     assert!(matches!(after.last().unwrap().kind, EventKind::Lost(_)), "{after:?}");
 }
 
+/// What a client of the server switches off leaves the same trace as the user's own command, so neither is told apart.
+#[test]
+fn case_205_that_a_session_approves_everything_is_reported_while_we_are_attached() {
+    let reach = Reach::new(Manner::Approves);
+    let (events, received) = event_channel();
+    let _attached = block_on(attach(&reach.site(), Policy::Ask, events, 3, &ignored)).unwrap();
+    received.wait("it asks", |what| *what == EventKind::Approves(false));
+    reach.session.send("SCRIPT:plain Paint the fence");
+    reach.session.folder.wait("assistant.turn_end");
+    let mode = serde_json::json!({"mode": "allow-all", "source": "slash_command"});
+    reach.session.call("session.permissions.setMode", mode);
+    received.wait("it approves everything", |what| *what == EventKind::Approves(true));
+    let changed = reach.session.folder.wait("session.permissions_changed");
+    let data = changed["data"].as_object().unwrap();
+    assert!(!data.contains_key("source"), "it tells who: {changed}");
+}
+
 #[test]
 fn a_session_closed_by_its_server_is_reported_as_lost() {
     let reach = Reach::new(Manner::Approves);

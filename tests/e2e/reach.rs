@@ -89,7 +89,9 @@ pub(crate) fn site_with(
         }
     });
     let endpoints = at.iter().map(|&address| Endpoint { address, token: None }).collect();
-    Site { id: folder.id().into(), cwd: None, endpoints, owned, log_view, finding: None, permit: granted() }
+    let (id, permit) = (folder.id().into(), granted());
+    Site { id, cwd: None, endpoints, owned, log_view, finding: None, drawn_by: None, permit }
+}
 }
 
 /// A permit that is granted each time.

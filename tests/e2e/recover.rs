@@ -5,6 +5,7 @@ use crate::support::freeze::freeze;
 use crate::support::home::Home;
 use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
+use crate::support::pilotlight::Pilot;
 use crate::support::process::{kill, port, signal};
 use crate::support::server::Server;
 use crate::support::terminal::Terminal;
@@ -186,6 +187,29 @@ fn a_token_is_right_wrong_missing_or_unexpected() {
     let unguarded = Server::start(&home, &model);
     assert_eq!(open(&unguarded, None), Ok(()));
     assert_eq!(open(&unguarded, Some("open sesame")), Err(Fault::TokenUnexpected(Place::At(unguarded.address()))));
+}
+
+/// It would be drawn afterwards all the same, and take the user's keys.
+#[test]
+fn case_206_in_a_terminal_with_a_server_a_request_is_answered_once_its_dialog_is_drawn() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let pilot = Pilot::start(&[&home]);
+    let terminal = Terminal::start(&home, &model, &["--ui-server", "--port", "0"]);
+    let id = terminal.folder.id();
+    terminal.enter("SCRIPT:plain Hello");
+    terminal.folder.wait("assistant.turn_end");
+    terminal.record();
+    terminal.enter("SCRIPT:file200 Paint the fence");
+    terminal.folder.wait("permission.requested");
+    let mut command = pilot.command_with_tray(&["approve", &id]);
+    let given = std::thread::spawn(move || command.output().unwrap());
+    terminal.folder.wait("permission.completed");
+    let drawn = terminal.recorded();
+    assert!(drawn.contains("Do you want to"), "{drawn}\n{}", terminal.dump());
+    assert!(given.join().unwrap().status.success());
+    terminal.wait_no_screen("Do you want to");
+    pilot.wait_status(&id, "idle", "");
+    assert!(!terminal.screen().contains("Do you want to"), "{}", terminal.dump());
 }
 
 #[test]

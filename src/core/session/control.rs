@@ -55,8 +55,8 @@ pub struct Control {
     pub outcome: Option<(Time, Box<str>)>,
     /// The request that a command wanted to approve, if a person cannot be told to have given that command.
     pub wanted: Option<Box<str>>,
-    /// Whether its bridge reports that everything is approved without asking.
-    pub approves_all: bool,
+    /// Whether its bridge reports that everything is approved without asking. `None`: it has not told.
+    pub approves_all: Option<bool>,
     /// When a command last had a request approved (wall clock), and not a click.
     pub approved_by_command: Option<Time>,
 }

@@ -29,6 +29,8 @@ pub struct Live {
     pub streams: bool,
     /// The questions that its server or bridge reports as open, oldest first.
     pub questions: Vec<Asking>,
+    /// Whether it approves everything without asking, by the last word of its server, and when that was (wall clock).
+    pub approves_all: Option<(bool, Time)>,
     /// When we reconnected it without having it continue its work, by the wall clock.
     pub left_undone: Option<Time>,
 }

@@ -2,18 +2,19 @@
 //!
 //! Whoever touches one that has stopped waits for ever. So one thread beside the loop touches them, in turn, and the loop
 //! touches nothing on one that has not answered a moment ago. Where no home is on such a file system there is no thread,
-//! and nothing is asked.
+//! and nothing is asked. One that was unmounted without ever answering (`umount -l`) keeps its thread: another goes on
+//! with the rest.
 
 use super::homes::Homes;
 use crate::agent::copilot::store::{Folder, ReadStatus};
 use crate::core::session::{Key, NoAnswer};
 use crate::core::time::{Moment, Span, Time};
 use crate::system::mounts::{Mount, Mounts, PATIENCE, touch};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::mem;
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, channel};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -27,6 +28,8 @@ const FRESH: Duration = Duration::from_millis(20);
 const FRESH_FACTOR: u32 = 2;
 /// What takes longer is not slow, but silent for a while.
 const SLOW_MAX: Duration = Duration::from_millis(500);
+/// The most threads that are left to file systems which are no longer mounted. With more, the others wait.
+const LEFT_MAX: usize = 3;
 
 /// The file systems that may stop answering.
 pub(crate) struct FileSystems {
@@ -34,7 +37,8 @@ pub(crate) struct FileSystems {
     /// Homes on one, and sessions in other homes with one at or below their folder.
     homes: HashMap<usize, Mount>,
     sessions: HashMap<Key, Mount>,
-    states: BTreeMap<PathBuf, State>,
+    /// By the number of the mount.
+    states: BTreeMap<u64, State>,
     ask: fn(&Path),
     asker: Asker,
     /// What was read beside the loop and not taken yet.
@@ -78,9 +82,13 @@ impl FileSystems {
         self.mounts = Mounts::read();
         self.homes.clear();
         self.sessions.clear();
-        if self.mounts.is_empty() {
-            return self.states.clear();
+        if !self.mounts.is_empty() {
+            self.find_mounts(homes);
         }
+        self.forget_unused();
+    }
+
+    fn find_mounts(&mut self, homes: &Homes) {
         for (home, root) in homes.all() {
             let folder = root.parent().unwrap_or(root);
             match self.mounts.resolve(root) {
@@ -98,9 +106,20 @@ impl FileSystems {
                 }
             }
         }
-        let is_used = |path: &Path| self.homes.values().chain(self.sessions.values()).any(|mount| mount.path == path);
-        // Some are unmounted without ever answering.
-        self.states.retain(|path, _| is_used(path));
+    }
+
+    fn used(&self) -> impl Iterator<Item = &Mount> {
+        self.homes.values().chain(self.sessions.values())
+    }
+
+    /// Forgets those that nothing is on any more. Some are unmounted without ever answering, and whoever is in one stays
+    /// there.
+    fn forget_unused(&mut self) {
+        let used: BTreeSet<u64> = self.used().map(|mount| mount.id).collect();
+        self.states.retain(|mount, _| used.contains(mount));
+        if self.asker.current().is_some_and(|mount| !used.contains(&mount)) {
+            self.asker.leave();
+        }
     }
 
     /// Whether nothing is on one.
@@ -116,10 +135,9 @@ impl FileSystems {
     /// Asks those that have not answered a moment ago, and waits for the answer a moment.
     pub(crate) fn ask(&mut self, now: Moment) {
         self.take_answers();
-        let used: Vec<PathBuf> =
-            self.homes.values().chain(self.sessions.values()).map(|mount| mount.path.clone()).collect();
-        for path in used {
-            let is_fresh = match self.states.get(&path) {
+        let used: Vec<_> = self.used().map(|mount| (mount.id, mount.path.clone())).collect();
+        for (mount, path) in used {
+            let is_fresh = match self.states.get(&mount) {
                 None => false,
                 Some(State::Answered { until }) => Instant::now() < *until,
                 Some(State::Asked { .. }) => true,
@@ -129,15 +147,15 @@ impl FileSystems {
             }
             // While one is silent, the others wait for it: asking them would only be another wait.
             let is_behind = self.is_any_silent();
-            self.states.insert(path.clone(), State::Asked { since: now, at: Instant::now() });
-            let (ask, asked) = (self.ask, path.clone());
+            self.states.insert(mount, State::Asked { since: now, at: Instant::now() });
+            let ask = self.ask;
             let work = move || {
-                ask(&asked);
+                ask(&path);
                 None
             };
-            if self.asker.start(&path, Box::new(work)).is_err() {
+            if self.asker.start(mount, Box::new(work)).is_err() {
                 // Without a thread they are read as any other.
-                self.states.insert(path, State::Answered { until: Instant::now() + FRESH });
+                self.states.insert(mount, State::Answered { until: Instant::now() + FRESH });
             } else if !is_behind {
                 self.wait();
             }
@@ -158,9 +176,9 @@ impl FileSystems {
     /// [`take_reads`](Self::take_reads), then or later.
     pub(crate) fn read(&mut self, key: &Key, now: Moment, read: impl FnOnce() -> Read + Send + 'static) {
         let Some(mount) = self.homes.get(&key.0).or_else(|| self.sessions.get(key)) else { return };
-        let path = mount.path.clone();
-        self.states.insert(path.clone(), State::Asked { since: now, at: Instant::now() });
-        if self.asker.start(&path, Box::new(|| Some(read()))).is_ok() {
+        let mount = mount.id;
+        self.states.insert(mount, State::Asked { since: now, at: Instant::now() });
+        if self.asker.start(mount, Box::new(|| Some(read()))).is_ok() {
             self.wait();
         }
     }
@@ -176,9 +194,9 @@ impl FileSystems {
     }
 
     fn take_answers(&mut self) {
-        for (path, read) in self.asker.take() {
+        for (mount, read) in self.asker.take() {
             self.reads.extend(read);
-            if let Some(state) = self.states.get_mut(&path)
+            if let Some(state) = self.states.get_mut(&mount)
                 && let State::Asked { at, .. } = *state
             {
                 *state = State::Answered { until: Instant::now() + fresh_for(at.elapsed()) };
@@ -187,7 +205,7 @@ impl FileSystems {
     }
 
     fn is_asked(&self, mount: &Mount) -> bool {
-        matches!(self.states.get(&mount.path), Some(State::Asked { .. }))
+        matches!(self.states.get(&mount.id), Some(State::Asked { .. }))
     }
 
     /// Whether a home may be touched.
@@ -204,8 +222,8 @@ impl FileSystems {
     pub(crate) fn no_answer(&self, key: &Key, now: Time) -> Option<NoAnswer> {
         let mounts = [self.homes.get(&key.0), self.sessions.get(key)];
         mounts.into_iter().flatten().find_map(|mount| {
-            let Some(State::Asked { since, .. }) = self.states.get(&mount.path) else { return None };
-            let is_behind = self.asker.current().is_some_and(|path| path != mount.path);
+            let Some(State::Asked { since, .. }) = self.states.get(&mount.id) else { return None };
+            let is_behind = self.asker.current().is_some_and(|current| current != mount.id);
             let no_answer = NoAnswer { file_system: mount.kind, since: *since, is_behind };
             (since.awake + patience() <= now).then_some(no_answer)
         })
@@ -213,7 +231,7 @@ impl FileSystems {
 
     /// The homes that must be said not to answer, and why.
     pub(crate) fn silent_homes(&self, now: Time) -> impl Iterator<Item = (usize, String)> {
-        let is_silent = move |mount: &Mount| matches!(self.states.get(&mount.path), Some(State::Asked { since, .. }) if since.awake + patience() <= now);
+        let is_silent = move |mount: &Mount| matches!(self.states.get(&mount.id), Some(State::Asked { since, .. }) if since.awake + patience() <= now);
         self.homes.iter().filter(move |(_, mount)| is_silent(mount)).map(|(home, mount)| (*home, mount.no_answer()))
     }
 
@@ -244,9 +262,18 @@ fn patience() -> Span {
 /// The thread that asks.
 #[derive(Default)]
 struct Asker {
-    jobs: Option<Sender<(PathBuf, Work)>>,
+    jobs: Option<Jobs>,
     shared: Arc<Shared>,
 }
+
+/// What there is to do. The thread at work takes the next from the receiver.
+struct Jobs {
+    sender: Sender<Job>,
+    receiver: Arc<Mutex<Receiver<Job>>>,
+}
+
+/// What to do, and with which mount.
+type Job = (u64, Work);
 
 #[derive(Default)]
 struct Shared {
@@ -257,35 +284,60 @@ struct Shared {
 
 #[derive(Default)]
 struct Answers {
-    answered: Vec<(PathBuf, Option<Read>)>,
-    /// The one that is being asked.
-    current: Option<PathBuf>,
+    answered: Vec<(u64, Option<Read>)>,
+    /// The mount that is being asked.
+    current: Option<u64>,
     /// Whether the loop waits for the next answer.
     is_awaited: bool,
+    /// The number of the thread at work. Those before it were left, and end with what they are doing.
+    thread: usize,
+    /// How many of them have not ended.
+    left: usize,
 }
 
 impl Asker {
     /// Starts the thread, unless it runs.
-    fn prepare(&mut self) -> io::Result<&Sender<(PathBuf, Work)>> {
+    fn prepare(&mut self) -> io::Result<&Jobs> {
         if self.jobs.is_none() {
-            let (jobs, next) = channel::<(PathBuf, Work)>();
-            let shared = Arc::clone(&self.shared);
-            let work = move || {
-                for (path, work) in next {
-                    shared.lock().current = Some(path.clone());
-                    let read = work();
-                    shared.add(path, read);
-                }
-            };
-            std::thread::Builder::new().name("file systems".into()).spawn(work)?;
+            let (sender, receiver) = channel();
+            let jobs = Jobs { sender, receiver: Arc::new(Mutex::new(receiver)) };
+            self.spawn(&jobs, 0)?;
             self.jobs = Some(jobs);
         }
         self.jobs.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
+    /// Starts a thread, which ends when there is a newer one, or with the sender.
+    fn spawn(&self, jobs: &Jobs, number: usize) -> io::Result<()> {
+        let (shared, receiver) = (Arc::clone(&self.shared), Arc::clone(&jobs.receiver));
+        let next = move || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
+        let work = move || {
+            while let Some((mount, work)) = next() {
+                shared.lock().current = Some(mount);
+                let read = work();
+                if !shared.add(number, mount, read) {
+                    return;
+                }
+            }
+        };
+        std::thread::Builder::new().name("file systems".into()).spawn(work).map(drop)
+    }
+
+    /// Leaves the thread to what it is doing, and has another go on with the rest.
+    fn leave(&self) {
+        let Some(jobs) = &self.jobs else { return };
+        let mut answers = self.shared.lock();
+        if answers.left == LEFT_MAX || self.spawn(jobs, answers.thread + 1).is_err() {
+            return;
+        }
+        answers.current = None;
+        answers.thread += 1;
+        answers.left += 1;
+    }
+
     /// Has the thread do this with a file system.
-    fn start(&mut self, path: &Path, work: Work) -> io::Result<()> {
-        let _ = self.prepare()?.send((path.to_owned(), work)); // the thread ends only with its sender
+    fn start(&mut self, mount: u64, work: Work) -> io::Result<()> {
+        let _ = self.prepare()?.sender.send((mount, work)); // we hold the receiver, too
         Ok(())
     }
 
@@ -298,12 +350,12 @@ impl Asker {
         waited.unwrap_or_else(PoisonError::into_inner).0.is_awaited = false;
     }
 
-    fn take(&self) -> Vec<(PathBuf, Option<Read>)> {
+    fn take(&self) -> Vec<(u64, Option<Read>)> {
         mem::take(&mut self.shared.lock().answered)
     }
 
-    fn current(&self) -> Option<PathBuf> {
-        self.shared.lock().current.clone()
+    fn current(&self) -> Option<u64> {
+        self.shared.lock().current
     }
 }
 
@@ -312,15 +364,21 @@ impl Shared {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, path: PathBuf, read: Option<Read>) {
+    /// Adds what this thread found. Returns false if it was left: nobody waits for that any more.
+    fn add(&self, thread: usize, mount: u64, read: Option<Read>) -> bool {
         let mut answers = self.lock();
+        if answers.thread != thread {
+            answers.left -= 1;
+            return false;
+        }
         answers.current = None;
-        answers.answered.push((path, read));
+        answers.answered.push((mount, read));
         if answers.is_awaited {
             self.arrived.notify_all();
         } else {
             self.late.notify_one();
         }
+        true
     }
 }
 

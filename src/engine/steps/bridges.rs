@@ -74,7 +74,7 @@ impl Engine {
         let (bridge_before, questions_before) = (session.control.bridge, session.live.questions.clone());
         (session.control.bridge, session.control.release) = (bridge, release);
         session.control.old_bridge = state.as_ref().is_some_and(|state| state.is_other);
-        let approves_all = state.as_ref().is_some_and(|state| state.approves_all);
+        let approves_all = state.as_ref().and_then(|state| state.approves_all);
         let is_new = std::mem::replace(&mut session.control.approves_all, approves_all) != approves_all;
         if !is_attached {
             // Only a tool asks questions, and the log records tools: what calls itself a bridge may be an impostor.

@@ -112,7 +112,7 @@ impl Engine {
         let judged = origin::check(pending.giver, pending.is_click(), allowed, session, now);
         let Err(why) = judged else { return Ok(()) };
         let unclear = format!("a tool of the session can have started what asks for this, which {why}");
-        if !pending.is_by_command() {
+        if !pending.is_by_other() {
             return Err(format!(
                 "{unclear}: answer in the session's terminal, or here from a shell that was open before the session; \
                  `scripts-may-answer` in the settings allows it in sessions that are created later"
@@ -150,6 +150,8 @@ impl Engine {
         if action.excludes_others()
             && let Some(folder) = self.folder_of_holder(&key)
         {
+            let mut pending = pending;
+            pending.order.by_command = pending.is_by_command();
             tokio::spawn(forward_order(folder, pending));
             return;
         }

@@ -67,12 +67,15 @@ impl Engine {
 
     /// Applies the results of a probe.
     pub(super) fn apply_probes(&mut self, probed: Vec<ProbedSession>, changes: &mut Changes) {
+        let now = self.clock.now().wall;
         for ProbedSession { key, progress, result } in probed {
             if let Some(folder) = self.fleet.folder(&key) {
                 let live = &mut folder.session.live;
                 live.asking = false;
                 // The answer counts only for this progress: what happens later makes it outdated.
-                live.answer = result.map(|ProbeResult { active, requests }| Answer { progress, active, requests });
+                live.answer = result.map(|ProbeResult { active, requests, .. }| Answer { progress, active, requests });
+                let all = result.and_then(|result| result.approves_all);
+                live.approves_all = all.map(|all| (all, now)).or(live.approves_all);
             }
             self.judge(&key, changes);
         }

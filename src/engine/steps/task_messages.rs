@@ -68,6 +68,7 @@ impl Engine {
                     let may_be_approved = matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_));
                     if action == Action::Approve && is_by_command && may_be_approved {
                         session.control.approved_by_command = Some(now);
+                        self.seen.mark_approved(&key.1, now);
                     }
                     if action.is(Trait::Counted) {
                         session.control.pending_continue =
@@ -90,7 +91,7 @@ impl Engine {
                         session.live.left_undone = Some(at);
                         self.seen.mark_left_undone(&key.1, at);
                     }
-                    if (is_new || left_undone.is_some())
+                    if (is_new || left_undone.is_some() || session.control.approved_by_command == Some(now))
                         && let Err(error) = self.seen.save()
                     {
                         tracing::warn!("{error:#}");
@@ -128,6 +129,13 @@ impl Engine {
             EventKind::Idle => Some(false),
             EventKind::Active(active) => Some(active),
             EventKind::Activity => return,
+            EventKind::Approves(all) => {
+                let now = self.clock.now().wall;
+                if let Some(folder) = self.fleet.folder(&key) {
+                    folder.session.live.approves_all = Some((all, now));
+                }
+                return self.judge(&key, changes);
+            }
             EventKind::Asks(questions) => {
                 if let Some(folder) = self.fleet.folder(&key) {
                     folder.session.live.questions = questions;

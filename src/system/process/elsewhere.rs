@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
 
@@ -16,6 +17,11 @@ use super::exits::has_ended;
 use super::reading::{Family, Reading, SLACK};
 use super::scripts::with_real_scripts;
 use crate::core::time::{Span, Time};
+
+/// How long the main thread of a process has run or waited to run: not known here.
+pub(crate) const fn main_thread_time(_: u32) -> Option<Duration> {
+    None
+}
 
 /// What the system shows of `pid`; `now` is the wall clock.
 pub(crate) fn read(pid: u32, now: Time) -> Reading {

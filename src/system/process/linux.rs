@@ -15,6 +15,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rustix::process::{Pid, test_kill_process};
 use rustix::time::{ClockId, clock_gettime};
@@ -166,6 +167,13 @@ pub(crate) fn is_started_with(pid: u32, names: &[&str]) -> bool {
 /// terminal.
 pub(super) fn terminal(pid: u32) -> Option<u32> {
     Stat::read(pid).ok().map(|stat| stat.terminal).filter(|terminal| *terminal != 0)
+}
+
+/// How long the main thread of `pid` has run or waited to run. `None` if that cannot be read.
+pub(crate) fn main_thread_time(pid: u32) -> Option<Duration> {
+    let shown = fs::read_to_string(format!("/proc/{pid}/task/{pid}/schedstat")).ok()?;
+    let mut times = shown.split(' ').map_while(|time| time.parse().ok());
+    Some(Duration::from_nanos(times.next()?) + Duration::from_nanos(times.next()?))
 }
 
 /// CPU time used so far by each descendant of `pid`: its children, their children and so on, not the process itself.

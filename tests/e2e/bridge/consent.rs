@@ -94,6 +94,33 @@ fn case_200a_remembered_consent_is_used_for_the_first_prompt() {
     assert!(!last.screen().contains(CONSENT), "{}", last.dump());
 }
 
+/// Copilot may still list the request that was just answered.
+#[test]
+fn case_204_an_answered_request_that_is_still_listed_does_not_hold_up_remembered_consent() {
+    let Stage { terminal, connection, listener, model, home } = Stage::in_home(&[], |home| {
+        home.remember_consent(&home.project());
+        let file = extension_in(&ours(home)).join("extension.mjs");
+        let code = std::fs::read_to_string(&file).unwrap();
+        let call = "session.rpc.permissions.pendingRequests()";
+        let late = "((now) => (globalThis.listed = now.items.length ? now : globalThis.listed ?? now))";
+        let changed = code.replace(call, &format!("{call}.then({late})"));
+        assert_ne!(code, changed);
+        std::fs::write(file, changed).unwrap();
+    });
+    let key = std::fs::read(ours(&home).join(".local/state/pilotlight/bridge.key")).unwrap();
+    drop((connection, listener));
+    terminal.enter("SCRIPT:tool Paint the shed");
+    terminal.wait_screen(DIALOG);
+    let listener = Listener::start(&ours(&home).join("run/pilotlight"), &key);
+    let connection = listener.accept();
+    connection.wait("what is open", |message| message["items"][0].is_object());
+    assert_eq!(connection.order(1, json!({"t": "activity"})).unwrap()["hasActiveWork"], true);
+    terminal.approve();
+    connection.wait("it may answer", |message| message["t"] == "consent" && message["elevated"] == true);
+    assert!(!terminal.screen().contains(CONSENT), "{}", terminal.dump());
+    drop(model);
+}
+
 /// In autopilot nobody can be asked and Copilot would deny the dialog, so the bridge does not request it.
 #[test]
 #[ignore = "tests/long.sh"]

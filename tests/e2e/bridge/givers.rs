@@ -93,6 +93,39 @@ fn case_196c_the_setting_for_scripts_does_not_hold_for_older_sessions() {
     }
 }
 
+/// By the command itself, for the tray that starts later. A look in the menu, or at its details in a terminal, ends it.
+#[test]
+fn case_203_an_approval_by_a_command_without_a_tray_is_told_until_seen() {
+    let mut bridged = Bridged::consented();
+    let (id, told) = (bridged.id(), "a command approved its request");
+    for (round, sees) in ["in the menu", "in a terminal"].into_iter().enumerate() {
+        bridged.pilot.end_tray();
+        bridged.terminal.enter("SCRIPT:sleep0 Paint the gate");
+        bridged.terminal.folder.wait_nth("permission.requested", 2 + round);
+        bridged.terminal.wait_screen(DIALOG);
+        let ran = bridged.pilot.run_without_tray(&["approve", &id]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        bridged.terminal.folder.wait_nth("permission.completed", 2 + round);
+        let is_told = |row: &serde_json::Value| row["because"].as_str().unwrap_or_default().contains(told);
+        bridged.pilot.row_where(&id, "a command tells", is_told);
+        let ran = bridged.pilot.run_without_tray(&["explain", &id]);
+        assert!(ran.out.contains(told), "{ran:?}");
+        bridged.pilot.restart_tray();
+        bridged.pilot.wait_status_in_tray(&id, "idle", told);
+        let mut terminal = None;
+        if sees == "in the menu" {
+            bridged.pilot.click(&id, "Mark as seen");
+        } else {
+            let script = bridged.pilot.user().join("explain.sh");
+            let command = words(&bridged.pilot.command_with_tray(&["explain", &id]));
+            executable(&script, &format!("#!/bin/sh\n{command}\nsleep 60\n"));
+            terminal = Some(Tmux::start(&Command::new(script), 140, 45));
+        }
+        bridged.pilot.row_where(&id, sees, |row| row["status"] == "idle" && !is_told(row));
+        drop(terminal);
+    }
+}
+
 /// The user is asked instead, in the session's row and by a popup.
 #[test]
 fn case_196_the_user_is_asked_whether_a_command_may_approve() {

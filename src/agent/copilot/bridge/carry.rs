@@ -5,6 +5,7 @@ use super::known::BridgeState;
 use super::socket::{Bridge, Reply};
 use super::wire::Order;
 use crate::agent::copilot::server::listening::listen;
+use crate::agent::copilot::server::recover::drawn::{DRAWN_WITHIN, still_drawing};
 use crate::agent::copilot::server::recover::{
     EFFECT_TIMEOUT, Failure, FailureKind, LogView, Prompt, RequestAnswer, Site, Steps, choose,
 };
@@ -29,8 +30,6 @@ pub(crate) struct BridgeHandle {
 
 /// How long the bridge may be silent about an order, or Copilot may take to ask in its terminal.
 const ANSWERS_WITHIN: Duration = EFFECT_TIMEOUT;
-/// How long Copilot may take to draw a request. For a new file of 300 kB it took half a minute on a busy machine.
-const DRAWN_WITHIN: Duration = Duration::from_secs(60);
 /// How much later than the log the bridge may report a request.
 const LISTED_WITHIN: Duration = Duration::from_secs(2);
 /// How long Copilot takes to grant a remembered consent.
@@ -86,9 +85,7 @@ impl BridgeHandle {
         let carried_out = match timeout(DRAWN_WITHIN, self.follow(site, step, order, &mut released)).await {
             Ok(carried_out) => carried_out,
             Err(_) if released => Err(no_answer(step, true)),
-            Err(_) => {
-                Err(Failure::because(step, "its terminal is still drawing, so nothing was done", "answer it there"))
-            }
+            Err(_) => Err(still_drawing(step)),
         };
         match carried_out {
             Err(failure) if failure.kind != FailureKind::Unconfirmed => Err(failure),

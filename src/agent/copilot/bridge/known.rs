@@ -27,8 +27,8 @@ pub(crate) struct BridgeState {
     pub is_other: bool,
     /// Whether the requests that were open before the bridge connected have been received.
     pub pending_received: bool,
-    /// Whether everything is approved without asking.
-    pub approves_all: bool,
+    /// Whether everything is approved without asking. `None`: it has not told yet, or the release does not tell.
+    pub approves_all: Option<bool>,
     elevated: bool,
     asking: bool,
     declined: bool,
@@ -43,7 +43,7 @@ impl BridgeState {
             release: hello.cli.as_deref().map(|cli| plain(cli, RELEASE_MAX)),
             is_other: *hello.hash != *hash(),
             pending_received: false,
-            approves_all: false,
+            approves_all: None,
             elevated: hello.elevated,
             asking: hello.consenting,
             declined: hello.refused,
@@ -76,7 +76,7 @@ impl BridgeState {
                 self.elevated = elevated;
                 self.declined = refused;
             }
-            Message::Mode { all } => return std::mem::replace(&mut self.approves_all, all) != all,
+            Message::Mode { all } => return self.approves_all.replace(all) != Some(all),
             Message::Proof { .. } | Message::Ask { .. } | Message::Result(_) | Message::Unknown => return false,
         }
         true

@@ -212,6 +212,12 @@ impl Link {
         Ok(Activity { has_active_work: flag("hasActiveWork")? })
     }
 
+    /// Whether a session approves everything without asking. `None` if the server does not tell: older releases cannot.
+    pub(crate) async fn approves_all(&self, id: &str) -> Option<bool> {
+        let answer = self.call("session.permissions.getMode", json!({"sessionId": id})).await.ok()?;
+        Some(answer["mode"].as_str()? == "allow-all")
+    }
+
     /// A session's open permission requests, in the server's order: the oldest first.
     pub async fn pending(&self, id: &str) -> Result<Vec<Request>, Fault> {
         const CALL: &str = "session.permissions.pendingRequests";

@@ -117,7 +117,19 @@ async fn send(write: &mut (impl AsyncWriteExt + Unpin), body: &str) {
 /// sender that updates its log view.
 pub(super) fn site_at(endpoints: Vec<Endpoint>, log_view: LogView) -> (Site, watch::Sender<LogView>) {
     let (sender, log_view) = watch::channel(log_view);
-    (Site { id: "s".into(), cwd: None, endpoints, owned: true, log_view, finding: None, permit: granted() }, sender)
+    (
+        Site {
+            id: "s".into(),
+            cwd: None,
+            endpoints,
+            owned: true,
+            log_view,
+            finding: None,
+            drawn_by: None,
+            permit: granted(),
+        },
+        sender,
+    )
 }
 
 /// A permit that is granted each time.

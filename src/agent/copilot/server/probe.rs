@@ -1,5 +1,5 @@
-//! Probes sessions through their server, without attaching: whether they work, and how many permission requests are
-//! open.
+//! Probes sessions through their server, without attaching: whether they work, how many permission requests are open,
+//! and whether they approve everything.
 //!
 //! A probe neither resumes nor joins a session, so it changes nothing for its clients, and disconnecting ends nothing.
 //! It has a deadline: a server that hangs gives no result, and nothing follows from that. Tools' questions to the user
@@ -15,6 +15,8 @@ use tokio::time::timeout;
 
 /// How long a server may take for all of its sessions together. Copilot takes milliseconds.
 pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long it may take to tell whether a session approves everything, which older releases do not know.
+const MODE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A session's state, as its server reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub(crate) struct ProbeResult {
     pub active: bool,
     /// How many permission requests are open.
     pub requests: usize,
+    /// Whether everything is approved without asking. `None`: it does not tell.
+    pub approves_all: Option<bool>,
 }
 
 /// Asks about these sessions of one process. Connects to each of its endpoints in turn until all are found. `None` for
@@ -69,7 +73,8 @@ pub(crate) async fn listen_once(endpoints: &[Endpoint], ids: &[Box<str>], wait: 
 async fn probe_session(link: &Link, id: &str) -> Option<ProbeResult> {
     let active = link.activity(id).await.ok()?.has_active_work;
     let requests = link.pending(id).await.ok()?.len();
-    Some(ProbeResult { active, requests })
+    let approves_all = timeout(MODE_TIMEOUT, link.approves_all(id)).await.ok().flatten();
+    Some(ProbeResult { active, requests, approves_all })
 }
 
 /// Whether a process has a session loaded, by the word of its server. `None` if no endpoint answers, or one of them does
@@ -114,6 +119,8 @@ mod tests {
                     Response::Result(json!({"abortable": true, "hasActiveWork": id == Some("a")}))
                 }
                 ("session.permissions.pendingRequests", _) => Response::Result(json!({"items": []})),
+                ("session.permissions.getMode", Some("a")) => Response::Result(json!({"mode": "allow-all"})),
+                ("session.permissions.getMode", _) => Response::Error(-32601, "Unhandled method"),
                 _ => Response::Close,
             })
             .await;
@@ -121,13 +128,18 @@ mod tests {
             assert_eq!(
                 results,
                 [
-                    Some(ProbeResult { active: true, requests: 0 }),
+                    Some(ProbeResult { active: true, requests: 0, approves_all: Some(true) }),
                     None,
-                    Some(ProbeResult { active: false, requests: 0 })
+                    Some(ProbeResult { active: false, requests: 0, approves_all: None })
                 ]
             );
             let calls = fake.calls.lock().unwrap().clone();
-            let allowed = ["connect", "session.metadata.activity", "session.permissions.pendingRequests"];
+            let allowed = [
+                "connect",
+                "session.metadata.activity",
+                "session.permissions.pendingRequests",
+                "session.permissions.getMode",
+            ];
             assert!(calls.iter().all(|call| allowed.contains(&&**call)), "{calls:?}");
             assert_eq!(fake.called("connect"), 1, "one connection for all sessions");
             let left = async {

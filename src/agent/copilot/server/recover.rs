@@ -4,6 +4,7 @@
 //! contain nothing of the session's content. It returns what was achieved, or the step that failed.
 
 pub(super) mod answer;
+pub(crate) mod drawn;
 pub(super) mod failure;
 mod resend;
 pub(super) mod site;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::core::time::Time;
+use std::path::PathBuf;
 
 /// Those that block now, each with whether the thread waits for it.
 static BLOCKED: (Mutex<BTreeMap<PathBuf, bool>>, Condvar) = (Mutex::new(BTreeMap::new()), Condvar::new());
@@ -45,9 +46,13 @@ fn moment(seconds: i64) -> Moment {
 /// A home on each of these.
 pub(in crate::engine) fn on(mounts: &[&str]) -> FileSystems {
     let mut file_systems = FileSystems::new(ask);
-    let mount = |(home, path): (usize, &&str)| (home, Mount { path: path.into(), kind: "FUSE" });
-    file_systems.homes = mounts.iter().enumerate().map(mount).collect();
+    let mounts = mounts.iter().enumerate();
+    file_systems.homes = mounts.map(|(home, path)| (home, mount(home, path))).collect();
     file_systems
+}
+
+fn mount(home: usize, path: &str) -> Mount {
+    Mount { id: home as u64, path: path.into(), kind: "FUSE" }
 }
 
 #[tokio::test]
@@ -84,7 +89,7 @@ async fn case_179_one_thread_asks_them_all_and_those_behind_a_silent_one_say_so(
     file_systems.homes.remove(&1);
     file_systems.ask(moment(0));
     wait_blocked(Path::new("/two/hangs"));
-    file_systems.homes.insert(1, Mount { path: "/two/answers".into(), kind: "NFS" });
+    file_systems.homes.insert(1, mount(1, "/two/answers"));
     file_systems.ask(moment(1));
     assert!(!file_systems.answers_for(&silent) && !file_systems.answers_for(&behind));
     let is_behind = |key| file_systems.no_answer(key, Time(9000)).unwrap().is_behind;
@@ -92,6 +97,39 @@ async fn case_179_one_thread_asks_them_all_and_those_behind_a_silent_one_say_so(
     release(Path::new("/two/hangs"));
     wait_answered(&mut file_systems, &silent).await;
     wait_answered(&mut file_systems, &behind).await;
+}
+
+/// Unmounted without ever answering (`umount -l`), or exchanged for another at the same place: it keeps its thread, and
+/// the others are asked by another one.
+#[tokio::test]
+async fn case_202_one_that_is_unmounted_without_an_answer_holds_up_no_other() {
+    let mut file_systems = on(&["/three/hangs", "/three/answers"]);
+    let (path, other): (_, Key) = (Path::new("/three/hangs"), (1, "b".into()));
+    for round in 0..LEFT_MAX {
+        block(path);
+        file_systems.homes.insert(0, Mount { id: 10 + round as u64, ..mount(0, "/three/hangs") });
+        file_systems.states.clear(); // as if all answers were old
+        file_systems.ask(moment(0));
+        wait_blocked(path);
+        file_systems.homes.remove(&0);
+        file_systems.forget_unused();
+        wait_answered(&mut file_systems, &other).await;
+        assert_eq!(file_systems.asker.shared.lock().left, round + 1);
+    }
+    // There is an end to that.
+    block(path);
+    file_systems.homes.insert(0, mount(0, "/three/hangs"));
+    file_systems.ask(moment(1));
+    wait_blocked(path);
+    file_systems.homes.remove(&0);
+    file_systems.forget_unused();
+    assert_eq!(file_systems.asker.shared.lock().left, LEFT_MAX);
+    release(path);
+    wait_answered(&mut file_systems, &other).await;
+    while file_systems.asker.shared.lock().left > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!file_systems.asker.take().iter().any(|(mount, _)| *mount >= 10), "an answer that nobody waits for");
 }
 
 #[test]

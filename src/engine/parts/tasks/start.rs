@@ -19,6 +19,7 @@ use crate::core::time::Time;
 use crate::core::verdict::Status;
 use crate::engine::ledger::LockGuard;
 use crate::engine::parts::resumes::Resumer;
+use crate::system::process::terminal_of;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,6 +61,11 @@ impl Tasks {
             owned: context.session.held == Held::Verified,
             log_view: seen,
             finding: context.finding,
+            drawn_by: context
+                .session
+                .owner
+                .live()
+                .filter(|pid| context.session.about.kind == Kind::Terminal && terminal_of(*pid).is_some()),
             permit: permit(&self.sender, task),
         };
         let order_task = OrderTask {

@@ -42,6 +42,8 @@ pub enum EventKind {
     Idle,
     /// Whether the session works. Sent at the start and on each change.
     Active(bool),
+    /// Whether it approves everything without asking. Sent at the start, and on each change. Older servers do not tell.
+    Approves(bool),
     /// The open questions. Sent at the start if there are any, and on each change.
     Asks(Vec<Asking>),
     /// Any event, including those that never reach the disk. Sent at most a few times a second.
@@ -65,13 +67,15 @@ impl EventForwarder {
         self.send(EventKind::Active(active));
         // The last reported state, `None` after an event that may have changed it.
         let mut active = Some(active);
+        let mut approves = None;
+        self.check_approvals(&mut approves).await;
         self.update_questions(|questions| !questions.is_empty());
         let (every, within) = HEARTBEAT;
         let mut heartbeat = interval_at(Instant::now() + every, every);
         // After the machine slept, one ping is enough.
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut check_at: Option<Instant> = None;
-        let (mut lagged, mut recheck) = (false, false);
+        let (mut lagged, mut recheck, mut mode_changed) = (false, false, false);
         let fault = loop {
             tokio::select! {
                 event = subscription.recv() => match event {
@@ -80,6 +84,7 @@ impl EventForwarder {
                             self.send(EventKind::Idle);
                             active = None;
                         }
+                        mode_changed |= event.event_type == "session.permissions_changed";
                         let event = questions::Event {
                             kind: event.event_type,
                             agent_id: event.agent_id,
@@ -104,8 +109,13 @@ impl EventForwarder {
                     {
                         self.update_questions(|questions| std::mem::replace(questions, now.clone()) != now);
                     }
+                    let before = active;
                     if let Err(fault) = self.check_activity(&mut active).await {
                         break fault;
+                    }
+                    // At the start and the end of each turn.
+                    if before != active || std::mem::take(&mut mode_changed) {
+                        self.check_approvals(&mut approves).await;
                     }
                 }
                 () = self.recheck.notified() => {
@@ -150,6 +160,15 @@ impl EventForwarder {
             }
             // If the server is only slow, the heartbeat decides whether it lives.
             Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Asks whether the session approves everything, and sends a change.
+    async fn check_approvals(&self, approves: &mut Option<bool>) {
+        if let Some(all) = self.link.approves_all(&self.id).await
+            && approves.replace(all) != Some(all)
+        {
+            self.send(EventKind::Approves(all));
         }
     }
 

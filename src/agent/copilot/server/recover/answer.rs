@@ -1,5 +1,6 @@
 //! Answers permission requests by their ids.
 
+use super::drawn::drawn;
 use super::failure::Failure;
 use super::site::{EFFECT_TIMEOUT, LogView, POLL_INTERVAL, Show, Site, Steps, find};
 use crate::agent::copilot::server::client::{Decision, Link};
@@ -54,6 +55,9 @@ pub(in crate::agent::copilot::server) async fn answer_over(
 ) -> Result<String, Failure> {
     let RequestAnswer { site, which, approve, show, steps } = answer;
     let (id, failed) = (&site.id, |fault| Failure::of(Step::TakeOver, fault));
+    if let Some(process) = site.drawn_by {
+        drawn(process).await?;
+    }
     let chosen = choose(requests_over(link, site).await?, which, show)?;
     let done = answer.begin(&chosen).await?;
     let decision = if approve { Decision::Approve } else { Decision::Deny };

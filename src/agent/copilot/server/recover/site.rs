@@ -75,6 +75,8 @@ pub struct Site {
     pub log_view: watch::Receiver<LogView>,
     /// What its process's connections show, if its turn waits for its model.
     pub finding: Option<Finding>,
+    /// The process whose terminal shows the session's requests.
+    pub drawn_by: Option<u32>,
     /// Checked right before anything is sent.
     pub permit: Permit,
 }
