@@ -92,7 +92,6 @@ pub(crate) fn site_with(
     let (id, permit) = (folder.id().into(), granted());
     Site { id, cwd: None, endpoints, owned, log_view, finding: None, drawn_by: None, permit }
 }
-}
 
 /// A permit that is granted each time.
 fn granted() -> Permit {
