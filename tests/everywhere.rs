@@ -94,7 +94,7 @@ fn a_crashed_session_is_listed_and_explained() {
     assert_eq!((rows[0]["id"].as_str(), rows[0]["status"].as_str()), (Some(ID), Some("crashed")), "{rows}");
     let table = user.said(&["status"]);
     assert!(table.contains("Bump the dependencies"), "{table}");
-    let explained = user.said(&["explain", "0009"]);
+    let explained = user.said(&["explain", &ID[..8]]);
     assert!(explained.contains("crashed"), "{explained}");
 }
 
