@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the Debian package and an archive of the same files, and prints their paths (the archive's on standard error).
+# Builds the Debian package, and prints its path.
 #
-#   packaging/linux/build.sh                    the release build
+#   packaging/linux/build.sh                    as in a release (packaging/program.sh)
 #   packaging/linux/build.sh --profile dev      faster, but larger; --revision N: a later package of the same version
 #
 # Needs dpkg-dev; installs cargo-deb into the target folder if it is missing.
@@ -10,7 +10,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 # Pinned: another version may lay out the package differently.
 readonly CARGO_DEB=3.8.0
-readonly HOMEPAGE=${PILOTLIGHT_HOMEPAGE:-https://github.com/pilotlight/pilotlight}
 
 profile=dist revision=1
 while (($# > 0)); do
@@ -41,9 +40,14 @@ fi
 made=target/package
 rm -rf "$made"
 mkdir -p "$made"
-# Shows its progress: it takes minutes.
-cargo build --locked --profile "$profile" --bin pilotlight >&2
-built=$target/${profile/#dev/debug}/pilotlight
+host=$(rustc -vV | sed -n 's/^host: //p')
+# A build for development keeps its paths, and so what the tests have built of it already.
+if [[ $profile == dev ]]; then
+    cargo build --locked --bin pilotlight >&2
+    built=$target/debug/pilotlight places=()
+else
+    built=$(packaging/program.sh "$host" "$profile" --bin pilotlight)/pilotlight places=(--target "$host")
+fi
 "$built" man --dir "$made/man"
 mkdir "$made/completions"
 "$built" completions bash >"$made/completions/pilotlight.bash"
@@ -54,8 +58,7 @@ mkdir "$made/completions"
 stamp=$(git log -1 --format=%ct 2>/dev/null || date +%s)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$stamp}
 version=$(cargo metadata --no-deps --format-version 1 | sed -E 's/.*"name":"pilotlight","version":"([^"]*)".*/\1/')
-sed -e "s|@VERSION@|$version|" -e "s|@DATE@|$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)|" -e "s|@HOMEPAGE@|$HOMEPAGE|" \
-    packaging/linux/pilotlight.metainfo.xml.in >"$made/io.github.pilotlight.pilotlight.metainfo.xml"
+packaging/linux/metainfo.sh >"$made/io.github.pilotlight.pilotlight.metainfo.xml"
 
 # The newest section of the changelog, in Debian's format.
 maintainer=$(sed -nE 's/^maintainer = "(.*)"$/\1/p' Cargo.toml)
@@ -68,16 +71,6 @@ maintainer=$(sed -nE 's/^maintainer = "(.*)"$/\1/p' Cargo.toml)
     printf '\n -- %s  %s\n' "$maintainer" "$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")"
 } >"$made/changelog"
 
-"$tools/bin/cargo-deb" deb --no-build --locked --quiet --profile "$profile" --strip --deb-revision "$revision" \
+"$tools/bin/cargo-deb" deb --no-build --locked --quiet --profile "$profile" "${places[@]}" --strip --deb-revision "$revision" \
     --output "$made/pilotlight_$version-${revision}_$(dpkg --print-architecture).deb" >/dev/null
 echo "$PWD/$made/pilotlight_$version-${revision}_$(dpkg --print-architecture).deb"
-
-# For systems without Debian's tools, and for `cargo binstall`, which finds it by this name.
-name=pilotlight-$version-$(uname -m)-unknown-linux-gnu
-mkdir "$made/$name"
-cp -r README.md CHANGELOG.md LICENSE-* docs "$made/man" "$made/completions" packaging/linux/pilotlight.{desktop,service} "$made/$name"
-install -s "$built" "$made/$name/pilotlight"
-tar --create --gzip --file "$made/$name.tar.gz" --directory "$made" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 \
-    --group=0 --numeric-owner "$name"
-rm -r "${made:?}/$name"
-echo "$PWD/$made/$name.tar.gz" >&2

@@ -4,7 +4,7 @@
 #   packaging/linux/install.sh PROGRAM ROOT PREFIX      for example: target/dist/pilotlight "$pkgdir" /usr
 #
 # ROOT is the folder that represents / while the package is made, or empty. The program prints its own manual and
-# completions, so it must run on this machine.
+# completions, so it must run on this machine; PILOTLIGHT_RUNNER names an emulator for one of another architecture.
 set -euo pipefail
 if (($# != 3)); then
     echo 'Usage: packaging/linux/install.sh PROGRAM ROOT PREFIX' >&2
@@ -17,11 +17,13 @@ to=$2$prefix
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
+run() { ${PILOTLIGHT_RUNNER:-} "$program" "$@"; }
+
 [[ $program -ef $to/bin/pilotlight ]] || install -Dm755 "$program" "$to/bin/pilotlight"
-"$program" man --dir "$scratch"
+run man --dir "$scratch"
 install -Dm644 -t "$to/share/man/man1" "$scratch"/*.1
 complete() {
-    "$program" completions "$1" >"$scratch/completions"
+    run completions "$1" >"$scratch/completions"
     install -Dm644 "$scratch/completions" "$to/share/$2"
 }
 complete bash bash-completion/completions/pilotlight
@@ -30,6 +32,8 @@ complete fish fish/vendor_completions.d/pilotlight.fish
 install -Dm644 -t "$to/share/applications" "$here/packaging/linux/pilotlight.desktop"
 sed "s|^ExecStart=/usr/|ExecStart=$prefix/|" "$here/packaging/linux/pilotlight.service" >"$scratch/pilotlight.service"
 install -Dm644 -t "$to/lib/systemd/user" "$scratch/pilotlight.service"
+"$here/packaging/linux/metainfo.sh" >"$scratch/io.github.pilotlight.pilotlight.metainfo.xml"
+install -Dm644 -t "$to/share/metainfo" "$scratch/io.github.pilotlight.pilotlight.metainfo.xml"
 for icon in "$here"/assets/icon/hicolor/*/apps/pilotlight.png; do
     install -Dm644 "$icon" "$to/share/icons/${icon#"$here"/assets/icon/}"
 done

@@ -20,7 +20,6 @@ pub(super) enum CommentStyle {
     /// `# comment`
     Hash,
     /// `<!-- comment -->`
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the icon is for Linux"))]
     Xml,
 }
 

@@ -2,9 +2,9 @@
 # Wine's own desktop, whose task bar has a tray, with the program for Windows. There is no bus and no Linux panel, so
 # `inside` replaces the one of tests/visible.sh.
 #
-# Wine 8 lacks bcryptprimitives.dll, which Rust's standard library needs: a stand-in with the one function in use is
-# built here. It does not report an icon's position (Shell_NotifyIconGetRect), without which no menu opens: a patched
-# copy of the program calls another function, which always succeeds. It shows no notifications.
+# Wine 8 lacks bcryptprimitives.dll, which Rust's standard library needs: tests/wine/bcryptprimitives.c takes its place.
+# It does not report an icon's position (Shell_NotifyIconGetRect), without which no menu opens: a patched copy of the
+# program calls another function, which always succeeds. It shows no notifications.
 
 PACKAGES=(wine:wine '/usr/lib/*/wine/x86_64-unix:libwine' wine64:wine64 openbox:openbox xterm:xterm
     x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 x86_64-w64-mingw32-windres:binutils-mingw-w64-x86-64)
@@ -24,12 +24,7 @@ build_more() {
 make_program() {
     mkdir -p "$own"
     sed 's/Shell_NotifyIconGetRect/SHUpdateRecycleBinIcon\x00/' "$WINDOWS_PROGRAM" >"$own/pilotlight.exe"
-    cat >"$SCRATCH/random.c" <<'C'
-#include <windows.h>
-BOOLEAN NTAPI SystemFunction036(PVOID, ULONG);
-__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE to, SIZE_T length) { return SystemFunction036(to, (ULONG)length); }
-C
-    x86_64-w64-mingw32-gcc -shared -o "$own/bcryptprimitives.dll" "$SCRATCH/random.c" -ladvapi32
+    x86_64-w64-mingw32-gcc -shared -o "$own/bcryptprimitives.dll" tests/wine/bcryptprimitives.c -ladvapi32
 }
 
 # windows ARGUMENT...: runs the program in Wine and prints its output.

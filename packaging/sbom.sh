@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Makes the bill of materials of a release: what each target's program is built from, in the CycloneDX format. Prints the
+# path: target/archive/pilotlight-VERSION-sbom.tar.gz. Installs cargo-cyclonedx into the target folder if it is missing.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Pinned: another version may name its files differently.
+readonly CYCLONEDX=0.5.9
+readonly TARGETS=(x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu x86_64-unknown-linux-musl aarch64-unknown-linux-musl
+    x86_64-apple-darwin aarch64-apple-darwin x86_64-pc-windows-msvc)
+
+target=${CARGO_TARGET_DIR:-$PWD/target}
+tools=$target/tools
+if ! "$tools/bin/cargo-cyclonedx" cyclonedx --version 2>/dev/null | grep -qwF "$CYCLONEDX"; then
+    CARGO_TARGET_DIR=$tools/build cargo install --quiet --locked --debug --root "$tools" --version "$CYCLONEDX" cargo-cyclonedx
+    rm -rf "$tools/build"
+fi
+version=$(sed -nE 's/^version = "(.*)"$/\1/p' Cargo.toml | head -1)
+name=pilotlight-$version-sbom
+# With a date, it leaves out the random number of each document: the same sources make the same files.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
+export SOURCE_DATE_EPOCH
+rm -rf "target/archive/${name:?}"
+mkdir -p "target/archive/$name"
+for triple in "${TARGETS[@]}"; do
+    # It writes beside Cargo.toml, and nowhere else.
+    "$tools/bin/cargo-cyclonedx" cyclonedx --quiet --format json --no-build-deps --target "$triple" --override-filename "sbom-$triple"
+    mv "sbom-$triple.json" "target/archive/$name/$triple.cdx.json"
+done
+tar --create --directory target/archive --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
+    --mode=u=rwX,go=rX "$name" | gzip --no-name --best >"target/archive/$name.tar.gz"
+rm -r "target/archive/${name:?}"
+echo "$PWD/target/archive/$name.tar.gz"
