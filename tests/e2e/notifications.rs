@@ -126,7 +126,7 @@ fn approve_and_deny_can_be_clicked_with_the_mouse() {
     let stage = Stage::in_project("billing-api", Manner::Waits, AT_ONCE);
     let deploy = stage.home.project().join("deploy.sh");
     executable(&deploy, &format!("#!/bin/sh\n{UNTIL_GO}\n"));
-    let _table = Table::open(&stage);
+    let _table = Window::live(&stage);
     stage.wait_status("idle", "");
     stage.session.send(STORY);
     stage.session.folder.wait("permission.requested");
@@ -146,6 +146,37 @@ fn approve_and_deny_can_be_clicked_with_the_mouse() {
     display.press();
     stage.session.folder.wait_nth("permission.completed", 2);
     assert_eq!(answers(&stage.session.folder), ["approved", "denied-interactively-by-user"]);
+}
+
+/// On the same display: somebody types into a terminal that has the focus, with spaces and Returns, while requests pop
+/// up. GNOME's shell focuses the first button of a popup that it shows.
+#[test]
+#[ignore = "needs a display: tests/visible/popup.sh"]
+fn case_220_typing_while_requests_pop_up_answers_none() {
+    const ROUNDS: usize = 3;
+    let Some(display) = Display::from_environment() else { return };
+    let stage = Stage::in_project("billing-api", Manner::Waits, AT_ONCE);
+    let typed = stage.home.project().join("typed");
+    let _terminal = Window::of_command("terminal", {
+        let mut command = Command::new("sh");
+        command.args(["-c", "exec cat >>\"$1\"", "sh"]).arg(&typed);
+        command
+    });
+    for round in 1..=ROUNDS {
+        stage.wait_status("idle", "");
+        display.type_lines(5, None);
+        let before = std::fs::read_to_string(&typed).unwrap().lines().count();
+        stage.session.send("SCRIPT:tool Paint the fence");
+        stage.session.folder.wait_nth("permission.requested", round);
+        display.type_lines(60, Some(&format!("popup-typed-{round}.png")));
+        assert_eq!(answers(&stage.session.folder).len(), round - 1, "round {round}");
+        let reached = std::fs::read_to_string(&typed).unwrap().lines().count() - before;
+        eprintln!("round {round}: {reached} of 60 lines reached the terminal, and nothing was answered");
+        stage.person.set_manner(Manner::Approves);
+        stage.home.release_tools();
+        stage.session.folder.wait_nth("permission.completed", round);
+        stage.person.set_manner(Manner::Waits);
+    }
 }
 
 /// The script's display and mouse.
@@ -195,6 +226,18 @@ impl Display {
         self.picture(&format!("popup-{name}-pressed.png"));
     }
 
+    /// Types so many lines into the terminal in the lower half of the display, after a click on it, and takes a picture in
+    /// the middle.
+    fn type_lines(&self, lines: usize, picture: Option<&str>) {
+        Self::run("xdotool", &["mousemove", "300", "270", "click", "1"]);
+        for line in 0..lines {
+            Self::run("xdotool", &["type", "--delay", "25", "make all\n"]);
+            if let Some(name) = picture.filter(|_| line == lines / 2) {
+                self.picture(name);
+            }
+        }
+    }
+
     fn press(&self) {
         Self::run("xdotool", &["click", "1"]);
         // A server keeps a popup that the pointer is on.
@@ -209,28 +252,32 @@ impl Display {
     }
 }
 
-/// The live table in a window. It ends with the test.
-struct Table(Child);
+/// A program in a terminal window, in the lower half of the display. It ends with the test.
+struct Window(Child);
 
-impl Table {
-    fn open(stage: &Stage) -> Self {
-        let live = stage.pilot.command(&["live"]);
+impl Window {
+    /// The live table.
+    fn live(stage: &Stage) -> Self {
+        Self::of_command("pilotlight live", stage.pilot.command(&["live"]))
+    }
+
+    fn of_command(title: &str, command: Command) -> Self {
         let mut xterm = Command::new("xterm");
-        xterm.args(["-fa", "DejaVu Sans Mono", "-fs", "11", "-geometry", "96x8+14+196", "-title", "pilotlight live"]);
+        xterm.args(["-fa", "DejaVu Sans Mono", "-fs", "11", "-geometry", "96x8+14+196", "-title", title]);
         xterm.args(["-bg", "#2e3440", "-fg", "#e5e9f0", "-xrm", "*color3: #ebcb8b", "-xrm", "*color6: #88c0d0", "-e"]);
         xterm.arg("env");
-        for (name, value) in live.get_envs() {
+        for (name, value) in command.get_envs() {
             let mut pair = name.to_owned();
             pair.push("=");
             pair.push(value.unwrap_or_default());
             xterm.arg(pair);
         }
-        xterm.arg(live.get_program()).args(live.get_args()).stdout(Stdio::null()).stderr(Stdio::null());
+        xterm.arg(command.get_program()).args(command.get_args()).stdout(Stdio::null()).stderr(Stdio::null());
         Self(xterm.spawn().unwrap())
     }
 }
 
-impl Drop for Table {
+impl Drop for Window {
     fn drop(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();

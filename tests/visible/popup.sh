@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A notification on a real display: Xvfb, a desktop's notification server, and a session of the real Copilot CLI that
-# asks for a permission. Clicks Approve with the mouse, and Deny the next time. Screenshots go to
-# target/visible/DESKTOP.
+# asks for a permission. Clicks Approve with the mouse, and Deny the next time; and types into a terminal while requests
+# pop up, which must answer none (case 220). Screenshots go to target/visible/DESKTOP.
 #
 #   tests/visible/popup.sh [DESKTOP]      on this desktop; without a name, XFCE
 #   tests/visible/popup.sh --readme       also copies XFCE's to assets/screenshots
@@ -12,6 +12,8 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=display.sh
 source "$(dirname "${BASH_SOURCE[0]}")/display.sh"
 
+readonly TESTS=(approve_and_deny_can_be_clicked_with_the_mouse case_220)
+
 inside() {
     local status=0
     pids=''
@@ -20,7 +22,7 @@ inside() {
     put_up_popups
     until_true 60 'the notification server' has org.freedesktop.Notifications
     xsetroot -solid '#3b4252'
-    cargo test --locked --quiet --test e2e approve_and_deny_can_be_clicked_with_the_mouse -- --ignored --nocapture || status=$?
+    cargo test --locked --quiet --test e2e -- --ignored --nocapture --test-threads=1 "${TESTS[@]}" || status=$?
     return "$status"
 }
 

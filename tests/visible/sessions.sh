@@ -49,7 +49,7 @@ runs_copilot() { [[ $(readlink "/proc/$1/exe") == "$OWNERS/copilot" ]]; }
 # Gives the session an owner: a copy of sleep(1) with Copilot's name that holds the folder as Copilot does. Copilot
 # creates its lock itself, so the lock is created only after the process runs that program.
 owned() {
-    perl -e 'use Fcntl; $^F = 999; open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; flock(F, 6) or die; exec $ARGV[1], 600' \
+    perl -e 'use Fcntl; $^F = 999; open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; flock(F, 6) or die; exec $ARGV[1], 9000' \
         "$folder" "$OWNERS/copilot" &
     owner=$!
     owners="$owners $owner"
@@ -69,9 +69,9 @@ at() { date -u +%FT%T.000Z; }
 printf '{"type":"session.resume","data":{},"id":"again-1","timestamp":"%s"}\n' "$(at)" >>"$folder/events.jsonl"
 printf '{"type":"user.message","data":{"content":"go on"},"id":"again-2","timestamp":"%s","parentId":"again-1"}\n' "$(at)" >>"$folder/events.jsonl"
 rm -f "$folder"/inuse.*
-echo $$ >"$SCRATCH/resumed"
+echo $$ >>"$SCRATCH/resumed"
 echo $$ >"$folder/inuse.$$.lock"
-exec perl -e 'use Fcntl; $^F = 999; open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; flock(F, 6) or die; exec $ARGV[1], 600' "$folder" "$OWNERS/copilot"
+exec perl -e 'use Fcntl; $^F = 999; open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; flock(F, 6) or die; exec $ARGV[1], 9000' "$folder" "$OWNERS/copilot"
 SH
     printf '#!/bin/sh\n[ "$1" != -e ] || shift\nexec "$@"\n' >"$SCRATCH/bin/terminal"
     chmod +x "$SCRATCH/bin/copilot" "$SCRATCH/bin/terminal"
@@ -81,6 +81,23 @@ SH
     printf '%s = false\n' needs-permission needs-input permission-lost stuck crashed failed done \
         >>"$XDG_CONFIG_HOME/pilotlight/config.toml"
     touch "$STATE/welcomed"
+}
+
+# crashed_session N, working_session N NAME TITLE, asking_session N: simple ones, whose turns began under their owners.
+crashed_session() {
+    session "$1" "crash-$1" 'Bump the dependencies' main
+    prompt 1000; requests 990 a; tool 980 a bash 'cargo update'
+    echo 4194000 >"$folder/inuse.4194000.lock"
+}
+
+working_session() {
+    session "$1" "$2-$1" "$3" main; owned
+    prompt 0; requests 0 a; tool 0 a bash 'make'
+}
+
+asking_session() {
+    working_session "$1" asks 'Asks all the time'
+    event permission.requested 0 '{"requestId":"r","permissionRequest":{"kind":"shell","toolCallId":"a","fullCommandText":"make"}}'
 }
 
 one_session() {

@@ -7,8 +7,10 @@ VARIANTS=(dark:1280x800 small:1024x600)
 ENVIRONMENT=(GSETTINGS_BACKEND=keyfile XDG_CURRENT_DESKTOP=GNOME XDG_SESSION_TYPE=x11 XDG_SESSION_CLASS=user
     GNOME_SHELL_SESSION_MODE=user)
 PANEL_HEIGHT=27 LINE=13 EDGE=12 DENY=185
-# Submenus open below their rows.
-SUBMENUS=below
+# Submenus open below their rows. The shell draws menus itself, without windows.
+SUBMENUS=below DRAWN='470 45 457 36'
+# With more there would be no room for the crashed sessions.
+ASKING=1
 
 prepare() {
     local extension=(/usr/share/gnome-shell/extensions/*ppindicator*)

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# A click on the body of a popup leads to something that acts, on a real display: that of a crashed session resumes it, that
+# of several opens the table of all sessions, and that of a session that asks leads to its terminal, or says why it cannot.
+# Screenshots go to target/visible/DESKTOP.
+#
+#   tests/visible/bodies.sh [DESKTOP]...      on these desktops; without a name, XFCE
+#
+# Linux only; installs what is missing.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# shellcheck source-path=SCRIPTDIR source=display.sh
+source tests/visible/display.sh
+# shellcheck source-path=SCRIPTDIR source=sessions.sh
+source tests/visible/sessions.sh
+# shellcheck source-path=SCRIPTDIR source=panel.sh
+source tests/visible/panel.sh
+# shellcheck source-path=SCRIPTDIR source=stage.sh
+source tests/visible/stage.sh
+
+# Sets body_x, body_y and body_height to what differs from the display without popups. Fails if nothing does, or if it still
+# moves.
+find_popup() {
+    local before=${body_x:-}x${body_y:-}x${body_height:-}
+    body_x='' body_y='' body_height=''
+    import -window root "$SCRATCH/now.png"
+    read -r body_width body_height body_x body_y < <(convert "$SCRATCH/empty.png" "$SCRATCH/now.png" -compose difference -composite \
+        -crop +0+30 -colorspace gray -threshold 8% -trim -format '%w %h %X %Y\n' info: 2>/dev/null | tr -d +)
+    ((body_width > 100 && body_height > 25)) && [[ ${body_x}x${body_y}x$body_height == "$before" ]]
+}
+
+is_empty() { ! find_popup && [[ -z $body_x || $body_width -lt 100 ]]; }
+
+# press NAME EXPECTED: clicks on the title of the popup, and demands this of what is opened or said then.
+press() {
+    local came
+    until_true 20 "the popup of $1" find_popup
+    shot "body-${1// /-}"
+    : >"$SCRATCH/commands"
+    : >"$SCRATCH/notes"
+    point $((body_x + body_width * 2 / 5)) $((body_y + (body_height < 90 ? body_height / 2 : 30)))
+    xdotool click "${BODY_BUTTON:-1}"
+    if (until_true 8 "$2" grep -qaE "$2" "$SCRATCH/commands" "$SCRATCH/notes") 2>/dev/null; then
+        came="landed: $(grep -haoE "$2" "$SCRATCH/commands" "$SCRATCH/notes" | head -1)"
+    else
+        came="lost: $(cat "$SCRATCH/commands")"
+        status=1
+    fi
+    echo "$DESKTOP, $VARIANT: a click on the popup of $1: $came"
+    xdotool mousemove 5 $((height - 40))
+}
+
+inside() {
+    local width height program body_x body_y body_width body_height n status=0
+    set_stage popups
+    printf '[actions]\nterminal = ["%s/bin/terminal"]\n[notifications]\nafter-start = "1ms"\n' "$SCRATCH" >"$XDG_CONFIG_HOME/pilotlight/config.toml"
+    read -r width height < <(xdotool getdisplaygeometry)
+    sleep 2
+    xdotool mousemove 5 $((height - 40))
+    import -window root "$SCRATCH/empty.png"
+    dbus-monitor --session "interface='org.freedesktop.Notifications'" >>"$SCRATCH/notes" 2>/dev/null & pids+=" $!"
+    start_program
+    sleep 2
+    crashed_session 1
+    press 'a crashed session' 'resume=36535f61-5c7b-4f09-a70b-2f8aed970001'
+    (until_true 40 'an empty display' is_empty) || true
+    asking_session 2
+    press 'a session that asks' 'that did not work|live$'
+    (until_true 40 'an empty display' is_empty) || true
+    for n in 3 4 5 6 7; do crashed_session "$n"; done
+    sleep 3
+    press 'several sessions' 'live$|resume=36535f61'
+    return "$status"
+}
+
+if [[ ${1:-} == --inside ]]; then
+    inside
+else
+    (($# > 0)) || set -- xfce
+    on_desktops tests/visible/bodies.sh "$@"
+fi

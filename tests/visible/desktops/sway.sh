@@ -1,0 +1,33 @@
+# shellcheck shell=bash disable=SC2034
+# sway with waybar's tray, in a window of the X server, whose mouse and keyboard it gets: without a window it has none.
+
+PACKAGES=(sway:sway waybar:waybar)
+VARIANTS=(light:1024x600 dark:1024x600)
+ENVIRONMENT=(XDG_CURRENT_DESKTOP=sway XDG_SESSION_TYPE=wayland WLR_BACKENDS=x11 WLR_RENDERER=pixman WLR_NO_HARDWARE_CURSORS=1)
+PANEL_HEIGHT=28 LINE=1 EDGE=4
+
+# begin_sway: starts sway, as large as the display, and has what is started from now on use it.
+begin_sway() {
+    local width height run=()
+    read -r width height < <(xdotool getdisplaygeometry)
+    printf 'output * bg #3b4252 solid_color\noutput X11-1 mode --custom %dx%d\n' "$width" "$height" >"$SCRATCH/sway"
+    # It refuses to run as root, whom a namespace gives another number.
+    ((EUID != 0)) || run=(unshare --user --map-user=1000 --map-group=1000)
+    begin "${run[@]}" sway --config "$SCRATCH/sway"
+    until_true 20 'sway' test -S "$XDG_RUNTIME_DIR/wayland-1"
+    export WAYLAND_DISPLAY=wayland-1 GDK_BACKEND=wayland
+}
+
+put_up() {
+    local colour='#eeeeee' theme=Adwaita
+    [[ $VARIANT == light ]] || colour='#1d2027' theme=Adwaita:dark
+    export GTK_THEME=$theme
+    begin_sway
+    mkdir -p "$XDG_CONFIG_HOME/waybar"
+    printf '{"layer": "top", "position": "top", "height": %d, "modules-right": ["tray"], "tray": {"icon-size": 18}}\n' "$PANEL_HEIGHT" \
+        >"$XDG_CONFIG_HOME/waybar/config"
+    printf 'window { background: %s; }\n' "$colour" >"$XDG_CONFIG_HOME/waybar/style.css"
+    begin_panel
+}
+
+begin_panel() { begin waybar; panel=$!; }

@@ -1,0 +1,114 @@
+"""Menus on the screen: where they are, where their entries are, and a mouse."""
+
+import os
+import subprocess
+import time
+
+from Xlib import X, display
+
+PANEL_HEIGHT, LINE, EDGE = (int(os.environ[name]) for name in ("PANEL_HEIGHT", "LINE", "EDGE"))
+BUTTON = os.environ.get("BUTTON", "1")
+# Where the shell draws menus itself, without windows, they have a fixed place and size: how far the left of the first entry
+# is from the right of the display, its top, its width and its height.
+DRAWN = [int(word) for word in os.environ.get("DRAWN", "").split()]
+POPUPS = os.environ.get("POPUPS")
+ROW_HEIGHTS = range(18, 41)
+
+
+def mouse(*words):
+    subprocess.run(["xdotool", *map(str, words)], check=True)
+
+
+def point(x, y):
+    """Moves the pointer there in two steps, as a hand would: menus react to motion."""
+    mouse("mousemove", "--sync", x + 3, y + 1, "sleep", "0.05", "mousemove", x, y)
+
+
+def shot(path):
+    subprocess.run(["import", "-window", "root", path], check=True)
+
+
+def until(seconds, condition):
+    """Waits for the condition, and returns what it returned last."""
+    end = time.monotonic() + seconds
+    while not (came := condition()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return came
+
+
+class Box:
+    """A menu on the screen with these entries."""
+
+    def __init__(self, x, y, width, height, entries):
+        self.x, self.y, self.width, self.height, self.entries = x, y, width, height, entries
+        self.lines = sum(entry.is_line for _, entry in entries)
+        self.row = (height - 2 * EDGE - self.lines * LINE) / max(1, len(entries) - self.lines)
+
+    def place(self, index):
+        """The middle of the entry with this index."""
+        above = self.entries[:index]
+        lines = sum(entry.is_line for _, entry in above)
+        y = self.y + EDGE + (len(above) - lines) * self.row + lines * LINE + self.row / 2
+        return int(self.x + self.width / 2), int(y)
+
+    def at(self, y):
+        """The entry at this height."""
+        for index, (number, entry) in enumerate(self.entries):
+            if not entry.is_line and abs(self.place(index)[1] - y) <= self.row / 2:
+                return number, entry
+        return None, None
+
+
+class Windows:
+    """Menus that are windows of the X server, as those of GTK and Qt are."""
+
+    def __init__(self):
+        self.display = display.Display()
+        self.row = None
+
+    def windows(self):
+        for window in self.display.screen().root.query_tree().children:
+            try:
+                attributes, place = window.get_attributes(), window.get_geometry()
+            except Exception:  # closed meanwhile
+                continue
+            if attributes.map_state != X.IsViewable or not attributes.override_redirect:
+                continue
+            is_popup = POPUPS and POPUPS in (window.get_wm_class() or ())
+            if not is_popup and place.width > 100 and place.height > 2 * EDGE:
+                yield window.id, place
+
+    def find(self, entries, parents):
+        """The menu with these entries, that is none of those that it belongs to. It is fully drawn when its entries
+        are as high as those of others."""
+        taken = [box.window for box in parents]
+        for window, place in self.windows():
+            if window in taken or place.y + place.height <= PANEL_HEIGHT + 2 or not entries:
+                continue
+            box = Box(place.x, place.y, place.width, place.height, entries)
+            # GTK does not enlarge a menu that got more entries: it scrolls, and its rows are not where they would be.
+            tolerance = 3 if parents else 1.2
+            if int(box.row) in ROW_HEIGHTS and (self.row is None or abs(box.row - self.row) < tolerance):
+                self.row = self.row or box.row
+                box.window = window
+                return box
+        return None
+
+
+class Drawn:
+    """Menus that the shell draws itself. Submenus open below their entries."""
+
+    def find(self, entries, parents):
+        right, top, width, height = DRAWN
+        left = int(os.environ["WIDTH"]) - right
+        if parents:
+            index = [entry for _, entry in parents[-1].entries].index(parents[-1].chosen)
+            top = parents[-1].place(index)[1] + height // 2
+        lines = sum(entry.is_line for _, entry in entries)
+        rows = len(entries) - lines
+        box = Box(left, top - EDGE, width, rows * height + lines * LINE + 2 * EDGE, entries)
+        return box if entries and top + height <= int(os.environ["HEIGHT"]) else None
+
+
+def menus():
+    return Drawn() if DRAWN else Windows()

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Starts the tray twenty times on a desktop, with sessions that need somebody, in a panel that has just started or has shown
+# other icons before, and counts the icons that are drawn: those that look as the first one did, which must be looked at
+# (target/visible/DESKTOP/*-start-1.png). GNOME's extension used to lose icons that own a well-known name on the bus, and
+# MATE's indicator drew "missing image" where the icon's file was written too late.
+#
+#   tests/visible/starts.sh [DESKTOP]...      on these desktops; without a name, GNOME
+#
+# STARTS is the number of starts. Linux only; installs what is missing.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# shellcheck source-path=SCRIPTDIR source=display.sh
+source tests/visible/display.sh
+# shellcheck source-path=SCRIPTDIR source=sessions.sh
+source tests/visible/sessions.sh
+# shellcheck source-path=SCRIPTDIR source=panel.sh
+source tests/visible/panel.sh
+# shellcheck source-path=SCRIPTDIR source=stage.sh
+source tests/visible/stage.sh
+
+# The number of starts on each panel.
+readonly A_PANEL=5
+
+not() { ! "$@"; }
+
+# renew_panel: kills the panel, and starts another one.
+renew_panel() {
+    { kill -KILL "$panel" && wait "$panel"; } 2>/dev/null || true
+    begin_panel
+    until_true 60 'the panel' has org.kde.StatusNotifierWatcher
+    until_true 20 'a panel without our icon' not find_icon
+}
+
+# icon_picture FILE: the icon and what is around it.
+icon_picture() {
+    find_icon && import -window root -crop "30x$PANEL_HEIGHT+$((icon_x - 15))+0" +repage "$1"
+}
+
+# Whether the icon looks as at the first start.
+looks_as_first() {
+    icon_picture "$SCRATCH/icon.png" && compare -metric AE -fuzz 5% "$SCRATCH/icon.png" "$OUT/$VARIANT-start-1.png" null:
+}
+
+inside() {
+    local start program drawn=0 width height icon icon_x icon_y
+    set_stage panel
+    crashed_session 1
+    for ((start = 1; start <= STARTS; start++)); do
+        ((start % A_PANEL != 1 || start == 1)) || renew_panel
+        start_program
+        if ((start == 1)); then
+            until_true 30 'the first icon' find_icon
+            sleep 4 # it first says that all is well
+            icon_picture "$OUT/$VARIANT-start-1.png"
+        fi
+        if (until_true 20 "the icon of start $start" looks_as_first) 2>/dev/null; then
+            drawn=$((drawn + 1))
+        else
+            shot "start-$start-missing"
+        fi
+        kill "$program"
+        wait "$program" || fail "the program exited with $?"
+        until_true 20 'the icon to disappear' not find_icon
+    done
+    echo "$DESKTOP, $VARIANT: $drawn icons of $STARTS starts"
+    ((drawn == STARTS))
+}
+
+export STARTS=${STARTS:-20}
+if [[ ${1:-} == --inside ]]; then
+    inside
+else
+    (($# > 0)) || set -- gnome
+    on_desktops tests/visible/starts.sh "$@"
+fi
