@@ -123,7 +123,9 @@ fn hear(
             Ok(Told::Ready { .. }) | Err(_) => None,
         };
         // As the demo ends nobody listens any more. The stage must be able to write until then.
-        let _ = event.map(|event| events.blocking_send(event));
+        if let Some(event) = event {
+            let _ = events.blocking_send(event);
+        }
     }
     pending.clear();
     for (_, connection) in connections {

@@ -157,11 +157,9 @@ fn case_220_typing_while_requests_pop_up_answers_none() {
     let Some(display) = Display::from_environment() else { return };
     let stage = Stage::in_project("billing-api", Manner::Waits, AT_ONCE);
     let typed = stage.home.project().join("typed");
-    let _terminal = Window::of_command("terminal", {
-        let mut command = Command::new("sh");
-        command.args(["-c", "exec cat >>\"$1\"", "sh"]).arg(&typed);
-        command
-    });
+    let mut into_file = Command::new("sh");
+    into_file.args(["-c", "exec cat >>\"$1\"", "sh"]).arg(&typed);
+    let _terminal = Window::of_command("terminal", &into_file);
     for round in 1..=ROUNDS {
         stage.wait_status("idle", "");
         display.type_lines(5, None);
@@ -258,10 +256,10 @@ struct Window(Child);
 impl Window {
     /// The live table.
     fn live(stage: &Stage) -> Self {
-        Self::of_command("pilotlight live", stage.pilot.command(&["live"]))
+        Self::of_command("pilotlight live", &stage.pilot.command(&["live"]))
     }
 
-    fn of_command(title: &str, command: Command) -> Self {
+    fn of_command(title: &str, command: &Command) -> Self {
         let mut xterm = Command::new("xterm");
         xterm.args(["-fa", "DejaVu Sans Mono", "-fs", "11", "-geometry", "96x8+14+196", "-title", title]);
         xterm.args(["-bg", "#2e3440", "-fg", "#e5e9f0", "-xrm", "*color3: #ebcb8b", "-xrm", "*color6: #88c0d0", "-e"]);
