@@ -78,7 +78,7 @@ enum Command {
     Answer(act::Reply),
     /// Have Copilot ask, in its terminal, whether Pilotlight may answer there
     LetAnswer(Named),
-    /// Stop a session's turn; in a plain terminal without the bridge, end the session, after asking
+    /// Stop a session's turn; in a plain terminal without the bridge, end it, after asking
     Stop(act::Stop),
     /// Reconnect to a session that lost its client or its process
     Reconnect(act::Reconnect),

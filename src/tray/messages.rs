@@ -2,7 +2,7 @@
 //! defined apart from both sender and receiver, so that neither has to import the other.
 
 use super::mute::Mute;
-use super::notify::Note;
+use super::note::Note;
 use super::view::{Effect, ItemId, MenuView};
 use crate::core::alert::{Button, PopupId};
 use crate::core::session::Key;

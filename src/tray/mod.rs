@@ -38,6 +38,7 @@ pub mod mute;
 #[cfg(not(target_os = "linux"))]
 pub mod native;
 mod next;
+mod note;
 mod notifications;
 pub mod notifier;
 pub mod notify;

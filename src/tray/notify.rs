@@ -26,10 +26,11 @@ mod text;
 mod wanted;
 
 pub use super::messages::PopupEvent;
+pub use super::note::{Note, Offer, OfferTaken};
 pub use config::PopupConfig;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use elsewhere::Popups;
-pub use note::{Note, NoteSender, Offer, OfferTaken};
+pub use note::NoteSender;
 #[cfg(target_os = "linux")]
 pub use popups::Popups;
 

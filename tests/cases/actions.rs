@@ -448,7 +448,7 @@ fn a_terminal_session_is_continued_only_while_it_waits_for_a_prompt() {
     bridged(ran, 4, Bridge::Joined).says(Action::Continue, "tells it in its terminal to go on");
     bridged(mid_tool(), 900, Bridge::Joined).refuses(Action::Continue, "still open");
     bridged(Story::prompted().answers(1, "Done."), 3, Bridge::Joined).refuses(Action::Continue, "neither denied");
-    bridged(failed(), 3, Bridge::Watches).refuses(Action::Continue, "fork");
+    bridged(failed(), 3, Bridge::Watches).refuses(Action::Continue, "corrupt its history");
 }
 
 /// Only the user may decide what an extension may do.

@@ -26,7 +26,7 @@ fn the_live_table_chooses_explains_and_asks_before_it_ends_a_session() {
     // The session that changed last is first.
     is_chosen(&table, "Session 2");
     table.shows("Folder: /home/dev/project");
-    table.shows("Enter explain   ↑↓ choose   q quit");
+    table.shows("Enter explain   ↑↓ choose   ? help   q quit");
     table.press(&["Down"]);
     is_chosen(&table, "Session 1");
     table.press(&["Down", "Up", "k"]);

@@ -99,7 +99,7 @@ fn a_request_is_notified_once_after_two_seconds_and_withdrawn_when_it_is_answere
     assert!(asked.elapsed() >= Duration::from_secs(2), "{:?}", asked.elapsed());
     assert_eq!(popup.title, "work wants to run");
     assert!(popup.body.ends_with("x\nAnswer it where it runs\nFix the parser"), "{popup:#?}");
-    assert_eq!(popup.actions, ["default", "", "mute", "Mute"], "nothing that could not be done");
+    assert_eq!(popup.actions, ["details", "Details", "default", "", "mute", "Mute"], "nothing that answers it");
     session.permit("r");
     desk.popups.wait_for_closed(&[popup.number]);
     desk.marker(2);
@@ -268,7 +268,8 @@ fn a_click_takes_the_next_step_or_says_why_it_could_not() {
     assert_eq!(popup.actions[0], "details", "there is no desktop here to show its terminal on");
     desk.popups.click(popup.number, "default");
     let popup = desk.popups.wait_for(2);
-    assert!(["work: nothing was done", "work: that did not work"].contains(&&*popup.title), "{popup:#?}");
+    assert_eq!(popup.title, "Pilotlight could not do that", "{popup:#?}");
+    assert!(popup.body.contains("there is no display"), "{popup:#?}");
     desk.panel.wait_idle();
     let tooltip = desk.panel.tooltip();
     assert!(tooltip.contains("needs you") && !tooltip.contains("set aside"), "case 170: its alarm stays: {tooltip}");

@@ -1,7 +1,7 @@
 //! Waits for clicks on the notes that are on the screen, or in the server's history.
 
-use super::note::{Offer, OfferTaken};
 use super::server::{Bus, Event, Server, Signal};
+use crate::tray::note::{Offer, OfferTaken};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
