@@ -20,9 +20,8 @@ mod tests;
 pub(super) use reply::LayoutReply;
 
 use super::property::{Properties, Property, ROOT, filtered, root_properties};
-use super::readers::Sign;
-use crate::core::time::Moment;
 use crate::tray::view::{Item, Text};
+pub(super) use appearance::Wording;
 use appearance::{Appearance, EntryType};
 pub(super) use changes::Changes;
 pub(super) use entry::Meaning;
@@ -34,15 +33,6 @@ use std::sync::Arc;
 
 /// How many entries that are gone are remembered, at least.
 const GONE_MAX: usize = 1000;
-
-/// How entries are worded for a panel.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wording {
-    /// The time that ages are counted to.
-    pub(super) now: Moment,
-    /// What tells the status of a session in its row.
-    pub(super) sign: Sign,
-}
 
 /// The tree of entries, and the numbers given out so far.
 #[derive(Debug, Default)]

@@ -1,12 +1,21 @@
 //! The appearance of an entry, and the dbusmenu properties that describe it.
 
-use super::Wording;
 use crate::core::fleet::mark;
+use crate::core::time::Moment;
 use crate::core::verdict::Status;
 use crate::tray::icon::badge;
 use crate::tray::sni::property::{Properties, Property};
 use crate::tray::sni::readers::Sign;
 use crate::tray::view::{Item, Text, UNSEEN};
+
+/// How entries are worded for a panel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wording {
+    /// The time that ages are counted to.
+    pub(crate) now: Moment,
+    /// What tells the status of a session in its row.
+    pub(crate) sign: Sign,
+}
 
 /// The appearance of an entry.
 #[derive(Clone, Debug, PartialEq)]

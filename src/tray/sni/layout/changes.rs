@@ -1,6 +1,6 @@
 //! What changed of entries that keep their numbers.
 
-use super::Wording;
+use super::appearance::Wording;
 use super::appearance::{Appearance, EntryType};
 use super::entry::Entry;
 use crate::tray::sni::property::Properties;

@@ -1,6 +1,6 @@
 //! One entry of the layout, with those below it.
 
-use super::Wording;
+use super::appearance::Wording;
 use super::appearance::{Appearance, EntryType};
 use crate::tray::sni::property::Properties;
 use crate::tray::view::{Effect, Item, ItemId};

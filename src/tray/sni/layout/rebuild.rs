@@ -1,7 +1,7 @@
 //! Makes a new tree of entries from the old one: which entries keep their numbers.
 
-use super::Wording;
 use super::appearance::Appearance;
+use super::appearance::Wording;
 use super::changes::Changes;
 use super::entry::{Entry, Meaning};
 use crate::tray::view::Item;

@@ -3,7 +3,7 @@
 //! A panel asks for the whole menu at once, which may be thousands of entries. As `zvariant` values each entry would
 //! take kilobytes, and each byte of a picture some eighty. This serializes the same bytes straight from the layout.
 
-use super::Wording;
+use super::appearance::Wording;
 use super::entry::{Entry, find};
 use crate::tray::sni::property::{Properties, ROOT, filtered, root_properties};
 use serde::ser::SerializeSeq;

@@ -3,10 +3,12 @@
 use super::*;
 use crate::core::gist::Gist;
 use crate::core::order::{Ask, Order};
+use crate::core::time::Moment;
 use crate::core::time::{Span, Time};
 use crate::core::verdict::Status;
 use crate::engine::LastProgress;
 use crate::tray::icon::badge;
+use crate::tray::sni::readers::Sign;
 use crate::tray::view::{COLUMNS, Effect, ItemId, Kind, Lead, RowName};
 use proptest::collection::vec;
 use proptest::prelude::*;

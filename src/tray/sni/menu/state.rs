@@ -19,11 +19,11 @@ const SETTLE_TIME: Duration = Duration::from_millis(1200);
 const READ_MAX: Duration = Duration::from_secs(4);
 /// How long after a click on the icon a panel may take to open the menu, which it may also have done just before: GNOME
 /// reports a second click as one on the icon.
-pub(in super::super) const ICON_CLICK: Duration = Duration::from_millis(500);
+pub(crate) const ICON_CLICK: Duration = Duration::from_millis(500);
 const DOUBLE_CLICK: Duration = Duration::from_secs(1);
 
 /// The menu as panels know it, and what they reported about it.
-pub(in super::super) struct MenuState {
+pub(crate) struct MenuState {
     layout: Layout,
     readers: Readers,
     sent_types: SentTypes,
@@ -48,7 +48,7 @@ pub(in super::super) struct MenuState {
 
 impl MenuState {
     /// Creates the menu with its first view.
-    pub(in super::super) fn new(view: &MenuView, now: Instant) -> Self {
+    pub(crate) fn new(view: &MenuView, now: Instant) -> Self {
         let (mut layout, clock) = (Layout::default(), view.clock);
         let how = Wording { now: clock.now(), sign: Sign::default() };
         layout.rebuild(&view.items, how, &mut Changes::default());
@@ -70,7 +70,7 @@ impl MenuState {
     }
 
     /// Shows another view: its words at once if the menu is open, everything else when it is opened or read next.
-    pub(in super::super) fn show(&mut self, view: &MenuView, now: Instant) -> Update {
+    pub(crate) fn show(&mut self, view: &MenuView, now: Instant) -> Update {
         self.clock = view.clock;
         self.pending = Some(view.items.clone()).filter(|items| !self.layout.shows(items));
         if self.presence.is_visible(now) { self.update_words() } else { self.mark(now) }
@@ -99,12 +99,12 @@ impl MenuState {
     }
 
     /// When [`on_deadline`](Self::on_deadline) is to be called, unless something happens before; it may be in the past.
-    pub(in super::super) fn deadline(&self, now: Instant) -> Option<Instant> {
+    pub(crate) fn deadline(&self, now: Instant) -> Option<Instant> {
         self.mark_due(now).into_iter().chain(self.unread_due()).min()
     }
 
     /// Does what is due at the deadline. Returns whether a panel that opened the menu no longer reads it.
-    pub(in super::super) fn on_deadline(&mut self, now: Instant) -> (Update, bool) {
+    pub(crate) fn on_deadline(&mut self, now: Instant) -> (Update, bool) {
         let is_unread = self.unread_due().is_some_and(|due| due <= now);
         if is_unread {
             self.unread = None;
@@ -240,14 +240,14 @@ impl MenuState {
     }
 
     /// The icon itself was clicked. Returns whether it remains to be seen if the panel opens the menu.
-    pub(in super::super) fn click_icon(&mut self, now: Instant) -> bool {
+    pub(crate) fn click_icon(&mut self, now: Instant) -> bool {
         let is_repeated = self.icon_clicked.is_some_and(|before| now.saturating_duration_since(before) < DOUBLE_CLICK);
         self.icon_clicked = Some(now);
         !is_repeated
     }
 
     /// Whether the panel opens the menu on a click on the icon at this time, which was [`ICON_CLICK`] ago.
-    pub(in super::super) fn opened_for(&self, clicked: Instant) -> bool {
+    pub(crate) fn opened_for(&self, clicked: Instant) -> bool {
         self.presence.opened_since(clicked.checked_sub(DOUBLE_CLICK).unwrap_or(clicked))
     }
 
@@ -291,7 +291,7 @@ impl MenuState {
 
 /// A change of the menu, to be sent as signals.
 #[derive(Default)]
-pub(in super::super) struct Update {
+pub(crate) struct Update {
     pub(super) changes: Changes,
     /// The revision of a new layout.
     pub(super) revision: Option<u32>,
