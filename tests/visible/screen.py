@@ -42,7 +42,8 @@ class Box:
     def __init__(self, x, y, width, height, entries):
         self.x, self.y, self.width, self.height, self.entries = x, y, width, height, entries
         self.lines = sum(entry.is_line for _, entry in entries)
-        self.row = (height - 2 * EDGE - self.lines * LINE) / max(1, len(entries) - self.lines)
+        self.rows = max(1, len(entries) - self.lines)
+        self.row = (height - 2 * EDGE - self.lines * LINE) / self.rows
 
     def place(self, index):
         """The middle of the entry with this index."""
@@ -86,9 +87,13 @@ class Windows:
             if window in taken or place.y + place.height <= PANEL_HEIGHT + 2 or not entries:
                 continue
             box = Box(place.x, place.y, place.width, place.height, entries)
-            # GTK does not enlarge a menu that got more entries: it scrolls, and its rows are not where they would be.
-            tolerance = 3 if parents else 1.2
-            if int(box.row) in ROW_HEIGHTS and (self.row is None or abs(box.row - self.row) < tolerance):
+            # GTK does not enlarge a menu that got more entries: it scrolls, and its rows are not where they would be. Nor does
+            # it shrink one that lost some: the rest is empty.
+            if self.row and box.row > self.row:
+                box.row = self.row
+            # The frame of a submenu may be thinner, which matters where it has few entries.
+            tolerance = 3 + 2 * EDGE / box.rows if parents else 1.2
+            if (int(box.row) in ROW_HEIGHTS) if self.row is None else abs(box.row - self.row) < tolerance:
                 self.row = self.row or box.row
                 box.window = window
                 return box
@@ -97,6 +102,8 @@ class Windows:
 
 class Drawn:
     """Menus that the shell draws itself. Submenus open below their entries."""
+
+    row = None
 
     def find(self, entries, parents):
         right, top, width, height = DRAWN

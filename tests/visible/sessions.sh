@@ -2,9 +2,9 @@
 # Synthetic sessions for tests/visible.sh, which sources this: folders with logs as Copilot writes them, owners with its
 # name, and a fake Copilot that can resume a session. Needs HOME_DIR, CODE, OWNERS, STATE and SCRATCH.
 
-# Prints the time $1 seconds ago in Copilot's format.
+# Prints the time $1 seconds ago in Copilot's format. Exact: what is older than a session's owner was not begun by it.
 ago() {
-    date -u -d "@$(($(date +%s) - $1))" +%FT%T.000Z
+    date -u -d "$1 seconds ago" +%FT%T.%3NZ
 }
 
 # session N FOLDER TITLE BRANCH: creates the folder of the session whose id ends in N. Events go there from now on.
@@ -65,7 +65,7 @@ make_copilot() {
 #!/usr/bin/env bash
 [[ $1 == --resume=* ]] || { echo 'GitHub Copilot CLI 1.0.102.'; exit; }
 folder=$HOME_DIR/session-state/${1#--resume=}
-at() { date -u +%FT%T.000Z; }
+at() { date -u +%FT%T.%3NZ; }
 printf '{"type":"session.resume","data":{},"id":"again-1","timestamp":"%s"}\n' "$(at)" >>"$folder/events.jsonl"
 printf '{"type":"user.message","data":{"content":"go on"},"id":"again-2","timestamp":"%s","parentId":"again-1"}\n' "$(at)" >>"$folder/events.jsonl"
 rm -f "$folder"/inuse.*

@@ -304,6 +304,13 @@ def main():
     stage = Stage(record)
     time.sleep(1)
     stage.start()
+    # How high a row is, before anything moves: GTK opens a menu that changed just now with the size that it had.
+    for _ in range(2):
+        time.sleep(4)
+        stage.menus.row = None
+        stage.open_root()
+    stage.close_menus()
+    open(f"{SCRATCH}/ready", "w", encoding="utf-8").close()
     time.sleep(60 * float(os.environ.get("STORM_MINUTES", "0")))
     with open(f"{OUT}/{VARIANT}-storm-{rate}.txt", "w", buffering=1, encoding="utf-8") as book:
         for number in range(1, presses + 1):

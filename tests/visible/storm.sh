@@ -40,11 +40,12 @@ change() {
         "$kind" $(($1 / WAVES / 2)) $(($1 / WAVES / 2)) "change-$1" "$(date -u +%FT%T.%3NZ)" >>"$log"
 }
 
-# storm RATE: so many changes a second, until it is killed.
+# storm RATE: so many changes a second once the menu was looked at, until it is killed.
 storm() {
     local n=$((SECONDS * 100)) gap
     gap=$(awk "BEGIN { print 1 / $1 }")
     n=$((n - n % (2 * WAVES)))
+    until [[ -e $SCRATCH/ready ]]; do sleep 0.2; done
     while sleep "$gap"; do
         change "$n"
         n=$((n + 1))
@@ -64,6 +65,7 @@ inside() {
     wait "$program" || true
     for rate in ${STORM_RATES:-0.2 1 5}; do
         log=$OUT/$VARIANT-storm-$rate.txt
+        rm -f "$SCRATCH/ready"
         storm "$rate" & storming=$!
         /usr/bin/python3 tests/visible/storm.py "$rate" "${STORM_PRESSES:-15}" || status=1
         kill "$storming"

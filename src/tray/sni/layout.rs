@@ -25,7 +25,7 @@ pub(super) use appearance::Wording;
 use appearance::{Appearance, EntryType};
 pub(super) use changes::Changes;
 pub(super) use entry::Meaning;
-use entry::{Entry, collect, find, find_mut};
+use entry::{Entry, collect, find, find_mut, may_be};
 use rebuild::Rebuild;
 use reply::PropertyFilter;
 use std::collections::BTreeMap;
@@ -168,11 +168,8 @@ fn newest(entries: &[Entry]) -> i32 {
 }
 
 fn has_structure_of(entries: &[Entry], items: &[Item]) -> bool {
-    entries.len() == items.len()
-        && entries
-            .iter()
-            .zip(items)
-            .all(|(entry, item)| entry.may_be(item) && has_structure_of(&entry.entries, item.children()))
+    may_be(entries, items)
+        && entries.iter().zip(items).all(|(entry, item)| has_structure_of(&entry.entries, item.children()))
 }
 
 fn are_items(entries: &[Entry], items: &[Item]) -> bool {
@@ -197,7 +194,7 @@ fn update(entries: &mut [Entry], items: &[Item], how: Wording, changes: &mut Cha
         };
         let Some(item) = item else { continue };
         let appearance = Appearance::of(item);
-        if appearance != entry.appearance {
+        if appearance != entry.appearance && !entry.counts_what_it_keeps(item) {
             changes.record(entry, &appearance, how);
             (entry.sent_label, entry.appearance) = (appearance.label_with_age(how), appearance);
         }

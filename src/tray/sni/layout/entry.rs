@@ -3,7 +3,7 @@
 use super::appearance::Wording;
 use super::appearance::{Appearance, EntryType};
 use crate::tray::sni::property::Properties;
-use crate::tray::view::{Effect, Item, ItemId};
+use crate::tray::view::{Effect, Item, ItemId, Kind};
 use std::collections::BTreeMap;
 
 /// What an entry does.
@@ -42,6 +42,12 @@ impl Entry {
         self.id.as_ref() == item.id() && does_same && self.has_type_of(item)
     }
 
+    /// Whether it is a fold that does not hold what this item holds. Its label says what it holds, so it stays as well.
+    pub(super) fn counts_what_it_keeps(&self, item: &Item) -> bool {
+        let is_fold = self.id.as_ref().is_some_and(|id| matches!(id.kind, Kind::Fold(_)));
+        is_fold && !may_be(&self.entries, item.children())
+    }
+
     /// Panels create a different kind of widget for each type, and do not change it later.
     fn has_type_of(&self, item: &Item) -> bool {
         std::mem::discriminant(&self.appearance.entry_type) == std::mem::discriminant(&EntryType::of(item))
@@ -52,6 +58,11 @@ impl Entry {
         let (id, effect) = (self.id.clone()?, self.effect.clone()?);
         self.appearance.enabled.then_some(Meaning { id, effect })
     }
+}
+
+/// Whether these entries may be these items, at this level.
+pub(super) fn may_be(entries: &[Entry], items: &[Item]) -> bool {
+    entries.len() == items.len() && entries.iter().zip(items).all(|(entry, item)| entry.may_be(item))
 }
 
 /// The entry with this number, at any level.

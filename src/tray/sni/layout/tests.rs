@@ -138,6 +138,24 @@ fn an_update_in_place_leaves_entries_that_are_gone_as_they_were() {
 }
 
 #[test]
+fn case_217_a_fold_of_an_open_menu_says_what_it_holds_on_the_screen() {
+    let fold = |label: &str, ids: &str| {
+        let rows = ids.chars().map(|id| row(&id.to_string(), vec![seen("x", "")])).collect();
+        Item::submenu(ItemId::own(Kind::Fold(0)), label, rows)
+    };
+    let label = |layout: &Layout| layout.entries[1].appearance.label(NOW);
+    let mut layout = Layout::default();
+    layout.rebuild(&[row("a", Vec::new()), fold("1 more crashed", "b")], NOW, &mut Changes::default());
+    let mut changes = Changes::default();
+    layout.update_in_place(&[fold("2 more crashed", "ab")], NOW, &mut changes);
+    assert_eq!((&*label(&layout), changes.is_empty()), ("1 more crashed", true));
+    layout.update_in_place(&[row("a", Vec::new()), fold("1 more stuck", "b")], NOW, &mut changes);
+    assert_eq!(label(&layout), "1 more stuck", "it holds the same");
+    layout.rebuild(&[fold("2 more crashed", "ab")], NOW, &mut changes);
+    assert_eq!(layout.entries[0].appearance.label(NOW), "2 more crashed");
+}
+
+#[test]
 fn the_header_of_an_open_menu_is_updated_while_its_rows_change() {
     let mut layout = Layout::default();
     let open = [Item::text("2 working"), Item::Separator, seen("a", "1"), seen("b", "2"), Item::text("words")];
