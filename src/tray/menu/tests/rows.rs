@@ -125,3 +125,26 @@ fn case_228_the_bridge_is_offered_while_a_terminal_is_out_of_reach() {
         *world.session("api") = plain.clone();
     }
 }
+
+#[test]
+fn case_230_a_terminal_that_cannot_be_shown_is_offered_neither_in_the_menu_nor_in_json() {
+    for why in [None, Some("it runs in no tmux pane")] {
+        let mut world = World::all(&["api"], Status::Stuck);
+        let now = world.now;
+        let session = world.session("api");
+        session.owner = Owner::Alive { pid: 1, started: None };
+        session.about.kind = Use::Terminal;
+        session.control.server = ServerState::NotListening;
+        session.terminal = Some((1, why));
+        let row = session.row(now, &Limits::default()).0;
+        let row = Row { status: Status::Stuck, ..row };
+        assert_eq!(row.actions.contains(&"show-terminal"), why.is_none(), "{row:?}");
+        let json = serde_json::to_string(&row).unwrap();
+        assert_eq!(json.contains("show-terminal"), why.is_none(), "{json}");
+        *world.row("api") = row;
+        world.after(SHAPE_INTERVAL);
+        let items = format!("{:?}", world.menu.shown.as_ref().unwrap().items);
+        assert_eq!(items.contains("ShowTerminal)"), why.is_none(), "{items}");
+        assert_eq!(why.is_some_and(|why| items.contains(why)), why.is_some(), "the menu says why");
+    }
+}
