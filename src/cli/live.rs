@@ -18,7 +18,7 @@ use crate::config::List;
 use crate::core::fleet::{Glance, Row, ShortIds, limit_ended};
 use crate::core::limits::Limits;
 use crate::core::session::Key;
-use crate::core::text::{counted, plain, wrap};
+use crate::core::text::{counted, fit, plain, wrap};
 use crate::core::time::{Moment, Span, Time};
 use crate::engine::{Command, Fleet, Settings, View};
 use crossterm::terminal::{self, ClearType};
@@ -150,18 +150,18 @@ impl Live {
             self.refused = None;
             match (key, &mut self.screen) {
                 (Pressed::Quit, _) => return Ok(ControlFlow::Break(())),
-                (Pressed::Help, Screen::Help) | (Pressed::Explain, Screen::Help | Screen::Details { .. }) => {
+                (Pressed::Help, Screen::Help(_)) | (Pressed::Explain, Screen::Help(_) | Screen::Details { .. }) => {
                     self.screen = Screen::Table;
                 }
-                (Pressed::Help, _) => self.screen = Screen::Help,
-                (_, Screen::Help) => {}
+                (Pressed::Help, _) => self.screen = Screen::Help(0),
+                (Pressed::Down, Screen::Details { from, .. } | Screen::Help(from)) => *from += 1,
+                (Pressed::Up, Screen::Details { from, .. } | Screen::Help(from)) => *from = from.saturating_sub(1),
+                (_, Screen::Help(_)) => {}
                 (Pressed::Explain, Screen::Table) if self.selection.drawn(rows).is_some() => {
-                    self.screen = Screen::Details { refusals: false, from: 0 };
+                    self.screen = Screen::Details { all: false, from: 0 };
                 }
-                (Pressed::More, Screen::Details { refusals, from }) => (*refusals, *from) = (!*refusals, 0),
+                (Pressed::More, Screen::Details { all, from }) => (*all, *from) = (!*all, 0),
                 (Pressed::More, Screen::Table) => {}
-                (Pressed::Down, Screen::Details { from, .. }) => *from += 1,
-                (Pressed::Up, Screen::Details { from, .. }) => *from = from.saturating_sub(1),
                 (Pressed::Up | Pressed::Down, Screen::Table) => self.selection.step(rows, key == Pressed::Down),
                 _ => match self.selection.drawn(rows) {
                     Some(row) => self.run_command(key, row)?,
@@ -209,9 +209,9 @@ impl Live {
         let selected = at.map(|at| &rows[at]);
         let session = selected.and_then(|row| fleet.entries().find(|(key, _)| *key.1 == *row.id));
         let mut drawn = match (&mut self.screen, session.zip(selected)) {
-            (Screen::Help, _) => screens::help(style),
-            (Screen::Details { refusals, from }, Some(((_, entry), row))) => {
-                screens::details((entry.session(), row), now, &self.limits, (*refusals, from), style)
+            (Screen::Help(from), _) => screens::help(from, style),
+            (Screen::Details { all, from }, Some(((_, entry), row))) => {
+                screens::details((entry.session(), row), now, &self.limits, (*all, from), style)
             }
             _ => {
                 self.screen = Screen::Table;
@@ -255,8 +255,10 @@ impl Live {
         let width = style.width.filter(|_| self.terminal).unwrap_or(usize::MAX);
         let demo = if self.context.demo.is_some() { " demo" } else { "" };
         let mut lines = wrap(&format!("Pilotlight{demo}: {}", Glance::of(rows.iter())), width);
-        let notice = self.notice.iter().map(|notice| plain(notice, LINE_MAX));
-        lines.extend(notice.flat_map(|notice| wrap(&notice, width)));
+        if let Some(notice) = self.notice.as_deref().map(|notice| plain(notice, LINE_MAX)) {
+            let is_small = style.height.is_some_and(|height| height < MIN_HEIGHT_FOR_REASON);
+            lines.extend(if is_small { vec![fit(&notice, width)] } else { wrap(&notice, width) });
+        }
         lines.push(String::new());
         if rows.is_empty() {
             lines.push("Waiting for a Copilot session. Start `copilot` in another terminal.".into());

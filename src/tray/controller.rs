@@ -2,6 +2,7 @@
 //! clicks.
 
 use super::autostart::Login;
+use super::bridge_offer::BridgeOffer;
 use super::clipboard::Clipboard;
 use super::messages::{Click, DesktopEvent, NotifierEvent, NotifierSender};
 #[cfg(not(target_os = "linux"))]
@@ -177,6 +178,7 @@ pub(crate) struct ClickHandler {
     notifier: NotifierSender,
     login: Login,
     open_files: OpenFiles,
+    bridge_offer: BridgeOffer,
 }
 
 /// The settings that clicks depend on.
@@ -202,6 +204,7 @@ impl ClickHandler {
         notifier: NotifierSender,
         login: Login,
         open_files: OpenFiles,
+        bridge_offer: BridgeOffer,
     ) -> Self {
         let settings = Arc::new(Mutex::new(ClickSettings { homes, terminal, detail: Detail::default() }));
         Self {
@@ -214,6 +217,7 @@ impl ClickHandler {
             notifier,
             login,
             open_files,
+            bridge_offer,
         }
     }
 
@@ -225,8 +229,7 @@ impl ClickHandler {
 
     /// A handler that does the same, for another thread. It has a clipboard of its own.
     pub(crate) fn duplicate(&self) -> Self {
-        let Self { commander, note_sender, clipboard: _, runtime, own_log, settings, notifier, login, open_files } =
-            self;
+        let Self { commander, note_sender, runtime, own_log, settings, notifier, login, open_files, .. } = self;
         Self {
             commander: commander.clone(),
             note_sender: note_sender.clone(),
@@ -237,6 +240,7 @@ impl ClickHandler {
             notifier: Arc::clone(notifier),
             login: login.clone(),
             open_files: open_files.clone(),
+            bridge_offer: self.bridge_offer.clone(),
         }
     }
 
@@ -310,6 +314,8 @@ impl ClickHandler {
             Effect::Bridge(on) => {
                 let verb = if on { "install" } else { "remove" };
                 self.in_terminal(|program, homes| Some(own_command(program, homes, &["bridge", verb, "--wait"])));
+                self.bridge_offer.settle();
+                self.command(Command::Redraw);
             }
             Effect::OwnLog => match self.own_log.clone() {
                 Some(path) => self.open(path, open::log),

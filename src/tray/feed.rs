@@ -5,6 +5,7 @@
 //! sessions.
 
 use super::autostart::Login;
+use super::bridge_offer::BridgeOffer;
 use super::details::Source;
 use super::menu::{Bridge, Menu};
 use super::messages::DesktopEvent;
@@ -73,6 +74,8 @@ pub(crate) struct Feed {
     login: Login,
     /// The bridge to terminals, where it can be switched on.
     bridge: Option<BridgeFiles>,
+    /// The offer to do so.
+    offer: BridgeOffer,
     send: Box<dyn Fn(Arc<MenuView>) + Send>,
     desktop: Receiver<DesktopEvent>,
     console: Box<dyn Console>,
@@ -122,6 +125,7 @@ impl Feed {
             notifier,
             login,
             bridge: None,
+            offer: BridgeOffer::default(),
             send: Box::new(send),
             desktop,
             console,
@@ -141,9 +145,9 @@ impl Feed {
         Self { ended, ..self }
     }
 
-    /// Shows the state of the bridge in the menu.
-    pub(crate) fn with_bridge(self, bridge: Option<Files>) -> Self {
-        Self { bridge: bridge.map(BridgeFiles::new), ..self }
+    /// Shows the state of the bridge in the menu, and offers it while the offer is open.
+    pub(crate) fn with_bridge(self, bridge: Option<Files>, offer: BridgeOffer) -> Self {
+        Self { bridge: bridge.map(BridgeFiles::new), offer, ..self }
     }
 
     /// Restores the terminal and closes all popups, at exit.
@@ -156,7 +160,11 @@ impl Feed {
     fn update_menu(&mut self, fleet: &Fleet, now: Moment) {
         self.menu.set_notifications(self.notifier.notifications());
         self.menu.set_login(self.login.state());
-        self.menu.set_bridge(self.bridge.as_mut().map(BridgeFiles::state));
+        let bridge = self.bridge.as_mut().map(BridgeFiles::state);
+        if matches!(bridge, Some(Bridge::On | Bridge::Old)) {
+            self.offer.settle();
+        }
+        self.menu.set_bridge(bridge, self.offer.is_open());
         let sources = fleet.entries().map(|(key, entry)| Source {
             key,
             row: &entry.row,

@@ -67,6 +67,8 @@ pub struct Menu {
     login: Login,
     /// The bridge to terminals; `None` if it can be neither installed nor removed.
     bridge: Option<Bridge>,
+    /// Whether it is still to be offered.
+    offers_bridge: bool,
     /// An error in the settings.
     settings_error: Option<String>,
     /// How many entries fit the display.
@@ -110,6 +112,7 @@ impl Menu {
             notifications: NotificationState::default(),
             login: Login::default(),
             bridge: None,
+            offers_bridge: false,
             settings_error: None,
             capacity: ENTRIES_MAX,
             clock: None,
@@ -155,9 +158,9 @@ impl Menu {
         self.login = login;
     }
 
-    /// Sets the state of the bridge to terminals, from the next update on.
-    pub(crate) const fn set_bridge(&mut self, bridge: Option<Bridge>) {
-        self.bridge = bridge;
+    /// Sets the state of the bridge to terminals, and whether it is still to be offered, from the next update on.
+    pub(crate) const fn set_bridge(&mut self, bridge: Option<Bridge>, offered: bool) {
+        (self.bridge, self.offers_bridge) = (bridge, offered);
     }
 
     /// Sets how many entries fit the display, not counting separators, from the next update on.
@@ -237,12 +240,16 @@ impl Menu {
             items.push(Item::text("These sessions play themselves"));
         }
         let reopen = actions::reopen(left_open(sources));
-        let left = self.capacity.saturating_sub(items.len() + usize::from(reopen.is_some()) + 3);
+        let offer = (self.offers_bridge && self.bridge == Some(Bridge::Off) && sources.iter().any(is_unreached))
+            .then(|| footer::bridge(Kind::OfferBridge, Bridge::Off));
+        let more = usize::from(reopen.is_some()) + usize::from(offer.is_some());
+        let left = self.capacity.saturating_sub(items.len() + more + 3);
         items.push(Item::Separator);
         items.extend(self.rows(&sorted, left, &glance, &names));
         items.push(Item::Separator);
         // For a single session whose row has a remedy, it would be the same entry twice.
         items.extend(reopen.filter(|reopen| !is_remedy(reopen, &items)));
+        items.extend(offer);
         let ends: Vec<_> = sources.iter().filter(|source| ends_with_us(source)).collect();
         let unseen = glance.unseen > 0
             || sources.iter().any(|source| source.row.needs_you() && source.row.is_set_aside_when_seen());
@@ -393,6 +400,15 @@ fn left_open(sources: &[Source<'_>]) -> Vec<Order> {
     let mut open: Vec<_> = sources.iter().filter(was_open).collect();
     open.sort_by_key(|source| source.key);
     open.iter().map(|source| Order::new(&source.row.id, Ask::Resume).to(&source.row.label)).collect()
+}
+
+/// Whether a session runs in a terminal that nothing of ours reaches: no server of its own, no bridge.
+fn is_unreached(source: &Source<'_>) -> bool {
+    let session = source.session;
+    session.about.kind == Use::Terminal
+        && session.owner.live().is_some()
+        && session.control.server == ServerState::NotListening
+        && session.control.bridge.is_none()
 }
 
 /// Whether a session's work may end when we detach. Other clients attached to its server are unknown.

@@ -13,6 +13,7 @@
 //!   [`mute`] what they change.
 //! - [`messages`] is what these send each other.
 //! - [`feed`] is the engine's view. `bus` monitors the session bus on Linux.
+//! - `bridge_offer` is whether the menu still offers the bridge to terminals.
 //! - [`autostart`] starts this program at login; `start_menu` integrates it with the Windows desktop.
 //! - [`notify`], [`open`] and [`open_files`] carry out clicks; [`instance`] allows one tray per user.
 //!
@@ -20,6 +21,7 @@
 
 pub mod actions;
 pub mod autostart;
+mod bridge_offer;
 #[cfg(target_os = "linux")]
 pub mod bus;
 mod clipboard;
@@ -60,6 +62,7 @@ use crate::engine::exit_note::ExitNote;
 use crate::engine::{Command, Engine};
 use crate::system::signals::Signals;
 use autostart::Login;
+use bridge_offer::BridgeOffer;
 use controller::{ClickHandler, TrayController};
 use feed::{Console, Feed, Welcome};
 use messages::{DesktopEvent, MainEvent, NotifierEvent, NotifierSender};
@@ -133,6 +136,7 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     } = start;
     #[cfg(windows)]
     start_menu::integrate();
+    let offer = BridgeOffer::load(state_folder.clone());
     let ended = state_folder.as_deref().map(exit_note::take_all).unwrap_or_default();
     let ended: Vec<_> = ended.iter().map(ExitNote::words).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -167,6 +171,7 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
         Arc::clone(&to_notifier),
         login.clone(),
         open_files,
+        offer.clone(),
     );
     let names = judge.names.clone();
     let popups = Popups::start(PopupConfig {
@@ -202,7 +207,7 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
         let mut feed =
             Feed::new(menu, notifier, login, move |view| send(MainEvent::View(view)), desktop_rx, console, welcome)
                 .with_exit_notes(ended)
-                .with_bridge(bridge);
+                .with_bridge(bridge, offer);
         runtime.block_on(async {
             #[cfg(target_os = "linux")]
             {

@@ -3,6 +3,7 @@
 use crate::support::synthetic::User;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
+use rustix::process::Signal;
 use std::time::Duration;
 
 /// Waits until this session's row is chosen.
@@ -11,8 +12,9 @@ fn is_chosen(table: &Tmux, title: &str) {
     wait_until(SOON, &format!("{title:?} is chosen"), || table.screen(), chosen);
 }
 
+/// Case 175: a key is for the session that is marked, wherever its row is by then, and the question names it.
 #[test]
-fn the_live_table_chooses_explains_and_asks_before_it_ends_a_session() {
+fn case_175_the_live_table_chooses_explains_and_asks_before_it_ends_a_session() {
     let user = User::new();
     let sessions = [user.session(1), user.session(2)];
     let _owners = sessions.each_ref().map(|session| {
@@ -35,14 +37,17 @@ fn the_live_table_chooses_explains_and_asks_before_it_ends_a_session() {
     is_chosen(&table, "Session 1");
     table.press(&["Enter"]);
     table.shows(&format!("session         {}", sessions[0].id));
-    table.shows("Press Enter to return to the table.");
-    // Other keys do nothing here.
-    table.text("q");
+    table.shows("Enter back");
     table.press(&["Enter"]);
     is_chosen(&table, "Session 1");
     table.press(&["a"]);
     table.shows("approve does nothing for ");
+    // The other session moves to the top between the look and the key.
+    let stopped = rustix::process::Pid::from_raw(table.pid.cast_signed()).unwrap();
+    rustix::process::kill_process(stopped, Signal::STOP).unwrap();
+    sessions[0].prompt();
     table.press(&["s"]);
+    rustix::process::kill_process(stopped, Signal::CONT).unwrap();
     table.shows("Session 1? ");
     table.shows("can be resumed. [y/N]");
     table.text("n");

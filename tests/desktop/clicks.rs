@@ -4,7 +4,7 @@ use crate::desk::bus::Bus;
 use crate::desk::panel::{Entry, Panel};
 use crate::desk::popups::Popups;
 use crate::desk::sessions::{Session, Sessions};
-use crate::desk::tray::User;
+use crate::desk::tray::{TrayProcess, User};
 use crate::support::{SOON, wait_until};
 use std::time::Duration;
 
@@ -219,4 +219,75 @@ fn case_212_the_first_button_of_a_note_only_closes_it_where_a_server_focuses_it(
     popups.click(note.number, "offer");
     let runs = || std::fs::read_to_string(&ran).unwrap_or_default();
     wait_until(SOON, "the table is shown", runs, || (runs().lines().count() == 1).then_some(()));
+}
+
+/// How many entries of the menu itself, not of its submenus, offer the bridge.
+fn bridge_offers(panel: &Panel) -> usize {
+    panel.menu().iter().filter(|entry| entry.label == "Answer terminal sessions from here…").count()
+}
+
+fn wait_offers(panel: &Panel, count: usize) {
+    let offers = || (bridge_offers(panel) == count).then_some(());
+    wait_until(SOON, &format!("{count} offers of the bridge"), || format!("{:#?}", panel.menu()), offers);
+}
+
+/// A user of plain terminals learns of the bridge from the menu, once.
+#[test]
+fn case_228_the_bridge_is_offered_until_the_offer_is_clicked_and_never_again() {
+    let (bus, sessions, user, ran) = with_terminal();
+    let (panel, popups) = (Panel::start(&bus), Popups::start(&bus));
+    let mut tray = user.start_tray(&bus);
+    panel.wait_for_icon();
+    panel.wait_for("an empty menu", |entry| entry.label == "No session is open");
+    assert_eq!(bridge_offers(&panel), 0, "no session runs in a terminal");
+    let session = sessions.add("one");
+    user.wait_status(&panel, &session, "idle");
+    wait_offers(&panel, 1);
+    let again = |tray: &mut TrayProcess| {
+        let registered = panel.registered();
+        tray.signal(rustix::process::Signal::TERM);
+        tray.wait_exit();
+        *tray = user.start_tray(&bus);
+        wait_until(SOON, "it registers", String::new, || (panel.registered() > registered).then_some(()));
+        user.wait_status(&panel, &session, "idle");
+    };
+    again(&mut tray);
+    wait_offers(&panel, 1);
+    let offer = panel.menu().into_iter().find(|entry| entry.label.starts_with("Answer terminal sessions"));
+    assert!(panel.click(offer.unwrap().id));
+    let runs = || std::fs::read_to_string(&ran).unwrap_or_default();
+    wait_until(SOON, "it asks in a terminal", runs, || runs().contains("bridge install --wait").then_some(()));
+    panel.close();
+    wait_offers(&panel, 0);
+    panel.wait_for("the entry under Settings stays", |entry| entry.label.starts_with("Answer terminal sessions"));
+    again(&mut tray);
+    panel.wait_for("the entry under Settings", |entry| entry.label.starts_with("Answer terminal sessions"));
+    panel.wait_idle();
+    assert_eq!(bridge_offers(&panel), 0);
+    assert!(popups.received().is_empty(), "{:#?}", popups.received());
+}
+
+/// Also if it was installed by a command, and is removed later.
+#[test]
+fn case_228_an_installed_bridge_settles_the_offer() {
+    let (bus, sessions, user, _ran) = with_terminal();
+    let panel = Panel::start(&bus);
+    let session = sessions.add("one");
+    let _tray = user.start_tray(&bus);
+    panel.wait_for_icon();
+    user.wait_status(&panel, &session, "idle");
+    wait_offers(&panel, 1);
+    let key = user.state().join("bridge.key");
+    let refresh = || {
+        let refresh = panel.wait_for("Refresh", |entry| entry.label == "Refresh");
+        assert!(panel.click_unopened(refresh.id));
+    };
+    std::fs::write(&key, "").unwrap();
+    refresh();
+    wait_offers(&panel, 0);
+    panel.wait_for("it is known", |entry| entry.label == "Stop answering terminal sessions…");
+    std::fs::remove_file(&key).unwrap();
+    refresh();
+    panel.wait_for("it is gone", |entry| entry.label.starts_with("Answer terminal sessions"));
+    assert_eq!(bridge_offers(&panel), 0);
 }

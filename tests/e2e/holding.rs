@@ -11,6 +11,7 @@ use crate::support::person::{Manner, Person};
 use crate::support::pilotlight::{CommandOutput, Pilot};
 use crate::support::process::signal;
 use crate::support::server::{Client, Server, Session};
+use crate::support::terminal::Terminal;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait, wait_until};
 use rustix::process::Signal;
@@ -341,4 +342,30 @@ fn case_196b_a_click_in_the_tray_counts_where_a_command_holds_the_session() {
     assert_eq!(done["data"]["requestId"], asked["data"]["requestId"], "{done}");
     assert_eq!(done["data"]["result"]["kind"], "approved", "{done}");
     crashed.home.release_tools();
+}
+
+/// The terminal keeps its session alive, whoever leaves. That a session ends with a command is said where it is so: 131.
+#[test]
+fn case_229_a_command_does_not_say_that_it_alone_keeps_a_terminals_session_alive() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let pilot = Pilot::with(&[&home], &settings(""), &environment(&home, &model));
+    let terminal = Terminal::start(&home, &model, &["--ui-server", "--port", "0"]);
+    let id = terminal.folder.id();
+    terminal.enter("SCRIPT:tool Paint the fence");
+    terminal.approve();
+    terminal.folder.wait("permission.completed");
+    pilot.wait_status(&id, "working", "");
+    let mut command = pilot.command(&["reconnect", &id]);
+    command.envs(environment(&home, &model));
+    let mut one = Staying::start(command);
+    one.wait_output("stays connected");
+    one.signal(Signal::INT);
+    one.code();
+    assert!(!one.output().contains("only Pilotlight keeps"), "{}", one.output());
+    assert!(!pilot.run_without_tray(&["status"]).err.contains("was told to end"));
+    home.release_tools();
+    terminal.folder.wait_nth("assistant.turn_end", 2);
+    terminal.enter("SCRIPT:plain And the gate");
+    terminal.folder.wait_nth("assistant.turn_end", 3);
+    assert_eq!(terminal.folder.locks(), [terminal.pid()]);
 }

@@ -10,7 +10,8 @@ use crate::support::{SOON, wait_until};
 use pilotlight::core::verdict::Status;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// A demo on the test's own desktop.
 struct Demo {
@@ -260,6 +261,8 @@ fn it_changes_nothing_of_the_users() {
     let demo = Demo::start();
     let entry = demo.panel.wait_for("the entry", |entry| entry.label.starts_with("Start at login"));
     assert!(entry.label.contains("not in a demo") && !entry.enabled && entry.checked == Some(false), "{entry:?}");
+    let bridge = demo.panel.layout().1.find(&|entry: &Entry| entry.label.contains("terminal sessions")).cloned();
+    assert!(bridge.is_none(), "{bridge:?}");
     let named = demo.user.command_without_home(None, &["demo", "--home", "/elsewhere"]).output().unwrap();
     assert_eq!(named.status.code(), Some(2), "{}", String::from_utf8_lossy(&named.stderr));
 }
@@ -295,4 +298,67 @@ fn without_copilot_the_demo_is_offered_but_not_started() {
     panel.wait_for_icon();
     tray.wait_output("without Copilot: pilotlight demo");
     assert_eq!(std::fs::read_dir(tmp(&user)).unwrap().count(), 0);
+}
+
+/// Inode, times and size of every file below a folder.
+fn files(folder: &Path) -> Vec<(PathBuf, u64, i64, i64, u64)> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let meta = path.symlink_metadata().unwrap();
+            if meta.is_dir() {
+                folders.push(path.clone());
+            }
+            found.push((path, meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.size()));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A user's files, among them those of a tray that ran, and a muted session that must not be read by a demo.
+fn user_with_files() -> User {
+    let user = user();
+    for (file, text) in [
+        (".config/pilotlight/config.toml", "[limits]\nfresh-quiet = \"1h\"\n"),
+        (".local/state/pilotlight/seen.json", "{}"),
+        (".local/state/pilotlight/pilotlight.log", "a line\n"),
+        (".local/state/pilotlight/bridge.key", "a key"),
+        (".copilot/config.json", "{}"),
+    ] {
+        let path = user.scratch.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    user
+}
+
+/// Case 232: two at once, in tables whose keys are mashed, of which one is killed.
+#[test]
+fn case_232_demos_side_by_side_leave_the_users_files_and_each_other_alone() {
+    let user = user_with_files();
+    let home = |name: &str| user.scratch.path().join(name);
+    let kept = || [".config", ".local", ".copilot", "run"].map(|name| files(&home(name)));
+    let before = kept();
+    let mut command = user.command_without_home(None, &["demo", "--speed", "8"]);
+    command.env("TMPDIR", tmp(&user)).env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere");
+    let tables = [Tmux::start(&command, 100, 30), Tmux::start(&command, 40, 12)];
+    for table in &tables {
+        wait_until(SOON, "it plays", || table.screen(), || table.screen().contains("de0").then_some(()));
+    }
+    let stages = || std::fs::read_dir(tmp(&user)).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    assert_eq!(stages().len(), 2, "each has a folder of its own");
+    for _ in 0..3 {
+        for keys in [&["a", "n", "Enter", "m", "j"][..], &["Enter", "?", "j", "?", "s", "y", "Enter", "r", "d", "o"]] {
+            tables.iter().for_each(|table| table.press(keys));
+        }
+    }
+    let pids = tables.each_ref().map(|table| table.pid);
+    signal(pids[0], Signal::KILL);
+    let left = || format!("{:?}\n{}", stages(), tables[1].screen());
+    wait_until(SOON, "the killed one leaves nothing", left, || (stages().len() == 1).then_some(()));
+    assert!(is_live(pids[1]), "the other one plays on");
+    signal(pids[1], Signal::TERM);
+    wait_until(SOON, "nothing is left", left, || (stages().is_empty() && !is_live(pids[1])).then_some(()));
+    assert_eq!(kept(), before, "the user's own files are as they were");
 }

@@ -16,34 +16,62 @@ pub(super) enum Screen {
     Table,
     /// All that is known of the selected session.
     Details {
-        /// Whether each refusal is explained.
-        refusals: bool,
+        /// Whether everything is shown in full, with the reason of each refusal.
+        all: bool,
         /// The number of lines scrolled past.
         from: usize,
     },
-    /// What the keys do.
-    Help,
+    /// What the keys do, from this line on.
+    Help(usize),
 }
 
 /// The narrowest column of values that stands beside the names. Below that, values come under their names.
 const VALUE_MIN: usize = 24;
+/// The lines that are left out first if a page does not fit, until all of it is asked for.
+const LESSER: [&str; 9] =
+    ["log", "context", "branch", "model", "force-quit", "let-answer", "detach", "changes", "limits"];
 
-/// All that is known of a session, in the lines of a terminal: what does not fit can be scrolled to, from `from` on.
-/// Corrects `from` if nothing is there.
+/// All that is known of a session, in the lines of a terminal. Unless `all` is asked for, refusals are only named, and if
+/// the page does not fit, values are cut to a line and the least important ones left out. What still does not fit can be
+/// scrolled to, from `from` on. Corrects `from` if nothing is there.
 pub(super) fn details(
     (session, row): (&Session, &Row),
     now: Moment,
     limits: &Limits,
-    (refusals, from): (bool, &mut usize),
+    (all, from): (bool, &mut usize),
     style: Style,
 ) -> Vec<String> {
-    let refusals = if refusals { Refusals::Explained } else { Refusals::Named };
-    let page = page(session, &row.label, now, limits, refusals);
-    let lines: Vec<_> = page.lines().flat_map(|line| folded(line, style.width)).collect();
-    let more = if refusals == Refusals::Named { "m why not" } else { "m less" };
-    let own = [more, "Enter back", "j/k scroll", "? help", "q quit"].map(str::to_owned);
-    let keys = packed(offered(row).chain(own), style);
-    let room = style.height.map_or(usize::MAX, |height| height.saturating_sub(keys.len() + 1)).max(1);
+    let page = page(session, &row.label, now, limits, if all { Refusals::Explained } else { Refusals::Named });
+    let own = [if all { "m less" } else { "m more" }, "Enter back", "j/k scroll", "? help", "q quit"];
+    let keys = packed(offered(row).chain(own.map(str::to_owned)), style);
+    let mut lines: Vec<_> = page.lines().flat_map(|line| folded(line, style.width)).collect();
+    let room = room(&keys, style);
+    if !all && lines.len() > room {
+        lines = shortened(page.lines().collect(), room, style.width);
+    }
+    scrolled(&lines, keys, from, room)
+}
+
+/// How many lines there are above the keys and an empty line.
+fn room(keys: &[String], style: Style) -> usize {
+    style.height.map_or(usize::MAX, |height| height.saturating_sub(keys.len() + 1)).max(1)
+}
+
+/// The most important of these lines of a name and a value, each in one line of the terminal where that has the width.
+fn shortened(mut lines: Vec<&str>, room: usize, width: Option<usize>) -> Vec<String> {
+    for name in LESSER {
+        if lines.len() > room {
+            lines.retain(|line| line.get(..NAME_WIDTH).map(str::trim_end) != Some(name));
+        }
+    }
+    match width.filter(|width| *width >= NAME_WIDTH + VALUE_MIN) {
+        Some(width) => lines.into_iter().map(|line| fit(line, width)).collect(),
+        None => lines.into_iter().flat_map(|line| folded(line, width)).collect(),
+    }
+}
+
+/// The part of these lines from `from` on that fits the room, and the keys. Corrects `from` if nothing is there.
+fn scrolled(lines: &[String], keys: Vec<String>, from: &mut usize, room: usize) -> Vec<String> {
     *from = (*from).min(lines.len().saturating_sub(room.saturating_sub(1)));
     if lines.len() <= room {
         *from = 0;
@@ -72,12 +100,12 @@ fn folded(line: &str, width: Option<usize>) -> Vec<String> {
     values.map(|(at, value)| format!("{:NAME_WIDTH$}{value}", if at == 0 { name } else { "" })).collect()
 }
 
-/// What the keys do.
-pub(super) fn help(style: Style) -> Vec<String> {
+/// What the keys do, from line `from` on. Corrects `from` if nothing is there.
+pub(super) fn help(from: &mut usize, style: Style) -> Vec<String> {
     let others = [
         ("Enter", "show all that is known of the selected session; again: back"),
-        ("m", "there: say why some actions are not possible"),
-        ("up, down, k, j", "choose a session; there: scroll"),
+        ("m", "there: show all of it, and why some actions are not possible"),
+        ("up, down, k, j", "choose a session; there and here: scroll"),
         ("?", "this help; again: back"),
         ("q", "quit"),
     ];
@@ -88,7 +116,10 @@ pub(super) fn help(style: Style) -> Vec<String> {
         .flat_map(|(key, does)| folded(&format!("{key:<NAME_WIDTH$}{does}"), style.width));
     let about = "A key acts on the session that is marked, if that action is possible now.";
     let about = wrap(about, style.width.unwrap_or(usize::MAX));
-    ["Keys".to_owned(), String::new()].into_iter().chain(keys).chain([String::new()]).chain(about).collect()
+    let lines: Vec<_> = keys.chain([String::new()]).chain(about).collect();
+    let own = packed(["? back", "j/k scroll", "q quit"].map(str::to_owned), style);
+    let room = room(&own, style);
+    scrolled(&lines, own, from, room)
 }
 
 #[cfg(test)]
@@ -106,18 +137,18 @@ mod tests {
         let (now, limits) = (Moment::default(), Limits::default());
         let row = session.row(now, &limits).0;
         for (width, height) in [(80, 24), (120, 40), (250, 60), (40, 12)] {
-            for refusals in [false, true] {
+            for all in [false, true] {
                 let mut seen = String::new();
                 let mut from = 0;
                 for step in 0..100 {
                     from = step;
-                    let lines = details((&session, &row), now, &limits, (refusals, &mut from), style(width, height));
+                    let lines = details((&session, &row), now, &limits, (all, &mut from), style(width, height));
                     assert!(lines.len() <= height && lines.iter().all(|line| line.width() <= width), "{lines:#?}");
                     assert!(lines.last().unwrap().contains("q quit"), "{lines:#?}");
                     seen += &lines.join("\n");
                 }
-                assert!(from < 100 && seen.contains("session") && seen.contains("detach"), "{seen}");
-                assert_eq!(seen.contains("refused:"), refusals, "{seen}");
+                assert!(from < 100 && seen.contains("session") && seen.contains("not possible") != all, "{seen}");
+                assert_eq!(seen.contains("refused:") && seen.contains("detach"), all, "{seen}");
             }
         }
         let mut from = 7;
@@ -126,13 +157,37 @@ mod tests {
         assert!(whole.iter().any(|line| line.starts_with("not possible    approve, deny")), "{whole:#?}");
     }
 
+    /// Every line that a page can have, and each longer than the terminal is wide.
+    #[test]
+    fn case_231_the_most_important_details_of_a_busy_session_fit_24_lines_without_scrolling() {
+        let long = "a long value, ".repeat(20);
+        let named = |name: &&str| format!("{name:<NAME_WIDTH$}{long}");
+        let own = ["session", "name", "status", "because", "last seen", "owner", "bridge", "folder", "turn"];
+        let more = ["open tool", "open tool", "asks permission", "background", "approve", "deny", "stop", "end"];
+        let page: Vec<_> = own.iter().chain(&more).chain(&LESSER).chain(&["not possible"]).map(named).collect();
+        let lines = shortened(page.iter().map(String::as_str).collect(), 22, Some(80));
+        assert!(lines.len() <= 22 && lines.iter().all(|line| line.width() <= 80), "{lines:#?}");
+        for name in own.iter().chain(&more).chain(&["not possible"]) {
+            assert!(lines.iter().any(|line| line.starts_with(name)), "{name}: {lines:#?}");
+        }
+        assert!(lines.iter().any(|line| line.starts_with("limits")), "no more is left out than must be: {lines:#?}");
+        let narrow = shortened(page.iter().map(String::as_str).collect(), 10, Some(39));
+        assert!(narrow.iter().all(|line| line.width() <= 39), "{narrow:#?}");
+    }
+
     #[test]
     fn case_226_the_help_names_every_key_and_fits() {
-        for (width, height) in [(80, 24), (40, 40)] {
-            let lines = help(style(width, height));
-            assert!(lines.len() <= height && lines.iter().all(|line| line.width() <= width), "{lines:#?}");
-            for key in ["a  ", "n  ", "o  ", "q  "] {
-                assert!(lines.iter().any(|line| line.starts_with(key.trim_end())), "{key}: {lines:#?}");
+        for (width, height) in [(80, 24), (40, 40), (40, 12), (20, 6)] {
+            let (mut seen, mut from) = (Vec::new(), 0);
+            for step in 0..100 {
+                from = step;
+                let lines = help(&mut from, style(width, height));
+                assert!(lines.len() <= height && lines.iter().all(|line| line.width() <= width), "{lines:#?}");
+                seen.extend(lines);
+            }
+            assert!(height < 24 || from == 0, "nothing to scroll");
+            for key in ["a", "n", "o", "q", "A key acts"] {
+                assert!(seen.iter().any(|line| line.starts_with(key)), "{key}: {seen:#?}");
             }
         }
     }

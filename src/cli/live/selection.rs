@@ -152,7 +152,7 @@ mod tests {
 
     /// Between the drawing and the key, rows come, go and change places.
     #[test]
-    fn a_key_is_for_the_session_that_was_drawn_as_selected() {
+    fn case_175_a_key_is_for_the_session_that_was_drawn_as_selected() {
         let rows = |ids: &[&str]| ids.iter().map(|id| row(id, &[])).collect::<Vec<_>>();
         let mut selection = Selection::default();
         assert!(selection.drawn(&rows(&["a"])).is_none(), "nothing was drawn");
@@ -161,6 +161,13 @@ mod tests {
         assert_eq!(selection.drawn(&now).map(|row| &*row.id), Some("a"));
         assert!(selection.drawn(&rows(&["x", "b"])).is_none(), "not the one in its place");
         assert_eq!(selection.index_in(&now), Some(2));
+    }
+
+    #[test]
+    fn case_230_the_key_for_a_terminal_that_cannot_be_shown_is_not_offered() {
+        let style = Style { width: None, height: None, colour: false, unicode: true };
+        assert_eq!(keys(Some(&row("a", &["show-terminal"])), style)[0].split("   ").next(), Some("o show"));
+        assert!(!keys(Some(&row("a", &["stop"])), style).concat().contains("show"));
     }
 
     #[test]

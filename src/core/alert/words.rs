@@ -221,3 +221,33 @@ fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::fleet::Session;
+    use crate::core::limits::Limits;
+    use crate::core::owner::Owner;
+    use crate::core::time::Moment;
+
+    #[test]
+    fn case_230_a_popup_offers_a_terminal_only_if_it_can_be_shown() {
+        use Cause::{Crashed, Done, Failed, NeedsInput, NeedsPermission, PermissionLost, Stuck};
+        let key = (0, "a".into());
+        let owner = Owner::Alive { pid: 1, started: None };
+        for why in [None, Some("it runs in no tmux pane")] {
+            let session = Session { owner: owner.clone(), terminal: Some((1, why)), ..Session::default() };
+            let row = session.row(Moment::default(), &Limits::default()).0;
+            let (request, question, completed) = (None, None, None);
+            let alertable = Alertable { key: &key, row: &row, request, question, completed, cli_notifies: false };
+            for cause in [NeedsPermission, NeedsInput, PermissionLost, Stuck, Crashed, Failed, Done] {
+                let buttons = buttons(&alertable, cause, None);
+                assert_eq!(
+                    buttons.contains(&Button::Act(Action::ShowTerminal)),
+                    why.is_none(),
+                    "{cause:?} {buttons:?}"
+                );
+            }
+        }
+    }
+}

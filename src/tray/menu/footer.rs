@@ -40,6 +40,15 @@ pub(crate) enum Bridge {
     Old,
 }
 
+/// The entry that installs or removes the bridge, in a terminal that says what it does and what it costs, and asks.
+pub(super) fn bridge(kind: Kind, bridge: Bridge) -> Item {
+    let (text, installs) = match bridge {
+        Bridge::Off => ("Answer terminal sessions from here…", true),
+        Bridge::On | Bridge::Old => ("Stop answering terminal sessions…", false),
+    };
+    Item::action(ItemId::own(kind), text, Effect::Bridge(installs))
+}
+
 /// The submenu of settings. `bridge` is `None` if it can be neither installed nor removed.
 fn settings(any_unseen: bool, login: &Login, bridge: Option<Bridge>) -> Item {
     let own = ItemId::own;
@@ -47,15 +56,7 @@ fn settings(any_unseen: bool, login: &Login, bridge: Option<Bridge>) -> Item {
     if bridge == Some(Bridge::Old) {
         items.push(Item::action(own(Kind::RenewBridge), "Renew the bridge (another version)", Effect::RenewBridge));
     }
-    items.extend(bridge.map(|bridge| match bridge {
-        Bridge::Off => {
-            let text = "Answer terminal sessions from here…";
-            Item::action(own(Kind::Bridge), text, Effect::Bridge(true))
-        }
-        Bridge::On | Bridge::Old => {
-            Item::action(own(Kind::Bridge), "Stop answering terminal sessions…", Effect::Bridge(false))
-        }
-    }));
+    items.extend(bridge.map(|bridge| self::bridge(Kind::Bridge, bridge)));
     items.extend([
         Item::action(own(Kind::EditSettings), "Edit settings…", Effect::OpenSettings),
         Item::action(own(Kind::OwnLog), "Open log", Effect::OwnLog),

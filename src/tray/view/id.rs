@@ -93,6 +93,8 @@ pub enum Kind {
     StartAtLogin,
     /// Installs or removes the bridge to terminals.
     Bridge,
+    /// Offers to install the bridge to terminals.
+    OfferBridge,
     /// Updates the bridge to this version.
     RenewBridge,
     /// Opens our own log.
@@ -136,7 +138,7 @@ const REQUESTS: [(OfRequest, &str); 6] = [
 ];
 /// The kinds that carry a request and a number.
 const NUMBERED: [(OneOfRequest, &str); 2] = [(Kind::Asks, "asks-"), (Kind::Choice, "choice-")];
-const KINDS: [(Kind, &str); 38] = [
+const KINDS: [(Kind, &str); 39] = [
     (Kind::Headline, "headline"),
     (Kind::Live, "live"),
     (Kind::Row, "row"),
@@ -163,6 +165,7 @@ const KINDS: [(Kind, &str); 38] = [
     (Kind::TestNote, "test-note"),
     (Kind::StartAtLogin, "start-at-login"),
     (Kind::Bridge, "bridge"),
+    (Kind::OfferBridge, "offer-bridge"),
     (Kind::RenewBridge, "renew-bridge"),
     (Kind::OwnLog, "own-log"),
     (Kind::Settings, "settings"),

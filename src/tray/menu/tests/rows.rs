@@ -87,3 +87,64 @@ fn the_headline_names_the_first_session_and_leads_to_it() {
     let show = Effect::Act(Box::new(Order { who: "api".into(), ..Order::new("api", Ask::ShowTerminal) }));
     assert_eq!((headline(&world).0, headline(&world).2), ("1 needs you · api is stuck".into(), show));
 }
+
+/// The entry under Settings does not depend on it.
+#[test]
+fn case_228_the_bridge_is_offered_while_a_terminal_is_out_of_reach() {
+    const OFFER: &str = "Answer terminal sessions from here…";
+    let mut world = World::all(&["api"], Status::Idle);
+    let session = world.session("api");
+    session.owner = Owner::Alive { pid: 1, started: None };
+    session.about.kind = Use::Terminal;
+    session.control.server = ServerState::NotListening;
+    let offered = |world: &mut World| {
+        world.after(SHAPE_INTERVAL);
+        world.entries().iter().filter(|entry| *entry == OFFER).count()
+    };
+    assert_eq!(offered(&mut world), 0, "it can be neither installed nor removed, as in a demo");
+    world.menu.set_bridge(Some(Bridge::Off), true);
+    assert_eq!(offered(&mut world), 1);
+    let effect = world.menu.shown.as_ref().unwrap().effect_of(&ItemId::own(Kind::OfferBridge)).cloned();
+    assert_eq!(effect, Some(Effect::Bridge(true)));
+    for (bridge, open) in [(Some(Bridge::Off), false), (Some(Bridge::On), true), (Some(Bridge::Old), true)] {
+        world.menu.set_bridge(bridge, open);
+        assert_eq!(offered(&mut world), 0, "{bridge:?} {open}");
+    }
+    world.menu.set_bridge(Some(Bridge::Off), true);
+    let plain = world.session("api").clone();
+    let others: [fn(&mut Session); 4] = [
+        |session| session.about.kind = Use::Sdk,
+        |session| session.owner = Owner::Gone { pid: 1, at: None },
+        |session| session.control.server = ServerState::Listening,
+        |session| session.control.bridge = Some(crate::core::action::Bridge::Joined),
+    ];
+    for change in others {
+        assert_eq!(offered(&mut world), 1);
+        change(world.session("api"));
+        assert_eq!(offered(&mut world), 0);
+        *world.session("api") = plain.clone();
+    }
+}
+
+#[test]
+fn case_230_a_terminal_that_cannot_be_shown_is_offered_neither_in_the_menu_nor_in_json() {
+    for why in [None, Some("it runs in no tmux pane")] {
+        let mut world = World::all(&["api"], Status::Stuck);
+        let now = world.now;
+        let session = world.session("api");
+        session.owner = Owner::Alive { pid: 1, started: None };
+        session.about.kind = Use::Terminal;
+        session.control.server = ServerState::NotListening;
+        session.terminal = Some((1, why));
+        let row = session.row(now, &Limits::default()).0;
+        let row = Row { status: Status::Stuck, ..row };
+        assert_eq!(row.actions.contains(&"show-terminal"), why.is_none(), "{row:?}");
+        let json = serde_json::to_string(&row).unwrap();
+        assert_eq!(json.contains("show-terminal"), why.is_none(), "{json}");
+        *world.row("api") = row;
+        world.after(SHAPE_INTERVAL);
+        let items = format!("{:?}", world.menu.shown.as_ref().unwrap().items);
+        assert_eq!(items.contains("ShowTerminal)"), why.is_none(), "{items}");
+        assert_eq!(why.is_some_and(|why| items.contains(why)), why.is_some(), "the menu says why");
+    }
+}

@@ -1,0 +1,70 @@
+//! The offer to install the bridge to terminals: a row of the menu while a session in a plain terminal has none. It goes
+//! for good once it was clicked, whatever the user then decided, and once a bridge is installed; the entry under Settings
+//! stays.
+
+use crate::system::{paths, plain_file};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The file in the state folder that marks the offer as settled.
+const SETTLED: &str = "bridge-offered";
+
+/// Whether the bridge is still to be offered. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BridgeOffer {
+    /// The mark that survives restarts. Without a place for one, nothing is offered: the row would come back each time.
+    marker: Option<PathBuf>,
+    open: Arc<AtomicBool>,
+}
+
+impl BridgeOffer {
+    /// Reads from the state folder whether the offer was settled by an earlier run.
+    pub(crate) fn load(state_folder: Option<PathBuf>) -> Self {
+        let marker = state_folder.map(|folder| folder.join(SETTLED));
+        let open = marker.as_ref().is_some_and(|marker| !marker.exists());
+        Self { marker, open: Arc::new(AtomicBool::new(open)) }
+    }
+
+    /// Whether the offer stands.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Acquire)
+    }
+
+    /// The user knows of the bridge now: it is not offered again, by this run or a later one.
+    pub(crate) fn settle(&self) {
+        if !self.open.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        if let Some(marker) = &self.marker
+            && let Err(error) = write(marker)
+        {
+            tracing::warn!("that the bridge was shown cannot be noted, so the next start shows it again: {error}");
+        }
+    }
+}
+
+fn write(marker: &std::path::Path) -> std::io::Result<()> {
+    if let Some(folder) = marker.parent() {
+        paths::make_folder(folder)?;
+    }
+    plain_file::create(marker)?.write_all(b"the bridge to terminals was offered\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_settled_offer_stays_settled() {
+        let scratch = tempfile::tempdir().unwrap();
+        let state = Some(scratch.path().join("made"));
+        let offer = BridgeOffer::load(state.clone());
+        let clone = offer.clone();
+        assert!(offer.is_open() && BridgeOffer::load(state.clone()).is_open());
+        clone.settle();
+        assert!(!offer.is_open() && !BridgeOffer::load(state).is_open());
+        assert!(!BridgeOffer::load(None).is_open(), "it could not be remembered");
+    }
+}
