@@ -92,11 +92,13 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
             }
         }
         let mut agreed = Vec::new();
-        if is_hosting(session) && (arguments.go_on || arguments.resend) {
+        if arguments.yes && (arguments.go_on || arguments.resend) {
+            agreed.push(Doubt::WithoutProgram); // its server may end just now
+        } else if is_hosting(session) && (arguments.go_on || arguments.resend) {
             let log = context.home_of(session).map(|home| home.join(SESSIONS).join(&*session.id).join(LOG));
             let lacks = without_program(log.is_some_and(|log| system_message(&log).is_ok()));
             let question = format!("It would go on {lacks}. Send it on all the same?");
-            match if arguments.yes { Some(true) } else { confirm(&question) } {
+            match confirm(&question) {
                 Some(true) => agreed.push(Doubt::WithoutProgram),
                 Some(false) => return Ok(refuse("the session was left as it is")),
                 None => {

@@ -7,6 +7,7 @@ use super::context::{Context, has_session, runtime};
 use super::enrich::enrich_from_tray;
 use super::json;
 use super::report::{LINE_MAX, REFUSED, say};
+use crate::agent::copilot::bridge::PLUGIN;
 use crate::agent::copilot::bridge::files::Files;
 use crate::agent::copilot::bridge::plugin::{self, Installed};
 use crate::agent::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
@@ -245,9 +246,16 @@ fn carry_out<'a>(program: &Path, commands: &Commands<'a>) -> anyhow::Result<Vec<
         if failed.contains(home) {
             continue;
         }
-        if let Err(why) = runtime.block_on(plugin::run(program, home, command)) {
-            say(&format!("{}: {why}", home.display()));
-            failed.push(home);
+        match runtime.block_on(plugin::run(program, home, command)) {
+            Ok(()) => {}
+            Err(_) if plugin::only_tidies(command) => say(&format!(
+                "{}: this Copilot cannot remove \"enabledPlugins.{PLUGIN}\" from its settings.json; it has no effect there",
+                home.display()
+            )),
+            Err(why) => {
+                say(&format!("{}: {why}", home.display()));
+                failed.push(home);
+            }
         }
     }
     Ok(failed)

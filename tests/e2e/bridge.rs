@@ -341,8 +341,12 @@ fn case_194_removing_and_failing_leave_what_others_use_and_nothing_else() {
         let ran = run(of, &of.program(&model), &["install", "--yes"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
     }
-    let ran = run(&home, &home.program(&model), &["remove", "--yes"]);
+    // Copilot 1.0.86 has no `config --rm`.
+    let old = user.join("copilot-1.0.86");
+    executable(&old, &format!("#!/bin/sh\n[ \"$1\" = config ] && exit 2\nexec {:?} \"$@\"\n", home.program(&model)));
+    let ran = run(&home, &old, &["remove", "--yes"]);
     assert!(ran.code == Some(0) && ran.err.contains("its files stay") && is_there(), "{ran:?}");
+    assert!(ran.err.contains("this Copilot cannot remove \"enabledPlugins.pilotlight@pilotlight\""), "{ran:?}");
 
     // With a mistake in its settings, nobody can tell whether a home refers to them.
     let before = settings(&second);

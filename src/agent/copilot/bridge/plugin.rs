@@ -98,6 +98,11 @@ pub(crate) fn to_remove(home: &Path) -> Vec<Vec<String>> {
     uninstall.into_iter().chain(remove).chain(forget).collect()
 }
 
+/// Whether nothing but a setting without effect stays where this command fails: Copilot 1.0.86 has no `config --rm`.
+pub(crate) fn only_tidies(command: &[String]) -> bool {
+    command.first().is_some_and(|word| word == "config")
+}
+
 /// The path of the marketplace that this home has under our name.
 fn known(home: &Path) -> Option<PathBuf> {
     let settings = Settings::read(home)?.0;
