@@ -10,6 +10,7 @@ mod docs {
     mod claims;
     mod front;
     mod schema;
+    mod workflows;
 }
 
 use pilotlight::config::{Config, parse};

@@ -192,12 +192,12 @@ windows() {
 }
 
 # Runs the tests of the program for Windows under Wine, in a Windows of their own, without a display. Those that
-# tests/wine/skipped.txt names are left out.
+# tests/wine/*.txt name are left out.
 wine() {
     local name skipped=()
     while read -r name; do
         skipped+=(--skip "$name")
-    done < <(grep -v '^#' tests/wine/skipped.txt)
+    done < <(grep -hv '^#' tests/wine/*.txt)
     export WINEPREFIX=$scratch/prefix WINEDEBUG=-all WINEDLLOVERRIDES='mscoree=;mshtml=;winemenubuilder.exe='
     command wine wineboot --init >/dev/null 2>&1
     x86_64-w64-mingw32-gcc -shared -o "$WINEPREFIX/drive_c/windows/system32/bcryptprimitives.dll" \

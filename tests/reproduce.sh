@@ -4,6 +4,8 @@
 #
 #   tests/reproduce.sh [TARGET [PROFILE]]       otherwise x86_64-unknown-linux-musl dist
 set -euo pipefail
+# Within $(…) too.
+shopt -s inherit_errexit
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly TARGET=${1:-x86_64-unknown-linux-musl} PROFILE=${2:-dist}

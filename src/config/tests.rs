@@ -13,6 +13,11 @@ use crate::core::time::Span;
 use std::fs;
 use std::path::PathBuf;
 
+/// Where full paths begin.
+const ROOT: &str = if cfg!(windows) { "C:/" } else { "/" };
+/// A pattern of full paths, and of paths in the home folder.
+const FULL: &str = if cfg!(windows) { "(C:/|~/)[^\0]{0,20}" } else { "(/|~/)[^\0]{0,20}" };
+
 /// The config of `text`, and its problems as shown, without the name of the file.
 fn read_text(text: &str) -> (Config, Vec<String>) {
     let (config, problems) = parse(text, Path::new("c"));
@@ -43,17 +48,17 @@ fn an_empty_config_has_the_defaults() {
 
 #[test]
 fn every_kind_of_setting_is_read() {
-    let config = right(
+    let config = right(&format!(
         r#"
-        homes = ["/srv/copilot", '~/other']
+        homes = ["{ROOT}srv/copilot", '~/other']
         owners.names = ["copilot-nightly"]
-        list = { ended-for = "2d", ended-most = 0 }
+        list = {{ ended-for = "2d", ended-most = 0 }}
         [limits]
         fresh-quiet = 30
         fresh-stuck = "1m30s"
         tool-busy-stuck = 0x1c20
-        "#,
-    );
+        "#
+    ));
     let limits = Limits {
         fresh_quiet: Span::seconds(30),
         fresh_stuck: Span::seconds(90),
@@ -63,7 +68,7 @@ fn every_kind_of_setting_is_read() {
     assert_eq!(
         config,
         Config {
-            homes: vec!["/srv/copilot".into(), "~/other".into()],
+            homes: vec![format!("{ROOT}srv/copilot").into(), "~/other".into()],
             limits,
             owners: Owners { names: vec!["copilot-nightly".into()] },
             list: List { ended_for: Span::hours(48), ended_most: 0 },
@@ -356,7 +361,7 @@ fn settings_that_take_free_text_are_private() {
 
 /// Any config that a file could set.
 fn any_config() -> impl Strategy<Value = Config> {
-    let folder = prop_oneof!["(/[^\0]{0,20})", "~(/[^\0]{0,20})?"].prop_map(PathBuf::from);
+    let folder = prop_oneof![FULL.boxed(), Just("~".to_owned()).boxed()].prop_map(PathBuf::from);
     let program = "[^/\\\\\\p{Cc}]{1,20}";
     let span = || (1i64..=36_500 * 86_400_000).prop_map(Span);
     let limits = prop::array::uniform13(span()).prop_map(|mut spans| {

@@ -83,11 +83,7 @@ mod tests {
 
     #[test]
     fn an_unknown_caller_may_only_resume_and_show() {
-        let gone = {
-            let mut child = std::process::Command::new("true").spawn().unwrap();
-            child.wait().unwrap();
-            child.id()
-        };
+        let gone = crate::system::process::testing::ended();
         for caller in [None, Some(0), Some(gone), Some(u32::MAX)] {
             for ask in [
                 Ask::Approve(Which::These(Vec::new())),

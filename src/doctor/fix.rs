@@ -319,10 +319,10 @@ mod tests {
         let path = scratch.path().join("config.toml");
         fs::write(&path, "bogus = [\n1]\n").unwrap();
         let question = Fix::ConfigLines(path.clone()).question();
-        assert!(question.starts_with("Turn line 1 `bogus = [`, line 2 `1]` of /"), "{question}");
+        assert!(question.starts_with("Turn line 1 `bogus = [`, line 2 `1]` of "), "{question}");
         fs::write(&path, "bogus = 1\n".to_owned() + &(0..9).map(|n| format!("b{n} = 1\n")).collect::<String>())
             .unwrap();
-        assert!(Fix::ConfigLines(path).question().contains(", 2 more of /"));
+        assert!(Fix::ConfigLines(path).question().contains(", 2 more of "));
     }
 
     /// Opening a FIFO would wait for a writer forever.

@@ -103,13 +103,9 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
 #[cfg(unix)]
 mod tests {
     use super::*;
-    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use crate::system::process::testing::make_pipe;
     use std::io::{Read, Write};
     use std::os::unix::fs::symlink;
-
-    fn make_pipe(path: &Path) {
-        mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    }
 
     #[test]
     fn only_a_regular_file_is_opened_and_a_link_to_one_where_that_is_wanted() {

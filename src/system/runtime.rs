@@ -262,7 +262,6 @@ mod unix {
 #[cfg(unix)]
 mod tests {
     use super::*;
-    use rustix::fs::{FileType, Mode, mknodat};
     use std::fs::{self, Permissions};
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
@@ -327,7 +326,7 @@ mod tests {
             assert!(refused(&folder).contains(&format!("{name} is a link")), "{}", refused(&folder));
             assert!(runtime.file(name, true).is_err() && runtime.file(name, false).is_err());
             fs::remove_file(&path).unwrap();
-            mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+            crate::system::process::testing::make_pipe(&path);
             assert!(refused(&folder).contains(&format!("{name} is a FIFO")), "{}", refused(&folder));
             // A FIFO that is created after the folder was verified does not block an open.
             assert!(runtime.file(name, true).is_err() && runtime.file(name, false).is_err());

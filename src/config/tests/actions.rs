@@ -90,7 +90,8 @@ fn a_terminal_is_a_command_line() {
         let problem = problem(&format!("actions.terminal = {value}"));
         assert!(problem.contains(&format!("; {what}. The default, [], is used.")), "{problem}");
     }
-    for value in ["[\"/usr/bin/xterm\"]", "[\"~/bin/xterm\", \"-e\"]", "[\"xterm\", \"{folder}\", \"{folder}\"]"] {
+    let full = format!("[\"{ROOT}usr/bin/xterm\"]");
+    for value in [full.as_str(), "[\"~/bin/xterm\", \"-e\"]", "[\"xterm\", \"{folder}\", \"{folder}\"]"] {
         assert!(!right(&format!("actions.terminal = {value}")).actions.terminal.is_empty());
     }
 }
@@ -176,7 +177,7 @@ fn a_token_is_neither_taken_from_the_config_nor_quoted() {
     assert_eq!(config.servers.len(), 1);
     let line = problem("[[server]]\naddress = \"127.0.0.1:1\"\ntoken = \"x\"");
     assert!(line.starts_with("3:1: a token must not be in the config: `token-file` names a file"), "{line}");
-    let line = problem("[[server]]\naddress = \"127.0.0.1:1\"\ntoken-file = \"/t\"\ntoken-env = \"T\"");
+    let line = problem("[[server]]\naddress = \"127.0.0.1:1\"\ntoken-file = \"~/t\"\ntoken-env = \"T\"");
     assert!(line.contains("`token-file` and `token-env` both say where the token is"), "{line}");
 }
 
@@ -213,7 +214,8 @@ fn servers_are_tables() {
 
 /// Any `[actions]` that a file could set.
 pub(super) fn any_actions() -> impl Strategy<Value = Actions> {
-    let program = prop_oneof!["[a-z][^\0/\\\\{}]{0,10}", "(/|~/)[^\0{}]{0,10}"];
+    let path = if cfg!(windows) { "(C:/|~/)[^\0{}]{0,10}" } else { "(/|~/)[^\0{}]{0,10}" };
+    let program = prop_oneof!["[a-z][^\0/\\\\{}]{0,10}", path];
     let words = prop::collection::vec(prop_oneof!["[^\0{}]{0,10}", Just(FOLDER.to_owned())], 0..4);
     let terminal = prop::option::of((program, words, any::<bool>()));
     let terminal = terminal.prop_map(|terminal| {
@@ -222,7 +224,7 @@ pub(super) fn any_actions() -> impl Strategy<Value = Actions> {
             std::iter::once(program).chain(words).chain(command).collect()
         })
     });
-    let copilot = prop::option::of("(/|~/)[^\0]{0,20}".prop_map(PathBuf::from));
+    let copilot = prop::option::of(FULL.prop_map(PathBuf::from));
     let permissions = (0..Permissions::ALL.len()).prop_map(|at| Permissions::ALL[at]);
     let prompt = prop::option::of("[^\0]{0,10}[a-z]");
     (terminal, copilot, permissions, any::<[bool; 5]>(), prompt).prop_map(
@@ -246,7 +248,7 @@ pub(super) fn any_actions() -> impl Strategy<Value = Actions> {
 /// Any `[[server]]`s that a file could set.
 pub(super) fn any_servers() -> impl Strategy<Value = Vec<ServerSetting>> {
     let token = prop::option::of(prop_oneof![
-        "(/|~/)[^\0]{0,20}".prop_map(|path| TokenSource::File(path.into())),
+        FULL.prop_map(|path| TokenSource::File(path.into())),
         "[A-Za-z_][A-Za-z0-9_]{0,10}".prop_map(TokenSource::Env),
     ]);
     let address = prop_oneof![

@@ -112,9 +112,7 @@ fn a_broken_lock_file_neither_refuses_for_ever_nor_lets_two_in() {
         Box::new(|path| fs::write(path, [0xff; 4096]).unwrap()),
         Box::new(|path| fs::write(path, "version 9: locked for ever").unwrap()),
         Box::new(|path| fs::create_dir(path).unwrap()),
-        Box::new(|path| {
-            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        }),
+        Box::new(crate::system::process::testing::make_pipe),
         Box::new(|path| {
             fs::write(path, "").unwrap();
             fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();

@@ -145,9 +145,7 @@ mod tests {
         let ours = Resumer::ours(now).unwrap();
         let age = |by| ResumeRecord { at: now.0, by: Some(by) }.age(now);
         assert_eq!(age(ours), Some(Span::ZERO));
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        let ended = Resumer { pid: child.id(), ..ours };
-        child.wait().unwrap();
+        let ended = Resumer { pid: crate::system::process::testing::ended(), ..ours };
         assert_eq!(age(ended), None);
         assert_eq!(age(Resumer { started: ours.started - 3000, ..ours }), None, "another process has its id");
     }

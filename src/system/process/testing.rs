@@ -2,8 +2,10 @@
 
 #[cfg(target_os = "linux")]
 use std::ffi::OsStr;
+#[cfg(unix)]
+use std::path::Path;
 #[cfg(target_os = "linux")]
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 #[cfg(target_os = "linux")]
 use std::sync::mpsc::{Sender, channel};
@@ -20,6 +22,20 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The file name of the program that [`waiting`] runs.
 pub(crate) const WAITING: &str = if cfg!(windows) { "cmd" } else { "cat" };
+
+/// The id of a process that has ended.
+pub(crate) fn ended() -> u32 {
+    let test = std::env::current_exe().unwrap();
+    let mut child = Command::new(test).arg("--help").stdout(Stdio::null()).spawn().unwrap();
+    child.wait().unwrap();
+    child.id()
+}
+
+/// Makes a FIFO. By a program, because `rustix` makes none on macOS.
+#[cfg(unix)]
+pub(crate) fn make_pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg("-m600").arg(path).status().unwrap().success());
+}
 
 /// A process that ends with the test.
 pub(crate) struct Running(pub(crate) Child);

@@ -220,7 +220,8 @@ fn the_icon_counts_sessions_that_need_the_user_if_configured() {
 #[test]
 fn case_154_a_mistake_in_the_settings_is_shown_in_the_first_row() {
     let mut world = World::all(&["a"], Status::Working);
-    world.menu.configure(&Config::default(), Some("/home/dev/.config/pilotlight/config.toml:3:1: unknown key".into()));
+    let path = Path::new("pilotlight").join("config.toml");
+    world.menu.configure(&Config::default(), Some(format!("{}:3:1: unknown key", path.display())));
     world.update().unwrap();
     assert_eq!(world.entries()[..2], ["Settings: config.toml:3:1: unknown key", "1 working"]);
     let open = world.menu.shown.as_ref().unwrap().effect_of(&ItemId::own(Kind::WrongSettings));
@@ -241,7 +242,9 @@ fn only_items_in_the_menu_can_be_clicked() {
     assert_eq!(view.effect_of(&item(id, Kind::Seen)), None, "there is nothing to mark");
     assert_eq!(view.effect_of(&item("another", Kind::CopyId)), None);
     assert_eq!(view.effect_of(&ItemId::own(Kind::Quit)), Some(&Effect::Quit(Vec::new())));
-    assert_eq!(view.effect_of(&item(id, Kind::OpenFolder)), Some(&Effect::OpenFolder("/home/dev/x".into())));
+    let folder = Effect::OpenFolder("/home/dev/x".into());
+    // On Windows a full path begins with a drive.
+    assert_eq!(view.effect_of(&item(id, Kind::OpenFolder)), cfg!(unix).then_some(&folder));
 }
 
 #[test]
