@@ -40,7 +40,7 @@ impl BridgeOffer {
         if let Some(marker) = &self.marker
             && let Err(error) = write(marker)
         {
-            tracing::warn!("that the bridge was shown cannot be noted, so the next start shows it again: {error}");
+            tracing::warn!("the bridge cannot be noted as shown, so it is shown again at the next start: {error}");
         }
     }
 }

@@ -53,7 +53,7 @@ fn case_175_the_live_table_chooses_explains_and_asks_before_it_ends_a_session() 
     table.text("n");
     table.press(&["Enter"]);
     table.shows("the session was left as it is");
-    table.shows("Press Enter to return to the table.");
+    table.shows("Press Enter to return to the table");
     table.press(&["Enter"]);
     is_chosen(&table, "Session 1");
     let row = user.row(&sessions[0]).unwrap();

@@ -278,16 +278,14 @@ fn case_228_an_installed_bridge_settles_the_offer() {
     user.wait_status(&panel, &session, "idle");
     wait_offers(&panel, 1);
     let key = user.state().join("bridge.key");
-    let refresh = || {
-        let refresh = panel.wait_for("Refresh", |entry| entry.label == "Refresh");
-        assert!(panel.click_unopened(refresh.id));
-    };
     std::fs::write(&key, "").unwrap();
-    refresh();
+    session.prompt();
+    user.wait_status(&panel, &session, "working");
     wait_offers(&panel, 0);
     panel.wait_for("it is known", |entry| entry.label == "Stop answering terminal sessions…");
     std::fs::remove_file(&key).unwrap();
-    refresh();
+    session.answer("Done.");
+    user.wait_status(&panel, &session, "idle");
     panel.wait_for("it is gone", |entry| entry.label.starts_with("Answer terminal sessions"));
     assert_eq!(bridge_offers(&panel), 0);
 }

@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn case_226_the_help_names_every_key_and_fits() {
-        for (width, height) in [(80, 24), (40, 40), (40, 12), (20, 6)] {
+        for (width, height) in [(80, 24), (40, 40), (40, 12), (30, 8)] {
             let (mut seen, mut from) = (Vec::new(), 0);
             for step in 0..100 {
                 from = step;
