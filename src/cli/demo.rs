@@ -85,14 +85,6 @@ fn run_inside(world: World, words: &[OsString]) -> ExitCode {
     }
 }
 
-/// The arguments that come before those of a command, to run it inside of a demo.
-pub(super) fn inside(world: &World) -> Vec<OsString> {
-    let speed = world.speed.to_string();
-    let mut words: Vec<OsString> = ["demo", "--part", "command", "--speed", &speed, "--stage"].map(Into::into).into();
-    words.extend([world.folder.clone().into(), "--".into()]);
-    words
-}
-
 /// What a process of the demo starts from. From here on, this process knows of no files of the user's.
 fn context(user: &Config, world: World, color: ColorChoice) -> anyhow::Result<Context> {
     let exe = program()?;

@@ -30,6 +30,7 @@ pub(crate) mod window;
 use crate::config::{Actions, Config};
 use crate::core::limits::Limits;
 use crate::core::time::Span;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The Copilot home, in the stage's folder.
@@ -47,6 +48,17 @@ pub(crate) struct World {
     pub folder: PathBuf,
     /// How many times the usual pace.
     pub speed: u32,
+}
+
+impl World {
+    /// The arguments that come before those of a command, to run it inside of the demo.
+    pub(super) fn inside(&self) -> Vec<OsString> {
+        let speed = self.speed.to_string();
+        let mut words: Vec<OsString> =
+            ["demo", "--part", "command", "--speed", &speed, "--stage"].map(Into::into).into();
+        words.extend([self.folder.clone().into(), "--".into()]);
+        words
+    }
 }
 
 /// The demo's limits at `speed` times the usual pace, short enough for every status to appear within two minutes.

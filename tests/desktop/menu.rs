@@ -83,7 +83,7 @@ fn the_submenu_has_the_details_and_the_actions() {
     let more = ["Open folder", "Open log", "Copy id", "Copy resume command", "Mute this session", "Mute its folder"];
     assert_eq!(words(&row.get("More").entries)[..6], more);
     let footer: Vec<_> = words(&panel.menu()).into_iter().rev().take(4).collect();
-    assert_eq!(footer, ["Quit", "Settings", "Notifications", ""]);
+    assert_eq!(footer, ["Quit", "Settings", "Notifications", "Answer terminal sessions from here…"]);
     let settings = panel.menu().into_iter().find(|entry| entry.label == "Settings").unwrap();
     let expected = [
         "Start at login",

@@ -1,7 +1,6 @@
 //! A command that has the terminal in place of the live table, until it ends.
 
 use super::super::context::Context;
-use super::super::demo::inside;
 use std::io::{self, BufRead, Write};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
@@ -31,7 +30,7 @@ impl ForegroundCommand {
     ) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         match &context.demo {
-            Some(world) => _ = command.args(inside(world)).args(arguments),
+            Some(world) => _ = command.args(world.inside()).args(arguments),
             None => {
                 command.args(arguments);
                 // The same homes as this table, wherever they come from.
