@@ -276,8 +276,8 @@ impl ClickHandler {
     /// Carries out a click; `session` is the session that the item belongs to.
     pub(super) fn act(&mut self, session: Option<&Key>, effect: Effect) {
         // Any click in a session's submenu marks the session as seen; an order does once it was carried out, so that a
-        // failure keeps its alarm.
-        if let (Some(key), false) = (session, matches!(effect, Effect::Act(_))) {
+        // failure keeps its alarm. The table of all sessions shows none in particular.
+        if let (Some(key), false) = (session, matches!(effect, Effect::Act(_) | Effect::Live)) {
             self.command(Command::Seen(vec![key.clone()]));
         }
         match effect {
