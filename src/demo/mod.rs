@@ -94,8 +94,6 @@ pub(crate) fn config(user: &Config, speed: u32, player: &str, folder: &Path) -> 
         ..Config::default()
     };
     config.owners.names = vec![player.to_owned()];
-    // Its sessions are started after the terminal, the tray and the commands that answer them.
-    config.actions.scripts_may_answer = true;
     config
 }
 

@@ -189,8 +189,7 @@ fn a_session_that_the_user_ends_is_shut_down() {
 #[test]
 fn case_225_its_requests_are_approved_from_the_menu() {
     let demo = Demo::at_speed("1");
-    let approve =
-        demo.panel.wait_for("Approve is shown first", |entry| entry.label.starts_with("Approve") && entry.enabled);
+    let approve = demo.panel.wait_for("Approve is shown first", |entry| entry.label == "Approve once");
     demo.panel.click(approve.id);
     demo.wait_log("de02", "human_response");
     assert!(demo.log("de02").contains(r#""kind":"approved""#), "{}", demo.log("de02"));
@@ -208,8 +207,9 @@ fn case_225_its_sessions_are_stopped_denied_and_answered_by_commands() {
     assert_eq!(stopped.0, Some(0), "{stopped:?}");
     demo.wait_log("de01", "user_initiated");
     demo.wait_log("de03", "ask_user");
-    let answer = || demo.run(&["answer", "de03", "Cold"]);
-    wait_until(SOON, "it is answered", || demo.log("de03"), || (answer().0 == Some(0)).then_some(()));
+    let asked = "de030000-0000-4000-8000-000000000003-request-1";
+    let answered = || demo.run(&["answer", "de03", "Cold", "--request", asked]).0 == Some(0);
+    wait_until(SOON, "it is answered", || demo.log("de03"), || answered().then_some(()));
     demo.wait_log("de03", "tool.execution_complete");
     // Only the demo's own sessions are known there.
     assert_eq!(demo.run(&["explain", "de12"]).0, Some(2));

@@ -14,9 +14,9 @@ use crate::core::fleet::Session;
 use crate::core::order::{Ask, Order, Outcome, Report, Which};
 use crate::core::owner::Held;
 use crate::core::session::Key;
-use crate::core::time::Time;
 use crate::engine::ledger::{LockError, LockGuard, Page};
 use crate::engine::parts::orders::{PostponedOrder, WaitFor};
+use crate::engine::parts::settings_file::SettingsFile;
 use crate::engine::parts::tasks::start::OrderContext;
 use crate::engine::parts::tasks::{QueuedOrder, TaskId};
 use crate::engine::{Changes, Engine};
@@ -103,12 +103,8 @@ impl Engine {
         if !origin::answers_for_user(ask) || pending.is_abandoned() {
             return Ok(());
         }
-        let allowed = match &self.settings_file {
-            _ if !self.config.actions.scripts_may_answer => None,
-            Some(settings) => settings.changed(),
-            // Settings that are in no file, as a demo's, are nothing that a tool could have changed.
-            None => Some(Time::default()),
-        };
+        let settings = self.settings_file.as_ref().filter(|_| self.config.actions.scripts_may_answer);
+        let allowed = settings.and_then(SettingsFile::changed);
         // A session that is not known is refused later, with the reason.
         let Ok(key) = self.find_session(&pending.order, changes) else { return Ok(()) };
         let Some(entry) = self.fleet.get(&key) else { return Ok(()) };
