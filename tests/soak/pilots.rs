@@ -126,11 +126,11 @@ impl Pilots {
         self.reports.lock().unwrap().push(Report::Status { from, to, rows });
     }
 
-    /// The resident memory of `watch` and the tray, in KiB.
+    /// The memory of `watch` and the tray in KiB, without the pages of the program itself, which are loaded as it runs.
     pub(crate) fn memory(&self) -> Vec<(&'static str, u64)> {
         let of = |child: &Child| {
             let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it runs");
+            let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("it runs");
             line.split_whitespace().next().unwrap().parse().unwrap()
         };
         vec![("watch", of(&self.watch)), ("the tray", of(&self.tray))]
