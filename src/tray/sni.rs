@@ -131,6 +131,7 @@ impl Tray {
 
 impl Drop for Tray {
     fn drop(&mut self) {
+        self.pictures.close();
         self.timer.abort();
         let close = self.connection.clone().close();
         // A bus that does not answer drops the connection when the program exits.

@@ -15,7 +15,8 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The folder of the pictures, in the state folder.
 const FOLDER: &str = "icons";
@@ -26,8 +27,8 @@ const LENGTH_MAX: u64 = 1 << 16;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pictures {
     folder: Option<PathBuf>,
-    /// Held while the folder is changed: two threads may write the same picture.
-    changes: Arc<Mutex<()>>,
+    /// Held while the folder is changed: two threads may write the same picture. Whether no more may be written.
+    is_closed: Arc<Mutex<bool>>,
 }
 
 impl Pictures {
@@ -38,32 +39,41 @@ impl Pictures {
             made.is_ok().then_some(folder)
         };
         let folder = state_folder.map(|folder| folder.join(FOLDER)).and_then(make);
-        let pictures = Self { folder, changes: Arc::default() };
+        let pictures = Self { folder, is_closed: Arc::default() };
         // Those that cannot be written are tried again when they are shown.
         pictures.write_all(icons);
         pictures
     }
 
-    /// Writes the pictures for all settings, and removes what another version left, on a thread of its own. Once:
-    /// a panel may come and go many times.
+    /// Writes the pictures for all settings, and removes what another version left, on a thread of its own. Until that
+    /// was done once: a panel may come and go many times.
     pub(super) fn write_rest(&self) {
-        if self.folder.is_none() {
+        static DONE: AtomicBool = AtomicBool::new(false);
+        if self.folder.is_none() || DONE.load(Ordering::Relaxed) {
             return;
         }
-        static ONCE: Once = Once::new();
-        ONCE.call_once(|| {
-            let pictures = self.clone();
-            let work = move || pictures.write_for_all_settings();
-            if let Err(error) = std::thread::Builder::new().name("pictures".into()).spawn(work) {
-                tracing::debug!("pictures are written when they are shown: {error}");
-            }
-        });
+        let pictures = self.clone();
+        let work = move || {
+            pictures.write_for_all_settings();
+            DONE.fetch_or(!*pictures.lock(), Ordering::Relaxed);
+        };
+        if let Err(error) = std::thread::Builder::new().name("pictures".into()).spawn(work) {
+            tracing::debug!("pictures are written when they are shown: {error}");
+        }
+    }
+
+    /// From now on nothing is written: the folder may be removed, and would be made again.
+    pub(super) fn close(&self) {
+        *self.lock() = true;
     }
 
     fn write_for_all_settings(&self) {
         let names = self.write_all([false, true].into_iter().flat_map(|contrast| Icon::all(contrast, true)));
         let Some(files) = self.folder.as_ref().and_then(|folder| fs::read_dir(folder).ok()) else { return };
-        let _changes = self.lock();
+        let is_closed = self.lock();
+        if *is_closed {
+            return;
+        }
         for file in files.filter_map(Result::ok).map(|file| file.path()) {
             let is_known = file.file_stem().and_then(|name| name.to_str()).is_some_and(|name| names.contains(name));
             if !is_known {
@@ -81,8 +91,8 @@ impl Pictures {
         names.take_while(|name| !name.is_empty()).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, ()> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.is_closed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The folder, as panels read it; empty if there is none.
@@ -97,7 +107,10 @@ impl Pictures {
         picture.rgba.hash(&mut hasher);
         let name = format!("pilotlight-{:016x}", hasher.finish());
         let file = folder.join(&name).with_extension("png");
-        let _changes = self.lock();
+        let is_closed = self.lock();
+        if *is_closed {
+            return String::new();
+        }
         if !is_there(&file, picture)
             && let Err(error) = write(&file, picture)
         {
@@ -128,6 +141,18 @@ mod tests {
 
     fn files(state: &Path) -> Vec<PathBuf> {
         fs::read_dir(state.join(FOLDER)).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    /// A demo removes its state folder when it ends.
+    #[test]
+    fn nothing_is_written_after_the_end() {
+        let scratch = tempfile::tempdir().unwrap();
+        let state = scratch.path().join("state");
+        let pictures = Pictures::new(Some(&state), Icon::all(false, false));
+        pictures.close();
+        fs::remove_dir_all(&state).unwrap();
+        pictures.write_for_all_settings();
+        assert!(!state.exists());
     }
 
     #[test]
