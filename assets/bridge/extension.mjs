@@ -21,7 +21,7 @@ const CUT = "(too large for Pilotlight)"; // in place of a longer one, as in src
 const DRAWING = 250; // in ms: how long Copilot is watched to see whether it still draws
 const LARGE = 1 << 14; // the longest request, in characters of JSON, that is drawn at once
 const FRESH = 500; // in ms: how old the word of Copilot and of the listener may be when an order is carried out
-const LATE = 1500; // in ms: a remembered consent is granted sooner; one that takes longer is a dialog
+const LATE = 1500; // in ms: a remembered consent is mostly granted sooner; one that takes longer may be a dialog
 const ROOTS_MAX = 1000; // the most event ids remembered of a turn
 const ASKED_MAX = 16; // the most open questions remembered, to resend to the next listener
 const CLOSED_MAX = 64; // the most answered requests remembered
@@ -397,9 +397,14 @@ async function elevateByItself() {
   byItself = false;
   const isOpen = await CALLS.pending().then(({ items }) => items.some((item) => !closed.has(item.requestId)), () => true);
   if (isOpen) return void (byItself = true);
-  const late = setTimeout(() => say({ t: "consent", open: true, unexpected: true }), LATE);
+  const late = setInterval(async () => {
+    if (await CALLS.pending().then(({ items }) => items.some((item) => isAboutUs(item.request)), () => false)) {
+      clearInterval(late);
+      if (consenting) say({ t: "consent", open: true, unexpected: true });
+    }
+  }, LATE);
   await elevate();
-  clearTimeout(late);
+  clearInterval(late);
 }
 
 // Called when a listener has let us in. The first prompt may have been sent before: with `-i`, even before we joined.
