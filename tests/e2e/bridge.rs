@@ -174,7 +174,8 @@ impl Bridged {
         self.terminal.folder.wait("assistant.turn_end");
         self.pilot.wait_status(&id, "idle", "");
         self.pilot.click(&id, "Let Pilotlight answer here");
-        self.terminal.wait_screen(CONSENT);
+        let dump = || format!("{}\n{}", self.terminal.dump(), self.pilot.log());
+        wait_until(COPILOT, "Copilot asks", dump, || self.terminal.screen().contains(CONSENT).then_some(()));
         self.terminal.press(&["1"]);
         self.terminal.folder.wait("permission.completed");
         self.terminal.wait_no_screen(CONSENT);

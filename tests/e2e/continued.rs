@@ -54,6 +54,7 @@ fn case_127_one_click_reconnects_and_continues_a_denied_session() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_127_a_command_does_the_same_and_reports_what_it_did() {
     let prompt = "SCRIPT:denied3 Paint the fence";
     let stage = after_a_denied_turn(&settings(""), prompt, 4);
@@ -168,6 +169,7 @@ fn case_129_auto_reconnect_sends_the_prompt_again_after_the_turn() {
 
 /// Case 129: with four seconds per answer of the model.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_129_auto_reconnect_waits_for_a_slow_model() {
     auto_reconnect_with_delay(Duration::from_secs(4));
 }

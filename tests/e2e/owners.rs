@@ -70,6 +70,7 @@ fn case_119_a_resumed_terminal_is_idle_however_it_was_resumed() {
 
 /// Case 119: resumed from within a terminal that has another session.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_119_a_session_chosen_from_the_list_is_found_by_the_log_of_its_process() {
     let (home, model) = (Home::new("project"), Model::start());
     let folder = ended(&home, &model);
@@ -128,6 +129,7 @@ fn case_181_a_session_opened_by_a_terminal_that_writes_no_log_is_not_opened_agai
 
 /// Case 181: a server notes nothing either, but can be asked if it listens.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_181_a_session_that_a_server_without_a_log_may_have_is_not_opened_unasked() {
     let (home, model) = (Home::new("project"), Model::start());
     let folder = ended(&home, &model);
@@ -153,6 +155,7 @@ fn case_181_a_session_that_a_server_without_a_log_may_have_is_not_opened_unasked
 
 /// Case 119: loaded by a server for a client, which only that server's own log shows.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_119_a_session_resumed_in_a_server_is_reported() {
     let (home, model) = (Home::new("project"), Model::start());
     let folder = ended(&home, &model);
@@ -237,6 +240,7 @@ fn planted_lock() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_124_a_planted_lock_affects_neither_session() {
     planted_lock();
 }
@@ -450,6 +454,7 @@ fn case_117_a_session_whose_terminal_was_just_killed_is_resumed_often() {
 /// Copilot takes a zombie for a live owner, and asks what to do. So the resume waits until the killed process is
 /// reaped. If it is not, the command reports what Copilot will ask.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_117_copilots_question_about_a_zombie_is_avoided_or_announced() {
     for is_reaped in [true, false] {
         let (home, model) = (Home::new("project"), Model::start());
@@ -577,6 +582,7 @@ fn case_160_a_stop_while_a_request_is_open_is_no_conflict() {
 
 /// Case 87: neither of them had a lock when the other one resumed the session.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_87_two_terminals_that_resumed_a_session_are_a_conflict() {
     let (home, model) = (Home::new("project"), Model::start());
     let folder = ended(&home, &model);

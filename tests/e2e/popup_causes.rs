@@ -79,6 +79,7 @@ fn four_at_once_are_one_popup_and_repetitions_are_suppressed() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_request_that_still_waits_is_reported_again() {
     let (stage, popups) = stage(Manner::Waits, "escalate = \"3s\"\n");
     stage.session.send("SCRIPT:tool Paint the fence");
@@ -93,6 +94,7 @@ fn a_request_that_still_waits_is_reported_again() {
 
 /// Cases 47, 100.
 #[test]
+#[ignore = "tests/long.sh"]
 fn the_third_stuck_turn_in_a_row_advises_a_new_session() {
     let limits = "cooldown = \"1ms\"\n[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\nthinking-quiet = \"1s\"\nthinking-stuck = \"2s\"\n";
     let (stage, popups) = stage(Manner::Approves, limits);
