@@ -12,8 +12,7 @@ if (($# != 1)); then
 fi
 release=$(realpath "$1")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-version=$(sed -nE 's/^version = "(.*)"$/\1/p' Cargo.toml | head -1)
-homepage=${PILOTLIGHT_HOMEPAGE:-$(sed -nE 's/^repository = "(.*)"$/\1/p' Cargo.toml)}
+source packaging/release.sh
 made=target/recipes
 
 # The file that each name stands for.

@@ -15,11 +15,10 @@ if ! "$tools/bin/cargo-cyclonedx" cyclonedx --version 2>/dev/null | grep -qwF "$
     CARGO_TARGET_DIR=$tools/build cargo install --quiet --locked --debug --root "$tools" --version "$CYCLONEDX" cargo-cyclonedx
     rm -rf "$tools/build"
 fi
-version=$(sed -nE 's/^version = "(.*)"$/\1/p' Cargo.toml | head -1)
+source packaging/release.sh
 name=pilotlight-$version-sbom
 # With a date, it leaves out the random number of each document: the same sources make the same files.
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
-export SOURCE_DATE_EPOCH
+export SOURCE_DATE_EPOCH=$stamp
 rm -rf "target/archive/${name:?}"
 mkdir -p "target/archive/$name"
 for triple in "${TARGETS[@]}"; do
@@ -27,7 +26,4 @@ for triple in "${TARGETS[@]}"; do
     "$tools/bin/cargo-cyclonedx" cyclonedx --quiet --format json --no-build-deps --target "$triple" --override-filename "sbom-$triple"
     mv "sbom-$triple.json" "target/archive/$name/$triple.cdx.json"
 done
-tar --create --directory target/archive --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
-    --mode=u=rwX,go=rX "$name" | gzip --no-name --best >"target/archive/$name.tar.gz"
-rm -r "target/archive/${name:?}"
-echo "$PWD/target/archive/$name.tar.gz"
+pack "$name"

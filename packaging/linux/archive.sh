@@ -13,18 +13,12 @@ if (($# != 2)); then
 fi
 program=$(realpath "$1")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-version=$(sed -nE 's/^version = "(.*)"$/\1/p' Cargo.toml | head -1)
+source packaging/release.sh
 name=pilotlight-$version-$2
 made=target/archive
-# The date of the last commit, else today: the same sources make the same archive.
-stamp=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 
-rm -rf "${made:?}/$name" "$made/root"
-packaging/linux/install.sh "$program" "$made/root" /usr
-mv "$made/root/usr" "$made/$name"
-rmdir "$made/root"
-# Whoever packs it, whatever their umask and the order of files on their disk.
-tar --create --directory "$made" --format=gnu --sort=name --mtime="@$stamp" --owner=0 --group=0 --numeric-owner \
-    --mode=u=rwX,go=rX "$name" | gzip --no-name --best >"$made/$name.tar.gz"
-rm -r "${made:?}/$name"
-echo "$PWD/$made/$name.tar.gz"
+rm -rf "${made:?}/$name" "$made/tree"
+packaging/linux/install.sh "$program" "$made/tree" /usr
+mv "$made/tree/usr" "$made/$name"
+rmdir "$made/tree"
+pack "$name"

@@ -54,10 +54,8 @@ mkdir "$made/completions"
 "$built" completions zsh >"$made/completions/_pilotlight"
 "$built" completions fish >"$made/completions/pilotlight.fish"
 
-# The date of the last commit, else today: the same sources make the same package.
-stamp=$(git log -1 --format=%ct 2>/dev/null || date +%s)
-export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$stamp}
-version=$(cargo metadata --no-deps --format-version 1 | sed -E 's/.*"name":"pilotlight","version":"([^"]*)".*/\1/')
+source packaging/release.sh
+export SOURCE_DATE_EPOCH=$stamp
 packaging/linux/metainfo.sh >"$made/io.github.pilotlight.pilotlight.metainfo.xml"
 
 # The newest section of the changelog, in Debian's format.

@@ -21,6 +21,7 @@ use crate::core::session::Key;
 use crate::core::text::{counted, fit, plain, wrap};
 use crate::core::time::{Moment, Span, Time};
 use crate::engine::{Command, Fleet, Settings, View};
+use crate::system::log;
 use crossterm::terminal::{self, ClearType};
 use crossterm::{cursor, execute, queue};
 use foreground::{End, ForegroundCommand};
@@ -120,6 +121,7 @@ impl Live {
         self.drawn.clear();
         if self.terminal && self.foreground.is_none() {
             self.keyboard.disable_echo();
+            log::keep_off_screen(true);
             execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)?;
         }
         Ok(())
@@ -129,6 +131,7 @@ impl Live {
         if self.terminal && self.foreground.is_none() {
             // If this fails, the terminal is gone.
             let _ = execute!(io::stdout(), cursor::Show, terminal::LeaveAlternateScreen);
+            log::keep_off_screen(false);
             self.keyboard.restore();
         }
     }

@@ -4,6 +4,7 @@
 //! total: the same observations give the same verdict, and between an observation and
 //! [`recheck_at`](Verdict::recheck_at) the verdict cannot change.
 
+mod found;
 mod heard;
 mod live;
 mod look;
@@ -25,8 +26,9 @@ use super::question::Question;
 use super::text::listed;
 use super::time::{Moment, Span, Time};
 use super::turn::{Closed, DENIED, Ending, LastMessage, Phase, Request, Turn};
+use found::{Found, found, question_found, rests};
 use look::{Silence, Situation};
-use words::{after_words, are, asks_words, ended_words, error_gist, error_words, is_unprompted, rest_words};
+use words::{after_words, are, ended_words, error_gist, error_words, is_unprompted, rest_words};
 
 /// How long after a stop of ours an unprompted round still belongs to the stopped turn.
 const STOPPED: Span = Span::seconds(5);
@@ -104,38 +106,6 @@ pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now:
         turn,
         ended_denied,
     }
-}
-
-/// A status with its reason, before the rest of the verdict is known.
-struct Found {
-    status: Status,
-    since: Time,
-    because: String,
-    gist: Gist,
-    by_message: bool,
-    question: Option<Question>,
-    ended_denied: bool,
-}
-
-fn found(status: Status, since: Time, because: impl Into<String>) -> Found {
-    let because = because.into();
-    let gist = match status {
-        Status::PermissionLost => Gist::of("permissions lost"),
-        Status::Crashed => Gist::rested("died", since),
-        _ => Gist::of(&because),
-    };
-    Found { status, since, because, gist, by_message: false, question: None, ended_denied: false }
-}
-
-/// `idle` or `ended`, with the reason and what is added to it where there is room.
-fn rests(status: Status, since: Time, why: &str, more: &str) -> Found {
-    Found { gist: Gist::rested(why, since), ..found(status, since, format!("{why}{more}")) }
-}
-
-/// `needs-input`, in the question's own words.
-fn question_found(question: &Question, since: Time, open: usize) -> Found {
-    let asks = found(Status::NeedsInput, since, asks_words(question, open));
-    Found { question: Some(question.clone()), gist: Gist::of(&format!("“{}”", question.text)), ..asks }
 }
 
 struct Judge<'a> {

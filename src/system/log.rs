@@ -13,8 +13,9 @@ pub mod story;
 
 use crate::system::clock::Clock;
 use capped::Capped;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use tracing::Level;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -65,6 +66,14 @@ static FILE_LEVEL: Mutex<Level> = Mutex::new(Level::INFO);
 /// Changes the level of the file. Set if there is a file whose level may change.
 static SET_LEVEL: OnceLock<Box<dyn Fn(LogLevel) + Send + Sync>> = OnceLock::new();
 
+/// Whether the terminal shows a table, over which nothing else may write.
+static SCREEN_TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Keeps the log off a terminal while something else is drawn there. A standard error that is redirected still gets it.
+pub(crate) fn keep_off_screen(taken: bool) {
+    SCREEN_TAKEN.store(taken, Ordering::Relaxed);
+}
+
 /// Starts the log; call it once. If `file` cannot be opened, only standard error is used.
 ///
 /// Each writer checks its own level, below one filter for both: with a filter per layer, one layer's cached decision
@@ -72,8 +81,10 @@ static SET_LEVEL: OnceLock<Box<dyn Fn(LogLevel) + Send + Sync>> = OnceLock::new(
 pub(crate) fn start(file: Option<&Path>, level: LogLevel) {
     let named: Option<Level> = std::env::var("PILOTLIGHT_LOG").ok().and_then(|level| level.parse().ok());
     let stderr_level = named.unwrap_or(Level::WARN);
+    let terminal = io::stderr().is_terminal();
+    let to_stderr = io::stderr.with_max_level(stderr_level);
     let stderr = tracing_subscriber::fmt::layer()
-        .with_writer(io::stderr.with_max_level(stderr_level))
+        .with_writer(to_stderr.with_filter(move |_| !(terminal && SCREEN_TAKEN.load(Ordering::Relaxed))))
         .with_target(false)
         .without_time()
         .with_ansi(false);

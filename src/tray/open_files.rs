@@ -74,10 +74,11 @@ pub(crate) fn make_config(path: &Path) -> anyhow::Result<bool> {
         return Ok(false);
     }
     state_file::replace(path, config::reference().as_bytes()).with_context(|| {
-        format!(
-            "cannot write {}: give yourself the right to, or name another file with PILOTLIGHT_CONFIG",
-            path.display()
-        )
+        let remedy = match path.ancestors().skip(1).find(|folder| folder.exists()) {
+            Some(file) if !file.is_dir() => format!("{} is not a folder: move it away", file.display()),
+            _ => "give yourself the right to".to_owned(),
+        };
+        format!("cannot write {}: {remedy}, or name another file with PILOTLIGHT_CONFIG", path.display())
     })?;
     Ok(true)
 }

@@ -90,6 +90,15 @@ fn without_a_bus_the_table_takes_over_on_a_terminal() {
     shows("there is no session bus");
     session.prompt();
     shows("working");
+    // Case 237: the popup that it could not show is in the log, not on the table.
+    session.tool("call", "bash", "ls");
+    session.ask("request", "call");
+    shows("needs-permission");
+    let log = || std::fs::read_to_string(user.state().join("pilotlight.log")).unwrap_or_default();
+    wait_until(SOON, "it is logged", log, || log().contains("notifications cannot be shown").then_some(()));
+    session.permit("request");
+    shows("bash is open");
+    assert!(!table.screen().contains("WARN"), "{}", table.screen());
 }
 
 /// GNOME's extension loses a reply now and then, and then waits for it for ever: its menu stays as it was.

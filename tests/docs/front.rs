@@ -39,6 +39,10 @@ fn the_path_of_a_newcomer_is_complete() {
     assert!(at("git clone https://") < at("cargo run --release") && at("cargo run --release") < at("bridge install"));
     assert!(at("bridge install") < at("Let Pilotlight answer here"));
     assert!(section("Install and uninstall").contains("pilotlight bridge remove"));
+    let installed = section("Install and uninstall");
+    let (before, after) = installed.split_once("packaging/program.sh ").unwrap();
+    let target = after.split('`').next().unwrap();
+    assert!(before.contains(&format!("`rustup target add {target}`")), "{installed}");
     let readme = read("README.md");
     assert!(readme.contains("/actions/workflows/ci.yml/badge.svg") && readme.contains("not for Claude Code or Codex"));
     let light = readme.lines().find(|line| line.starts_with("- **Light.**")).unwrap();

@@ -49,12 +49,16 @@ fn the_file_is_created_from_the_reference_and_checked_after_editing() {
     let output = bare().output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && said.contains("no display to open one on: set EDITOR"), "{said}");
-    // A file where a folder has to be.
+    // Case 238: a file where a folder has to be.
     let file = user.scratch.path().join("no-folder");
     fs::write(&file, "").unwrap();
     let output = bare().env("PILOTLIGHT_CONFIG", file.join("config.toml")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let expected = format!("cannot write {}", file.join("config.toml").display());
+    let expected = format!(
+        "cannot write {}: {} is not a folder: move it away",
+        file.join("config.toml").display(),
+        file.display()
+    );
     assert!(
         output.status.code() == Some(1) && said.contains(&expected) && said.contains("PILOTLIGHT_CONFIG"),
         "{said}"

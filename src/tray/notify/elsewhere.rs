@@ -4,9 +4,10 @@
 //! menu offers what their buttons would do.
 
 use super::config::PopupConfig;
-use super::note::{Note, NoteSender};
+use super::note::NoteSender;
 use crate::core::alert::{Change, PopupId};
 use crate::tray::messages::PopupEvent;
+use crate::tray::note::Note;
 use std::sync::Arc;
 
 /// Shows popups.
