@@ -5,6 +5,7 @@ use super::actions::{environment, settings};
 use super::hosted::servers_in;
 use super::orders::Staying;
 use crate::support::executable::executable;
+use crate::support::freeze::freeze;
 use crate::support::home::{Folder, Home, cli};
 use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
@@ -154,6 +155,38 @@ fn case_188_a_hosted_session_is_sent_nothing_before_the_user_knows_what_it_lacks
     crashed.folder.wait_nth("user.message", 2);
     wait_screen(&terminal, "stays connected");
     assert_eq!(crashed.count("user.message"), 2);
+}
+
+/// The server dies while the command waits for a frozen tray, so that nobody could be asked beforehand.
+#[test]
+fn case_207_a_command_whose_server_dies_meanwhile_does_not_succeed_without_sending() {
+    for agrees in [false, true] {
+        let (home, model) = (Home::new("project"), Model::start());
+        let pilot = Pilot::with(&[&home], &settings(GO_ON), &environment(&home, &model));
+        let mut server = Server::start(&home, &model);
+        let client = server.connect();
+        let session = server.create(&client, None);
+        let (id, folder) = (session.id(), session.folder.clone());
+        session.send("SCRIPT:denied3 Paint the fence");
+        folder.wait_nth("assistant.turn_end", 4);
+        pilot.wait_status(&id, "permission-lost", "");
+        freeze(pilot.tray_pid());
+        let yes: &[&str] = if agrees { &["--yes"] } else { &[] };
+        let mut one =
+            Staying::start(pilot.command_with_tray(&[&["reconnect", "--continue", id.as_str()][..], yes].concat()));
+        one.wait_output("this command waits for it");
+        server.kill();
+        signal(pilot.tray_pid(), Signal::CONT);
+        let (code, output) = (one.code(), one.output());
+        if agrees {
+            assert_eq!(code, Some(0), "{output}");
+            folder.wait_nth("user.message", 2);
+        } else {
+            assert!(code == Some(4) && output.contains("nothing was sent") && output.contains("--yes"), "{output}");
+            assert_eq!(folder.types().iter().filter(|kind| *kind == "user.message").count(), 1);
+            assert!(servers_in(&home.project()).is_empty());
+        }
+    }
 }
 
 /// Its instructions are in its log, and its model gets the same ones as before. Without them in the log, that is said.

@@ -445,3 +445,31 @@ fn case_200c_five_approvals_at_once_are_five_done() {
     stage.session.folder.wait_nth("tool.execution_complete", 5);
     assert!((1..=5).all(|n| stage.home.project().join(format!("many{n}.txt")).exists()));
 }
+
+/// A server's request that is too large to be read says so, with a tray and without one; the small one beside it is
+/// answered.
+#[test]
+fn case_192_a_large_request_of_a_server_is_denied_and_does_not_hide_others() {
+    for has_tray in [true, false] {
+        let stage = Stage::new(Manner::Waits);
+        let (id, folder) = (stage.session.id(), &stage.session.folder);
+        stage.session.send("SCRIPT:beside400 Paint the fence");
+        folder.wait_nth("permission.requested", 2);
+        stage.wait_status("needs-permission", "2 requests");
+        let named = |kind: &str| {
+            let of_kind = |event: &&Value| event["data"]["permissionRequest"]["kind"] == kind;
+            folder.events().iter().find(of_kind).unwrap()["data"]["requestId"].as_str().unwrap().to_owned()
+        };
+        let run = |verb: &str, request: &str| {
+            let arguments = [verb, &id, "--request", request];
+            if has_tray { stage.pilot.run(&arguments) } else { stage.pilot.run_without_tray(&arguments) }
+        };
+        let refused = run("approve", &named("write"));
+        let words = format!("{refused:?}");
+        assert!(refused.code == Some(4) && refused.err.contains("too large to be read here"), "{words:.999}");
+        assert_eq!(run("approve", &named("shell")).code, Some(0));
+        assert_eq!(run("deny", &named("write")).code, Some(0));
+        folder.wait_nth("permission.completed", 2);
+        assert!(!stage.home.project().join("new.txt").exists());
+    }
+}

@@ -162,6 +162,57 @@ fn case_190_an_order_dies_with_its_command_on_its_way_through_the_bridge() {
     assert_eq!(types.iter().filter(|kind| *kind == "permission.completed").count(), 2, "{}", terminal.dump());
 }
 
+/// Gives `approve` twenty times to a frozen terminal and bridge, kills it after 1.5 s, and lets them go on.
+fn approve_given_up_twenty_times(has_tray: bool) {
+    let mut bridged = Bridged::consented();
+    let id = bridged.id();
+    bridged.terminal.enter("SCRIPT:tool Paint the fence");
+    bridged.terminal.folder.wait_nth("permission.requested", 2);
+    bridged.terminal.wait_screen(DIALOG);
+    bridged.pilot.wait_status(&id, "needs-permission", "");
+    if !has_tray {
+        bridged.pilot.end_tray();
+    }
+    let (terminal, extension) = (&bridged.terminal, bridged.terminal.extension());
+    let pause = |millis| {
+        let from = Instant::now();
+        wait_until(SOON, "time passes", String::new, || (from.elapsed() > Duration::from_millis(millis)).then_some(()));
+    };
+    for nth in 1..=20 {
+        terminal.freeze();
+        freeze(extension);
+        let arguments = ["approve", &id];
+        let mut given = match has_tray {
+            true => bridged.pilot.command_with_tray(&arguments),
+            false => bridged.pilot.command(&arguments),
+        };
+        let mut given = given.spawn().unwrap();
+        pause(1500);
+        kill(given.id());
+        given.wait().unwrap();
+        signal(extension, Signal::CONT);
+        terminal.thaw();
+        pause(1500);
+        let ended = terminal.folder.types().iter().filter(|kind| *kind == "permission.completed").count();
+        assert_eq!(ended, 1, "attempt {nth}: {}", terminal.dump());
+    }
+    // The same order is carried out if its command stays.
+    bridged.run_ok(&["approve", &id]);
+    terminal.folder.wait_nth("permission.completed", 2);
+}
+
+#[test]
+#[ignore = "takes a minute: tests/long.sh"]
+fn case_190_an_approval_that_is_given_up_never_acts_later_with_a_tray() {
+    approve_given_up_twenty_times(true);
+}
+
+#[test]
+#[ignore = "takes a minute: tests/long.sh"]
+fn case_190_an_approval_that_is_given_up_never_acts_later_without_a_tray() {
+    approve_given_up_twenty_times(false);
+}
+
 /// The user was told that the bridge does not answer, and continues to type. When the bridge runs again, no dialog
 /// appears and no turn is stopped.
 #[test]

@@ -6,7 +6,7 @@ use super::message::{Connection, Continuation, TaskEnd, TaskId, TaskMessage};
 use crate::agent::copilot::bridge::carry::BridgeHandle;
 use crate::agent::copilot::owner::Lock;
 use crate::agent::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
-use crate::agent::copilot::prompt::last_prompt;
+use crate::agent::copilot::prompt::{last_prompt, system_message};
 use crate::agent::copilot::server::attached::{self, Policy, SilentTurn};
 use crate::agent::copilot::server::fault::{Fault, Place};
 use crate::agent::copilot::server::hosted;
@@ -41,6 +41,8 @@ pub(super) struct OrderTask {
     pub(super) ask: Ask,
     /// What the user agreed to.
     pub(super) agreed: Vec<Doubt>,
+    /// A command gave the order, and not a click.
+    pub(super) by_command: bool,
     pub(super) status: Status,
     pub(super) task: TaskId,
     pub(super) connection: Option<Arc<Connection>>,
@@ -275,6 +277,9 @@ impl OrderTask {
                 (connection, "attached to its server: what it asks for comes here from now on")
             }
             (None, _, Kind::Sdk) => {
+                if prompt.is_some() {
+                    self.check_agreed().await?;
+                }
                 let program = self.program().await?;
                 let (events, policy) = (self.events(), self.policy());
                 let hosted = hosted::host(&program, &self.home, &self.site, policy, events, self.task, &step).await?;
@@ -315,6 +320,19 @@ impl OrderTask {
             }
         };
         Err(OrderError { outcome, faults, connection: kept })
+    }
+
+    /// Refuses to host a session for a command that is to send a prompt and has not agreed to what it would lack: its
+    /// process ended after the command was given. A click only hosts it, and another one sends the prompt.
+    async fn check_agreed(&self) -> Result<(), OrderError> {
+        if !self.by_command || self.agreed.contains(&Doubt::WithoutProgram) {
+            return Ok(());
+        }
+        let log = self.log.clone();
+        let lacks = on_thread(move || Ok(without_program(system_message(&log).is_ok()))).await?;
+        Err(OrderError::refused(format!(
+            "its process has ended meanwhile; nothing was sent: it would go on {lacks}; add `--yes` if you mean it"
+        )))
     }
 
     /// Whether the session's turn still runs, so that a prompt would be queued behind the rest of it.

@@ -73,6 +73,7 @@ impl Tasks {
             site,
             ask: pending.order.ask.clone(),
             agreed: pending.order.agreed.clone(),
+            by_command: pending.is_by_command(),
             status: context.status,
             task,
             connection: self.connections.get(&key).map(|kept| Arc::clone(&kept.connection)),
