@@ -26,6 +26,8 @@ pub(super) struct Presence {
     open: HashSet<i32>,
     /// Whether it was opened and not closed since.
     visible: bool,
+    /// Whether it was announced by `AboutToShow`, and not reported open since.
+    announced: bool,
     /// When it was last opened.
     opened: Option<Instant>,
     /// A panel reported that it opens the whole menu, and not only a submenu.
@@ -43,6 +45,7 @@ impl Presence {
         Self {
             open: HashSet::new(),
             visible: false,
+            announced: false,
             opened: None,
             reported: false,
             says_opened: false,
@@ -61,14 +64,18 @@ impl Presence {
             self.opened = Some(now);
         }
         self.reported |= number == ROOT;
+        self.announced |= opens;
         (self.visible, self.last_sign) = (true, now);
         opens
     }
 
-    /// The menu with this number was opened. Returns whether this opens the whole menu.
+    /// The menu with this number was opened. Returns whether this opens the whole menu, and was not announced: a panel may
+    /// take seconds from the announcement to here.
     pub(super) fn opened(&mut self, number: i32, now: Instant) -> bool {
-        let opens = self.about_to_show(number, now);
+        let was_announced = number == ROOT && self.announced && self.is_visible(now);
+        let opens = self.about_to_show(number, now) && !was_announced;
         self.says_opened |= number == ROOT;
+        self.announced &= number != ROOT;
         self.open.insert(number);
         opens
     }
@@ -85,7 +92,7 @@ impl Presence {
     /// An entry was clicked, which closes the menu. Not all panels report that.
     pub(super) fn close(&mut self, now: Instant) {
         self.open.clear();
-        (self.visible, self.closed) = (false, Some(now));
+        (self.visible, self.announced, self.closed) = (false, false, Some(now));
     }
 
     /// Whether the menu may be on the screen.
@@ -147,6 +154,20 @@ mod tests {
         assert!(presence.about_to_show(ROOT, after(begun, 31_500)), "closed unseen, and opened again");
         assert!(!presence.about_to_show(8, after(begun, 50_000)), "it is still looked at");
         assert!(presence.is_visible(after(begun, 59_999)) && presence.opened_since(after(begun, 50_000)));
+    }
+
+    #[test]
+    fn case_219_a_menu_that_a_slow_panel_reports_open_long_after_it_announced_it_is_opened_once() {
+        let begun = Instant::now();
+        let mut presence = Presence::new(begun);
+        assert!(presence.about_to_show(ROOT, begun));
+        assert!(!presence.opened(ROOT, after(begun, 1935)), "the same opening: it must not be rebuilt on the screen");
+        assert!(presence.is_visible(after(begun, 61_934)));
+        presence.closed(ROOT, after(begun, 3000));
+        assert!(presence.opened(ROOT, after(begun, 4000)), "closed in between");
+        presence.closed(ROOT, after(begun, 5000));
+        assert!(presence.about_to_show(ROOT, after(begun, 6000)));
+        assert!(presence.opened(ROOT, after(begun, 16_001)), "nobody was there for longer than it is held");
     }
 
     #[test]
