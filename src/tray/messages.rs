@@ -4,6 +4,7 @@
 use super::mute::Mute;
 use super::note::Note;
 use super::view::{Effect, ItemId, MenuView};
+use crate::core::action::Action;
 use crate::core::alert::{Button, PopupId};
 use crate::core::session::Key;
 use std::sync::Arc;
@@ -103,6 +104,8 @@ pub(crate) enum NotifierEvent {
         note: Note,
         /// Whether it says what became of the session.
         became: bool,
+        /// What did not work just now.
+        failed: Option<Action>,
     },
 }
 

@@ -8,7 +8,7 @@
 //! - [`view`] is the menu as a value; [`menu`] decides which rows it has and where; [`details`] words one session;
 //!   [`icon`] is the flame. None of them depends on a desktop, and all are tested without one.
 //! - `native`, or `sni` on Linux, puts a view into the panel; [`controller`] is the main thread's state, and `linux` or
-//!   `elsewhere` its loop.
+//!   `elsewhere` its loop. [`click_handler`] carries out clicks.
 //! - [`notifier`] raises popups and acts on clicks on them; [`notifications`] holds the menu entries that silence it,
 //!   [`mute`] what they change.
 //! - [`messages`] is what these send each other.
@@ -24,6 +24,7 @@ pub mod autostart;
 mod bridge_offer;
 #[cfg(target_os = "linux")]
 pub mod bus;
+pub mod click_handler;
 mod clipboard;
 pub mod controller;
 pub mod details;
@@ -63,7 +64,8 @@ use crate::engine::{Command, Engine};
 use crate::system::signals::Signals;
 use autostart::Login;
 use bridge_offer::BridgeOffer;
-use controller::{ClickHandler, TrayController};
+use click_handler::ClickHandler;
+use controller::TrayController;
 use feed::{Console, Feed, Welcome};
 use messages::{DesktopEvent, MainEvent, NotifierEvent, NotifierSender};
 use notifier::Notifier;

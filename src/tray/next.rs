@@ -27,9 +27,14 @@ pub(super) fn became(row: &Row, session: &Session, detail: Detail) -> String {
     format!("It {now} now.")
 }
 
-/// The next thing to do about a session: to answer what it asks, to mend it, or to look at it.
-pub(super) fn next(source: &Source<'_>) -> Offer {
-    let look = looking_at(source.row, source.session);
+/// The next thing to do about a session: to answer what it asks, to mend it, or to look at it. `failed` is what did not
+/// work just now: a terminal that could not be shown is not offered again.
+pub(super) fn next(source: &Source<'_>, failed: Option<Action>) -> Offer {
+    let is_hidden = |effect: &Effect| {
+        let action = if let Effect::Act(order) = effect { order.ask.action() } else { return false };
+        failed == Some(action) && action.is(Trait::OnlyShows)
+    };
+    let look = Some(looking_at(source.row, source.session)).filter(|look| !is_hidden(look)).unwrap_or(Effect::Live);
     let label = match &look {
         Effect::Details { .. } => Some("Review…"),
         Effect::Answer { .. } => Some("Answer…"),
@@ -40,6 +45,7 @@ pub(super) fn next(source: &Source<'_>) -> Offer {
     }
     if let Some(Item::Action { effect, .. }) = remedy(source, |_| String::new())
         && let Effect::Act(order) = &effect
+        && !is_hidden(&effect)
     {
         let action = order.ask.action();
         // A click beside the button may be an accident.
@@ -68,10 +74,14 @@ mod tests {
     const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed972800";
 
     fn offered(session: &Session, status: Status) -> (String, Offer) {
+        offered_after(session, status, None)
+    }
+
+    fn offered_after(session: &Session, status: Status, failed: Option<Action>) -> (String, Offer) {
         let row = Row { status, ..session.row(Moment::of(Time(1_700_000_000_000)), &Limits::default()).0 };
         let (key, last_progress) = ((0, "a".into()), LastProgress::default());
         let source = Source { key: &key, row: &row, session, last_progress: &last_progress, path: Path::new("/x") };
-        (became(&row, session, Detail::Full), next(&source))
+        (became(&row, session, Detail::Full), next(&source, failed))
     }
 
     fn does(effect: &Effect) -> Option<Action> {
@@ -109,7 +119,28 @@ mod tests {
         );
         let Effect::Act(order) = offer.effect else { panic!("an order") };
         assert_eq!(order.ask, Ask::Resume);
+        let (_, again) = offered_after(&session, Status::Crashed, Some(Action::Resume));
+        assert_eq!(does(&again.effect), Some(Action::Resume), "it may work the next time");
         let (words, offer) = offered(&session, Status::Ended);
         assert_eq!((&*words, offer), ("It is ended now.", Offer::all()));
+    }
+
+    #[test]
+    fn case_218_a_terminal_that_could_not_be_shown_is_not_offered_again() {
+        let mut session =
+            Session { id: ID.into(), owner: Owner::Alive { pid: 1, started: None }, ..Session::default() };
+        session.about.kind = Kind::Terminal;
+        let failed = Some(Action::ShowTerminal);
+        for status in [Status::Working, Status::PermissionLost] {
+            assert_eq!(does(&offered(&session, status).1.effect), failed, "{status:?}");
+            assert_eq!(offered_after(&session, status, failed).1, Offer::all(), "{status:?}");
+        }
+        let prompt =
+            br#"{"type":"user.message","data":{"content":"Go on"},"id":"p","timestamp":"2023-11-14T22:13:20.000Z"}"#;
+        let now = Moment::of(Time(1_700_000_000_000));
+        session.facts.fold(&event::parse(prompt).unwrap(), now, &Limits::default());
+        session.control.server = ServerState::Listening;
+        let (_, offer) = offered_after(&session, Status::Stuck, failed);
+        assert_eq!((does(&offer.effect), offer.on_body), (Some(Action::Stop), Effect::Live));
     }
 }

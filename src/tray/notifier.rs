@@ -7,7 +7,7 @@
 
 mod clicks;
 
-use super::controller::ClickHandler;
+use super::click_handler::ClickHandler;
 use super::details::Source;
 use super::messages::{NotifierEvent, PopupEvent};
 use super::mute::{Mute, MuteChange};
@@ -152,7 +152,9 @@ impl Notifier {
             match event {
                 NotifierEvent::Mute(mute) => mute.apply(&mut self.alerts.quiet, now.wall),
                 NotifierEvent::Popup(id, event) => self.handle_popup(id, event, fleet, now),
-                NotifierEvent::Note { about, note, became } => self.note_about(&about, note, became, fleet),
+                NotifierEvent::Note { about, note, became, failed } => {
+                    self.note_about(&about, note, (became, failed), fleet);
+                }
             }
         }
         self.observe_turns(fleet);
@@ -222,7 +224,7 @@ impl Notifier {
                 let who = plain(&entry.row.label.who, NAME_MAX);
                 let body = "Approvals were switched off. If that was not you, stop it, and end the session";
                 let note = Note::not_done(format!("{who} approves everything now"), body);
-                self.note_about(key, note, false, fleet);
+                self.note_about(key, note, (false, None), fleet);
             }
         }
     }
@@ -243,14 +245,15 @@ impl Notifier {
         }
     }
 
-    /// Shows a note about a session, with what became of it and the next thing to do.
-    fn note_about(&self, key: &Key, mut note: Note, became: bool, fleet: &Fleet) {
+    /// Shows a note about a session, with what became of it and the next thing to do, which is not what `failed`.
+    fn note_about(&self, key: &Key, mut note: Note, (became, failed): (bool, Option<Action>), fleet: &Fleet) {
         let offer = fleet.get(key).map(|entry| {
             let (row, session) = (&entry.row, entry.session());
             if became {
                 note.body = format!("{}\n{}", note.body, next::became(row, session, self.notifications.detail));
             }
-            next::next(&Source { key, row, session, last_progress: &entry.last_progress, path: entry.path() })
+            let source = Source { key, row, session, last_progress: &entry.last_progress, path: entry.path() };
+            next::next(&source, failed)
         });
         self.click_handler.note_for(Some(key), &note.offering(offer.unwrap_or_else(Offer::all)));
     }

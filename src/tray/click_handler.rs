@@ -1,0 +1,317 @@
+//! Carries out clicks: in the menu, on popups and on notes.
+
+use super::autostart::Login;
+use super::bridge_offer::BridgeOffer;
+use super::clipboard::Clipboard;
+use super::messages::{NotifierEvent, NotifierSender};
+use super::notify::{Note, NoteSender, Offer};
+use super::open;
+use super::open_files::OpenFiles;
+use super::view::Effect;
+use crate::agent::copilot::bridge::files::Files;
+use crate::control::PendingOrder;
+use crate::core::action::{Action, Trait};
+use crate::core::alert::Detail;
+use crate::core::order::{Order, Outcome, Report};
+use crate::core::session::Key;
+use crate::core::text::is_uuid;
+use crate::engine::Command;
+use crate::system::paths::{self, own_program};
+use crate::terminal::Terminals;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{self, UnboundedSender};
+
+/// Carries out clicks.
+pub(crate) struct ClickHandler {
+    commander: UnboundedSender<Command>,
+    note_sender: NoteSender,
+    clipboard: Clipboard,
+    runtime: Handle,
+    own_log: Option<PathBuf>,
+    /// Shared by all duplicates, as settings change while the program runs.
+    settings: Arc<Mutex<ClickSettings>>,
+    notifier: NotifierSender,
+    login: Login,
+    open_files: OpenFiles,
+    bridge_offer: BridgeOffer,
+}
+
+/// The settings that clicks depend on.
+#[derive(Debug, Default)]
+struct ClickSettings {
+    homes: Vec<PathBuf>,
+    terminal: Vec<String>,
+    /// How much a popup says about a session.
+    detail: Detail,
+}
+
+impl ClickHandler {
+    /// Creates a handler that sends commands to the engine and reports failures as notifications. `homes` and
+    /// `terminal` are for commands run in a terminal; `notifier` receives mutes and pauses.
+    #[expect(clippy::too_many_arguments, reason = "each has a different owner, and only this type needs them all")]
+    pub(crate) fn new(
+        commander: UnboundedSender<Command>,
+        note_sender: NoteSender,
+        runtime: Handle,
+        own_log: Option<PathBuf>,
+        homes: Vec<PathBuf>,
+        terminal: Vec<String>,
+        notifier: NotifierSender,
+        login: Login,
+        open_files: OpenFiles,
+        bridge_offer: BridgeOffer,
+    ) -> Self {
+        let settings = Arc::new(Mutex::new(ClickSettings { homes, terminal, detail: Detail::default() }));
+        Self {
+            commander,
+            note_sender,
+            clipboard: Clipboard::default(),
+            runtime,
+            own_log,
+            settings,
+            notifier,
+            login,
+            open_files,
+            bridge_offer,
+        }
+    }
+
+    /// Applies new settings to this handler and all its duplicates.
+    pub(super) fn configure(&self, homes: &[PathBuf], terminal: &[String], detail: Detail) {
+        let settings = ClickSettings { homes: homes.to_vec(), terminal: terminal.to_vec(), detail };
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = settings;
+    }
+
+    /// A handler that does the same, for another thread. It has a clipboard of its own.
+    pub(crate) fn duplicate(&self) -> Self {
+        let Self { commander, note_sender, runtime, own_log, settings, notifier, login, open_files, .. } = self;
+        Self {
+            commander: commander.clone(),
+            note_sender: note_sender.clone(),
+            clipboard: Clipboard::default(),
+            runtime: runtime.clone(),
+            own_log: own_log.clone(),
+            settings: Arc::clone(settings),
+            notifier: Arc::clone(notifier),
+            login: login.clone(),
+            open_files: open_files.clone(),
+            bridge_offer: self.bridge_offer.clone(),
+        }
+    }
+
+    fn command(&self, command: Command) {
+        let _ = self.commander.send(command); // fails only when the engine has ended
+    }
+
+    /// Shows a notification.
+    pub(super) fn note(&self, note: &Note) {
+        self.note_for(None, note);
+    }
+
+    /// Shows a notification whose offer is about this session.
+    pub(super) fn note_for(&self, session: Option<&Key>, note: &Note) {
+        self.note_or(session, note, || ());
+    }
+
+    /// The same. `failed` is called if it cannot be shown.
+    pub(super) fn note_or(&self, session: Option<&Key>, note: &Note, failed: impl FnOnce() + Send + 'static) {
+        let (mut handler, session) = (self.duplicate(), session.cloned());
+        let taken = Box::new(move |effect| handler.act(session.as_ref(), effect));
+        self.note_sender.send(note, taken, failed);
+    }
+
+    /// Shows a notification about a session, once it is known what became of that, and what is next.
+    pub(super) fn note_about(&self, session: Option<&Key>, note: Note, became: bool, failed: Option<Action>) {
+        match session {
+            Some(about) => (self.notifier)(NotifierEvent::Note { about: about.clone(), note, became, failed }),
+            None => self.note(&note),
+        }
+    }
+
+    /// Carries out a click; `session` is the session that the item belongs to.
+    pub(super) fn act(&mut self, session: Option<&Key>, effect: Effect) {
+        // Any click in a session's submenu marks the session as seen; an order does once it was carried out, so that a
+        // failure keeps its alarm. The table of all sessions shows none in particular.
+        if let (Some(key), false) = (session, matches!(effect, Effect::Act(_) | Effect::Live)) {
+            self.command(Command::Seen(vec![key.clone()]));
+        }
+        match effect {
+            Effect::Seen => {}
+            Effect::SeenAll => self.command(Command::SeenAll),
+            Effect::Refresh => self.command(Command::Refresh),
+            Effect::Live => self.in_terminal(|program, homes| Some(own_command(program, homes, &["live"]))),
+            Effect::Quit(_) => self.command(Command::Quit),
+            Effect::Act(order) => self.order(session, *order),
+            Effect::Reopen(orders) => orders.into_iter().for_each(|order| self.order(None, order)),
+            Effect::Mute(mute) => (self.notifier)(NotifierEvent::Mute(mute)),
+            Effect::TestNote => self.note(&Note::test()),
+            Effect::Details { id, request } => self.details(&["approve", "--ask"], &id, &request),
+            Effect::Answer { id, request } => self.details(&["answer"], &id, &request),
+            Effect::OpenFolder(path) => self.open(path, open::folder),
+            Effect::OpenLog(path) => self.open(path, open::log),
+            Effect::StartAtLogin(on) => {
+                if let Err(error) = self.login.set(on) {
+                    self.failure_reporter()(format!("{error:#}"));
+                }
+                self.command(Command::Redraw);
+            }
+            Effect::RenewBridge => {
+                match paths::project().map(|project| Files::new(&project).write()) {
+                    Some(Ok(())) => self.note(&Note::new(
+                        "The bridge is renewed",
+                        "Sessions that you start in terminals from now on have it.",
+                    )),
+                    Some(Err(error)) => self.failure_reporter()(format!("{error:#}")),
+                    None => self.failure_reporter()("there is no folder to put the bridge into: set HOME".into()),
+                }
+                self.command(Command::Redraw);
+            }
+            Effect::Bridge(on) => {
+                let verb = if on { "install" } else { "remove" };
+                self.in_terminal(|program, homes| Some(own_command(program, homes, &["bridge", verb, "--wait"])));
+                self.bridge_offer.settle();
+                self.command(Command::Redraw);
+            }
+            Effect::OwnLog => match self.own_log.clone() {
+                Some(path) => self.open(path, open::log),
+                None => self.failure_reporter()("there is no folder to keep a log in".into()),
+            },
+            Effect::OpenSettings => self.open_files.open_settings(self.failure_reporter()),
+            Effect::ShowDiagnostics => self.open_files.show_diagnostics(self.failure_reporter()),
+            Effect::CopyDiagnostics => match self.open_files.shown() {
+                Some(text) => self.clipboard.copy(text, self.failure_reporter()),
+                None => {
+                    let body = "Look at the diagnostics first: what was shown is what is copied.";
+                    let show = Offer::new("Show diagnostics", Effect::ShowDiagnostics);
+                    self.note(&Note::not_done("Nothing was copied", body).offering(show));
+                }
+            },
+            Effect::Copy(text) => self.clipboard.copy(text, self.failure_reporter()),
+        }
+    }
+
+    /// Sends an order to the engine and reports the outcome, unless a success opens a window and so shows itself.
+    fn order(&self, session: Option<&Key>, order: Order) {
+        let (action, who, session) = (order.ask.action(), order.who.clone(), session.cloned());
+        let (reply, mut reports) = mpsc::unbounded_channel();
+        self.command(Command::Act(PendingOrder::by_us(order, reply)));
+        let click_handler = self.duplicate();
+        self.runtime.spawn(async move {
+            while let Some(report) = reports.recv().await {
+                let Report::End(outcome) = report else { continue };
+                let is_done = matches!(outcome, Outcome::Done(_));
+                if let (true, Some(key)) = (is_done, &session) {
+                    click_handler.command(Command::Seen(vec![key.clone()]));
+                }
+                if !(is_done && action.is(Trait::OpensWindow)) {
+                    let is_refused = matches!(outcome, Outcome::Refused(_));
+                    let note = Note::after(click_handler.name(&who), action, &outcome);
+                    let failed = (!is_done).then_some(action);
+                    click_handler.note_about(session.as_ref(), note, is_refused, failed);
+                }
+            }
+        });
+    }
+
+    /// Reports why a click on the session called `who` was not carried out.
+    pub(super) fn report_refusal(&self, session: &Key, who: &str, why: String) {
+        let note = Note::refused(self.name(who), &Outcome::Refused(why));
+        self.note_about(Some(session), note, true, None);
+    }
+
+    /// The name of a session, if popups may say it.
+    fn name<'a>(&self, who: &'a str) -> &'a str {
+        let may_name = self.settings.lock().unwrap_or_else(PoisonError::into_inner).detail != Detail::None;
+        if may_name && !who.is_empty() { who } else { "Pilotlight" }
+    }
+
+    /// Runs this program in a terminal to show one request or question in full and answer it.
+    fn details(&self, verb: &[&str], id: &str, request: &str) {
+        self.in_terminal(|program, homes| details_command(program, verb, homes, id, request));
+    }
+
+    /// Runs this program in a terminal.
+    fn in_terminal(&self, command: impl Fn(OsString, &[PathBuf]) -> Option<Vec<OsString>>) {
+        let Some(program) = own_program() else {
+            return self.failure_reporter()(
+                "this program has been moved or deleted since it started: start it again".into(),
+            );
+        };
+        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(command) = command(program.into(), &settings.homes) else {
+            let why = "the id of the session or of its request is not in Copilot's form, and nothing else is passed to a terminal; answer it where it was asked";
+            return self.failure_reporter()(why.into());
+        };
+        let (terminals, failed) = (Terminals::new(Some(settings.terminal.clone())), self.failure_reporter());
+        let work = move || {
+            if let Err(reason) = terminals.open(&command, None, &[]) {
+                failed(reason);
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("terminal".into()).spawn(work) {
+            self.failure_reporter()(error.to_string());
+        }
+    }
+
+    fn open(&self, path: PathBuf, open: fn(&std::path::Path) -> anyhow::Result<()>) {
+        if let Err(error) = open::spawn(path, open, self.failure_reporter()) {
+            self.failure_reporter()(error.to_string());
+        }
+    }
+
+    /// Returns a function that reports why a click failed.
+    fn failure_reporter(&self) -> impl Fn(String) + Send + use<> {
+        let handler = self.duplicate();
+        move |reason| {
+            tracing::warn!("{reason}");
+            let note = Note::failed("Pilotlight could not do that", reason);
+            handler.note(&note.offering(Offer::new("Open the log", Effect::OwnLog)));
+        }
+    }
+}
+
+/// The command that shows one request or question and answers it. `None` if an id does not have the form of Copilot's:
+/// nothing else may reach a command line.
+fn details_command(
+    program: OsString,
+    verb: &[&str],
+    homes: &[PathBuf],
+    id: &str,
+    request: &str,
+) -> Option<Vec<OsString>> {
+    if !is_uuid(id) || !is_uuid(request) {
+        return None;
+    }
+    let mut command = vec![program];
+    command.extend(verb.iter().map(OsString::from));
+    command.extend(homes.iter().flat_map(|home| ["--home".into(), home.clone().into_os_string()]));
+    command.extend([format!("--request={request}").into(), "--".into(), id.into()]);
+    Some(command)
+}
+
+/// The command line of this program for these homes.
+fn own_command(program: OsString, homes: &[PathBuf], words: &[&str]) -> Vec<OsString> {
+    let homes = homes.iter().flat_map(|home| ["--home".into(), home.clone().into_os_string()]);
+    [program].into_iter().chain(homes).chain(words.iter().map(OsString::from)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_well_formed_ids_reach_a_command_line() {
+        const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed972800";
+        let command = |id: &str, request: &str| {
+            details_command("pilotlight".into(), &["approve", "--ask"], &["/h".into()], id, request)
+        };
+        let words = ["pilotlight", "approve", "--ask", "--home", "/h", &format!("--request={ID}"), "--", ID];
+        assert_eq!(command(ID, ID), Some(words.map(OsString::from).to_vec()));
+        for odd in ["", "r-1", "$(touch x)", "--all", &format!("{ID}; reboot")] {
+            assert_eq!((command(odd, ID), command(ID, odd)), (None, None), "{odd:?}");
+        }
+    }
+}
