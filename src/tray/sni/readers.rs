@@ -12,7 +12,8 @@ use super::property::ROOT;
 use super::sent_types::TYPE_PROPERTIES;
 
 /// The properties that the GTK client asks for in a layout. It asks for all others, pictures too, by entry.
-const GTK_PROPERTIES: [&str; 6] = ["type", "label", "visible", "enabled", "children-display", "accessible-desc"];
+pub(super) const GTK_PROPERTIES: [&str; 6] =
+    ["type", "label", "visible", "enabled", "children-display", "accessible-desc"];
 /// How many readers are remembered; more than one is rare.
 const READERS_MAX: usize = 8;
 

@@ -6,6 +6,7 @@ use super::super::property::{Properties, Property, ROOT};
 use super::super::readers::{Readers, Sign};
 use super::super::sent_types::{self, SentTypes};
 use super::super::stale::Stale;
+use crate::core::time::Moment;
 use crate::system::clock::Clock;
 use crate::tray::messages::Click;
 use crate::tray::view::{Item, MenuView};
@@ -44,6 +45,9 @@ pub(crate) struct MenuState {
     icon_clicked: Option<Instant>,
     /// The clock for ages.
     clock: Clock,
+    /// When the menu was opened, while its ages stand still: GTK does not widen an open menu, and draws a label that grows
+    /// over the picture beside it.
+    ages_at: Option<Moment>,
 }
 
 impl MenuState {
@@ -66,6 +70,7 @@ impl MenuState {
             rebuilt: now,
             icon_clicked: None,
             clock,
+            ages_at: None,
         }
     }
 
@@ -73,6 +78,7 @@ impl MenuState {
     pub(crate) fn show(&mut self, view: &MenuView, now: Instant) -> Update {
         self.clock = view.clock;
         self.pending = Some(view.items.clone()).filter(|items| !self.layout.shows(items));
+        self.release_ages(now);
         if self.presence.is_visible(now) { self.update_words() } else { self.mark(now) }
     }
 
@@ -150,8 +156,10 @@ impl MenuState {
     /// Brings a menu that is opened up to date. Any menu gets the current ages.
     fn appear(&mut self, opens: bool, now: Instant) -> Update {
         let mut update = Update::default();
+        self.release_ages(now);
         if opens {
             self.stale.open();
+            self.ages_at = Some(self.clock.now()).filter(|_| self.stands_still());
             update = self.flush(now);
             if update.revision.is_some() && self.was_read {
                 self.unread = Some(now);
@@ -161,9 +169,19 @@ impl MenuState {
         update
     }
 
+    /// Whether the panel is one of those that are built on GTK.
+    fn stands_still(&self) -> bool {
+        self.readers.panel() == Sign::Picture && !self.reads_levels && !self.presence.says_opened()
+    }
+
+    /// Lets ages pass again once the menu is closed.
+    fn release_ages(&mut self, now: Instant) {
+        self.ages_at = self.ages_at.filter(|_| self.presence.is_visible(now) && self.stands_still());
+    }
+
     /// The wording for what is sent to all.
     fn wording(&self) -> Wording {
-        Wording { now: self.clock.now(), sign: self.readers.panel() }
+        Wording { now: self.ages_at.unwrap_or_else(|| self.clock.now()), sign: self.readers.panel() }
     }
 
     /// The wording for a reader with this bus name.
@@ -200,6 +218,7 @@ impl MenuState {
     pub(super) fn read_layout(&mut self, caller: &str, scope: (i32, i32), names: Vec<String>, now: Instant) -> Reading {
         let (number, depth) = scope;
         self.readers.of_layout(caller, scope, &names);
+        self.release_ages(now);
         let Update { changes, revision: _ } = self.read(number, now);
         self.reads_levels |= number == ROOT && depth == 1;
         let submenus = if number == ROOT { self.to_announce(ROOT, now) } else { Vec::new() };

@@ -55,6 +55,36 @@ fn the_structure_changes_when_the_menu_is_opened_again() {
 }
 
 #[test]
+fn case_221_ages_stand_still_in_an_open_menu_of_gtk_which_would_draw_them_over_pictures() {
+    let passes = |state: &MenuState| {
+        let before = state.wording().now;
+        (0..50).any(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            state.wording().now != before
+        })
+    };
+    let begun = Instant::now();
+    let gtk = || crate::tray::sni::readers::GTK_PROPERTIES.iter().map(|&name| name.to_owned()).collect();
+    let mut state = MenuState::new(&view(vec![seen("a")]), begun);
+    state.read_layout("xfce", (ROOT, -1), gtk(), begun);
+    assert!(passes(&state));
+    state.about_to_show(ROOT, after(begun, 1000));
+    assert!(!passes(&state));
+    state.about_to_show(number(&state, "a"), after(begun, 2000));
+    state.show(&view(vec![seen("a"), seen("b")]), after(begun, 3000));
+    assert!(!passes(&state), "the menu is still open");
+    let a = number(&state, "a");
+    click(&mut state, a, after(begun, 4000));
+    state.show(&view(vec![seen("a"), seen("b")]), after(begun, 4100));
+    assert!(passes(&state), "closed by the click");
+    // Plasma widens a menu.
+    let mut state = MenuState::new(&view(vec![seen("a")]), begun);
+    state.read_layout("plasma", (ROOT, 1), Vec::new(), begun);
+    state.about_to_show(ROOT, after(begun, 1000));
+    assert!(passes(&state));
+}
+
+#[test]
 fn nothing_but_one_mark_is_sent_while_the_menu_is_closed() {
     let begun = Instant::now();
     let mut state = MenuState::new(&view(vec![seen("a")]), begun);
