@@ -126,7 +126,8 @@ async fn show(note: &Note, connection: &zbus::Connection) -> zbus::Result<Shown>
 /// A note as a notification, limited to what the server supports.
 #[cfg(target_os = "linux")]
 pub(super) fn notification(note: &Note, capabilities: server::Capabilities) -> server::Notification {
-    let mut actions = vec![["default", ""], [OFFER, &*note.offer.label]];
+    let label = if capabilities.names_default { "Open" } else { "" };
+    let mut actions = vec![["default", label], [OFFER, &*note.offer.label]];
     // Whoever types in another window while the note appears must not press a button that acts.
     if capabilities.focuses_first {
         actions.insert(0, LATER);

@@ -96,6 +96,8 @@ pub(super) struct Capabilities {
     pub(super) focuses_first: bool,
     /// Draws the first three buttons and drops the rest, as GNOME Shell does.
     pub(super) drops_actions: bool,
+    /// Ignores a default action without a label, as swaync does; others may draw one with a label as a button.
+    pub(super) names_default: bool,
 }
 
 /// The arguments of `Notify`.
@@ -143,6 +145,7 @@ pub(super) async fn find_server(connection: Connection) -> zbus::Result<Server> 
         few_actions: false,
         focuses_first: true,
         drops_actions: true,
+        names_default: false,
     };
     let mut server = Server { owner, pid: pid.ok(), capabilities, connection };
     // A server that does not return its name may be any.
@@ -150,6 +153,7 @@ pub(super) async fn find_server(connection: Connection) -> zbus::Result<Server> 
         server.capabilities.few_actions = name == "lxqt-notificationd";
         server.capabilities.focuses_first = !NEVER_FOCUS.contains(&&*name);
         server.capabilities.drops_actions = name == "gnome-shell";
+        server.capabilities.names_default = name == "SwayNotificationCenter";
     }
     Ok(server)
 }

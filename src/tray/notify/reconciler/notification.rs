@@ -17,13 +17,13 @@ pub(super) const LATER: &str = "later";
 /// The notification of a popup, which replaces the one with this number, limited to what the server supports.
 pub(super) fn notification(popup: &Popup, buttons: &[Button], server: &Server, replaces: u32) -> Notification {
     // The default action, a click outside the buttons. xfce4-notifyd does not support it, but shows it as a button if
-    // it has a label.
+    // it has a label; swaync ignores it if it has none.
     let opens = |button: &Button| match button {
         Button::Details | Button::Review | Button::Act(Action::Answer) => true,
         Button::Act(action) => action.is(Trait::OnlyShows),
         Button::Choice(_) | Button::SendOn | Button::Mute => false,
     };
-    let label = if buttons.iter().any(opens) { "" } else { "Open" };
+    let label = if buttons.iter().any(opens) && !server.capabilities.names_default { "" } else { "Open" };
     let default = server.capabilities.actions.then_some(["default", label]);
     let named = |&button: &Button| [button.name(), button.label_among(buttons, popup.asked.as_ref())];
     // Mute comes last, apart from the answers.
