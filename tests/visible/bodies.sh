@@ -8,12 +8,6 @@
 # Linux only; installs what is missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-# shellcheck source-path=SCRIPTDIR source=display.sh
-source tests/visible/display.sh
-# shellcheck source-path=SCRIPTDIR source=sessions.sh
-source tests/visible/sessions.sh
-# shellcheck source-path=SCRIPTDIR source=panel.sh
-source tests/visible/panel.sh
 # shellcheck source-path=SCRIPTDIR source=stage.sh
 source tests/visible/stage.sh
 

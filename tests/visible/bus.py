@@ -82,7 +82,9 @@ class Record:
                 self.say(f"{sender} notifies: {data[3]} | {data[4]} | {data[5]}", at)
             return
         if message.get("interface") == WATCHER:
-            self.registered += member == "RegisterStatusNotifierItem"
+            if member == "RegisterStatusNotifierItem":
+                self.registered += 1
+                self.entries = {ROOT: Entry()}  # numbers begin anew, and mean something else
             self.say(f"{sender} {member} {data}", at)
             return
         self.heard = time.time() if member in ("GetLayout", "LayoutUpdated") else self.heard

@@ -45,6 +45,15 @@ class Box:
         self.rows = max(1, len(entries) - self.lines)
         self.row = (height - 2 * EDGE - self.lines * LINE) / self.rows
 
+    def touches(self, place):
+        """Whether the window is beside this menu. LXQt leaves room between them where the menu became narrower."""
+        gap = max(self.x - place.x - place.width, place.x - self.x - self.width)
+        return abs(gap) <= PANEL_HEIGHT
+
+    def __str__(self):
+        rows = ", ".join(f"{self.place(n)[1]} {entry.label[:24]!r}" for n, (_, entry) in enumerate(self.entries) if not entry.is_line)
+        return f"{self.x},{self.y} {self.width}x{self.height}, {self.row:.1f} a row: {rows}"
+
     def place(self, index):
         """The middle of the entry with this index."""
         above = self.entries[:index]
@@ -86,6 +95,8 @@ class Windows:
         for window, place in self.windows():
             if window in taken or place.y + place.height <= PANEL_HEIGHT + 2 or not entries:
                 continue
+            if parents and not parents[-1].touches(place):
+                continue  # a popup
             box = Box(place.x, place.y, place.width, place.height, entries)
             # GTK does not enlarge a menu that got more entries: it scrolls, and its rows are not where they would be. Nor does
             # it shrink one that lost some: the rest is empty.

@@ -1,6 +1,13 @@
 # shellcheck shell=bash
-# A desktop with a panel, sessions and the program, for the scripts of this folder that press and type; they source this
-# after display.sh, sessions.sh and panel.sh.
+# A desktop with a panel, sessions and the program, for the scripts of this folder that press and count; they source this from
+# the repository's folder.
+
+# shellcheck source-path=SCRIPTDIR source=display.sh
+source tests/visible/display.sh
+# shellcheck source-path=SCRIPTDIR source=sessions.sh
+source tests/visible/sessions.sh
+# shellcheck source-path=SCRIPTDIR source=panel.sh
+source tests/visible/panel.sh
 
 # set_stage panel|popups: puts up the desktop, or only its popups, with folders for sessions and a fake Copilot. What begins here
 # ends with the script.

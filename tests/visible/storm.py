@@ -143,7 +143,8 @@ class Stage:
         return self.stands(lambda: self.record.below(), [])
 
     def stands(self, entries, parents):
-        """Waits until the menu is drawn and does not change any more."""
+        """Waits until the menu is drawn and does not change any more. None if it is not drawn as it was read: GTK does not
+        enlarge a menu that it reads while it opens it."""
         box = until(8, lambda: self.menus.find(entries(), parents))
         for _ in range(20):
             time.sleep(0.15)
@@ -152,8 +153,8 @@ class Stage:
             again = self.menus.find(entries(), parents)
             if box and again and (again.x, again.y, again.height) == (box.x, box.y, box.height):
                 return again
-            box = again or box
-        return box
+            box = again
+        return None
 
 
 class Press:
@@ -185,9 +186,9 @@ class Press:
         box.number = ROOT
         for depth, step in enumerate(path):
             box = boxes[-1]
-            labels = [entry.label for _, entry in box.entries]
             label = step if isinstance(step, str) else step[1].label
-            index = next((n for n, one in enumerate(labels) if one == label or label == "crash-" and label in one), None)
+            is_it = lambda one: one.has_menu and label in one.label if label == "crash-" else one.label == label
+            index = next((n for n, (_, one) in enumerate(box.entries) if is_it(one)), None)
             if index is None:
                 self.came = f"no entry {label!r}"
                 return None
@@ -199,8 +200,12 @@ class Press:
                 if BELOW:
                     mouse("click", "1")
                     time.sleep(1)
-                boxes.append(self.stage.stands(lambda: self.record.below(number), boxes))
-                if not boxes[-1]:
+                below = self.stage.stands(lambda: self.record.below(number), boxes)
+                if not below and not BELOW:
+                    point(x - 6, y)  # a menu that was being drawn does not notice a pointer that rests
+                    below = self.stage.stands(lambda: self.record.below(number), boxes)
+                boxes.append(below)
+                if not below:
                     self.came = f"no submenu of {box.chosen.label!r}"
                     return None
                 boxes[-1].number = number
@@ -219,7 +224,7 @@ class Press:
         for _ in range(AIMS):
             self.labels = []
             aimed = self.aim()
-            if aimed or not self.came.startswith("no entry"):
+            if aimed or not self.came.startswith(("no entry", "no menu")):
                 break
         if not aimed:
             shot(f"{OUT}/{self.name}.png")
@@ -230,7 +235,7 @@ class Press:
         moved = before[-1] != self.labels[-1] and "need" not in before[-1]
         shot(f"{OUT}/{self.name}.png")
         done = Done(self.stage)
-        self.record.say(f"PRESSED {' > '.join(self.labels)!r}")
+        self.record.say(f"PRESSED {' > '.join(self.labels)!r} at {aimed[1]} in {aimed[0][-1]}")
         mouse("click", "1")
         self.came = done.judge(self.labels, wanted_of(self.labels))
         if moved:
