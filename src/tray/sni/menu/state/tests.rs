@@ -57,11 +57,9 @@ fn the_structure_changes_when_the_menu_is_opened_again() {
 #[test]
 fn case_221_ages_stand_still_in_an_open_menu_of_gtk_which_would_draw_them_over_pictures() {
     let passes = |state: &MenuState| {
-        let before = state.wording().now;
-        (0..50).any(|_| {
-            std::thread::sleep(Duration::from_millis(1));
-            state.wording().now != before
-        })
+        let (before, begun) = (state.wording().now, Instant::now());
+        while begun.elapsed() < Duration::from_millis(20) && state.wording().now == before {}
+        state.wording().now != before
     };
     let begun = Instant::now();
     let gtk = || crate::tray::sni::readers::GTK_PROPERTIES.iter().map(|&name| name.to_owned()).collect();
