@@ -190,17 +190,19 @@ async fn query_version(program: &Path, within: Duration) -> Result<String, Strin
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     fn run<F: Future>(future: F) -> F::Output {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
     }
 
-    /// Writes an executable shell script.
+    /// Writes an executable shell script, through another process: a child that another test forks while this one had it
+    /// open for writing would keep it from being executed (ETXTBSY).
     fn program(path: &Path, script: &str) -> PathBuf {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        let write = "printf '#!/bin/sh\\n%s\\n' \"$2\" >\"$1\" && chmod 755 \"$1\"";
+        let written = std::process::Command::new("/bin/sh").args(["-c", write, "sh"]).arg(path).arg(script).status();
+        assert!(written.unwrap().success());
         path.to_owned()
     }
 
