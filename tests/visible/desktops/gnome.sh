@@ -53,11 +53,11 @@ put_up_popups() {
     until_true 60 "the shell's own popup to disappear" no_banner
 }
 
-# Sets popup_y and popup_height to the area below the middle of the panel that differs from the background. Fails if
-# there is no popup.
+# Sets popup_y and popup_height to the area below the middle of the panel that has the colour of a banner, which differs little
+# from the background, and much from a window. Fails if there is no popup.
 banner() {
     read -r popup_height popup_y < <(import -window root -crop '300x150+350+30' +repage png:- |
-        convert - -fuzz 8% -fill white +opaque '#3b4252' -fill black -opaque '#3b4252' -trim -format '%h %Y\n' info: | tr -d +)
+        convert - -fuzz 1% -fill black +opaque '#3f3f3f' -fill white -opaque '#3f3f3f' -trim -format '%h %Y\n' info: 2>/dev/null | tr -d +)
     ((popup_height > 40 && popup_height < 150))
 }
 
@@ -79,7 +79,7 @@ approve_button() {
     fi
     sleep 1
     # A note has no buttons, and is less high. It stays while the pointer is on it, and until the pointer moves.
-    if ! banner || ((popup_height <= 110)); then
+    if ! banner || ((popup_height <= 100)); then
         xdotool mousemove --sync 30 $((300 + RANDOM % 100))
         return 1
     fi
