@@ -173,8 +173,8 @@ main() {
     if [[ -n $readme ]]; then
         mkdir -p assets/screenshots
         small() { convert "target/visible/xfce/$1.png" -crop "$2" +repage +dither -colors 96 -strip "PNG8:assets/screenshots/$1.png"; }
-        small light-menu 460x441+564+0
-        small dark-submenu 774x441+250+0
+        small light-menu 460x476+564+0
+        small dark-submenu 774x430+250+0
     fi
 }
 
