@@ -395,13 +395,12 @@ function place() {
 async function elevateByItself() {
   if (!due || elevated || consenting || refused || !byItself || !authentic || !isKept() || !isRemembered()) return;
   byItself = false;
-  const isOpen = await CALLS.pending().then(({ items }) => items.some((item) => !closed.has(item.requestId)), () => true);
-  if (isOpen) return void (byItself = true);
+  const lists = (is, else_) => CALLS.pending().then(({ items }) => items.some(is), () => else_);
+  if (await lists((item) => !closed.has(item.requestId), true)) return void (byItself = true);
   const late = setInterval(async () => {
-    if (await CALLS.pending().then(({ items }) => items.some((item) => isAboutUs(item.request)), () => false)) {
-      clearInterval(late);
-      if (consenting) say({ t: "consent", open: true, unexpected: true });
-    }
+    if (!(await lists((item) => isAboutUs(item.request), false)) || !consenting) return;
+    clearInterval(late);
+    say({ t: "consent", open: true, unexpected: true });
   }, LATE);
   await elevate();
   clearInterval(late);

@@ -153,7 +153,7 @@ impl Notifier {
                 NotifierEvent::Mute(mute) => mute.apply(&mut self.alerts.quiet, now.wall),
                 NotifierEvent::Popup(id, event) => self.handle_popup(id, event, fleet, now),
                 NotifierEvent::Note { about, note, became, failed } => {
-                    self.note_about(&about, note, (became, failed), fleet);
+                    self.note_about(&about, note, became, failed, fleet);
                 }
             }
         }
@@ -224,7 +224,7 @@ impl Notifier {
                 let who = plain(&entry.row.label.who, NAME_MAX);
                 let body = "Approvals were switched off. If that was not you, stop it, and end the session";
                 let note = Note::not_done(format!("{who} approves everything now"), body);
-                self.note_about(key, note, (false, None), fleet);
+                self.note_about(key, note, false, None, fleet);
             }
         }
     }
@@ -246,7 +246,7 @@ impl Notifier {
     }
 
     /// Shows a note about a session, with what became of it and the next thing to do, which is not what `failed`.
-    fn note_about(&self, key: &Key, mut note: Note, (became, failed): (bool, Option<Action>), fleet: &Fleet) {
+    fn note_about(&self, key: &Key, mut note: Note, became: bool, failed: Option<Action>, fleet: &Fleet) {
         let offer = fleet.get(key).map(|entry| {
             let (row, session) = (&entry.row, entry.session());
             if became {

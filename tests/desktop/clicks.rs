@@ -199,44 +199,44 @@ fn case_212_a_note_leads_to_the_next_thing() {
     }
 }
 
-/// swaync ignores a default action without a label.
-#[test]
-fn case_222_a_click_beside_the_buttons_has_a_label_where_a_server_needs_one() {
+/// The test of notifications, clicked, on a server of this name: what `then` needs to look at its note.
+fn on_server(name: &'static str, then: impl FnOnce(&Popups, &dyn Fn(), &dyn Fn() -> String)) {
     let (bus, _sessions, user, ran) = with_terminal();
-    let manner =
-        crate::desk::popups::Manner { name: "SwayNotificationCenter", ..crate::desk::popups::Manner::default() };
+    let manner = crate::desk::popups::Manner { name, ..crate::desk::popups::Manner::default() };
     let (panel, popups) = (Panel::start(&bus), Popups::with(&bus, manner));
     let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
     let test = panel.wait_for("the test of notifications", |entry| entry.shown() == "Test notification");
-    assert!(panel.click(test.id));
-    let note = popups.wait_for(1);
-    assert_eq!(note.actions, ["later", "Not now", "default", "Open", "offer", "Show all sessions"]);
-    popups.click(note.number, "default");
-    let runs = || std::fs::read_to_string(&ran).unwrap_or_default();
-    wait_until(SOON, "the table is shown", runs, || runs().contains("live").then_some(()));
+    let click = || assert!(panel.click(test.id));
+    click();
+    then(&popups, &click, &|| std::fs::read_to_string(&ran).unwrap_or_default());
+}
+
+/// swaync ignores a default action without a label.
+#[test]
+fn case_222_a_click_beside_the_buttons_has_a_label_where_a_server_needs_one() {
+    on_server("SwayNotificationCenter", |popups, _, runs| {
+        let note = popups.wait_for(1);
+        assert_eq!(note.actions, ["later", "Not now", "default", "Open", "offer", "Show all sessions"]);
+        popups.click(note.number, "default");
+        wait_until(SOON, "the table is shown", runs, || runs().contains("live").then_some(()));
+    });
 }
 
 /// On a server that gives the keyboard to the first button, that does nothing.
 #[test]
 fn case_212_the_first_button_of_a_note_only_closes_it_where_a_server_focuses_it() {
-    let (bus, _sessions, user, ran) = with_terminal();
-    let manner = crate::desk::popups::Manner { name: "gnome-shell", ..crate::desk::popups::Manner::default() };
-    let (panel, popups) = (Panel::start(&bus), Popups::with(&bus, manner));
-    let _tray = user.start_tray(&bus);
-    panel.wait_for_icon();
-    let test = panel.wait_for("the test of notifications", |entry| entry.shown() == "Test notification");
-    assert!(panel.click(test.id));
-    let note = popups.wait_for(1);
-    assert_eq!(note.actions, ["later", "Not now", "default", "", "offer", "Show all sessions"]);
-    popups.click(note.number, "later");
-    popups.wait_for_closed(&[note.number]);
-    popups.click(note.number, "offer");
-    assert!(panel.click(test.id));
-    let note = popups.wait_for(2);
-    popups.click(note.number, "offer");
-    let runs = || std::fs::read_to_string(&ran).unwrap_or_default();
-    wait_until(SOON, "the table is shown", runs, || (runs().lines().count() == 1).then_some(()));
+    on_server("gnome-shell", |popups, click_again, runs| {
+        let note = popups.wait_for(1);
+        assert_eq!(note.actions, ["later", "Not now", "default", "", "offer", "Show all sessions"]);
+        popups.click(note.number, "later");
+        popups.wait_for_closed(&[note.number]);
+        popups.click(note.number, "offer");
+        click_again();
+        let note = popups.wait_for(2);
+        popups.click(note.number, "offer");
+        wait_until(SOON, "the table is shown", runs, || (runs().lines().count() == 1).then_some(()));
+    });
 }
 
 /// How many entries of the menu itself, not of its submenus, offer the bridge.

@@ -79,7 +79,7 @@ approve_button() {
     fi
     sleep 1
     # A note has no buttons, and is less high. It stays while the pointer is on it, and until the pointer moves.
-    if ! banner || ((popup_height <= 100)); then
+    if ! banner || ((popup_height <= 110)); then
         xdotool mousemove --sync 30 $((300 + RANDOM % 100))
         return 1
     fi
