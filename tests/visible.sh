@@ -86,7 +86,9 @@ inside() {
     menu 1-session
     twelve_sessions
     until_true 20 'twelve sessions' says permission-lost
-    sleep 6
+    # Panels built on GTK do not say that the menu is closed, and do not enlarge an open one: for 10 s they are not told
+    # that it grew.
+    sleep 11
     close_menus
     point "$icon_x" "$icon_y"
     sleep 1.5

@@ -8,6 +8,7 @@
 //! entries by position, so that a click in flight while the menu changes hits whatever took that position (`layout`); and
 //! they do not report when the menu is open (`presence`).
 
+mod fit;
 mod item;
 mod layout;
 mod menu;

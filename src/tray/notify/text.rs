@@ -19,7 +19,7 @@ pub(super) fn body(text: &str, is_markup: bool) -> String {
 }
 
 /// Escapes markup.
-fn escaped(text: &str) -> String {
+pub(in crate::tray) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

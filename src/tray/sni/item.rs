@@ -4,10 +4,12 @@ use super::menu::{self, ICON_CLICK, MenuState, lock};
 use super::pictures::Pictures;
 use crate::tray::icon::{Icon, Picture};
 use crate::tray::messages::{EventSender, MainEvent};
+use crate::tray::notify::escaped;
 use crate::tray::view::MenuView;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use zbus::fdo;
+use zbus::message::Header;
 use zbus::object_server::SignalEmitter;
 use zbus::zvariant::{ObjectPath, OwnedObjectPath};
 
@@ -179,10 +181,13 @@ impl Item {
 
     /// Icon name, pixmaps, title, text. The important part is in the title, as LXQt shows nothing else.
     #[zbus(property)]
-    fn tool_tip(&self) -> (String, Vec<Pixels>, String, String) {
+    fn tool_tip(&self, #[zbus(header)] header: Option<Header<'_>>) -> (String, Vec<Pixels>, String, String) {
+        let reader = header.as_ref().and_then(Header::sender);
+        let is_markup = reader.is_some_and(|reader| lock(&self.menu).reads_markup(reader));
         self.state(|state| {
             let RenderedIcon { name, pixels } = state.icon.clone();
-            (name, vec![pixels], state.tooltip.clone(), state.title.clone())
+            let tooltip = if is_markup { escaped(&state.tooltip) } else { state.tooltip.clone() };
+            (name, vec![pixels], tooltip, state.title.clone())
         })
     }
 

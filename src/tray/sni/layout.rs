@@ -19,6 +19,7 @@ mod tests;
 
 pub(super) use reply::LayoutReply;
 
+use super::fit::Size;
 use super::property::{Properties, Property, ROOT, filtered, root_properties};
 use crate::tray::view::{Item, Text};
 pub(super) use appearance::Wording;
@@ -61,13 +62,11 @@ impl Layout {
         are_items(&self.entries, items)
     }
 
-    /// Whether panels were sent a menu that is as high as these items: as many entries, and as many separators.
-    pub(super) fn has_size_of(&self, items: &[Item]) -> bool {
-        let separators =
-            |types: &mut dyn Iterator<Item = EntryType>| types.filter(|one| *one == EntryType::Separator).count();
-        self.entries.len() == items.len()
-            && separators(&mut self.entries.iter().map(|entry| entry.appearance.entry_type))
-                == separators(&mut items.iter().map(EntryType::of))
+    /// How high the menu is that panels were sent.
+    pub(super) fn size(&self) -> Size {
+        let types = self.entries.iter().map(|entry| entry.appearance.entry_type);
+        let separators = types.filter(|one| *one == EntryType::Separator).count();
+        Size { entries: self.entries.len() - separators, separators }
     }
 
     /// Updates the entries if these items have the same structure. Otherwise changes nothing and returns false.

@@ -6,6 +6,7 @@
 
 mod state;
 
+use super::item::{self, Item};
 use super::layout::LayoutReply;
 use super::property::{Properties, Property, ROOT};
 use crate::tray::messages::{EventSender, MainEvent};
@@ -99,9 +100,12 @@ impl Menu {
     ) -> fdo::Result<(u32, LayoutReply)> {
         let scope = (parent_id, recursion_depth);
         let reading = lock(&self.state).read_layout(caller(&header), scope, property_names, Instant::now());
-        let Reading { changes, revision, submenus, reply } = reading;
+        let Reading { changes, revision, submenus, tooltip, reply } = reading;
         self.wake.notify_one();
         announce(&emitter, revision, submenus);
+        if tooltip && let Ok(item) = SignalEmitter::new(emitter.connection(), item::PATH) {
+            let _ = Item::new_tool_tip(&item).await; // fails only with the bus
+        }
         // The reply has the new layout, but GNOME's extension reads only new entries from it.
         let _ = Self::emit(&emitter, Update { changes, revision: None }).await;
         reply.map(|reply| (revision, reply)).ok_or_else(|| no_entry(parent_id))

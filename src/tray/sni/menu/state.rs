@@ -1,5 +1,6 @@
 //! The menu as panels know it, and what they reported about it. Pure.
 
+use super::super::fit::{Size, fit};
 use super::super::layout::{Changes, Layout, LayoutReply, Meaning, Wording};
 use super::super::presence::Presence;
 use super::super::property::{Properties, Property, ROOT};
@@ -122,7 +123,7 @@ impl MenuState {
     /// When panels are told that the menu they have is out of date, if it is.
     fn mark_due(&self, now: Instant) -> Option<Instant> {
         let items = self.pending.as_ref()?;
-        let is_resized = !self.presence.says_opened() && !self.layout.has_size_of(items);
+        let is_resized = !self.presence.says_opened() && self.layout.size() != Size::of(items);
         self.stale.due(self.presence.is_reported(), is_resized, now).map(|due| self.when_closed(due))
     }
 
@@ -141,10 +142,13 @@ impl MenuState {
         self.revision
     }
 
-    /// Brings the layout up to date.
-    fn flush(&mut self, now: Instant) -> Update {
+    /// Brings the layout up to date, in its size if it should keep that. Then the whole of it is still pending.
+    fn flush(&mut self, keeps_size: bool, now: Instant) -> Update {
         let (mut changes, how) = (Changes::default(), self.wording());
-        let Some(items) = self.pending.take() else { return Update::default() };
+        let Some(mut items) = self.pending.take() else { return Update::default() };
+        if let Some(fitting) = Some(self.layout.size()).filter(|_| keeps_size).and_then(|size| fit(&items, size)) {
+            self.pending = Some(std::mem::replace(&mut items, fitting));
+        }
         if self.layout.try_update(&items, how, &mut changes) {
             return Update { changes, revision: None };
         }
@@ -159,8 +163,8 @@ impl MenuState {
         self.release_ages(now);
         if opens {
             self.stale.open();
-            self.ages_at = Some(self.clock.now()).filter(|_| self.stands_still());
-            update = self.flush(now);
+            self.ages_at = Some(self.clock.now()).filter(|_| self.is_gtk());
+            update = self.flush(self.is_gtk(), now);
             if update.revision.is_some() && self.was_read {
                 self.unread = Some(now);
             }
@@ -169,14 +173,14 @@ impl MenuState {
         update
     }
 
-    /// Whether the panel is one of those that are built on GTK.
-    fn stands_still(&self) -> bool {
+    /// Whether the panel is one of those that are built on GTK: it does not enlarge a menu that is on the screen.
+    fn is_gtk(&self) -> bool {
         self.readers.panel() == Sign::Picture && !self.reads_levels && !self.presence.says_opened()
     }
 
     /// Lets ages pass again once the menu is closed.
     fn release_ages(&mut self, now: Instant) {
-        self.ages_at = self.ages_at.filter(|_| self.presence.is_visible(now) && self.stands_still());
+        self.ages_at = self.ages_at.filter(|_| self.presence.is_visible(now) && self.is_gtk());
     }
 
     /// The wording for what is sent to all.
@@ -218,6 +222,7 @@ impl MenuState {
     pub(super) fn read_layout(&mut self, caller: &str, scope: (i32, i32), names: Vec<String>, now: Instant) -> Reading {
         let (number, depth) = scope;
         self.readers.of_layout(caller, scope, &names);
+        let tooltip = self.readers.turns_out_to_read_markup(caller, &names);
         self.release_ages(now);
         let Update { changes, revision: _ } = self.read(number, now);
         self.reads_levels |= number == ROOT && depth == 1;
@@ -226,7 +231,12 @@ impl MenuState {
         let known = self.sent_types.of_layout(caller, scope, &names, numbers, now);
         let names = if known.is_some() { sent_types::layout_properties() } else { names };
         let reply = self.layout.reply(scope, names, known, self.wording_for(caller));
-        Reading { changes, revision: self.revision, submenus, reply }
+        Reading { changes, revision: self.revision, submenus, tooltip, reply }
+    }
+
+    /// Whether the reader with this bus name takes tooltips for markup.
+    pub(crate) fn reads_markup(&self, caller: &str) -> bool {
+        self.readers.reads_markup(caller)
     }
 
     /// A reader with this bus name asks for these properties of these entries.
@@ -255,7 +265,7 @@ impl MenuState {
         }
         self.stale.read();
         (self.was_read, self.unread) = (true, None);
-        if self.presence.is_held(now) { Update::default() } else { self.flush(now) }
+        if self.presence.is_held(now) { Update::default() } else { self.flush(false, now) }
     }
 
     /// The icon itself was clicked. Returns whether it remains to be seen if the panel opens the menu.
@@ -334,6 +344,8 @@ pub(super) struct Reading {
     pub(super) revision: u32,
     /// A little later: the submenus that are announced as new, by their numbers.
     pub(super) submenus: Vec<i32>,
+    /// Whether it must read the tooltip again.
+    pub(super) tooltip: bool,
     /// The answer, if there is such an entry.
     pub(super) reply: Option<LayoutReply>,
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::core::order::{Ask, Order};
+use crate::tray::sni::readers::GTK_PROPERTIES;
 use crate::tray::view::{Effect, ItemId, Kind};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -24,6 +25,10 @@ fn labels(state: &MenuState) -> BTreeMap<i32, String> {
         _ => None,
     };
     state.layout.properties(&[], &[], state.wording()).into_iter().filter_map(label).collect()
+}
+
+fn gtk_properties() -> Vec<String> {
+    GTK_PROPERTIES.iter().map(|&name| name.to_owned()).collect()
 }
 
 fn number(state: &MenuState, label: &str) -> i32 {
@@ -62,9 +67,8 @@ fn case_221_ages_stand_still_in_an_open_menu_of_gtk_which_would_draw_them_over_p
         state.wording().now != before
     };
     let begun = Instant::now();
-    let gtk = || crate::tray::sni::readers::GTK_PROPERTIES.iter().map(|&name| name.to_owned()).collect();
     let mut state = MenuState::new(&view(vec![seen("a")]), begun);
-    state.read_layout("xfce", (ROOT, -1), gtk(), begun);
+    state.read_layout("xfce", (ROOT, -1), gtk_properties(), begun);
     assert!(passes(&state));
     state.about_to_show(ROOT, after(begun, 1000));
     assert!(!passes(&state));
@@ -80,6 +84,31 @@ fn case_221_ages_stand_still_in_an_open_menu_of_gtk_which_would_draw_them_over_p
     state.read_layout("plasma", (ROOT, 1), Vec::new(), begun);
     state.about_to_show(ROOT, after(begun, 1000));
     assert!(passes(&state));
+}
+
+#[test]
+fn case_246_a_menu_of_gtk_that_is_opened_again_while_it_may_be_open_keeps_its_size() {
+    let begun = Instant::now();
+    let world = |n: u8| {
+        let footer =
+            [Kind::Seen, Kind::Live, Kind::Refresh].map(|kind| Item::action(ItemId::own(kind), "other", Effect::Seen));
+        let sessions = World((0..n).map(|id| (id, 1)).collect()).view().items;
+        view(sessions.into_iter().chain([Item::Separator]).chain(footer).collect())
+    };
+    let mut state = MenuState::new(&world(1), begun);
+    state.read_layout("xfce", (ROOT, -1), gtk_properties(), begun);
+    let size = state.layout.size();
+    assert!(!state.about_to_show(ROOT, after(begun, 1000)).unwrap().is_new);
+    state.show(&world(2), after(begun, 2000));
+    // Dismissed, which GTK does not report.
+    assert!(state.about_to_show(ROOT, after(begun, 5000)).unwrap().is_new);
+    assert_eq!(state.layout.size(), size);
+    number(&state, "More");
+    assert!(state.on_deadline(after(begun, 14_999)).0.revision.is_none());
+    assert!(state.on_deadline(after(begun, 15_000)).0.revision.is_some(), "it is out of date");
+    state.read_layout("xfce", (ROOT, -1), gtk_properties(), after(begun, 15_010));
+    assert_eq!(state.layout.size().entries, size.entries + 2);
+    assert!(!state.about_to_show(ROOT, after(begun, 16_000)).unwrap().is_new);
 }
 
 #[test]
@@ -400,7 +429,10 @@ fn case_163_case_164_case_165_every_click_does_what_was_shown_at_the_press() {
         let run = |acts: Vec<Act>| {
             let now = Instant::now();
             let (world, copy) = (World::default(), BTreeMap::new());
-            let state = MenuState::new(&world.view(), now);
+            let mut state = MenuState::new(&world.view(), now);
+            if kind == Kinds::Gtk {
+                state.read_layout("xfce", (ROOT, -1), gtk_properties(), now);
+            }
             let mut desk = Desk { state, kind, now, world, copy, looked_at: None, clicks: 0, told: 0 };
             acts.iter().for_each(|act| desk.act(act));
             clicks.set(clicks.get() + desk.clicks);
