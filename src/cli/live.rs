@@ -210,7 +210,7 @@ impl Live {
         let style = Style::of_stdout(self.context.color);
         let at = self.selection.index_in(rows).filter(|_| self.keyboard.is_reading());
         let selected = at.map(|at| &rows[at]);
-        let session = selected.and_then(|row| fleet.entries().find(|(key, _)| *key.1 == *row.id));
+        let session = selected.and_then(|row| fleet.entries().find(|(key, _)| *key.id == *row.id));
         let mut drawn = match (&mut self.screen, session.zip(selected)) {
             (Screen::Help(from), _) => screens::help(from, style),
             (Screen::Details { all, from }, Some(((_, entry), row))) => {

@@ -88,10 +88,10 @@ impl JsonView {
 impl View for JsonView {
     fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], _now: Moment) -> ControlFlow<()> {
         // Removals come first: a session that was removed and added again within one update ends up present.
-        for (_, id) in removed {
+        for Key { id, .. } in removed {
             self.line(&Removed { id, removed: true });
             // Another home may have a session of the same id.
-            for (_, entry) in fleet.entries().filter(|(key, _)| key.1 == *id && !changed.contains(key)) {
+            for (_, entry) in fleet.entries().filter(|(key, _)| key.id == *id && !changed.contains(key)) {
                 self.line(&entry.row);
             }
         }

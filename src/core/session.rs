@@ -12,8 +12,25 @@ use super::verdict::{Answer, Live};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Identifies a session among all homes: the index of its home, and its id.
-pub type Key = (usize, Arc<str>);
+/// A source of sessions: an agent, and one of its homes. A source keeps its number as long as the program runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(pub(crate) usize);
+
+/// Identifies a session among all sources.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Its source.
+    pub source: SourceId,
+    /// Its id, which is unique within its source.
+    pub id: Arc<str>,
+}
+
+impl Key {
+    /// The session of this source with this id.
+    pub fn new(source: SourceId, id: impl Into<Arc<str>>) -> Self {
+        Self { source, id: id.into() }
+    }
+}
 
 /// What was observed of one session.
 #[derive(Clone, Debug, Default, PartialEq)]

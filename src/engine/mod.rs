@@ -44,7 +44,7 @@ pub(crate) use view::{Settings, View};
 use crate::agent::copilot::store::SESSIONS;
 use crate::agent::copilot::watcher::Watcher;
 use crate::config::Config;
-use crate::core::session::Key;
+use crate::core::session::{Key, SourceId};
 use crate::core::time::{Span, Time};
 use crate::system::clock::Clock;
 use crate::system::heap;
@@ -106,7 +106,7 @@ pub(crate) struct Engine {
     /// Sessions that are left alone because their file system does not answer.
     untouched: HashSet<Key>,
     /// Homes of which a warning has said that their file system does not answer.
-    said_silent: HashSet<usize>,
+    said_silent: HashSet<SourceId>,
     process_scans: ProcessScans,
     recent_resumes: RecentResumes,
     seen: Seen,

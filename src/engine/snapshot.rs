@@ -10,7 +10,7 @@ use crate::core::action::ServerState;
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Held;
 use crate::core::reception::found;
-use crate::core::session::{Key, NoAnswer};
+use crate::core::session::{Key, NoAnswer, SourceId};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{Reception, Sample};
 use crate::engine::last_seen::Seen;
@@ -73,9 +73,9 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
     let mut ids = Vec::new();
     for (root, path) in roots.iter().enumerate() {
         // An unlistable home was reported before, by the caller.
-        ids.extend(session_ids(path).into_iter().flatten().map(|id| (root, id)));
+        ids.extend(session_ids(path).into_iter().flatten().map(|id| Key::new(SourceId(root), id)));
     }
-    let all_ids: Vec<_> = ids.iter().map(|(_, id)| Arc::clone(id)).collect();
+    let all_ids: Vec<_> = ids.iter().map(|key| Arc::clone(&key.id)).collect();
     ids.retain(|key| !silent.contains_key(key));
     // For a few sessions, it does not pay to open the folder.
     let open = if ids.len() > FOLDERS_PER_THREAD { Root::open } else { Root::at };
@@ -84,9 +84,9 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
         std::thread::available_parallelism().map_or(1, usize::from).min(ids.len().div_ceil(FOLDERS_PER_THREAD)).max(1);
     let share = ids.len().div_ceil(threads).max(1);
     let is_kept = |past: Glimpse| earliest == Time(i64::MIN) || past.has_log && past.touched >= earliest;
-    let read = |ids: &[(usize, Arc<str>)]| {
+    let read = |ids: &[Key]| {
         let (mut buffer, mut folders) = (Vec::new(), Vec::new());
-        for (root, id) in ids {
+        for Key { source: SourceId(root), id } in ids {
             let past = opened[*root].past(id, &reading);
             if past.is_some_and(|past| !is_kept(past)) {
                 continue;
@@ -150,7 +150,7 @@ fn silent_sessions(roots: &[PathBuf], now: Moment) -> HashMap<Key, Session> {
             let no_answer = NoAnswer { file_system: mount.kind, since: now, is_behind: false };
             let session =
                 Session { id: (*id).into(), no_answer: Some(no_answer), touched: now.wall, ..Session::default() };
-            sessions.insert((home, id), session);
+            sessions.insert(Key::new(SourceId(home), id), session);
         }
     }
     sessions

@@ -67,6 +67,7 @@ mod tests {
     use crate::core::limits::Limits;
     use crate::core::order::Ask;
     use crate::core::owner::Owner;
+    use crate::core::session::{Key, SourceId};
     use crate::core::time::{Moment, Time};
     use crate::engine::LastProgress;
     use std::path::Path;
@@ -79,7 +80,7 @@ mod tests {
 
     fn offered_after(session: &Session, status: Status, failed: Option<Action>) -> (String, Offer) {
         let row = Row { status, ..session.row(Moment::of(Time(1_700_000_000_000)), &Limits::default()).0 };
-        let (key, last_progress) = ((0, "a".into()), LastProgress::default());
+        let (key, last_progress) = (Key::new(SourceId::default(), "a"), LastProgress::default());
         let source = Source { key: &key, row: &row, session, last_progress: &last_progress, path: Path::new("/x") };
         (became(&row, session, Detail::Full), next(&source, failed))
     }

@@ -110,6 +110,7 @@ impl NotificationState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::session::SourceId;
     use crate::core::time::{Moment, Span, Time};
 
     #[test]
@@ -156,7 +157,7 @@ mod tests {
                 .0
         };
         Mute::Folder("/code/one".into(), MuteChange::Mute).apply(&mut state.quiet, Time(0));
-        let items = state.session_items(&(0, "a".into()), &row);
+        let items = state.session_items(&Key::new(SourceId::default(), "a"), &row);
         let [Item::Action { effect: Effect::Mute(mute), .. }, Item::Action { text, effect, .. }] = &items[..] else {
             panic!("{items:?}")
         };

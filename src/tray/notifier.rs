@@ -350,6 +350,7 @@ mod tests {
     use crate::core::limits::Limits;
     use crate::core::owner::Owner;
     use crate::core::question::Question;
+    use crate::core::session::SourceId;
     use crate::core::verdict::Asking;
 
     /// A bridge that was not tested with this release only watches, and would refuse an answer.
@@ -365,7 +366,7 @@ mod tests {
         let row = Row { status: Status::NeedsInput, ..row };
         for (bridge, is_offered) in [(Bridge::Watches, false), (Bridge::Joined, true)] {
             session.control.bridge = Some(bridge);
-            let key = (0, "a".into());
+            let key = Key::new(SourceId::default(), "a");
             assert_eq!(alertable(&key, &row, &session, None).question.is_some(), is_offered, "{bridge:?}");
         }
     }

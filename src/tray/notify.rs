@@ -33,8 +33,6 @@ pub(crate) use elsewhere::Popups;
 pub use note::NoteSender;
 #[cfg(target_os = "linux")]
 pub use popups::Popups;
-#[cfg(target_os = "linux")]
-pub(super) use text::escaped;
 
 #[cfg(target_os = "linux")]
 use crate::core::text::plain;

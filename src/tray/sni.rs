@@ -24,8 +24,8 @@ use super::messages::{EventSender, MainEvent};
 use super::view::MenuView;
 use crate::config::Tray as Settings;
 use anyhow::Context;
-use item::{Item, ItemState, PATH, render};
-use menu::{Menu, MenuState, PATH as MENU_PATH, Update, lock};
+use item::{Item, ItemState, render};
+use menu::{ITEM_PATH, Menu, MenuState, PATH as MENU_PATH, Update, lock};
 use pictures::Pictures;
 use std::path::Path;
 use std::rc::Rc;
@@ -110,7 +110,7 @@ impl Tray {
         let update = lock(&self.menu).show(view, Instant::now());
         self.wake.notify_one();
         let emitted = async {
-            let item = SignalEmitter::new(&self.connection, PATH)?;
+            let item = SignalEmitter::new(&self.connection, ITEM_PATH)?;
             if icon_changed {
                 Item::new_icon(&item).await?;
             }
@@ -119,7 +119,7 @@ impl Tray {
                 Item::new_title(&item).await?;
             }
             if tooltip_changed {
-                Item::new_tool_tip(&item).await?;
+                menu::new_tool_tip(&self.connection).await?;
             }
             emit(&self.connection, update).await
         };
@@ -143,7 +143,8 @@ impl Drop for Tray {
 /// Registers both under the connection's unique name: GNOME's extension loses one in three icons that own a well-known
 /// one.
 async fn register(item: Item, menu: Menu) -> anyhow::Result<Connection> {
-    let built = zbus::connection::Builder::session()?.serve_at(PATH, item)?.serve_at(MENU_PATH, menu)?.build().await;
+    let built =
+        zbus::connection::Builder::session()?.serve_at(ITEM_PATH, item)?.serve_at(MENU_PATH, menu)?.build().await;
     let connection = built.context("the icon cannot be shown")?;
     let name = connection.unique_name().context("the bus gave us no name")?.to_string();
     let path = "/StatusNotifierWatcher";

@@ -225,7 +225,7 @@ fn at_most_three_popups_are_shown_and_a_summary_has_the_rest() {
     stage.at(100);
     assert_eq!(stage.open.len(), 4);
     let summary = stage.popup("f").unwrap();
-    assert_eq!(summary.about.keys().iter().map(|key| &*key.1).collect::<Vec<_>>(), ["d", "e", "f"]);
+    assert_eq!(summary.about.keys().iter().map(|key| &*key.id).collect::<Vec<_>>(), ["d", "e", "f"]);
     assert!(ids[..3].iter().all(|id| matches!(stage.popup(id).unwrap().about, About::One(_))));
     stage.closes("a", true);
     stage.at(110).is("g", Status::Failed).at(120);

@@ -4,6 +4,7 @@ use pilotlight::config::List;
 use pilotlight::core::fleet::{About, Row, Session};
 use pilotlight::core::limits::Limits;
 use pilotlight::core::session::Key;
+use pilotlight::core::session::SourceId;
 use pilotlight::core::time::{Moment, Span, Time};
 use pilotlight::core::verdict::Status;
 use pilotlight::engine::LastProgress;
@@ -62,7 +63,7 @@ fn session(which: u8, now: Moment) -> (Key, Session, Row) {
     };
     session.facts.progress = Some(now);
     let row = Row { name, ..session.row(now, &Limits::default()).0 };
-    ((0, session.id.clone().into()), session, row)
+    (Key::new(SourceId::default(), session.id.clone()), session, row)
 }
 
 proptest! {
@@ -75,7 +76,7 @@ proptest! {
         let (mut shown, mut laid_out): (Option<Arc<MenuView>>, Option<Time>) = (None, None);
         for (change, gap) in changes {
             now = now.plus(Span(gap));
-            let is = |which: u8, key: &Key| *key.1 == *format!("session-{which}");
+            let is = |which: u8, key: &Key| *key.id == *format!("session-{which}");
             match change {
                 Change::Appears(which) if !sessions.iter().any(|(key, ..)| is(which, key)) => {
                     sessions.push(session(which, now));

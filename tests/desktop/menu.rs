@@ -50,6 +50,26 @@ fn the_menu_agrees_with_status_at_every_step_of_a_session() {
 }
 
 #[test]
+fn case_247_a_panel_that_reads_tooltips_as_markup_is_sent_markup_as_soon_as_it_is_recognised() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let _tray = user.start_tray(&bus);
+    panel.wait_for_icon();
+    let session = sessions.add("Fix the parser");
+    session.prompt();
+    session.tool("a", "bash", "make && make check");
+    session.ask_for("r", "a", "make && make check");
+    user.wait_status(&panel, &session, "needs-permission");
+    let plain = "1 needs you · work wants to run make && make check";
+    wait_until(SOON, "the tooltip", || panel.tooltip(), || (panel.tooltip() == plain).then_some(()));
+    let told = panel.signals("NewToolTip");
+    panel.read_like_mate();
+    let is_told = || (panel.signals("NewToolTip") > told).then_some(());
+    wait_until(SOON, "it to be told to read the tooltip again", String::new, is_told);
+    assert_eq!(panel.tooltip(), plain.replace('&', "&amp;"));
+}
+
+#[test]
 fn the_submenu_has_the_details_and_the_actions() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));

@@ -8,6 +8,7 @@ use crate::desk::popups::{Manner, Popups as Server};
 use crate::support::{SOON, block_on, wait_until};
 use pilotlight::core::action::Action;
 use pilotlight::core::alert::{About, Button, Cause, Change, Popup, PopupId, ShownRequest};
+use pilotlight::core::session::{Key, SourceId};
 use pilotlight::tray::notify::{Note, NoteSender, PopupConfig, PopupEvent, Popups};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -90,7 +91,7 @@ impl Desk {
 fn popup(id: u64) -> Popup {
     Popup {
         id: PopupId(id),
-        about: About::One((0, "a".into())),
+        about: About::One(Key::new(SourceId::default(), "a")),
         cause: Cause::NeedsPermission,
         asked: Some(ShownRequest { request: id, text: "make".into(), choices: Vec::new() }),
         title: format!("Needs permission: <{id}>"),

@@ -20,7 +20,7 @@ mod portable;
 mod route;
 mod throttle;
 
-use crate::core::session::{Key, NoEvents};
+use crate::core::session::{Key, NoEvents, SourceId};
 use crate::system::mounts::Mounts;
 use crate::system::timer::Alarm;
 use filter::Filter;
@@ -66,13 +66,13 @@ impl Watcher {
     }
 
     /// Sets the root of the home with this index. `None` stops following the home.
-    pub(crate) fn follow_root(&mut self, home: usize, root: Option<&Path>) {
+    pub(crate) fn follow_root(&mut self, home: SourceId, root: Option<&Path>) {
         let Some(source) = &mut self.source else { return };
         source.update_filter(|filter| {
-            if filter.roots.len() <= home {
-                filter.roots.resize(home + 1, Vec::new());
+            if filter.roots.len() <= home.0 {
+                filter.roots.resize(home.0 + 1, Vec::new());
             }
-            filter.roots[home] = root.map(names_of).unwrap_or_default();
+            filter.roots[home.0] = root.map(names_of).unwrap_or_default();
         });
     }
 

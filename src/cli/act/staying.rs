@@ -118,7 +118,7 @@ pub(super) async fn connection_lost(mut observed: watch::Receiver<Observed>) {
 
 impl View for SessionWatch {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], _now: Moment) -> ControlFlow<()> {
-        let session = fleet.entries().find(|(key, _)| *key.1 == *self.id).map(|(_, entry)| entry.session());
+        let session = fleet.entries().find(|(key, _)| *key.id == *self.id).map(|(_, entry)| entry.session());
         let requests = session.into_iter().flat_map(|session| &session.facts.requests);
         let requests = requests.filter(|request| !request.is_consent());
         let requests = requests.map(|request| Open::Request(request.request.to_string()));

@@ -228,12 +228,13 @@ mod tests {
     use crate::core::fleet::Session;
     use crate::core::limits::Limits;
     use crate::core::owner::Owner;
+    use crate::core::session::{Key, SourceId};
     use crate::core::time::Moment;
 
     #[test]
     fn case_230_a_popup_offers_a_terminal_only_if_it_can_be_shown() {
         use Cause::{Crashed, Done, Failed, NeedsInput, NeedsPermission, PermissionLost, Stuck};
-        let key = (0, "a".into());
+        let key = Key::new(SourceId::default(), "a");
         let owner = Owner::Alive { pid: 1, started: None };
         for why in [None, Some("it runs in no tmux pane")] {
             let session = Session { owner: owner.clone(), terminal: Some((1, why)), ..Session::default() };

@@ -165,7 +165,7 @@ impl Fleet {
 
     /// The ids of all sessions, including unlisted ones.
     pub(crate) fn short_ids(&self) -> ShortIds<'_> {
-        ShortIds::new(self.entries.keys().map(|(_, id)| &**id))
+        ShortIds::new(self.entries.keys().map(|key| &*key.id))
     }
 
     /// All listed sessions, in no meaningful order.

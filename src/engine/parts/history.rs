@@ -3,7 +3,7 @@
 
 use crate::agent::copilot::watcher::WATCHES_TREES;
 use crate::core::compact_id::CompactId;
-use crate::core::session::Key;
+use crate::core::session::{Key, SourceId};
 use crate::core::time::Time;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub(crate) struct History {
     /// Sessions that remain to be shown.
     unshown: Vec<Key>,
     /// Sessions whose folder remains to be watched.
-    unwatched: Vec<(usize, CompactId)>,
+    unwatched: Vec<(SourceId, CompactId)>,
 }
 
 impl Default for History {
@@ -38,7 +38,7 @@ struct OldSession {
 
 impl History {
     pub(crate) fn contains(&self, key: &Key) -> bool {
-        self.homes.get(key.0).is_some_and(|home| home.contains_key(&CompactId::from(&key.1)))
+        self.homes.get(key.source.0).is_some_and(|home| home.contains_key(&CompactId::from(&key.id)))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -47,35 +47,38 @@ impl History {
 
     /// Adds a session. If the system watches each folder separately, this one is queued for its watch.
     pub(crate) fn insert(&mut self, key: &Key) {
-        if self.homes.len() <= key.0 {
-            self.homes.resize_with(key.0 + 1, BTreeMap::default);
+        if self.homes.len() <= key.source.0 {
+            self.homes.resize_with(key.source.0 + 1, BTreeMap::default);
         }
-        let Entry::Vacant(place) = self.homes[key.0].entry(CompactId::from(&key.1)) else { return };
+        let Entry::Vacant(place) = self.homes[key.source.0].entry(CompactId::from(&key.id)) else { return };
         place.insert(OldSession { found_in: self.sweep, shown: false });
         if !WATCHES_TREES {
-            self.unwatched.push((key.0, CompactId::from(&key.1)));
+            self.unwatched.push((key.source, CompactId::from(&key.id)));
         }
     }
 
     /// Removes a session. Returns whether it had been shown.
     pub(crate) fn remove(&mut self, key: &Key) -> bool {
-        let old = self.homes.get_mut(key.0).and_then(|home| home.remove(&CompactId::from(&key.1)));
+        let old = self.homes.get_mut(key.source.0).and_then(|home| home.remove(&CompactId::from(&key.id)));
         old.is_some_and(|old| old.shown)
     }
 
     /// Marks a session as shown.
     pub(crate) fn mark_shown(&mut self, key: &Key) {
-        if let Some(old) = self.homes.get_mut(key.0).and_then(|home| home.get_mut(&CompactId::from(&key.1))) {
+        if let Some(old) = self.homes.get_mut(key.source.0).and_then(|home| home.get_mut(&CompactId::from(&key.id))) {
             old.shown = true;
         }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = Key> {
-        self.homes.iter().enumerate().flat_map(|(home, ids)| ids.keys().map(move |id| (home, id.id())))
+        self.homes
+            .iter()
+            .enumerate()
+            .flat_map(|(home, ids)| ids.keys().map(move |id| Key::new(SourceId(home), id.id())))
     }
 
-    pub(crate) fn of_home(&self, home: usize) -> impl Iterator<Item = Key> {
-        self.homes.get(home).into_iter().flatten().map(move |(id, _)| (home, id.id()))
+    pub(crate) fn of_home(&self, home: SourceId) -> impl Iterator<Item = Key> {
+        self.homes.get(home.0).into_iter().flatten().map(move |(id, _)| Key::new(home, id.id()))
     }
 
     /// Returns the number for a new listing.
@@ -85,17 +88,17 @@ impl History {
     }
 
     /// Marks a session as found by a listing. Returns whether it is part of the history.
-    pub(crate) fn mark_found(&mut self, home: usize, id: &str, sweep: u32) -> bool {
-        let found = self.homes.get_mut(home).and_then(|ids| ids.get_mut(&CompactId::from(id)));
+    pub(crate) fn mark_found(&mut self, home: SourceId, id: &str, sweep: u32) -> bool {
+        let found = self.homes.get_mut(home.0).and_then(|ids| ids.get_mut(&CompactId::from(id)));
         found.map(|old| old.found_in = sweep).is_some()
     }
 
     /// The sessions that no listing found since this one began.
-    pub(crate) fn not_found_since(&self, home: usize, sweep: u32) -> Vec<Key> {
-        let ids = self.homes.get(home).into_iter().flatten();
+    pub(crate) fn not_found_since(&self, home: SourceId, sweep: u32) -> Vec<Key> {
+        let ids = self.homes.get(home.0).into_iter().flatten();
         // The numbers may have wrapped around since.
         let missed = ids.filter(|(_, old)| old.found_in.wrapping_sub(sweep) > u32::MAX / 2);
-        missed.map(|(id, _)| (home, id.id())).collect()
+        missed.map(|(id, _)| Key::new(home, id.id())).collect()
     }
 
     /// Whether the sessions that ended last remain to be found.
@@ -144,9 +147,9 @@ impl History {
     }
 
     /// Queues a home's sessions to be watched again after their watches were lost.
-    pub(crate) fn queue_watches(&mut self, home: usize) {
+    pub(crate) fn queue_watches(&mut self, home: SourceId) {
         if !WATCHES_TREES {
-            let ids = self.homes.get(home).into_iter().flatten();
+            let ids = self.homes.get(home.0).into_iter().flatten();
             self.unwatched.extend(ids.map(|(id, _)| (home, id.clone())));
         }
     }
@@ -159,7 +162,7 @@ impl History {
     /// The next session whose folder is to be watched.
     pub(crate) fn next_unwatched(&mut self) -> Option<Key> {
         while let Some((home, id)) = self.unwatched.pop() {
-            let key = (home, id.id());
+            let key = Key::new(home, id.id());
             if self.contains(&key) {
                 return Some(key);
             }
@@ -169,8 +172,8 @@ impl History {
     }
 
     /// Drops a home that is no longer followed from the watch queue.
-    pub(crate) fn forget_home(&mut self, home: usize) {
-        self.unwatched.retain(|key| key.0 != home);
+    pub(crate) fn forget_home(&mut self, home: SourceId) {
+        self.unwatched.retain(|(of, _)| *of != home);
     }
 
     /// Clears the watch queue, because it is done or no more can be watched.
@@ -184,7 +187,7 @@ mod tests {
     use super::*;
 
     fn key(id: &str) -> Key {
-        (0, id.into())
+        Key::new(SourceId::default(), id)
     }
 
     #[test]
@@ -195,12 +198,12 @@ mod tests {
         }
         let sweep = history.start_sweep();
         assert!(
-            history.mark_found(0, "old", sweep)
-                && !history.mark_found(0, "new", sweep)
-                && !history.mark_found(1, "old", sweep)
+            history.mark_found(SourceId(0), "old", sweep)
+                && !history.mark_found(SourceId(0), "new", sweep)
+                && !history.mark_found(SourceId(1), "old", sweep)
         );
         history.insert(&key("new"));
-        assert_eq!(history.not_found_since(0, sweep), [key("gone")]);
+        assert_eq!(history.not_found_since(SourceId(0), sweep), [key("gone")]);
         history.mark_shown(&key("old"));
         assert!(!history.remove(&key("gone")) && history.remove(&key("old")) && !history.remove(&key("old")));
         assert!(!history.contains(&key("gone")) && history.contains(&key("new")) && !history.is_empty());
@@ -248,15 +251,15 @@ mod tests {
             all
         };
         assert_eq!((watched(&mut history), history.has_unwatched()), (vec![key("a"), key("c")], false));
-        history.queue_watches(0);
-        history.queue_watches(1);
+        history.queue_watches(SourceId(0));
+        history.queue_watches(SourceId(1));
         assert_eq!(watched(&mut history), [key("a"), key("c")]);
-        history.queue_watches(0);
-        history.forget_home(1);
+        history.queue_watches(SourceId(0));
+        history.forget_home(SourceId(1));
         assert!(history.has_unwatched());
-        history.forget_home(0);
+        history.forget_home(SourceId(0));
         assert!(!history.has_unwatched());
-        history.queue_watches(0);
+        history.queue_watches(SourceId(0));
         history.clear_watch_queue();
         assert!(!history.has_unwatched());
     }

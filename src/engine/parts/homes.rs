@@ -1,6 +1,6 @@
 //! The homes that are followed, and whether the folder in each place is still the one that was read.
 
-use crate::core::session::Key;
+use crate::core::session::{Key, SourceId};
 use crate::core::time::{Span, Time};
 use crate::system::identity::Identity;
 use std::collections::HashSet;
@@ -69,19 +69,24 @@ impl Homes {
     }
 
     /// The numbers of the homes that the settings name, whether they answer or not.
-    pub(crate) fn wanted(&self) -> Vec<usize> {
-        (0..self.homes.len()).filter(|home| self.homes[*home].is_followed).collect()
+    pub(crate) fn wanted(&self) -> Vec<SourceId> {
+        self.numbered().filter(|(_, home)| home.is_followed).map(|(number, _)| number).collect()
+    }
+
+    fn numbered(&self) -> impl Iterator<Item = (SourceId, &Home)> {
+        self.homes.iter().enumerate().map(|(number, home)| (SourceId(number), home))
     }
 
     /// Every home with its root, whether it is followed or not.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (usize, &Path)> {
-        self.homes.iter().enumerate().map(|(number, home)| (number, &*home.root))
+    pub(crate) fn all(&self) -> impl Iterator<Item = (SourceId, &Path)> {
+        self.numbered().map(|(number, home)| (number, &*home.root))
     }
 
     /// Sets which homes' file systems answer. Returns the homes for which that has changed, and whether they do now.
-    pub(crate) fn set_answering(&mut self, answers: impl Fn(usize) -> bool) -> Vec<(usize, bool)> {
+    pub(crate) fn set_answering(&mut self, answers: impl Fn(SourceId) -> bool) -> Vec<(SourceId, bool)> {
         let homes = self.homes.iter_mut().enumerate().filter(|(_, home)| home.is_followed);
         let changed = homes.filter_map(|(number, home)| {
+            let number = SourceId(number);
             let now = answers(number);
             (std::mem::replace(&mut home.is_answering, now) != now).then_some((number, now))
         });
@@ -89,43 +94,43 @@ impl Homes {
     }
 
     /// Forgets what is in the place of a home.
-    pub(crate) fn forget_state(&mut self, home: usize) {
-        self.homes[home].state = RootState::Unknown;
+    pub(crate) fn forget_state(&mut self, home: SourceId) {
+        self.homes[home.0].state = RootState::Unknown;
     }
 
     /// The folder that holds the session folders of a home.
-    pub(crate) fn root(&self, home: usize) -> &Path {
-        &self.homes[home].root
+    pub(crate) fn root(&self, home: SourceId) -> &Path {
+        &self.homes[home.0].root
     }
 
     /// The folder of a session.
     pub(crate) fn folder(&self, key: &Key) -> PathBuf {
-        self.root(key.0).join(&*key.1)
+        self.root(key.source).join(&*key.id)
     }
 
     /// The home that a session is in.
     pub(crate) fn home_folder(&self, key: &Key) -> &Path {
-        let root = self.root(key.0);
+        let root = self.root(key.source);
         root.parent().unwrap_or(root)
     }
 
     /// The number of the home with this root.
-    pub(crate) fn number(&self, root: &Path) -> Option<usize> {
-        self.homes.iter().position(|home| home.root == root)
+    pub(crate) fn number(&self, root: &Path) -> Option<SourceId> {
+        self.numbered().find(|(_, home)| home.root == root).map(|(number, _)| number)
     }
 
-    pub(crate) fn is_followed(&self, home: usize) -> bool {
-        self.homes.get(home).is_some_and(Home::is_read)
+    pub(crate) fn is_followed(&self, home: SourceId) -> bool {
+        self.homes.get(home.0).is_some_and(Home::is_read)
     }
 
     /// The homes that are followed, with their roots.
-    pub(crate) fn followed(&self) -> impl Iterator<Item = (usize, &Path)> {
-        let homes = self.homes.iter().enumerate().filter(|(_, home)| home.is_read());
+    pub(crate) fn followed(&self) -> impl Iterator<Item = (SourceId, &Path)> {
+        let homes = self.numbered().filter(|(_, home)| home.is_read());
         homes.map(|(number, home)| (number, &*home.root))
     }
 
     /// The numbers of the followed homes.
-    pub(crate) fn numbers(&self) -> Vec<usize> {
+    pub(crate) fn numbers(&self) -> Vec<SourceId> {
         self.followed().map(|(home, _)| home).collect()
     }
 
@@ -135,18 +140,18 @@ impl Homes {
     }
 
     /// Follows a home. Returns its number, or `None` if it was followed already.
-    pub(crate) fn follow(&mut self, root: PathBuf) -> Option<usize> {
+    pub(crate) fn follow(&mut self, root: PathBuf) -> Option<SourceId> {
         let Some(home) = self.number(&root) else {
             self.homes.push(Home::at(root));
-            return Some(self.homes.len() - 1);
+            return Some(SourceId(self.homes.len() - 1));
         };
-        let known = &mut self.homes[home];
+        let known = &mut self.homes[home.0];
         (!known.is_followed).then(|| *known = Home::at(root)).map(|()| home)
     }
 
     /// Stops following a home.
-    pub(crate) fn unfollow(&mut self, home: usize) {
-        self.homes[home].is_followed = false;
+    pub(crate) fn unfollow(&mut self, home: SourceId) {
+        self.homes[home.0].is_followed = false;
     }
 
     /// Forgets what is in the place of homes at or below these removed paths. Their watches are gone, even if the same
@@ -167,20 +172,20 @@ impl Homes {
     }
 
     /// Checks the followed homes. Returns those that were created, removed or replaced since the last check.
-    pub(crate) fn take_replaced(&mut self) -> Vec<usize> {
+    pub(crate) fn take_replaced(&mut self) -> Vec<SourceId> {
         let mut replaced = Vec::new();
         for (number, home) in self.homes.iter_mut().enumerate().filter(|(_, home)| home.is_read()) {
             let state = RootState::of(&home.root);
             if std::mem::replace(&mut home.state, state) != state {
-                replaced.push(number);
+                replaced.push(SourceId(number));
             }
         }
         replaced
     }
 
     /// Whether sessions may have appeared in or disappeared from a home since the last look.
-    pub(crate) fn has_other_entries(&mut self, home: usize) -> bool {
-        let home = &mut self.homes[home];
+    pub(crate) fn has_other_entries(&mut self, home: SourceId) -> bool {
+        let home = &mut self.homes[home.0];
         let changed = fs::metadata(&home.root).and_then(|meta| meta.modified()).ok();
         std::mem::replace(&mut home.entries_changed, changed) != changed
     }
@@ -221,19 +226,19 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let (root, aside) = (scratch.path().join("home/sessions"), scratch.path().join("aside"));
         let mut homes = homes(&[&root]);
-        assert_eq!((homes.take_replaced(), homes.take_replaced()), (vec![0], vec![]), "nothing is there");
+        assert_eq!((homes.take_replaced(), homes.take_replaced()), (vec![SourceId(0)], vec![]), "nothing is there");
         fs::create_dir_all(&root).unwrap();
-        assert_eq!((homes.take_replaced(), homes.take_replaced()), (vec![0], vec![]), "made");
+        assert_eq!((homes.take_replaced(), homes.take_replaced()), (vec![SourceId(0)], vec![]), "made");
         fs::create_dir(&aside).unwrap();
         fs::remove_dir(&root).unwrap();
         fs::rename(&aside, &root).unwrap();
-        assert_eq!((homes.take_replaced(), homes.take_replaced()), (vec![0], vec![]), "another one");
+        assert_eq!((homes.take_replaced(), homes.take_replaced()), (vec![SourceId(0)], vec![]), "another one");
         homes.invalidate(&HashSet::from([scratch.path().join("other")]));
         assert!(homes.take_replaced().is_empty());
         homes.invalidate(&HashSet::from([scratch.path().join("home")]));
-        assert_eq!(homes.take_replaced(), [0], "its parent was gone for a moment");
+        assert_eq!(homes.take_replaced(), [SourceId(0)], "its parent was gone for a moment");
         homes.invalidate_all();
-        assert_eq!(homes.take_replaced(), [0]);
+        assert_eq!(homes.take_replaced(), [SourceId(0)]);
     }
 
     #[test]
@@ -241,14 +246,17 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let (a, b) = (scratch.path().join("a"), scratch.path().join("b"));
         let mut homes = homes(&[&a]);
-        assert_eq!((homes.follow(b.clone()), homes.follow(b.clone())), (Some(1), None));
-        assert_eq!(homes.take_replaced(), [0, 1]);
-        homes.unfollow(0);
-        assert!(!homes.is_followed(0) && homes.is_followed(1) && !homes.is_followed(2));
+        assert_eq!((homes.follow(b.clone()), homes.follow(b.clone())), (Some(SourceId(1)), None));
+        assert_eq!(homes.take_replaced(), [SourceId(0), SourceId(1)]);
+        homes.unfollow(SourceId(0));
+        assert!(!homes.is_followed(SourceId(0)) && homes.is_followed(SourceId(1)) && !homes.is_followed(SourceId(2)));
         homes.invalidate_all();
-        assert_eq!((homes.take_replaced(), homes.numbers(), homes.roots()), (vec![1], vec![1], vec![b]));
-        assert_eq!(homes.follow(a.clone()), Some(0));
-        assert_eq!((homes.take_replaced(), homes.number(&a)), (vec![0], Some(0)));
+        assert_eq!(
+            (homes.take_replaced(), homes.numbers(), homes.roots()),
+            (vec![SourceId(1)], vec![SourceId(1)], vec![b])
+        );
+        assert_eq!(homes.follow(a.clone()), Some(SourceId(0)));
+        assert_eq!((homes.take_replaced(), homes.number(&a)), (vec![SourceId(0)], Some(SourceId(0))));
     }
 
     #[test]

@@ -46,10 +46,11 @@ impl PolledSessions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::session::SourceId;
 
     #[test]
     fn case_161_polled_sessions_are_due_together_and_nothing_is_due_without_any() {
-        let (a, b): (Key, Key) = ((0, "a".into()), (1, "b".into()));
+        let (a, b): (Key, Key) = (Key::new(SourceId::default(), "a"), Key::new(SourceId(1), "b"));
         let mut polled = PolledSessions::default();
         assert_eq!((polled.poll_at(), polled.due(Time(99_000))), (None, vec![]));
         polled.set(&a, true, Time(1000));

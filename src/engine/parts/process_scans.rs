@@ -5,7 +5,7 @@ use super::agenda::READ_SLICE;
 use super::homes::Homes;
 use super::throttle::Throttle;
 use crate::agent::copilot::opened::{Noted, OpenScan, OpenScanner, OpenSession, OpenSessions, noted};
-use crate::core::session::Key;
+use crate::core::session::{Key, SourceId};
 use crate::core::time::{Span, Time};
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
@@ -27,7 +27,7 @@ pub(crate) struct ProcessScans {
     written_at: Option<Time>,
     written: HashSet<u32>,
     /// What the terminals of each home had noted as open at the last check.
-    notes: HashMap<usize, Noted>,
+    notes: HashMap<SourceId, Noted>,
 }
 
 impl ProcessScans {
@@ -51,7 +51,7 @@ impl ProcessScans {
 
     /// The process that has a session open without a lock, or may be about to open it.
     pub(crate) fn opener(&self, homes: &Homes, key: &Key) -> Option<&OpenSession> {
-        self.openings.opener(homes.root(key.0), &key.1)
+        self.openings.opener(homes.root(key.source), &key.id)
     }
 
     /// Whether a scan is running.
@@ -98,7 +98,7 @@ impl ProcessScans {
     fn store(&mut self, found: OpenSessions, homes: &Homes) -> Vec<Key> {
         let before = std::mem::replace(&mut self.openings, found);
         let differing = self.openings.differing(&before).into_iter();
-        differing.filter_map(|(root, id)| Some((homes.number(root)?, id.into()))).collect()
+        differing.filter_map(|(root, id)| Some(Key::new(homes.number(root)?, id))).collect()
     }
 
     /// Starts a scan now, or 200 ms after the last one was started, so that many exits at once cause only one scan.
@@ -148,7 +148,7 @@ impl ProcessScans {
 
     /// Reads what the terminals of a home have noted as open. If that has changed, a process may have opened or closed
     /// a session.
-    pub(crate) fn check_terminal_notes(&mut self, homes: &Homes, home: usize, now: Time) {
+    pub(crate) fn check_terminal_notes(&mut self, homes: &Homes, home: SourceId, now: Time) {
         let Some(folder) = homes.root(home).parent() else { return };
         let noted = noted(folder);
         if self.notes.get(&home) != Some(&noted) {
@@ -214,10 +214,10 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let root: PathBuf = scratch.path().join("session-state");
         let (mut scans, homes) = (ProcessScans::new(), Homes::new(&[root], NOW));
-        scans.check_terminal_notes(&homes, 0, NOW);
+        scans.check_terminal_notes(&homes, SourceId(0), NOW);
         assert!(scans.is_scanning(), "nothing is known the first time");
         while scans.step(&homes, &[], NOW).is_none() {}
-        scans.check_terminal_notes(&homes, 0, later(1000));
+        scans.check_terminal_notes(&homes, SourceId(0), later(1000));
         assert!(!scans.is_scanning() && scans.wake_at().is_none());
     }
 }

@@ -48,8 +48,8 @@ impl StatusLog {
     }
 
     fn log_end(&mut self, key: &Key) {
-        if let Some(was) = self.0.remove(key).filter(|_| is_uuid(&key.1)) {
-            tracing::info!(tag = STATUS, session = %key.1, was = was.name(), is = NONE, "its folder is gone");
+        if let Some(was) = self.0.remove(key).filter(|_| is_uuid(&key.id)) {
+            tracing::info!(tag = STATUS, session = %key.id, was = was.name(), is = NONE, "its folder is gone");
         }
     }
 
@@ -58,12 +58,12 @@ impl StatusLog {
         let is = entry.verdict.status;
         let was = self.0.insert(key.clone(), is);
         // A folder whose name is not an id was not named by Copilot.
-        if !is_uuid(&key.1) {
+        if !is_uuid(&key.id) {
             return;
         }
         // Judged again on redacted facts, without the session's own text.
         let (row, _) = redacted(entry.session()).row(now, limits);
         let was = was.map_or(NONE, |was| was.name());
-        tracing::info!(tag = STATUS, session = %key.1, was, is = is.name(), "{}", row.because);
+        tracing::info!(tag = STATUS, session = %key.id, was, is = is.name(), "{}", row.because);
     }
 }

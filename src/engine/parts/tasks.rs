@@ -264,7 +264,7 @@ impl Tasks {
     /// Reports a step: in the log by its tag, and to whoever gave the order.
     pub(crate) fn report_step(&self, task: TaskId, step: Step, words: String) {
         let Some(running) = self.running.get(&task) else { return };
-        tracing::info!(tag = step.tag(), session = %running.key.1, "{words}");
+        tracing::info!(tag = step.tag(), session = %running.key.id, "{words}");
         running.pending.report(Report::Step(step, words));
     }
 
@@ -296,7 +296,7 @@ impl Tasks {
         let words = end.outcome.words();
         let by = if running.pending.is_by_command() { "command" } else { "click" };
         let giver = running.pending.giver;
-        tracing::info!(tag, action = running.action.name(), session = %key.1, by, giver, "{words}");
+        tracing::info!(tag, action = running.action.name(), session = %key.id, by, giver, "{words}");
         if let Some(connection) = end.connection {
             let kept =
                 KeptConnection { connection, generation: task, log_view: running.log_view, activity_reported_at: None };

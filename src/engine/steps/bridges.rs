@@ -51,7 +51,7 @@ impl Engine {
     /// Updates what bridges report of the sessions with this id, in every home that has one (homes may be copies);
     /// without an id, of all sessions.
     fn update_bridges(&mut self, session: Option<&str>, changes: &mut Changes) {
-        let keys: Vec<_> = self.fleet.keys().filter(|key| session.is_none_or(|session| *key.1 == *session)).collect();
+        let keys: Vec<_> = self.fleet.keys().filter(|key| session.is_none_or(|session| *key.id == *session)).collect();
         for key in keys {
             if self.update_bridge(&key) {
                 changes.redraw = true;

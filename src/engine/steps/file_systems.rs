@@ -122,6 +122,7 @@ impl Engine {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::core::session::SourceId;
     use crate::engine::SESSIONS;
     use crate::engine::last_seen::Seen;
     use crate::engine::parts::file_systems::tests::{block, on, release};
@@ -132,7 +133,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(scratch.path().join(SESSIONS).join("one")).unwrap();
         let mut engine = Engine::new(&[scratch.path().to_owned()], Config::default(), Seen::default());
-        let (key, mut changes): (Key, _) = ((0, "one".into()), Changes::default());
+        let (key, mut changes): (Key, _) = (Key::new(SourceId::default(), "one"), Changes::default());
         engine.check_homes();
         engine.file_systems = on(&[scratch.path().to_str().unwrap()]);
         block(scratch.path());

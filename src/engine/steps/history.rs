@@ -28,7 +28,7 @@ impl Engine {
             if !self.may_touch(&key) {
                 continue;
             }
-            let mut folder = Folder::new(self.homes.root(key.0), &key.1);
+            let mut folder = Folder::new(self.homes.root(key.source), &key.id);
             self.seen.recall(&mut folder.session);
             let mut reading = reading(&self.config, &self.owners, &self.process_scans, now);
             if folder.refresh(&reading, &mut self.buffer).is_err() {
@@ -53,7 +53,7 @@ impl Engine {
         batch.retain(|key| self.file_systems.answers_for(key));
         let (mut shown, mut opened) = (Vec::new(), Vec::new());
         let mut sessions = batch.into_iter().filter_map(|key| {
-            let mut folder = Folder::new(self.homes.root(key.0), &key.1);
+            let mut folder = Folder::new(self.homes.root(key.source), &key.id);
             folder.refresh(&reading, buffer).ok()?;
             if !folder.session.unread {
                 // A process has it open now: it is shown with the held sessions.

@@ -4,6 +4,7 @@
 use super::reading;
 use super::scan::NAMES_PER_STEP;
 use crate::agent::copilot::store::{Glimpse, Reading, Root};
+use crate::core::session::Key;
 use crate::engine::{Changes, Engine};
 use crate::system::signals::Signals;
 use std::iter;
@@ -61,8 +62,8 @@ impl Engine {
         let may_be_more = ids.len() == FOLDERS_PER_STEP;
         for (id, past) in iter::zip(ids, glimpses) {
             match past.into_inner() {
-                Some(Some(past)) => self.add_to_history(&(home, id), past),
-                Some(None) => self.agenda.push_other((home, id)),
+                Some(Some(past)) => self.add_to_history(&Key::new(home, id), past),
+                Some(None) => self.agenda.push_other(Key::new(home, id)),
                 None => listing.left.push(id),
             }
         }

@@ -120,7 +120,7 @@ impl Engine {
         let Some(listener) = listener else { return };
         let (sender, key, window) = (self.tasks.sender(), key.clone(), look.window.to_std());
         tokio::spawn(async move {
-            let word = listener.listen(&key.1, window).await;
+            let word = listener.listen(&key.id, window).await;
             let _ = sender.send(TaskMessage::Heard(key, id, word)); // fails only when the engine has ended
         });
     }
@@ -153,7 +153,7 @@ impl Engine {
         let Some(folder) = self.fleet.folder(key) else { return };
         let session = &mut folder.session;
         let found = view.found(&asked, session.about.kind == Kind::Sdk, now.wall).with_word(word, session.streams());
-        tracing::debug!(session = %key.1, finding = ?found.finding, "looked whether it receives an answer");
+        tracing::debug!(session = %key.id, finding = ?found.finding, "looked whether it receives an answer");
         session.live.streams |= matches!(found.finding, Finding::Receiving { .. });
         session.live.reception = Some(Reception::new(found, progress, now));
         self.judge(key, changes);

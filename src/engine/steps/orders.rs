@@ -141,7 +141,7 @@ impl Engine {
             Err(outcome) => return pending.report(Report::End(outcome)),
         };
         let refuse = |pending: &PendingOrder, why: &str| {
-            tracing::info!(tag = "refused", action = action.name(), session = %key.1, "{why}");
+            tracing::info!(tag = "refused", action = action.name(), session = %key.id, "{why}");
             pending.report(Report::End(Outcome::Refused(why.into())));
         };
         if !self.may_touch(&key) {
@@ -158,7 +158,7 @@ impl Engine {
         if let Some(until) = self.bridge_deadline(&key, action).filter(|_| may_wait) {
             return self.orders.postponed.push(PostponedOrder {
                 pending,
-                waits_for: WaitFor::Bridge((*key.1).into()),
+                waits_for: WaitFor::Bridge((*key.id).into()),
                 until,
             });
         }
@@ -264,7 +264,7 @@ impl Engine {
 
     /// The session's page, shared by all our processes.
     pub(super) fn page(&self, key: &Key) -> Page {
-        self.ledger.page(self.homes.home_folder(key), &key.1)
+        self.ledger.page(self.homes.home_folder(key), &key.id)
     }
 
     /// Starts the task for an order that may be carried out now.
@@ -378,7 +378,7 @@ impl Engine {
     /// The session that an order means, read now if only its folder was checked so far. If two homes have a session
     /// with this id (a home was copied), and the order does not say which one is meant, it is refused.
     fn find_session(&mut self, order: &Order, changes: &mut Changes) -> Result<Key, Outcome> {
-        let is_meant = |key: &Key| *key.1 == *order.id && order.is_for(&canonical(self.homes.home_folder(key)));
+        let is_meant = |key: &Key| *key.id == *order.id && order.is_for(&canonical(self.homes.home_folder(key)));
         let mut keys = self.fleet.keys().chain(self.history.iter()).filter(is_meant);
         let key = keys.next().ok_or(Outcome::Unknown)?;
         if keys.next().is_some() {
@@ -392,7 +392,7 @@ impl Engine {
         if !self.may_touch(&key) {
             return Err(Outcome::Refused("its file system does not answer, so what it does now is unknown".into()));
         }
-        let mut folder = Folder::new(self.homes.root(key.0), &key.1);
+        let mut folder = Folder::new(self.homes.root(key.source), &key.id);
         self.seen.recall(&mut folder.session);
         let reading = reading(&self.config, &self.owners, &self.process_scans, self.clock.now());
         folder.refresh(&reading, &mut self.buffer).map_err(|_| Outcome::Unknown)?;

@@ -35,7 +35,7 @@ impl Engine {
 
     /// When a session was resumed, if that was recently.
     pub(super) fn resumed_at(&self, key: &Key) -> Option<Time> {
-        self.recent_resumes.at(&key.1, || self.page(key))
+        self.recent_resumes.at(&key.id, || self.page(key))
     }
 
     /// Why a session must not be resumed now although nobody has it open: it was resumed a moment ago, or a Copilot
@@ -52,13 +52,13 @@ impl Engine {
             ));
         }
         let folder = session.cwd().map(Path::new);
-        let suspect = self.process_scans.openings().suspects(self.homes.root(key.0), folder).next();
+        let suspect = self.process_scans.openings().suspects(self.homes.root(key.source), folder).next();
         if let Some(pid) = suspect.filter(|_| !order.agreed.contains(&Doubt::OtherOwner)) {
             let verb = if action == Action::Resume { "resume" } else { "reconnect" };
             return Some(format!(
                 "{}: close it there, or use `pilotlight {verb} {}`, which asks first",
                 may_have_it_open(pid),
-                key.1
+                key.id
             ));
         }
         let age = self.page(key).read::<ResumeRecord>()?.age(self.clock.now().wall)?;
@@ -74,9 +74,9 @@ impl Engine {
             return;
         }
         self.scan_processes_now();
-        let root = self.homes.root(key.0);
+        let root = self.homes.root(key.source);
         let has_owner = self.process_scans.opener(&self.homes, key).is_some()
-            || owner_now(root, &key.1, &self.config.owners.names, self.clock.now().wall).live().is_some();
+            || owner_now(root, &key.id, &self.config.owners.names, self.clock.now().wall).live().is_some();
         if !done || has_owner {
             self.tasks.clear_resume_record(task);
         } else {

@@ -1,6 +1,7 @@
 //! Works on the agenda: lists homes, and reads sessions, a little in each iteration of the loop.
 
 use crate::agent::copilot::store::{is_absence, session_ids};
+use crate::core::session::{Key, SourceId};
 use crate::engine::parts::agenda::Listing;
 use crate::engine::{Changes, Engine, RESCAN_INTERVAL};
 use crate::system::file_system::without_events;
@@ -58,7 +59,7 @@ impl Engine {
             self.watch_home_paths(true);
             for home in replaced {
                 self.start_listing(home);
-                for key in self.fleet.keys().filter(|key| key.0 == home) {
+                for key in self.fleet.keys().filter(|key| key.source == home) {
                     self.agenda.push_urgent(key);
                 }
                 self.history.queue_watches(home);
@@ -100,7 +101,7 @@ impl Engine {
     }
 
     /// Starts to compare the sessions in a home with the known ones.
-    pub(super) fn start_listing(&mut self, home: usize) {
+    pub(super) fn start_listing(&mut self, home: SourceId) {
         if !self.homes.is_followed(home) {
             return;
         }
@@ -121,7 +122,7 @@ impl Engine {
                 self.watcher.forget(&root);
                 self.watch_home_paths(false);
                 // Reading each of them finds that it is gone.
-                for key in self.history.of_home(home).chain(self.fleet.keys().filter(|key| key.0 == home)) {
+                for key in self.history.of_home(home).chain(self.fleet.keys().filter(|key| key.source == home)) {
                     self.agenda.push_other(key);
                 }
             }
@@ -140,7 +141,7 @@ impl Engine {
             let Some(id) = listing.next() else {
                 // Sessions that the listing did not find may be gone.
                 let missed = self.history.not_found_since(home, listing.sweep);
-                let held = self.fleet.keys().filter(|key| key.0 == home && !listing.held.contains(&key.1));
+                let held = self.fleet.keys().filter(|key| key.source == home && !listing.held.contains(&key.id));
                 for key in missed.into_iter().chain(held) {
                     self.agenda.push_other(key);
                 }
@@ -149,9 +150,9 @@ impl Engine {
             if self.history.mark_found(home, &id, listing.sweep) {
                 continue;
             }
-            let key = (home, id);
+            let key = Key::new(home, id);
             if self.fleet.folder(&key).is_some() {
-                listing.held.insert(key.1);
+                listing.held.insert(key.id);
             } else {
                 self.agenda.push_other(key);
             }

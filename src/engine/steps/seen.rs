@@ -12,7 +12,7 @@ impl Engine {
         for key in keys {
             if let Some(folder) = self.fleet.folder(key) {
                 folder.session.seen = Some(now.wall);
-                self.seen.mark(&key.1, now.wall);
+                self.seen.mark(&key.id, now.wall);
                 changes.redraw = true;
             }
             self.judge(key, changes);

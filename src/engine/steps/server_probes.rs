@@ -50,7 +50,7 @@ impl Engine {
         tracing::debug!(pid, sessions = wanted.len(), "its server is asked what they do");
         let sender = self.tasks.sender();
         tokio::spawn(async move {
-            let ids: Vec<_> = wanted.iter().map(|(key, _)| Box::<str>::from(&*key.1)).collect();
+            let ids: Vec<_> = wanted.iter().map(|(key, _)| Box::<str>::from(&*key.id)).collect();
             let results = probe(&endpoints, &ids, PROBE_TIMEOUT).await;
             let probed = wanted.into_iter().zip(results);
             let probed = probed.map(|((key, progress), result)| ProbedSession { key, progress, result }).collect();
@@ -85,7 +85,7 @@ impl Engine {
     pub(super) fn live_states(&self) -> Vec<LiveState> {
         let mut homes = BTreeMap::new();
         let state = |(key, entry): (&Key, &Entry)| {
-            let home = homes.entry(key.0).or_insert_with(|| canonical(self.homes.home_folder(key)));
+            let home = homes.entry(key.source).or_insert_with(|| canonical(self.homes.home_folder(key)));
             LiveState::of(home, entry.session())
         };
         self.fleet.entries().filter_map(state).collect()

@@ -29,7 +29,7 @@ impl Engine {
     /// Reads a session for at most one step: a held one again, any other one to decide whether to hold it or add it to
     /// the history.
     pub(super) fn read_session(&mut self, key: &Key, changes: &mut Changes) {
-        if !self.homes.is_followed(key.0) {
+        if !self.homes.is_followed(key.source) {
             return self.agenda.finish_reading(key);
         }
         if !self.may_touch(key) {
@@ -49,10 +49,10 @@ impl Engine {
             }
             return self.apply_read(key, &status, changes);
         }
-        if let Some(past) = Root::at(self.homes.root(key.0)).past(&key.1, &reading) {
+        if let Some(past) = Root::at(self.homes.root(key.source)).past(&key.id, &reading) {
             return self.add_to_history(key, past);
         }
-        let mut folder = Folder::new(self.homes.root(key.0), &key.1);
+        let mut folder = Folder::new(self.homes.root(key.source), &key.id);
         // Watch before reading: later writes then cause events.
         let is_watched = !WATCHES_TREES && self.watcher.watch_session(key, folder.path());
         let Ok(status) = folder.refresh(&reading, &mut self.buffer) else { return self.remove_session(key, changes) };

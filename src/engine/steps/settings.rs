@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::core::action::ServerState;
-use crate::core::session::Key;
+use crate::core::session::{Key, SourceId};
 use crate::engine::parts::settings_file::{Reloaded, SettingsFile, Source};
 use crate::engine::parts::status_log::logs_statuses;
 use crate::engine::{Changes, Engine, View};
@@ -118,8 +118,8 @@ impl Engine {
     /// Follows exactly the homes that the settings lead to now.
     fn follow_homes(&mut self, later: &mut Vec<String>, changes: &mut Changes) {
         let Some(wanted) = self.settings_file.as_ref().map(|file| file.roots(&self.config)) else { return };
-        let is_held = |engine: &Self, home: usize| {
-            engine.fleet.keys().any(|key| key.0 == home && engine.tasks.connection_state(&key).is_some())
+        let is_held = |engine: &Self, home: SourceId| {
+            engine.fleet.keys().any(|key| key.source == home && engine.tasks.connection_state(&key).is_some())
         };
         for home in self.homes.wanted() {
             if wanted.iter().any(|root| root == self.homes.root(home)) {
@@ -132,7 +132,7 @@ impl Engine {
                 );
                 continue;
             }
-            let of_home = |key: &Key| key.0 == home;
+            let of_home = |key: &Key| key.source == home;
             let keys: HashSet<_> = self.history.iter().chain(self.fleet.keys()).filter(of_home).collect();
             for key in keys {
                 self.remove_session(&key, changes);

@@ -11,7 +11,7 @@ impl Engine {
     fn sessions_ending_with_us(&self) -> Vec<EndedSession> {
         let ended = |key: &Key| {
             let row = &self.fleet.get(key)?.row;
-            Some(EndedSession { id: key.1.as_ref().into(), name: format!("{} ({})", row.label, row.status.name()) })
+            Some(EndedSession { id: key.id.as_ref().into(), name: format!("{} ({})", row.label, row.status.name()) })
         };
         self.tasks.ending_with_us().filter_map(ended).collect()
     }

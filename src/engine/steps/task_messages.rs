@@ -68,7 +68,7 @@ impl Engine {
                     let may_be_approved = matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_));
                     if action == Action::Approve && is_by_command && may_be_approved {
                         session.control.approved_by_command = Some(now);
-                        self.seen.mark_approved(&key.1, now);
+                        self.seen.mark_approved(&key.id, now);
                     }
                     if action.is(Trait::Counted) {
                         session.control.pending_continue =
@@ -80,7 +80,7 @@ impl Engine {
                     let is_new = attached.is_some() && !session.control.server.is_attached();
                     if is_new {
                         session.live.attached = Some(now);
-                        self.seen.mark_attached(&key.1, now);
+                        self.seen.mark_attached(&key.id, now);
                     }
                     // Only if it is known that nothing was sent. What may have been sent is looked for in the log
                     // instead.
@@ -89,7 +89,7 @@ impl Engine {
                     let left_undone = cut_off.filter(|_| is_known && action.is(Trait::Counted) && attached.is_some());
                     if let Some(at) = left_undone {
                         session.live.left_undone = Some(at);
-                        self.seen.mark_left_undone(&key.1, at);
+                        self.seen.mark_left_undone(&key.id, at);
                     }
                     if (is_new || left_undone.is_some() || session.control.approved_by_command == Some(now))
                         && let Err(error) = self.seen.save()

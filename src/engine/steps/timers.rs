@@ -80,7 +80,7 @@ impl Engine {
     fn look_at_polled_sessions(&mut self, now: Time) {
         let mut homes = BTreeSet::new();
         for key in self.polled_sessions.due(now) {
-            homes.insert(key.0);
+            homes.insert(key.source);
             self.agenda.push_urgent(key);
         }
         for home in homes.into_iter().filter(|home| self.homes.is_followed(*home)).collect::<Vec<_>>() {

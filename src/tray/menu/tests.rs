@@ -12,6 +12,7 @@ use crate::core::event;
 use crate::core::fleet::{About, Label, Row, Session, State};
 use crate::core::gist::Gist;
 use crate::core::owner::Owner;
+use crate::core::session::SourceId;
 use crate::core::session::{Key, NoEvents};
 use crate::core::turn::{Call, Request};
 use crate::core::verdict::Status;
@@ -234,7 +235,7 @@ fn only_items_in_the_menu_can_be_clicked() {
     world.add("36535f61-5c7b-4f09-a70b-2f8aed97280f", Status::Working);
     world.add("../no-id; rm -rf", Status::Working);
     let view = world.update().unwrap();
-    let item = |id: &str, kind| ItemId::of(&(0, id.into()), kind);
+    let item = |id: &str, kind| ItemId::of(&Key::new(SourceId::default(), id), kind);
     let (id, odd) = ("36535f61-5c7b-4f09-a70b-2f8aed97280f", "../no-id; rm -rf");
     let resume = Effect::Copy(format!("copilot --resume={id}"));
     assert_eq!(view.effect_of(&item(id, Kind::CopyResume)), Some(&resume));

@@ -135,13 +135,14 @@ mod tests {
     use crate::core::fleet::Kind;
     use crate::core::limits::Limits;
     use crate::core::owner::Owner;
+    use crate::core::session::{Key, SourceId};
     use crate::core::time::{Moment, Time};
     use crate::core::verdict::Status;
 
     fn popup(cause: Cause, buttons: &[Button]) -> Popup {
         Popup {
             id: PopupId(1),
-            about: About::One((0, "a".into())),
+            about: About::One(Key::new(SourceId::default(), "a")),
             cause,
             asked: None,
             title: String::new(),
@@ -176,7 +177,10 @@ mod tests {
         session.about.kind = Kind::Terminal;
         let row = |session: &Session, status| Row { status, ..session.row(now, &Limits::default()).0 };
         let one = popup(Cause::Stuck, &[]);
-        let summary = Popup { about: About::Summary(vec![(0, "a".into()), (0, "b".into())]), ..one.clone() };
+        let summary = Popup {
+            about: About::Summary(vec![Key::new(SourceId::default(), "a"), Key::new(SourceId::default(), "b")]),
+            ..one.clone()
+        };
         let stuck = row(&session, Status::Stuck);
         let shown = Order::new("a", Ask::ShowTerminal).to(&stuck.label);
         assert_eq!(look(&one, &stuck, &session), Effect::Act(Box::new(shown)));

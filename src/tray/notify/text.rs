@@ -1,6 +1,6 @@
 //! The texts of notifications: plain, and limited in length.
 
-use crate::core::text::plain;
+use crate::core::text::{escaped, plain};
 
 /// Maximum length of a title, in characters.
 pub(super) const TITLE_MAX: usize = 200;
@@ -16,11 +16,6 @@ pub(super) fn body(text: &str, is_markup: bool) -> String {
         line => line.into(),
     };
     text.lines().take(LINES_MAX).map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// Escapes markup.
-pub(in crate::tray) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

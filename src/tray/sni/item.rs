@@ -2,9 +2,9 @@
 
 use super::menu::{self, ICON_CLICK, MenuState, lock};
 use super::pictures::Pictures;
+use crate::core::text::escaped;
 use crate::tray::icon::{Icon, Picture};
 use crate::tray::messages::{EventSender, MainEvent};
-use crate::tray::notify::escaped;
 use crate::tray::view::MenuView;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -13,8 +13,6 @@ use zbus::message::Header;
 use zbus::object_server::SignalEmitter;
 use zbus::zvariant::{ObjectPath, OwnedObjectPath};
 
-/// The object path of the item.
-pub(super) const PATH: &str = "/StatusNotifierItem";
 /// The item's id.
 const ID: &str = "pilotlight";
 /// The item's title.
@@ -93,6 +91,7 @@ impl Item {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "zbus passes arguments by value")]
 #[zbus::interface(name = "org.kde.StatusNotifierItem")]
 impl Item {
     /// A left click.
@@ -206,9 +205,6 @@ impl Item {
 
     #[zbus(signal)]
     pub(super) async fn new_icon(emitter: &SignalEmitter<'_>) -> zbus::Result<()>;
-
-    #[zbus(signal)]
-    pub(super) async fn new_tool_tip(emitter: &SignalEmitter<'_>) -> zbus::Result<()>;
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 
 mod state;
 
-use super::item::{self, Item};
 use super::layout::LayoutReply;
 use super::property::{Properties, Property, ROOT};
 use crate::tray::messages::{EventSender, MainEvent};
@@ -15,6 +14,7 @@ pub(super) use state::{ICON_CLICK, MenuState, Update};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
+use zbus::Connection;
 use zbus::fdo;
 use zbus::message::Header;
 use zbus::object_server::SignalEmitter;
@@ -22,6 +22,8 @@ use zbus::zvariant::Value;
 
 /// The object path of the menu.
 pub(super) const PATH: &str = "/MenuBar";
+/// The object path of the icon.
+pub(super) const ITEM_PATH: &str = "/StatusNotifierItem";
 /// How long after a menu was read its submenus are announced: the panel must know them by then.
 const ANNOUNCE_AFTER: Duration = Duration::from_millis(30);
 
@@ -78,6 +80,11 @@ fn announce(emitter: &SignalEmitter<'_>, revision: u32, menus: Vec<i32>) {
     });
 }
 
+/// Tells panels that the icon's tooltip changed, or reads differently for one of them.
+pub(super) async fn new_tool_tip(connection: &Connection) -> zbus::Result<()> {
+    connection.emit_signal(None::<&str>, ITEM_PATH, "org.kde.StatusNotifierItem", "NewToolTip", &()).await
+}
+
 /// The unique bus name of the caller.
 fn caller<'a>(header: &'a Header<'_>) -> &'a str {
     header.sender().map_or("", |sender| sender.as_str())
@@ -103,8 +110,8 @@ impl Menu {
         let Reading { changes, revision, submenus, tooltip, reply } = reading;
         self.wake.notify_one();
         announce(&emitter, revision, submenus);
-        if tooltip && let Ok(item) = SignalEmitter::new(emitter.connection(), item::PATH) {
-            let _ = Item::new_tool_tip(&item).await; // fails only with the bus
+        if tooltip {
+            let _ = new_tool_tip(emitter.connection()).await; // fails only with the bus
         }
         // The reply has the new layout, but GNOME's extension reads only new entries from it.
         let _ = Self::emit(&emitter, Update { changes, revision: None }).await;

@@ -1,7 +1,7 @@
 //! The ids of menu items, as clicks carry them from the panel back to us.
 
 use crate::core::action::Action;
-use crate::core::session::Key;
+use crate::core::session::{Key, SourceId};
 use crate::core::turn::Call;
 use std::fmt;
 use std::str::FromStr;
@@ -215,7 +215,7 @@ impl fmt::Display for ItemId {
             kind => f.write_str(KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, name)| name))?,
         }
         match &self.session {
-            Some((home, id)) => write!(f, ":{home}:{id}"),
+            Some(Key { source: SourceId(home), id }) => write!(f, ":{home}:{id}"),
             None => Ok(()),
         }
     }
@@ -238,7 +238,7 @@ impl FromStr for ItemId {
             KINDS.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind).or_else(action).ok_or(())?
         };
         let session = match (parts.next(), parts.next()) {
-            (Some(home), Some(id)) => Some((home.parse().map_err(drop)?, id.into())),
+            (Some(home), Some(id)) => Some(Key::new(SourceId(home.parse().map_err(drop)?), id)),
             (None, _) => None,
             (Some(_), None) => return Err(()),
         };
@@ -274,7 +274,12 @@ mod tests {
         let actions = Action::ALL.map(Kind::Act);
         for kind in KINDS.map(|(kind, _)| kind).into_iter().chain(actions).chain(facts).chain(requests).chain(numbered)
         {
-            for session in [None, Some((0, "36535f61".into())), Some((12, "a:b:c".into())), Some((1, "".into()))] {
+            for session in [
+                None,
+                Some(Key::new(SourceId::default(), "36535f61")),
+                Some(Key::new(SourceId(12), "a:b:c")),
+                Some(Key::new(SourceId(1), "")),
+            ] {
                 let id = ItemId { session, kind };
                 assert_eq!(id.to_string().parse(), Ok(id));
             }

@@ -2,10 +2,13 @@
 
 use super::*;
 use crate::core::fleet::TurnView;
+use crate::core::session::{Key, SourceId};
 
 #[test]
 fn the_shape_depends_on_the_order_but_not_on_the_texts() {
-    let row = |id: &str, text: &str| Item::submenu(ItemId::of(&(0, id.into()), Kind::Row), text, vec![Item::text("x")]);
+    let row = |id: &str, text: &str| {
+        Item::submenu(ItemId::of(&Key::new(SourceId::default(), id), Kind::Row), text, vec![Item::text("x")])
+    };
     let one = [row("a", "1"), row("b", "2")];
     assert!(same_shape(&one, &[row("a", "other"), row("b", "words")]));
     assert!(!same_shape(&one, &[row("b", "2"), row("a", "1")]), "another order is another shape");

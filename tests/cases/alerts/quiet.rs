@@ -20,10 +20,10 @@ pub(super) const TROUBLES: [Status; 6] = [
 fn case_11_old_trouble_is_not_notified_and_new_trouble_is_at_once() {
     let mut stage = Stage::starting();
     stage.is("old", Status::Failed).is("b", Status::Working).at(10).is("b", Status::Failed).at(30);
-    let raised: Vec<_> = stage.raised.iter().map(|(at, popup)| (*at, popup.about.keys()[0].1.to_string())).collect();
+    let raised: Vec<_> = stage.raised.iter().map(|(at, popup)| (*at, popup.about.keys()[0].id.to_string())).collect();
     assert_eq!(raised, [(11_000, "b".to_owned())]);
     stage.at(3600);
-    assert!(stage.raised.iter().all(|(_, popup)| *popup.about.keys()[0].1 == *"b"));
+    assert!(stage.raised.iter().all(|(_, popup)| *popup.about.keys()[0].id == *"b"));
 }
 
 /// After a silence that began before the start.

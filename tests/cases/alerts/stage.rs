@@ -11,6 +11,7 @@ use pilotlight::core::fleet::{Background, Kind, Label, Row, Session};
 use pilotlight::core::form::Form;
 use pilotlight::core::gist::Gist;
 use pilotlight::core::session::Key;
+use pilotlight::core::session::SourceId;
 use pilotlight::core::time::{Moment, Span, Time};
 use pilotlight::core::turn::Ending;
 use pilotlight::core::verdict::Status;
@@ -78,7 +79,7 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
 }
 
 pub(super) fn key(id: &str) -> Key {
-    (0, id.into())
+    Key::new(SourceId::default(), id)
 }
 
 impl Stage {
@@ -322,7 +323,7 @@ impl Actor {
     fn follow_story(&mut self, now: Span, at: Moment) {
         let Some(story) = &self.story else { return };
         let session = Session {
-            id: (*self.key.1).into(),
+            id: (*self.key.id).into(),
             facts: story.facts(now),
             owner: story.owner.clone(),
             live: story.live.clone(),

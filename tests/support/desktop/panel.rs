@@ -193,6 +193,14 @@ impl Panel {
         self.ask("/MenuBar", MENU, "GetLayout", &(0i32, -1i32, vec!["type", "children-display"]));
     }
 
+    /// Reads the menu as MATE's notification area does.
+    pub(crate) fn read_like_mate(&self) {
+        let names = "accessible-desc children-display disposition enabled icon-data icon-name label shortcut toggle-type \
+                     toggle-state type visible";
+        let names: Vec<_> = names.split_whitespace().collect();
+        self.ask("/MenuBar", MENU, "GetLayout", &(0i32, -1i32, names));
+    }
+
     /// Reads all properties of these entries, as GNOME's extension does next.
     pub(crate) fn read_properties(&self, ids: &[i32]) -> Vec<(i32, HashMap<String, OwnedValue>)> {
         let reply = self.ask("/MenuBar", MENU, "GetGroupProperties", &(ids, Vec::<String>::new()));

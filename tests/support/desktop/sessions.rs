@@ -123,7 +123,12 @@ impl Session {
 
     /// A permission is requested.
     pub(crate) fn ask(&self, request: &str, call: &str) {
-        let wanted = json!({"kind": "shell", "toolCallId": call, "fullCommandText": "x"});
+        self.ask_for(request, call, "x");
+    }
+
+    /// A permission for this command is requested.
+    pub(crate) fn ask_for(&self, request: &str, call: &str, command: &str) {
+        let wanted = json!({"kind": "shell", "toolCallId": call, "fullCommandText": command});
         self.write(&[("permission.requested", json!({"requestId": request, "permissionRequest": wanted}))]);
     }
 

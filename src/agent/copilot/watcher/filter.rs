@@ -3,8 +3,7 @@
 use super::hints::Hints;
 use crate::agent::copilot::opened::{LOGS, OPEN_SESSIONS, log_pid};
 use crate::agent::copilot::store::{LOG, WORKSPACE, lock_pid};
-#[cfg(target_os = "linux")]
-use crate::core::session::Key;
+use crate::core::session::{Key, SourceId};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 #[cfg(target_os = "linux")]
@@ -41,7 +40,7 @@ impl Filter {
     /// Handles an event on a file in a session's folder, or on the folder itself.
     #[cfg(target_os = "linux")]
     pub(super) fn add_session_file(&self, key: &Key, file: Option<&str>, hints: &mut Hints) {
-        let is_followed = self.roots.get(key.0).is_some_and(|names| !names.is_empty());
+        let is_followed = self.roots.get(key.source.0).is_some_and(|names| !names.is_empty());
         if is_followed && is_of_interest(file) && !hints.folders.contains(key) {
             hints.folders.insert(key.clone());
         }
@@ -49,9 +48,9 @@ impl Filter {
 
     /// The sessions whose folders are at or below this path: one, or all of a home (`None`).
     #[cfg(target_os = "linux")]
-    pub(super) fn sessions_below(&self, path: &Path) -> Vec<(usize, Option<Arc<str>>)> {
+    pub(super) fn sessions_below(&self, path: &Path) -> Vec<(SourceId, Option<Arc<str>>)> {
         let homes = self.roots.iter().enumerate();
-        let names = homes.flat_map(|(home, names)| names.iter().map(move |root| (home, root)));
+        let names = homes.flat_map(|(home, names)| names.iter().map(move |root| (SourceId(home), root)));
         let below = names.filter_map(|(home, root)| match root.starts_with(path) {
             true => Some((home, None)),
             false => {
@@ -67,13 +66,13 @@ impl Filter {
             let Some(inside) = names.iter().find_map(|root| path.strip_prefix(root).ok()) else { continue };
             let mut parts = inside.components().map(std::path::Component::as_os_str);
             let (Some(id), file, deeper) = (parts.next(), parts.next(), parts.next()) else {
-                return hints.homes.insert(home);
+                return hints.homes.insert(SourceId(home));
             };
             let Some(id) = id.to_str().filter(|id| !id.starts_with('.')) else { return false };
             if deeper.is_some() || file.is_some() && !is_of_interest(file.and_then(|file| file.to_str())) {
                 return false;
             }
-            return hints.folders.insert((home, id.into()));
+            return hints.folders.insert(Key::new(SourceId(home), id));
         }
         let (name, folder) = (path.file_name().and_then(|name| name.to_str()), path.parent());
         let logs_of = |root: &PathBuf| root.parent().map(|home| home.join(LOGS));
@@ -88,7 +87,7 @@ impl Filter {
         let is_in_home = |names: &Vec<PathBuf>| names.iter().any(|root| root.parent() == path.parent() && root != path);
         if path.file_name().is_some_and(|name| name == OPEN_SESSIONS) {
             let homes = self.roots.iter().enumerate().filter(|(_, names)| is_in_home(names));
-            hints.opened.extend(homes.map(|(home, _)| home));
+            hints.opened.extend(homes.map(|(home, _)| SourceId(home)));
         }
         !hints.opened.is_empty()
     }

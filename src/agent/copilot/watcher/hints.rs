@@ -1,6 +1,6 @@
 //! What a source of file events reports: what must be read again, and why a folder is not watched.
 
-use crate::core::session::Key;
+use crate::core::session::{Key, SourceId};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -10,9 +10,9 @@ pub(crate) struct Hints {
     /// Session folders in which something changed.
     pub folders: HashSet<Key>,
     /// Homes whose list of sessions changed, by index.
-    pub homes: HashSet<usize>,
+    pub homes: HashSet<SourceId>,
     /// Homes whose terminals updated their record of open sessions, by index.
-    pub opened: HashSet<usize>,
+    pub opened: HashSet<SourceId>,
     /// Copilot processes that wrote to their logs.
     pub logs: HashSet<u32>,
     /// Whether a folder or link in a home's path changed: the home may have been replaced or removed.

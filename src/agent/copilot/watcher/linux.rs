@@ -12,7 +12,7 @@ use super::filter::Filter;
 use super::hints::{Hints, Refusal};
 use super::mounts::{self, Mounts};
 use super::route::{Routes, Scope};
-use crate::core::session::{Key, NoEvents};
+use crate::core::session::{Key, NoEvents, SourceId};
 use crate::system::file_system::without_events;
 use crate::system::readiness::wait_for;
 use place::{Place, Places, Watches};
@@ -328,8 +328,9 @@ impl Source {
             match id {
                 // The watch of an old session is removed when its own event reports that the folder is gone.
                 Some(id) => {
-                    if let Some((watch, _)) = self.held.remove(&(home, Arc::clone(&id))) {
-                        self.leave(watch, |place| *place == Place::of(&(home, Arc::clone(&id))));
+                    let key = Key::new(home, id);
+                    if let Some((watch, _)) = self.held.remove(&key) {
+                        self.leave(watch, |place| *place == Place::of(&key));
                     }
                 }
                 None => self.forget_sessions(home),
@@ -337,9 +338,9 @@ impl Source {
         }
     }
 
-    fn forget_sessions(&mut self, home: usize) {
-        self.held.retain(|key, _| key.0 != home);
-        let goes = |place: &Place| matches!(place, Place::Session(of, _) if *of as usize == home);
+    fn forget_sessions(&mut self, home: SourceId) {
+        self.held.retain(|key, _| key.source != home);
+        let goes = |place: &Place| matches!(place, Place::Session(of, _) if *of as usize == home.0);
         // From the end, so that removals move as few entries as possible.
         for watch in self.places.of_home(home).into_iter().rev() {
             self.leave(watch, goes);
@@ -391,7 +392,7 @@ impl Source {
                         self.folders.remove(path);
                     }
                     Place::Session(home, id) => {
-                        let key = (*home as usize, Arc::clone(id));
+                        let key = Place::key(*home, id);
                         self.release(&key, watch);
                     }
                     Place::Folder(_) => {}
@@ -407,7 +408,7 @@ impl Source {
                 (Place::Folder(path), Some(name)) => drop(self.filter.add(&path.join(name), went, &mut self.hints)),
                 (Place::Folder(path), None) => drop(self.filter.add(path, went, &mut self.hints)),
                 (Place::Session(home, id), name) => {
-                    let key = (*home as usize, Arc::clone(id));
+                    let key = Place::key(*home, id);
                     match name {
                         Some(name) => name.to_str().into_iter().for_each(|name| {
                             self.filter.add_session_file(&key, Some(name), &mut self.hints);
@@ -423,7 +424,7 @@ impl Source {
                 .all()
                 .iter()
                 .filter_map(|place| match place {
-                    Place::Session(home, id) => Some((*home as usize, Arc::clone(id))),
+                    Place::Session(home, id) => Some(Place::key(*home, id)),
                     Place::Folder(_) => None,
                 })
                 .collect();

@@ -6,12 +6,13 @@ mod clocks;
 use super::*;
 use crate::core::event::parse;
 use crate::core::owner::Owner;
+use crate::core::session::{Key, SourceId};
 
 const START: Moment = Moment::of(Time(1_700_000_000_000));
 
 /// Adds a session that wrote these events `later` after the start.
 fn session(fleet: &mut Fleet, name: &str, later: Span, events: &[&str]) -> Key {
-    let key: Key = (0, name.into());
+    let key: Key = Key::new(SourceId::default(), name);
     let mut folder = Folder::new(Path::new("/nowhere"), name);
     folder.session.owner = Owner::Alive { pid: std::process::id(), started: None };
     let at = START.plus(later);

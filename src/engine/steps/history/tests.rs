@@ -4,6 +4,7 @@ use super::*;
 use crate::config::Config;
 use crate::core::fleet::Session;
 use crate::core::session::Key;
+use crate::core::session::SourceId;
 use crate::core::time::Moment;
 use crate::engine::last_seen::Seen;
 use crate::engine::{Fleet, SESSIONS};
@@ -37,7 +38,8 @@ impl Fixture {
         let program = fs::canonicalize(format!("/proc/{}/exe", process.id())).unwrap();
         config.owners.names = vec![program.file_name().unwrap().to_string_lossy().into_owned()];
         let engine = Engine::new(&[scratch.path().to_owned()], config, Seen::default());
-        let mut fixture = Self { _scratch: scratch, session, process, engine, key: (0, "one".into()) };
+        let mut fixture =
+            Self { _scratch: scratch, session, process, engine, key: Key::new(SourceId::default(), "one") };
         fixture.engine.check_homes();
         fixture.run_agenda();
         assert!(fixture.engine.history.contains(&fixture.key), "{files:?}");

@@ -53,15 +53,15 @@ impl Engine {
             let Some(Session { facts, control, .. }) = self.fleet.get(&key).map(Entry::session) else { continue };
             if let Some((ask, why)) = ask {
                 let was_asked_for = control.pending_continue.is_some();
-                let (order, since) = (Order::new(&key.1, ask).on(facts.root.as_deref()), facts.denials.since());
+                let (order, since) = (Order::new(&key.id, ask).on(facts.root.as_deref()), facts.denials.since());
                 let action = order.ask.action().name();
-                tracing::info!(session = %key.1, action, "{why}");
+                tracing::info!(session = %key.id, action, "{why}");
                 if let Some(since) = since {
                     self.tasks.auto_reconnected.insert(key.clone(), since.wall);
                 }
                 match self.page(&key).check_countable() {
                     Err(error) if !was_asked_for => {
-                        tracing::warn!(session = %key.1, "nothing is sent automatically: {UNCOUNTED}: {error}");
+                        tracing::warn!(session = %key.id, "nothing is sent automatically: {UNCOUNTED}: {error}");
                     }
                     _ => self.handle_order(PendingOrder::by_us(order, mpsc::unbounded_channel().0), changes),
                 }

@@ -102,7 +102,7 @@ impl Engine {
 
     /// Until when, by the awake clock, an order waits for a bridge: if the session may have one that is not connected.
     pub(super) fn bridge_deadline(&mut self, key: &Key, action: Action) -> Option<Time> {
-        if !self.bridges.is_listening() || !action.is(Trait::OverBridge) || self.bridges.has_reported(&key.1) {
+        if !self.bridges.is_listening() || !action.is(Trait::OverBridge) || self.bridges.has_reported(&key.id) {
             return None;
         }
         self.find_server(key);

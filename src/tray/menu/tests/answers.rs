@@ -93,7 +93,7 @@ fn pose(world: &mut World, name: &str, request: &str, question: &str, choices: &
     let form = Form::read("user_input.requested", &asked).unwrap();
     let mark = form.mark();
     let question = Question { id: None, text: question.into(), choices: Vec::new() };
-    let (_, session, _) = world.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
+    let (_, session, _) = world.sessions.iter_mut().find(|(key, ..)| &*key.id == name).unwrap();
     session.control.server = ServerState::Attached;
     session.live.has_active_work = Some(true);
     session.live.questions = vec![Asking { question, since: Time(0), form: Ok(form) }];

@@ -4,6 +4,7 @@ use super::*;
 use crate::core::event::parse;
 use crate::core::fleet::{distinguish, mark};
 use crate::core::owner::Held;
+use crate::core::session::{Key, SourceId};
 use crate::tray::view::{COLUMNS, ROWS};
 use proptest::prelude::*;
 use serde_json::json;
@@ -141,7 +142,7 @@ fn check_bounds(items: &[Item], top: bool, ids: &mut HashSet<String>) -> Result<
 fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError> {
     let mut all: Vec<_> = sessions.iter().map(|session| session.row(NOW, &Limits::default()).0).collect();
     distinguish(&mut all);
-    let keys: Vec<Key> = sessions.iter().map(|session| (0, (&*session.id).into())).collect();
+    let keys: Vec<Key> = sessions.iter().map(|session| Key::new(SourceId::default(), &*session.id)).collect();
     let (path, last_progress) = (Path::new("/nowhere"), &LastProgress::default());
     let sources = keys.iter().zip(&all).zip(sessions);
     let sources = sources.map(|((key, row), session)| Source { key, row, session, last_progress, path });
@@ -150,7 +151,7 @@ fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError
     let view = menu.update(sources, NOW).unwrap();
     let row_of = |item: &Item| {
         let id = item.id().and_then(|id| id.session.clone()).unwrap();
-        all.iter().find(|row| *row.id == *id.1).unwrap()
+        all.iter().find(|row| *row.id == *id.id).unwrap()
     };
 
     // Bounds.

@@ -1,6 +1,7 @@
 //! Sessions made up for the tests of the menu.
 
 use super::*;
+use crate::core::session::{Key, SourceId};
 
 /// Sessions made up by a test.
 pub(super) struct World {
@@ -28,7 +29,7 @@ impl World {
         session.facts.progress = Some(self.now);
         let label = Label { who: name.into(), title: None };
         let row = Row { name: name.into(), label, ..session.row(self.now, &Limits::default()).0 };
-        self.sessions.push(((0, name.into()), session, row));
+        self.sessions.push((Key::new(SourceId::default(), name), session, row));
         self.set(name, status);
     }
 
@@ -39,11 +40,11 @@ impl World {
     }
 
     pub(super) fn session(&mut self, name: &str) -> &mut Session {
-        &mut self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap().1
+        &mut self.sessions.iter_mut().find(|(key, ..)| &*key.id == name).unwrap().1
     }
 
     pub(super) fn row(&mut self, name: &str) -> &mut Row {
-        &mut self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap().2
+        &mut self.sessions.iter_mut().find(|(key, ..)| &*key.id == name).unwrap().2
     }
 
     pub(super) fn set(&mut self, name: &str, status: Status) {
@@ -78,13 +79,13 @@ impl World {
     }
 
     pub(super) fn effect(&self, name: &str, kind: Kind) -> Option<&Effect> {
-        self.menu.shown.as_ref().unwrap().effect_of(&ItemId::of(&(0, name.into()), kind))
+        self.menu.shown.as_ref().unwrap().effect_of(&ItemId::of(&Key::new(SourceId::default(), name), kind))
     }
 
     /// Lets a session request permission over a server that can be reached.
     pub(super) fn ask(&mut self, name: &str, request: u64, command: &str) {
         let now = self.now;
-        let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
+        let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.id == name).unwrap();
         session.owner = Owner::Alive { pid: 1, started: None };
         session.control.server = ServerState::Listening;
         session.facts.requests.push(Request {
@@ -103,7 +104,7 @@ impl World {
     }
 
     pub(super) fn answered(&mut self, name: &str) {
-        let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.1 == name).unwrap();
+        let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.id == name).unwrap();
         session.facts.requests.clear();
         self.set(name, Status::Working);
     }
@@ -112,7 +113,7 @@ impl World {
 /// The names of the sessions with these rows; a remedy is `+`.
 pub(super) fn names(items: &[Item]) -> Vec<String> {
     let name = |item: &Item| match item.id() {
-        Some(ItemId { session: Some((_, id)), kind: Kind::Row }) => Some(id.to_string()),
+        Some(ItemId { session: Some(Key { id, .. }), kind: Kind::Row }) => Some(id.to_string()),
         Some(ItemId { session: Some(_), kind: Kind::Remedy }) => Some("+".into()),
         _ => None,
     };

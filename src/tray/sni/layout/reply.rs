@@ -126,6 +126,7 @@ impl Serialize for Children<'_> {
 mod tests {
     use super::super::{Changes, Layout};
     use super::*;
+    use crate::core::session::{Key, SourceId};
     use crate::core::time::{Moment, Time};
     use crate::core::verdict::Status;
     use crate::engine::LastProgress;
@@ -180,7 +181,7 @@ mod tests {
     }
 
     fn menu() -> Layout {
-        let key = (0, "a".into());
+        let key = Key::new(SourceId::default(), "a");
         let id = |kind| ItemId::of(&key, kind);
         let effect = Effect::Seen;
         let check = |n, checked| Item::Check {

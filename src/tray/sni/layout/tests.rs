@@ -3,6 +3,7 @@
 use super::*;
 use crate::core::gist::Gist;
 use crate::core::order::{Ask, Order};
+use crate::core::session::{Key, SourceId};
 use crate::core::time::Moment;
 use crate::core::time::{Span, Time};
 use crate::core::verdict::Status;
@@ -19,11 +20,11 @@ const NOW: Wording = Wording { now: Moment::of(Time(1_700_000_000_000)), sign: S
 const DRAWN: Wording = Wording { sign: Sign::Picture, ..NOW };
 
 fn seen(id: &str, text: &str) -> Item {
-    Item::action(ItemId::of(&(0, id.into()), Kind::Seen), text, Effect::Seen)
+    Item::action(ItemId::of(&Key::new(SourceId::default(), id), Kind::Seen), text, Effect::Seen)
 }
 
 fn row(id: &str, items: Vec<Item>) -> Item {
-    Item::submenu(ItemId::of(&(0, id.into()), Kind::Row), id, items)
+    Item::submenu(ItemId::of(&Key::new(SourceId::default(), id), Kind::Row), id, items)
 }
 
 fn numbers(layout: &Layout) -> Vec<i32> {
@@ -231,7 +232,7 @@ fn ages_are_worded_on_demand() {
 #[test]
 fn a_row_has_the_picture_of_its_status() {
     let with = |status| {
-        let id = ItemId::of(&(0, "a".into()), Kind::Row);
+        let id = ItemId::of(&Key::new(SourceId::default(), "a"), Kind::Row);
         Item::Submenu { id, text: "a".into(), picture: Some(status), items: Vec::new() }
     };
     let (mut layout, mut changes) = (Layout::default(), Changes::default());
@@ -244,7 +245,7 @@ fn a_row_has_the_picture_of_its_status() {
 
 #[test]
 fn case_210_a_row_has_its_picture_or_its_mark_and_all_columns_either_way() {
-    let key = (0, "a".into());
+    let key = Key::new(SourceId::default(), "a");
     let lead = Lead { status: Status::Working, unseen: true };
     let name = RowName { whole: "n".repeat(99), alone: 0 };
     let text = Text::row(lead, name, Gist::of("cargo test"), &LastProgress::default());
@@ -264,7 +265,7 @@ fn case_210_a_row_has_its_picture_or_its_mark_and_all_columns_either_way() {
 #[test]
 fn a_screen_reader_gets_the_status_in_words() {
     let description = |picture, label: &str| {
-        let id = ItemId::of(&(0, "x".into()), Kind::Row);
+        let id = ItemId::of(&Key::new(SourceId::default(), "x"), Kind::Row);
         let item = Item::Submenu { id, text: label.into(), picture, items: Vec::new() };
         let mut layout = Layout::default();
         layout.rebuild(&[item], NOW, &mut Changes::default());
@@ -280,7 +281,11 @@ fn a_screen_reader_gets_the_status_in_words() {
 fn an_entry_that_does_something_else_is_another_entry() {
     let stop = |turn: &str| {
         let order = Order::new("a", Ask::Stop).on(Some(turn));
-        Item::action(ItemId::of(&(0, "a".into()), Kind::Remedy), "Stop", Effect::Act(Box::new(order)))
+        Item::action(
+            ItemId::of(&Key::new(SourceId::default(), "a"), Kind::Remedy),
+            "Stop",
+            Effect::Act(Box::new(order)),
+        )
     };
     let mut layout = Layout::default();
     layout.rebuild(&[stop("one")], NOW, &mut Changes::default());

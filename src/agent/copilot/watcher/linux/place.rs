@@ -1,7 +1,7 @@
 //! Maps watches to folders. The kernel has one watch for a folder, however many names it has.
 
 use crate::core::compact_id::CompactId;
-use crate::core::session::Key;
+use crate::core::session::{Key, SourceId};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -46,7 +46,7 @@ impl Watches {
         if self.others.contains_key(&watch) {
             return self.add(watch, Place::of(key));
         }
-        let old = (watch, home(key), CompactId::from(&key.1));
+        let old = (watch, home(key), CompactId::from(&key.id));
         match self.find(watch) {
             Ok(at) if self.old[at] == old => {}
             Ok(_) => self.add(watch, Place::of(key)),
@@ -73,10 +73,10 @@ impl Watches {
     }
 
     /// The watches on the folders of a home's sessions.
-    pub(super) fn of_home(&self, home: usize) -> Vec<i32> {
-        let is_of = |place: &Place| matches!(place, Place::Session(of, _) if *of as usize == home);
+    pub(super) fn of_home(&self, home: SourceId) -> Vec<i32> {
+        let is_of = |place: &Place| matches!(place, Place::Session(of, _) if *of as usize == home.0);
         let others = self.others.iter().filter(|(_, places)| places.all().iter().any(is_of));
-        let old = self.old.iter().filter(|(_, of, _)| *of as usize == home);
+        let old = self.old.iter().filter(|(_, of, _)| *of as usize == home.0);
         others.map(|(watch, _)| *watch).chain(old.map(|(watch, ..)| *watch)).collect()
     }
 
@@ -92,7 +92,7 @@ impl Watches {
 }
 
 fn home(key: &Key) -> u32 {
-    u32::try_from(key.0).unwrap_or(u32::MAX)
+    u32::try_from(key.source.0).unwrap_or(u32::MAX)
 }
 
 /// The places of a watch: usually one, but a folder may have several names.
@@ -111,8 +111,13 @@ pub(super) enum Place {
 }
 
 impl Place {
+    /// The key of the session with this home and id.
+    pub(super) fn key(home: u32, id: &Arc<str>) -> Key {
+        Key::new(SourceId(home as usize), Arc::clone(id))
+    }
+
     pub(super) fn of(key: &Key) -> Self {
-        Self::Session(home(key), Arc::clone(&key.1))
+        Self::Session(home(key), Arc::clone(&key.id))
     }
 }
 

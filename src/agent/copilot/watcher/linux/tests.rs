@@ -1,6 +1,7 @@
 //! The system's events in a home become hints.
 
 use super::*;
+use crate::core::session::{Key, SourceId};
 use std::fs;
 
 /// A home with one session, watched as the engine does it.
@@ -21,7 +22,7 @@ fn watched() -> (tempfile::TempDir, PathBuf, Source) {
 }
 
 fn one() -> Key {
-    (0, "one".into())
+    Key::new(SourceId::default(), "one")
 }
 
 fn hints(source: &mut Source) -> Hints {
@@ -48,7 +49,7 @@ fn readers_cause_no_events() {
 fn writes_creations_and_removals_become_hints() {
     let (scratch, session, mut source) = watched();
     let root = session.parent().unwrap().to_owned();
-    let key = |id: &str| [(0, id.into())].into();
+    let key = |id: &str| [Key::new(SourceId::default(), id)].into();
     let log = session.join("events.jsonl");
     io::Write::write_all(&mut fs::File::options().append(true).open(&log).unwrap(), b"{}\n").unwrap();
     let received = hints(&mut source);

@@ -7,6 +7,7 @@ use crate::agent::copilot::tail::ReadContext;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::session::Key;
+use crate::core::session::SourceId;
 use crate::core::time::{Moment, Span};
 use crate::core::verdict::Status;
 use crate::system::clock::Clock;
@@ -42,7 +43,7 @@ impl Fixture {
         // Whatever the sleeping program is called passes for Copilot.
         let program = fs::canonicalize(format!("/proc/{pid}/exe")).unwrap();
         let names = vec![program.file_name().unwrap().to_string_lossy().into_owned()];
-        let key = (0, "s".into());
+        let key = Key::new(SourceId::default(), "s");
         let (fleet, now, known) = (Fleet::new(limits), Clock::start().now(), HashSet::new());
         let mut fixture = Self { scratch, process, fleet, key, limits, names, known, now };
         fixture.write("user.message", r#"{"content":"x"}"#);

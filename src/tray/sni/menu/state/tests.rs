@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::core::order::{Ask, Order};
+use crate::core::session::{Key, SourceId};
 use crate::tray::sni::readers::GTK_PROPERTIES;
 use crate::tray::view::{Effect, ItemId, Kind};
 use proptest::collection::vec;
@@ -11,7 +12,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 fn seen(id: &str) -> Item {
-    Item::action(ItemId::of(&(0, id.into()), Kind::Seen), id, Effect::Seen)
+    Item::action(ItemId::of(&Key::new(SourceId::default(), id), Kind::Seen), id, Effect::Seen)
 }
 
 fn view(items: Vec<Item>) -> MenuView {
@@ -182,7 +183,8 @@ fn a_click_on_an_entry_that_is_gone_is_for_what_it_was() {
     state.handle_event(a, "clicked", after(begun, 20));
     state.about_to_show(ROOT, after(begun, 5000));
     assert_eq!(labels(&state).len(), 1);
-    let is_a = |click| matches!(click, Some(Click::Item(ItemId { session: Some((0, id)), .. }, _)) if *id == *"a");
+    let is_a =
+        |click| matches!(click, Some(Click::Item(ItemId { session: Some(Key { id, .. }), .. }, _)) if *id == *"a");
     assert!(is_a(click(&mut state, a, after(begun, 5010))));
     // However much goes at once, all of it is remembered; later it makes room.
     let many: Vec<_> = (0..2000).map(|n| seen(&format!("n{n}"))).collect();
@@ -253,7 +255,7 @@ impl World {
         rows.sort_by_key(|(id, to)| (*to % 3, **id));
         let mut items = vec![Item::text(format!("{} sessions", rows.len()))];
         for (id, to) in rows {
-            let key = (0, id.to_string().into());
+            let key = Key::new(SourceId::default(), id.to_string());
             // The label says what the entry does, as the view's do.
             let turn = format!("{}", to % 4);
             let order = Order::new(&id.to_string(), Ask::Stop).on(Some(&turn));
