@@ -8,8 +8,9 @@
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use pilotlight::agent::copilot::tail::{ReadContext, ReadOutcome, Tail};
-use pilotlight::core::event;
+use pilotlight::agent::copilot::dialect;
+use pilotlight::agent::copilot::dialect::DIALECT;
+use pilotlight::agent::tail::{ReadContext, ReadOutcome, Tail};
 use pilotlight::core::facts::Facts;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::time::Moment;
@@ -39,7 +40,7 @@ fn fold(bencher: Bencher<'_, '_>) {
         let mut facts = Facts::default();
         let mut rest = black_box(&log[..]);
         while let Some(end) = memchr::memchr(b'\n', rest) {
-            if let Ok(event) = event::parse(&rest[..end]) {
+            if let Ok(event) = dialect::parse(&rest[..end]) {
                 facts.fold(&event, Moment::of(event.at), &limits);
             }
             rest = &rest[end + 1..];
@@ -63,7 +64,10 @@ fn facts_of_megabytes(bencher: Bencher<'_, '_>, megabytes: usize) {
     bencher.with_inputs(Vec::new).bench_local_values(|mut buffer| {
         let mut facts = Facts::default();
         let context = ReadContext { now, limits: &limits, until: None };
-        assert_eq!(Tail::default().read(&path, &mut facts, context, &mut buffer).unwrap(), ReadOutcome::Grown);
+        assert_eq!(
+            Tail::default().read(&DIALECT, &path, &mut facts, context, &mut buffer).unwrap(),
+            ReadOutcome::Grown
+        );
         facts
     });
 }

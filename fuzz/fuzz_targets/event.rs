@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pilotlight::core::event::{is_fresh_prompt, is_shutdown, parse, parse_ends, end_of};
+use pilotlight::agent::copilot::dialect::{is_fresh_prompt, is_shutdown, parse, parse_ends, end_of};
 use pilotlight::core::limits::Limits;
 use pilotlight::core::facts::Facts;
 use pilotlight::core::time::Moment;

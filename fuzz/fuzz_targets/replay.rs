@@ -3,13 +3,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use pilotlight::agent::copilot::dialect;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::replay::{OwnerStory, Replay};
 use pilotlight::core::time::Span;
 
 fuzz_target!(|data: &[u8]| {
     for story in [OwnerStory::Alive, OwnerStory::Dead, OwnerStory::Unknown] {
-        let mut replay = Replay::new(story, Limits::default());
+        let mut replay = Replay::new(story, Limits::default(), dialect::parse);
         let mut changes = Vec::new();
         for line in data.split(|&byte| byte == b'\n').take(200) {
             replay.line(line, &mut changes);

@@ -2,11 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pilotlight::core::event::parse;
+use pilotlight::agent::copilot::dialect::parse;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::facts::Facts;
 use pilotlight::core::time::{Moment, Time};
-use pilotlight::agent::copilot::tail::{ReadContext, Tail};
+use pilotlight::agent::copilot::dialect::DIALECT;
+use pilotlight::agent::tail::{ReadContext, Tail};
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -32,7 +33,7 @@ fuzz_target!(|data: &[u8]| {
         let limits = Limits::default();
         let (mut tail, mut facts) = (Tail::default(), Facts::default());
         let context = ReadContext { now: NOW, limits: &limits, until: None };
-        tail.read(&path, &mut facts, context, buffer).expect("an empty log is read");
+        tail.read(&DIALECT, &path, &mut facts, context, buffer).expect("an empty log is read");
         let mut from = 0;
         let mut ends: Vec<_> = cuts.iter().map(|&cut| usize::from(cut) * log.len() / 255).chain([log.len()]).collect();
         ends.sort_unstable();
@@ -40,7 +41,7 @@ fuzz_target!(|data: &[u8]| {
             let mut file = OpenOptions::new().append(true).open(&path).expect("the log is there");
             file.write_all(&log[from..end]).expect("the log is written");
             from = end;
-            tail.read(&path, &mut facts, context, buffer).expect("a log is read");
+            tail.read(&DIALECT, &path, &mut facts, context, buffer).expect("a log is read");
         }
         let (mut events, mut skipped) = (0, 0);
         for line in log.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n")) {
@@ -53,7 +54,7 @@ fuzz_target!(|data: &[u8]| {
         assert!(facts.events <= events, "{} of {events}", facts.events);
         // Reading backwards from the end finds no more either.
         let mut from_end = Facts::default();
-        Tail::default().read(&path, &mut from_end, context, buffer).expect("a log is read from its end");
+        Tail::default().read(&DIALECT, &path, &mut from_end, context, buffer).expect("a log is read from its end");
         assert!(from_end.events + from_end.skipped <= events + skipped);
     });
 });

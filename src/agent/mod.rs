@@ -1,7 +1,8 @@
 //! The agents whose sessions are watched. Each has a folder with everything specific to it: files, names, processes,
-//! protocol and wording. The core judges common facts; the
+//! protocol and wording. [`tail`] follows a growing log in any dialect. The core judges common facts; the
 //! engine and the edges still name the one agent that there is.
 //!
 //! May import: core, system.
 
 pub mod copilot;
+pub mod tail;

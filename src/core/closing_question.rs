@@ -10,7 +10,7 @@ use super::scan::Text;
 const TAIL_MAX: usize = 4096;
 
 /// Whether a message's text ends in a question to the user.
-pub(super) fn ends_in_question(text: Text<'_>) -> bool {
+pub(crate) fn ends_in_question(text: Text<'_>) -> bool {
     // Most messages do not. That shows in the raw bytes, before anything is unescaped.
     let near = &text.0[text.0.len().saturating_sub(TAIL_MAX)..];
     if !MARKS.iter().any(|&mark| memchr::memmem::find(near, mark.as_bytes()).is_some()) && !near.contains(&b'\\') {

@@ -6,7 +6,7 @@
 pub mod action;
 pub mod alert;
 pub mod attempts;
-mod closing_question;
+pub(crate) mod closing_question;
 pub mod compact_id;
 pub mod confusable;
 pub mod event;

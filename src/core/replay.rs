@@ -3,10 +3,11 @@
 //! The clock is the log's. It moves to each event's own time, and in between stops wherever a verdict asked to be
 //! rechecked. So a replay gives, to the millisecond, what a live watcher would have reported.
 
-use super::event;
+use super::event::Event;
 use super::facts::Facts;
 use super::limits::Limits;
 use super::owner::Owner;
+use super::scan::Malformed;
 use super::time::{Moment, Span, Time};
 use super::verdict::{Live, Status, Verdict, judge};
 use serde::Serialize;
@@ -34,9 +35,14 @@ pub struct Change {
     pub because: String,
 }
 
+/// How an agent's log is read: one line, without its line break.
+pub type Parse = fn(&[u8]) -> Result<Event<'_>, Malformed>;
+
 /// A replay under way.
 #[derive(Clone, Debug)]
 pub struct Replay {
+    /// Reads a line of the log.
+    parse: Parse,
     /// The log so far.
     pub facts: Facts,
     story: OwnerStory,
@@ -48,12 +54,12 @@ pub struct Replay {
 
 impl Replay {
     /// A replay before the first line.
-    pub fn new(story: OwnerStory, limits: Limits) -> Self {
+    pub fn new(story: OwnerStory, limits: Limits, parse: Parse) -> Self {
         let owner = match story {
             OwnerStory::Alive | OwnerStory::Dead => Owner::Alive { pid: 0, started: None },
             OwnerStory::Unknown => Owner::Never,
         };
-        Self { facts: Facts::default(), story, limits, owner, now: Moment::of(Time(0)), last: None }
+        Self { parse, facts: Facts::default(), story, limits, owner, now: Moment::of(Time(0)), last: None }
     }
 
     /// The verdict at the moment the replay has reached.
@@ -66,7 +72,7 @@ impl Replay {
         if line.trim_ascii().is_empty() {
             return;
         }
-        let Ok(event) = event::parse(line) else {
+        let Ok(event) = (self.parse)(line) else {
             self.facts.skip();
             return;
         };

@@ -1,7 +1,7 @@
 use super::events::Log;
 use super::script::{Act, CAST, LENGTH, SCRIPT, Who, beats};
 use super::*;
-use crate::core::event;
+use crate::agent::copilot::dialect;
 use crate::core::facts::Facts;
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Time};
@@ -19,7 +19,7 @@ struct Played {
 impl Played {
     fn perform(&mut self, who: Who, act: Act, at: Moment, limits: &Limits) {
         for line in self.log.lines("id", &CAST[who as usize], act, at.wall).lines() {
-            let event = event::parse(line.as_bytes()).unwrap_or_else(|_| panic!("not an event: {line}"));
+            let event = dialect::parse(line.as_bytes()).unwrap_or_else(|_| panic!("not an event: {line}"));
             self.facts.fold(&event, at, limits);
         }
         match act {

@@ -5,8 +5,8 @@
 use super::check::{EACH, Ground};
 use super::finding::Finding;
 use crate::agent::copilot::store::{LOG, SESSIONS};
-use crate::agent::copilot::tail::{LogError, length};
 use crate::agent::copilot::watcher::POLLING;
+use crate::agent::tail::{LogError, length};
 use crate::core::fleet::Session;
 use crate::core::owner::Owner;
 use crate::core::text::{counted, is_uuid, plain};

@@ -4,7 +4,7 @@ use crate::agent::copilot::opened::OpenScanner;
 use crate::agent::copilot::owner::GRACE;
 use crate::agent::copilot::server::servers::endpoints;
 use crate::agent::copilot::store::{Folder, Glimpse, Reading, Root, SESSIONS, session_ids};
-use crate::agent::copilot::tail::ReadContext;
+use crate::agent::tail::ReadContext;
 use crate::config::Config;
 use crate::core::action::ServerState;
 use crate::core::fleet::{Kind, Session};

@@ -1,7 +1,7 @@
 //! The fields of a line that some rule needs, and what they are kept for.
 
 use super::story::Story;
-use pilotlight::core::event::is_shutdown;
+use pilotlight::agent::copilot::dialect::is_shutdown;
 use pilotlight::core::time::Time;
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
 //! Bad lines: torn, broken, repeated, forked, huge. None is fatal, each is counted, and the lines after them are read.
 
 use super::story::Story;
-use pilotlight::core::event::{Body, Event, end_of, is_fresh_prompt, parse, parse_ends};
+use pilotlight::agent::copilot::dialect::{end_of, is_fresh_prompt, parse, parse_ends};
+use pilotlight::core::event::{Body, Event};
 use pilotlight::core::verdict::Status::{Idle, NeedsPermission, Quiet, Working};
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use super::random::{gap, play, steps, with_context};
 use super::story::{START, Story};
-use pilotlight::core::event::{end_of, is_fresh_prompt, parse, parse_ends};
+use pilotlight::agent::copilot::dialect::{end_of, is_fresh_prompt, parse, parse_ends};
 use pilotlight::core::facts::Facts;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
@@ -200,7 +200,7 @@ proptest! {
         let _ = (end_of(&bytes), is_fresh_prompt(&bytes));
         let cut = cut.index(bytes.len() + 1);
         let _ = parse_ends(&bytes[..cut], &bytes[cut..]);
-        let mut replay = Replay::new(OwnerStory::Alive, Limits::default());
+        let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), parse);
         replay.line(&bytes, &mut Vec::new());
         replay.finish(Span::minutes(1), &mut Vec::new());
     }
@@ -221,7 +221,7 @@ proptest! {
                 _ => { log.remove(at); if log.is_empty() { log.push(b' ') } }
             }
         }
-        let mut replay = Replay::new(OwnerStory::Unknown, Limits::default());
+        let mut replay = Replay::new(OwnerStory::Unknown, Limits::default(), parse);
         let lines = log.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
         lines.clone().for_each(|line| replay.line(line, &mut Vec::new()));
         let (events, skipped) = (replay.facts.events, replay.facts.skipped);
@@ -251,7 +251,7 @@ proptest! {
     fn a_replay_has_the_statuses_that_a_watcher_sees(steps in steps(25), after in gap(), probes in prop::collection::vec(0.0..1.0f64, 4)) {
         let (story, end) = play(Story::new(), &steps);
         let story = story.without_parts().sign(end).owned(Owner::Alive { pid: 0, started: None });
-        let mut replay = Replay::new(OwnerStory::Alive, Limits::default());
+        let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), parse);
         let mut changes = Vec::new();
         for line in story.lines() {
             replay.line(line, &mut changes);

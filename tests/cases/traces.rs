@@ -3,6 +3,7 @@
 //! Each folder of `tests/traces/` has a session as it was on disk, and `labels.txt`: the expected status and a word of
 //! its reason, at a line or some time after the last one. `tests/traces/README.md` describes the format.
 
+use pilotlight::agent::copilot::dialect;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::replay::{OwnerStory, Replay};
 use pilotlight::core::time::Span;
@@ -68,7 +69,7 @@ fn labels(path: &Path) -> Vec<Label> {
 }
 
 fn verdict_at(log: &[u8], label: &Label) -> Verdict {
-    let mut replay = Replay::new(label.owner, Limits::default());
+    let mut replay = Replay::new(label.owner, Limits::default(), dialect::parse);
     let mut changes = Vec::new();
     let lines = match label.at {
         At::Line(line) => line,
@@ -125,7 +126,7 @@ fn every_recorded_session_has_the_labelled_statuses() {
 #[test]
 fn every_line_of_every_recording_is_an_event() {
     for folder in folders() {
-        let mut replay = Replay::new(OwnerStory::Alive, Limits::default());
+        let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), dialect::parse);
         let log = log_of(&folder);
         let lines = log.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
         let expected = lines.clone().count() as u64;

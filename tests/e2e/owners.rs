@@ -11,6 +11,7 @@ use crate::support::server::Server;
 use crate::support::terminal::Terminal;
 use crate::support::tmux;
 use crate::support::{SOON, record, wait, wait_until};
+use pilotlight::agent::copilot::dialect;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::replay::{OwnerStory, Replay};
 use rustix::process::Signal;
@@ -536,7 +537,7 @@ fn case_125_an_older_release_is_ended_only_by_a_confirmed_command() {
 
 /// Whether the log of this session says that two processes write it.
 fn is_forked(folder: &Folder) -> bool {
-    let mut replay = Replay::new(OwnerStory::Alive, Limits::default());
+    let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), dialect::parse);
     let log = std::fs::read(folder.log()).unwrap();
     log.split(|&byte| byte == b'\n').for_each(|line| replay.line(line, &mut Vec::new()));
     replay.facts.forked

@@ -1,7 +1,7 @@
 //! A log that was cut between two reads, and has grown again past the point that was reached.
 
 use super::Log;
-use pilotlight::agent::copilot::tail::ReadOutcome;
+use pilotlight::agent::tail::ReadOutcome;
 use pilotlight::core::verdict::Status;
 use std::fs::{self, File};
 

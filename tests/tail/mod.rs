@@ -5,7 +5,8 @@ mod cut;
 mod edits;
 mod pieces;
 
-use pilotlight::agent::copilot::tail::{ReadContext, ReadOutcome, Tail};
+use pilotlight::agent::copilot::dialect::DIALECT;
+use pilotlight::agent::tail::{ReadContext, ReadOutcome, Tail};
 use pilotlight::core::facts::Facts;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
@@ -101,7 +102,7 @@ impl Log {
         self.now = Moment::of(self.time());
         let context = ReadContext { now: self.now, limits: &self.limits, until };
         let (path, buffer) = (self.path(), &mut Vec::new());
-        self.tail.read(&path, &mut self.facts, context, buffer).map_err(|error| error.to_string())
+        self.tail.read(&DIALECT, &path, &mut self.facts, context, buffer).map_err(|error| error.to_string())
     }
 
     /// Reads to the end in the smallest slices. Returns their number.
@@ -119,7 +120,7 @@ impl Log {
     fn fresh_facts(&self) -> Facts {
         let mut facts = Facts::default();
         let context = ReadContext { now: self.now, limits: &self.limits, until: None };
-        Tail::default().read(&self.path(), &mut facts, context, &mut Vec::new()).unwrap();
+        Tail::default().read(&DIALECT, &self.path(), &mut facts, context, &mut Vec::new()).unwrap();
         facts
     }
 }
@@ -275,7 +276,7 @@ fn a_rewritten_log_whose_last_event_was_dated_ahead_has_correct_times() {
         log.set_modified(log.time());
         log.now = Moment::of(now);
         let (path, context) = (log.path(), ReadContext { now: log.now, limits: &log.limits, until: None });
-        log.tail.read(&path, &mut log.facts, context, &mut Vec::new()).unwrap();
+        log.tail.read(&DIALECT, &path, &mut log.facts, context, &mut Vec::new()).unwrap();
     };
     let early = log.time() - Span(500);
     read(&mut log, early);

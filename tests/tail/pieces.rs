@@ -2,8 +2,9 @@
 
 use crate::cases::random::{Kind, Step, play, steps};
 use crate::cases::story::{START, Story};
-use pilotlight::agent::copilot::tail::{ReadContext, Tail};
-use pilotlight::core::event::parse;
+use pilotlight::agent::copilot::dialect::DIALECT;
+use pilotlight::agent::copilot::dialect::parse;
+use pilotlight::agent::tail::{ReadContext, Tail};
 use pilotlight::core::facts::Facts;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
@@ -22,7 +23,7 @@ const OWNER: Owner = Owner::Alive { pid: 1, started: None };
 /// Reads the log at `path`.
 fn read(tail: &mut Tail, path: &Path, facts: &mut Facts, now: Moment) {
     let limits = Limits::default();
-    tail.read(path, facts, ReadContext { now, limits: &limits, until: None }, &mut Vec::new()).unwrap();
+    tail.read(&DIALECT, path, facts, ReadContext { now, limits: &limits, until: None }, &mut Vec::new()).unwrap();
 }
 
 /// Appends, and dates the file after all events of a story, because an event is never dated later than its file.
@@ -114,7 +115,7 @@ proptest! {
                 append(&paths[which], &logs[which][written[which]..to.max(written[which])]);
                 written[which] = to.max(written[which]);
                 let context = ReadContext { now: folded(whole_lines(&logs[which][..written[which]])).1, limits: &limits, until: None };
-                tails[which].read(&paths[which], &mut facts[which], context, &mut buffer).unwrap();
+                tails[which].read(&DIALECT, &paths[which], &mut facts[which], context, &mut buffer).unwrap();
             }
         }
         assert_same_but_for_halves(&mut facts[0], &folded(&logs[0]).0)?;

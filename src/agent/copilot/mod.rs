@@ -12,6 +12,7 @@
 //! [`Session`](crate::core::fleet::Session); the verdict is left to the core.
 
 pub mod bridge;
+pub mod dialect;
 pub mod identity;
 pub mod opened;
 pub mod owner;
@@ -20,7 +21,6 @@ pub mod prompt;
 pub mod running;
 pub mod server;
 pub mod store;
-pub mod tail;
 pub mod target;
 pub mod user_settings;
 pub mod watcher;

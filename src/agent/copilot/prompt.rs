@@ -1,7 +1,7 @@
 //! The last prompt of a log, for sending it again, and its system message, for hosting its session. Nothing else reads
 //! them, and nothing is kept here.
 
-use crate::core::event::is_fresh_prompt;
+use super::dialect::is_fresh_prompt;
 use crate::system::plain_file::{self, Links};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Leaves alone what is on a file system that does not answer, and takes it up again when it does.
 
 use crate::agent::copilot::store::{Folder, Reading};
-use crate::agent::copilot::tail::ReadContext;
+use crate::agent::tail::ReadContext;
 use crate::core::session::Key;
 use crate::engine::parts::agenda::READ_SLICE;
 use crate::engine::parts::file_systems::Read;

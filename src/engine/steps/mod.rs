@@ -24,7 +24,7 @@ mod timers;
 use super::parts::owners::Owners;
 use super::parts::process_scans::ProcessScans;
 use crate::agent::copilot::store::Reading;
-use crate::agent::copilot::tail::ReadContext;
+use crate::agent::tail::ReadContext;
 use crate::config::Config;
 use crate::core::time::Moment;
 

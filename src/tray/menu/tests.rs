@@ -7,8 +7,8 @@ mod rows;
 mod world;
 
 use super::*;
+use crate::agent::copilot::dialect;
 use crate::core::alert::Pause;
-use crate::core::event;
 use crate::core::fleet::{About, Label, Row, Session, State};
 use crate::core::gist::Gist;
 use crate::core::owner::Owner;
@@ -115,7 +115,7 @@ fn an_approval_is_no_remedy_and_a_long_running_session_has_none() {
             br#"{"type":"user.message","data":{"content":"go"},"id":"e1","timestamp":"2023-11-14T22:13:20.000Z"}"#;
         let tool = br#"{"type":"tool.execution_start","data":{"toolCallId":"t","toolName":"bash","arguments":{"command":"x"}},"id":"e2","timestamp":"2023-11-14T22:13:20.000Z","parentId":"e1"}"#;
         for line in [&prompt[..], tool] {
-            session.facts.fold(&event::parse(line).unwrap(), now, &Limits::default());
+            session.facts.fold(&dialect::parse(line).unwrap(), now, &Limits::default());
         }
         let runs_long = name == "slow";
         world.row(name).gist = Gist::Silent { since: now, what: "bash is open".into(), runs_long };

@@ -129,9 +129,9 @@ fn choose(popup: &Popup, entry: &Entry, index: u8) -> ClickAction {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::copilot::dialect;
     use crate::core::action::ServerState;
     use crate::core::alert::PopupId;
-    use crate::core::event;
     use crate::core::fleet::Kind;
     use crate::core::limits::Limits;
     use crate::core::owner::Owner;
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(look(&one, &stuck, &session), Effect::Act(Box::new(shown)));
         assert_eq!(look(&summary, &stuck, &session), Effect::Live);
         let requested = br#"{"type":"permission.requested","data":{"requestId":"r","permissionRequest":{"kind":"shell","fullCommandText":"make"}},"id":"e","timestamp":"2023-11-14T22:13:20.000Z"}"#;
-        session.facts.fold(&event::parse(requested).unwrap(), now, &Limits::default());
+        session.facts.fold(&dialect::parse(requested).unwrap(), now, &Limits::default());
         session.control.server = ServerState::Listening;
         let asks = row(&session, Status::NeedsPermission);
         let details = Effect::Details { id: "a".into(), request: "r".into() };

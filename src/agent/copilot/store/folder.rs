@@ -10,9 +10,10 @@ use super::layout::{LOG, WORKSPACE, is_absence};
 use super::locks;
 use super::modified::{created, modified};
 use super::reading::{Glimpse, ReadStatus, Reading};
+use crate::agent::copilot::dialect::DIALECT;
 use crate::agent::copilot::owner::Lock;
-use crate::agent::copilot::tail::{ReadOutcome, Tail};
 use crate::agent::copilot::workspace;
+use crate::agent::tail::{ReadOutcome, Tail};
 use crate::core::fleet::{About, Session};
 use crate::core::owner::Owner;
 use crate::core::time::{Span, Time};
@@ -252,7 +253,7 @@ impl Folder {
     /// Reads what is new in the log.
     pub(crate) fn read_log(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> ReadStatus {
         let (path, session) = (self.path.join(LOG), &mut self.session);
-        let result = self.tail.read(&path, &mut session.facts, reading.context, buffer);
+        let result = self.tail.read(&DIALECT, &path, &mut session.facts, reading.context, buffer);
         session.problem = match &result {
             Ok(ReadOutcome::More) if session.facts.events == 0 => Some("its log is long, and still being read".into()),
             Ok(_) if self.tail.is_inside_line() => Some(ENDLESS.into()),

@@ -1,7 +1,7 @@
 //! What reading a session depends on besides its folder, and its result.
 
 use crate::agent::copilot::opened::OpenSessions;
-use crate::agent::copilot::tail::ReadContext;
+use crate::agent::tail::ReadContext;
 use crate::core::time::Time;
 use std::collections::HashSet;
 

@@ -4,7 +4,7 @@
 mod clocks;
 
 use super::*;
-use crate::core::event::parse;
+use crate::agent::copilot::dialect::parse;
 use crate::core::owner::Owner;
 use crate::core::session::{Key, SourceId};
 

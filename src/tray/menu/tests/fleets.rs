@@ -1,7 +1,7 @@
 //! Properties of the menu for random fleets: its bounds and its consistency.
 
 use super::*;
-use crate::core::event::parse;
+use crate::agent::copilot::dialect::parse;
 use crate::core::fleet::{distinguish, mark};
 use crate::core::owner::Held;
 use crate::core::session::{Key, SourceId};

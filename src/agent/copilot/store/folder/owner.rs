@@ -5,7 +5,7 @@ use crate::agent::copilot::opened::{OpenScanner, OpenSession, former_owner};
 use crate::agent::copilot::owner::{Claim, Lock, claim_so_far};
 use crate::agent::copilot::store::modified::modified;
 use crate::agent::copilot::store::reading::Reading;
-use crate::agent::copilot::tail::ReadContext;
+use crate::agent::tail::ReadContext;
 use crate::core::fleet::Session;
 use crate::core::limits::Limits;
 use crate::core::owner::{Held, Owner};

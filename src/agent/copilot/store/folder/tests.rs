@@ -4,7 +4,7 @@ use super::owner::owner_now;
 use super::*;
 use crate::agent::copilot::opened::OpenSessions;
 use crate::agent::copilot::owner::GRACE;
-use crate::agent::copilot::tail::ReadContext;
+use crate::agent::tail::ReadContext;
 use crate::core::limits::Limits;
 use crate::core::owner::Held;
 use crate::core::time::Moment;

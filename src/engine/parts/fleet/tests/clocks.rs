@@ -3,7 +3,7 @@
 use super::super::Fleet;
 use crate::agent::copilot::opened::OpenSessions;
 use crate::agent::copilot::store::{Folder, LOG, Reading};
-use crate::agent::copilot::tail::ReadContext;
+use crate::agent::tail::ReadContext;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::session::Key;

@@ -9,6 +9,7 @@
 
 mod backwards;
 mod carry;
+mod dialect;
 mod file;
 mod pass;
 mod position;
@@ -25,6 +26,7 @@ use stamp::Stamp;
 use std::io;
 use std::path::Path;
 
+pub use dialect::Dialect;
 pub use file::LogError;
 pub(crate) use file::length;
 pub use pass::ReadContext;
@@ -61,12 +63,13 @@ impl Tail {
     /// Where there is a log that cannot be read. `facts` are then empty, because none of them is certain any more.
     pub fn read(
         &mut self,
+        dialect: &Dialect,
         path: &Path,
         facts: &mut Facts,
         context: ReadContext<'_>,
         buffer: &mut Vec<u8>,
     ) -> Result<ReadOutcome, LogError> {
-        let result = self.try_read(path, facts, context, buffer);
+        let result = self.try_read(dialect, path, facts, context, buffer);
         if matches!(result, Ok(ReadOutcome::Absent) | Err(_)) {
             *self = Self::default();
             *facts = Facts::default();
@@ -81,6 +84,7 @@ impl Tail {
 
     fn try_read(
         &mut self,
+        dialect: &Dialect,
         path: &Path,
         facts: &mut Facts,
         context: ReadContext<'_>,
@@ -94,7 +98,7 @@ impl Tail {
             Err(LogError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(ReadOutcome::Absent),
             Err(error) => return Err(error),
         };
-        let mut pass = Pass { context, written: written(&meta), lead: context.lead() };
+        let mut pass = Pass { dialect, context, written: written(&meta), lead: context.lead() };
         buffer.resize(BLOCK, 0);
         let mut resumed = None;
         if let Some(rebuild) = self.rebuild.take()

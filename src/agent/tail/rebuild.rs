@@ -75,7 +75,8 @@ impl Rebuild {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::copilot::tail::pass::ReadContext;
+    use crate::agent::copilot::dialect::DIALECT;
+    use crate::agent::tail::pass::ReadContext;
     use crate::core::limits::Limits;
     use crate::core::time::{Moment, Time};
 
@@ -88,7 +89,7 @@ mod tests {
             r#"{"type":"user.message","data":{"content":"do it"},"id":"a","timestamp":"2026-01-01T00:00:00.000Z"}"#;
         let limits = Limits::default();
         let context = ReadContext { now: Moment::default(), limits: &limits, until: None };
-        let pass = Pass { context, written: Time(i64::MAX), lead: Span::ZERO };
+        let pass = Pass { dialect: &DIALECT, context, written: Time(i64::MAX), lead: Span::ZERO };
         for (becomes, events, has_grown) in [(0, 0, false), (50, 0, false), (200, 1, true), (120, 1, false)] {
             let text = format!("{prompt}\n{}", " ".repeat(120 - prompt.len() - 1));
             std::fs::write(scratch.path(), &text).unwrap();

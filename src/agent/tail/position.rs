@@ -6,7 +6,7 @@ use super::carry::Carry;
 use super::file::read_at;
 use super::pass::Pass;
 use super::stamp::{Stamp, changed};
-use crate::core::event;
+use crate::core::event::Event;
 use crate::core::facts::Facts;
 use crate::core::scan::Malformed;
 use crate::core::time::Span;
@@ -149,19 +149,19 @@ impl Position {
             return self.carry.clear();
         }
         if self.carry.is_empty() {
-            return fold(event::parse(end), end, facts, pass);
+            return fold((pass.dialect.parse)(end), end, facts, pass);
         }
         self.carry.push(end);
         if self.carry.end.is_empty() {
-            fold(event::parse(&self.carry.head), &self.carry.head, facts, pass);
+            fold((pass.dialect.parse)(&self.carry.head), &self.carry.head, facts, pass);
         } else {
-            fold(event::parse_ends(&self.carry.head, &self.carry.end), &self.carry.head, facts, pass);
+            fold((pass.dialect.parse_ends)(&self.carry.head, &self.carry.end), &self.carry.head, facts, pass);
         }
         self.carry.clear();
     }
 }
 
-fn fold(event: Result<event::Event<'_>, Malformed>, line: &[u8], facts: &mut Facts, pass: Pass<'_>) {
+fn fold(event: Result<Event<'_>, Malformed>, line: &[u8], facts: &mut Facts, pass: Pass<'_>) {
     match event {
         Ok(event) => facts.fold(&event, pass.moment(event.at), pass.context.limits),
         Err(_) if line.trim_ascii().is_empty() => {}

@@ -3,7 +3,6 @@
 use super::carry::{LINE_END, LINE_MAX};
 use super::file::read_at;
 use super::pass::Pass;
-use crate::core::event;
 use crate::core::time::{Span, Time};
 use std::fs::File;
 use std::io;
@@ -92,15 +91,17 @@ impl Search {
         pass: Pass<'_>,
     ) -> io::Result<Option<u64>> {
         let is_prompt = (self.prompt.is_none() || self.has_agents)
-            && back.with_line(line_start, line_end, LINE_MAX, event::is_fresh_prompt)?;
+            && back.with_line(line_start, line_end, LINE_MAX, pass.dialect.is_fresh_prompt)?;
         if is_prompt && self.prompt.is_none() {
             self.prompt = Some(line_start);
         }
-        if self.newest.is_none() && back.with_line(line_start, line_end, LINE_END, event::is_shutdown)? {
+        if self.newest.is_none() && back.with_line(line_start, line_end, LINE_END, pass.dialect.is_shutdown)? {
             self.background = Span::ZERO;
         }
         let ends = line_start.max(line_end.saturating_sub(LINE_END as u64));
-        let Some((at, by_agent)) = back.with_line(ends, line_end, LINE_END, event::end_of)? else { return Ok(None) };
+        let Some((at, by_agent)) = back.with_line(ends, line_end, LINE_END, pass.dialect.end_of)? else {
+            return Ok(None);
+        };
         let at = pass.dated(at);
         let age = *self.newest.get_or_insert(at) - at;
         self.has_agents |= self.prompt.is_some() && by_agent && age < self.background;

@@ -1,5 +1,6 @@
 //! What a read of a log depends on besides its bytes: the clocks, the limits and the deadline.
 
+use super::dialect::Dialect;
 use crate::core::facts::Facts;
 use crate::core::limits::Limits;
 use crate::core::time::{Moment, Span, Time};
@@ -29,6 +30,7 @@ impl ReadContext<'_> {
 /// What one pass over an open log depends on besides the file's bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Pass<'a> {
+    pub(super) dialect: &'a Dialect,
     pub(super) context: ReadContext<'a>,
     /// When the file was last written, by the wall clock.
     pub(super) written: Time,

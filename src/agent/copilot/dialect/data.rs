@@ -1,7 +1,8 @@
 //! `data`: the part of a line whose fields depend on the type.
 
-use super::body::{Body, SessionInfo, ToolResult, without_data};
+use super::types::without_data;
 use crate::core::closing_question;
+use crate::core::event::{Body, SessionInfo, ToolResult};
 use crate::core::scan::{Malformed, Scan, Text};
 use crate::core::turn::{PATHS_MAX, is_consent};
 

@@ -1,0 +1,197 @@
+//! How Copilot writes its log: one line of `events.jsonl` -> one [`Event`].
+//!
+//! A line is `{type, data, id, timestamp, parentId, agentId?}`, in this order. Most lines, and most bytes, of Copilot's
+//! logs mean no more than "something happened". For those the type is enough, and the envelope is read from the end of
+//! the line, so `data` is never touched. From the others only the fields that a rule needs are read, borrowed from the
+//! line.
+//!
+//! Other layouts (another order of fields, more fields, white space) are read too, only slower. An unreadable line is
+//! [`Malformed`]; nothing panics.
+
+mod data;
+mod types;
+
+use crate::agent::tail::Dialect;
+use crate::core::event::{Body, Event};
+use crate::core::scan::{Malformed, Scan, Text};
+use crate::core::time::Time;
+use data::Data;
+use types::without_data;
+
+/// How Copilot writes its log.
+pub const DIALECT: Dialect = Dialect { parse, parse_ends, is_fresh_prompt, is_shutdown, end_of };
+
+/// Parses one line, without its line break.
+///
+/// # Errors
+/// [`Malformed`] if the line is not an event: broken JSON, no `type`, no readable `timestamp`, or without a field that
+/// its type requires (an id that pairs it with another event).
+pub fn parse(line: &[u8]) -> Result<Event<'_>, Malformed> {
+    let line = line.trim_ascii();
+    if let Some(kind) = kind_by_prefix(line)
+        && let Some(body @ (Body::Step | Body::Aside | Body::Record)) = without_data(kind)
+        && memchr::memmem::find(&line[1..], TYPE_PREFIX).is_none() // no torn line precedes another event
+        && let Some(envelope) = Envelope::from_end(line)
+    {
+        return envelope.event(kind, body);
+    }
+    parse_whole(line).or_else(|malformed| after_torn_line(line).ok_or(malformed))
+}
+
+/// Parses the event after a torn line: a writer that died in the middle of a line leaves a piece of it, or a run of
+/// NULs, in front of the next one.
+///
+/// Inside a string the prefix would be escaped, and no nested object parses as an event, so a match is a whole line.
+fn after_torn_line(line: &[u8]) -> Option<Event<'_>> {
+    memchr::memmem::rfind_iter(line, TYPE_PREFIX)
+        .filter(|&at| at > 0)
+        .take(4)
+        .find_map(|at| parse_whole(&line[at..]).ok())
+}
+
+/// Parses the first and last bytes of a line that is too long to hold in memory. Only types that need no data, and
+/// fields at the front of `data`, are recognized.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_ends<'a>(head: &'a [u8], tail: &'a [u8]) -> Result<Event<'a>, Malformed> {
+    let kind = kind_by_prefix(head).ok_or(Malformed)?;
+    let envelope = Envelope::from_end(tail.trim_ascii_end()).ok_or(Malformed)?;
+    if let Some(body) = without_data(kind) {
+        return envelope.event(kind, body);
+    }
+    let mut data = Data::default();
+    let mut scan = Scan::new(head);
+    // The head ends in the middle of a value. The fields before it are kept.
+    let _ = scan.object(|key, scan| if key == b"data" { data.read(kind, scan) } else { scan.skip() });
+    envelope.event(kind, data.body(kind).unwrap_or(Body::Step))
+}
+
+/// Whether a line is a prompt that closes whatever was open. Reading a log backwards stops at such a line.
+pub fn is_fresh_prompt(line: &[u8]) -> bool {
+    kind_by_prefix(line).is_none_or(|kind| kind == b"user.message")
+        && matches!(
+            parse(line),
+            Ok(Event { agent: None, body: Body::Prompt { joins: false, continuation: false, .. }, .. })
+        )
+}
+
+/// Whether a line says that the session, and everything in its background, was shut down.
+pub fn is_shutdown(line: &[u8]) -> bool {
+    kind_by_prefix(line) == Some(b"session.shutdown")
+}
+
+/// Returns when a line was written, and whether by a sub-agent. Reads only the end of the line.
+pub fn end_of(line: &[u8]) -> Option<(Time, bool)> {
+    let envelope = Envelope::from_end(line.trim_ascii_end())?;
+    Some((Time::parse(envelope.timestamp)?, envelope.agent.is_some()))
+}
+
+const TYPE_PREFIX: &[u8] = b"{\"type\":\"";
+
+fn kind_by_prefix(line: &[u8]) -> Option<&[u8]> {
+    let rest = line.strip_prefix(TYPE_PREFIX)?;
+    rest.get(..rest.iter().take(64).position(|&byte| byte == b'"')?)
+}
+
+/// The fields around `data`.
+#[derive(Default)]
+struct Envelope<'a> {
+    id: &'a [u8],
+    parent: &'a [u8],
+    timestamp: &'a [u8],
+    agent: Option<Text<'a>>,
+}
+
+impl<'a> Envelope<'a> {
+    /// Reads `...}[,"agentId":".."],"id":"..","timestamp":"..","parentId":..}` from the end of the line.
+    ///
+    /// This is sound without reading the rest: a JSON string contains no unescaped quote, and the last brace of a line
+    /// closes the event itself.
+    fn from_end(line: &'a [u8]) -> Option<Self> {
+        let field = |text: &'a [u8], wanted: &[u8]| {
+            let (rest, name, value) = last_field(text)?;
+            (name == wanted).then_some((rest, value))
+        };
+        let (rest, parent) = field(line.strip_suffix(b"}")?, b"parentId")?;
+        let (rest, timestamp) = field(rest, b"timestamp")?;
+        let (rest, id) = field(rest, b"id")?;
+        let (rest, agent) = field(rest, b"agentId").map_or((rest, None), |(rest, agent)| (rest, agent));
+        rest.ends_with(b"}").then_some(Self {
+            id: id?,
+            parent: parent.unwrap_or_default(),
+            timestamp: timestamp?,
+            agent: agent.map(Text),
+        })
+    }
+
+    fn event(self, kind: &'a [u8], body: Body<'a>) -> Result<Event<'a>, Malformed> {
+        Ok(Event {
+            kind,
+            at: Time::parse(self.timestamp).ok_or(Malformed)?,
+            id: self.id,
+            parent: self.parent,
+            agent: self.agent,
+            body,
+        })
+    }
+}
+
+/// The text before a field, its name, and its value if that is a string.
+type LastField<'a> = (&'a [u8], &'a [u8], Option<&'a [u8]>);
+
+/// Splits `rest,"name":"value"` or `rest,"name":null`, if neither name nor value contains a quote or a backslash.
+fn last_field(text: &[u8]) -> Option<LastField<'_>> {
+    let (before, value) = match text.strip_suffix(b":null") {
+        Some(before) => (before, None),
+        None => {
+            let open = text.strip_suffix(b"\"")?;
+            let quote = memchr::memrchr(b'"', open)?;
+            let value = &open[quote + 1..];
+            if value.contains(&b'\\') {
+                return None;
+            }
+            (open[..quote].strip_suffix(b":")?, Some(value))
+        }
+    };
+    let open = before.strip_suffix(b"\"")?;
+    let quote = memchr::memrchr(b'"', open)?;
+    Some((open[..quote].strip_suffix(b",")?, &open[quote + 1..], value))
+}
+
+/// Parses a line whose fields may be in any order.
+fn parse_whole(line: &[u8]) -> Result<Event<'_>, Malformed> {
+    let mut kind = None;
+    let mut envelope = Envelope::default();
+    let mut data = Data::default();
+    let mut deferred = None; // data that came before its type
+    let mut scan = Scan::new(line);
+    scan.object(|key, scan| {
+        match key {
+            b"type" => kind = scan.text()?,
+            b"id" => envelope.id = raw(scan)?,
+            b"parentId" => envelope.parent = raw(scan)?,
+            b"timestamp" => envelope.timestamp = raw(scan)?,
+            b"agentId" => envelope.agent = scan.text()?.filter(|text| !text.0.is_empty()),
+            b"data" => match kind {
+                Some(Text(kind)) => data.read(kind, scan)?,
+                None => {
+                    deferred = Some(scan.clone());
+                    scan.skip()?;
+                }
+            },
+            _ => scan.skip()?,
+        }
+        Ok(())
+    })?;
+    scan.end()?;
+    let Text(kind) = kind.ok_or(Malformed)?;
+    if let Some(mut scan) = deferred {
+        data.read(kind, &mut scan)?;
+    }
+    envelope.event(kind, without_data(kind).map_or_else(|| data.body(kind), Ok)?)
+}
+
+fn raw<'a>(scan: &mut Scan<'a>) -> Result<&'a [u8], Malformed> {
+    Ok(scan.text()?.map_or(&b""[..], |text| text.0))
+}

@@ -1,0 +1,20 @@
+//! How an agent writes its log, as far as reading it needs to know.
+
+use crate::core::event::Event;
+use crate::core::scan::Malformed;
+use crate::core::time::Time;
+
+/// How an agent writes its log: one event a line.
+#[derive(Clone, Copy, Debug)]
+pub struct Dialect {
+    /// Parses one line, without its line break.
+    pub parse: fn(&[u8]) -> Result<Event<'_>, Malformed>,
+    /// Parses the first and last bytes of a line that is too long to hold in memory.
+    pub parse_ends: for<'a> fn(&'a [u8], &'a [u8]) -> Result<Event<'a>, Malformed>,
+    /// Whether a line is a prompt that closes whatever was open. Reading a log backwards stops at such a line.
+    pub is_fresh_prompt: fn(&[u8]) -> bool,
+    /// Whether a line says that the session, and everything in its background, was shut down.
+    pub is_shutdown: fn(&[u8]) -> bool,
+    /// Returns when a line was written, and whether by a sub-agent, from the end of the line.
+    pub end_of: fn(&[u8]) -> Option<(Time, bool)>,
+}
