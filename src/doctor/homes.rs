@@ -5,13 +5,13 @@
 use super::check::{EACH, Ground};
 use super::finding::Finding;
 use crate::agent::copilot::store::{LOG, SESSIONS};
-use crate::agent::copilot::watcher::POLLING;
 use crate::agent::tail::{LogError, length};
 use crate::core::fleet::Session;
 use crate::core::owner::Owner;
 use crate::core::text::{counted, is_uuid, plain};
 use crate::engine::snapshot::{self, Snapshot};
 use crate::system::file_system;
+use crate::system::watcher::POLLING;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use super::check::Ground;
 use super::finding::Finding;
-use crate::agent::copilot::watcher::POLLING;
+use crate::system::watcher::POLLING;
 
 /// Each session folder takes one inotify watch, and all programs of a user share one limit.
 #[cfg(target_os = "linux")]

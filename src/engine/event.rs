@@ -3,9 +3,9 @@
 use super::command::Command;
 use super::parts::tasks::TaskMessage;
 use crate::agent::copilot::bridge::socket::BridgeEvent;
-use crate::agent::copilot::watcher::Hints;
 use crate::system::signals::{Signal, Signals};
 use crate::system::timer::Alarm;
+use crate::system::watcher::Hints;
 
 /// An event of the loop.
 pub(super) enum Event {

@@ -42,7 +42,7 @@ pub(crate) use parts::settings_file::Source;
 pub(crate) use view::{Settings, View};
 
 use crate::agent::copilot::store::SESSIONS;
-use crate::agent::copilot::watcher::Watcher;
+use crate::agent::copilot::watch_plan::WATCH_PLAN;
 use crate::config::Config;
 use crate::core::session::{Key, SourceId};
 use crate::core::time::{Span, Time};
@@ -50,6 +50,7 @@ use crate::system::clock::Clock;
 use crate::system::heap;
 use crate::system::log::{self, story};
 use crate::system::signals::Signals;
+use crate::system::watcher::Watcher;
 use event::EventSources;
 use last_seen::Seen;
 use ledger::Ledger;
@@ -131,7 +132,7 @@ impl Engine {
             orders: Orders::default(),
             looks: Looks::default(),
             bridges: Bridges::default(),
-            watcher: Watcher::new(&roots, seen.path().map(Path::to_owned)),
+            watcher: Watcher::new(&WATCH_PLAN, &roots, seen.path().map(Path::to_owned)),
             fleet: Fleet::new(config.limits),
             config,
             homes: Homes::new(&roots, clock.now().awake),

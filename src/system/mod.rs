@@ -20,3 +20,4 @@ pub mod runtime;
 pub mod signals;
 pub mod state_file;
 pub mod timer;
+pub(crate) mod watcher;

@@ -1,8 +1,8 @@
 //! GitHub Copilot: its sessions on disk, the processes named by their locks, its servers, and the bridge into its
 //! terminals.
 //!
-//! - [`store`], [`tail`], [`workspace`], [`opened`], [`prompt`] and [`user_settings`] read its home; [`watcher`]
-//!   reports when something there has changed.
+//! - [`store`], [`workspace`], [`opened`], [`prompt`] and [`user_settings`] read its home, in its [`dialect`];
+//!   [`watch_plan`] says what there is to watch.
 //! - [`identity`] decides which processes are Copilot, [`owner`] which one owns a session; [`target`] signals an owner,
 //!   and [`running`] finds every Copilot on the machine.
 //! - [`program`] finds the Copilot CLI, [`server`] talks to its servers, [`bridge`] reaches sessions in plain
@@ -23,5 +23,5 @@ pub mod server;
 pub mod store;
 pub mod target;
 pub mod user_settings;
-pub mod watcher;
+pub(crate) mod watch_plan;
 pub mod workspace;

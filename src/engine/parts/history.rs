@@ -1,10 +1,10 @@
 //! The history: sessions of which only the folder matters, because their process is gone and their log is old. There
 //! may be tens of thousands.
 
-use crate::agent::copilot::watcher::WATCHES_TREES;
 use crate::core::compact_id::CompactId;
 use crate::core::session::{Key, SourceId};
 use crate::core::time::Time;
+use crate::system::watcher::WATCHES_TREES;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

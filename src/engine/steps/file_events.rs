@@ -1,8 +1,8 @@
 //! Handles changes of files and folders, and recovers when the system lost some of them.
 
-use crate::agent::copilot::watcher::Hints;
 use crate::core::session::Key;
 use crate::engine::{Changes, Engine};
+use crate::system::watcher::Hints;
 
 impl Engine {
     /// Handles changes of files and folders.

@@ -2,10 +2,10 @@
 
 use super::reading;
 use crate::agent::copilot::store::{Folder, ReadStatus};
-use crate::agent::copilot::watcher::WATCHES_TREES;
 use crate::engine::parts::agenda::READ_SLICE;
 use crate::engine::{Changes, Engine, View};
 use crate::system::heap;
+use crate::system::watcher::WATCHES_TREES;
 use std::ops::ControlFlow;
 use std::time::Instant;
 

@@ -2,11 +2,11 @@
 
 use super::reading;
 use crate::agent::copilot::store::{Folder, Glimpse, ReadStatus, Root};
-use crate::agent::copilot::watcher::WATCHES_TREES;
 use crate::core::fleet::Session;
 use crate::core::session::Key;
 use crate::engine::parts::agenda::READ_SLICE;
 use crate::engine::{Changes, Engine};
+use crate::system::watcher::WATCHES_TREES;
 use crate::terminal::why_not;
 use std::io;
 use std::time::{Duration, Instant};

@@ -1,8 +1,7 @@
 //! Which file events are relevant, and what each of them means.
 
 use super::hints::Hints;
-use crate::agent::copilot::opened::{LOGS, OPEN_SESSIONS, log_pid};
-use crate::agent::copilot::store::{LOG, WORKSPACE, lock_pid};
+use super::plan::WatchPlan;
 use crate::core::session::{Key, SourceId};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -10,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Selects the relevant events.
-#[derive(Default)]
 pub(super) struct Filter {
+    pub(super) plan: &'static WatchPlan,
     /// By home, all names of the folder that holds the session folders; none for a home that is no longer followed.
     pub(super) roots: Vec<Vec<PathBuf>>,
     /// Further paths on the routes to them.
@@ -22,6 +21,11 @@ pub(super) struct Filter {
 }
 
 impl Filter {
+    /// A filter for homes of this plan, which lets nothing through yet.
+    pub(super) fn new(plan: &'static WatchPlan) -> Self {
+        Self { plan, roots: Vec::new(), points: HashSet::new(), seen: None, config: Vec::new() }
+    }
+
     /// Handles an event on a path; `went` if its former file may be gone or replaced. Returns whether the event was
     /// relevant.
     pub(super) fn add(&self, path: &Path, went: bool, hints: &mut Hints) -> bool {
@@ -41,7 +45,7 @@ impl Filter {
     #[cfg(target_os = "linux")]
     pub(super) fn add_session_file(&self, key: &Key, file: Option<&str>, hints: &mut Hints) {
         let is_followed = self.roots.get(key.source.0).is_some_and(|names| !names.is_empty());
-        if is_followed && is_of_interest(file) && !hints.folders.contains(key) {
+        if is_followed && self.is_of_interest(file) && !hints.folders.contains(key) {
             hints.folders.insert(key.clone());
         }
     }
@@ -69,14 +73,14 @@ impl Filter {
                 return hints.homes.insert(SourceId(home));
             };
             let Some(id) = id.to_str().filter(|id| !id.starts_with('.')) else { return false };
-            if deeper.is_some() || file.is_some() && !is_of_interest(file.and_then(|file| file.to_str())) {
+            if deeper.is_some() || file.is_some() && !self.is_of_interest(file.and_then(|file| file.to_str())) {
                 return false;
             }
             return hints.folders.insert(Key::new(SourceId(home), id));
         }
         let (name, folder) = (path.file_name().and_then(|name| name.to_str()), path.parent());
-        let logs_of = |root: &PathBuf| root.parent().map(|home| home.join(LOGS));
-        if let Some(pid) = name.and_then(log_pid) {
+        let logs_of = |root: &PathBuf| root.parent().map(|home| home.join(self.plan.logs));
+        if let Some(pid) = name.and_then(self.plan.log_pid) {
             let is_ours = self.roots.iter().flatten().any(|root| logs_of(root).as_deref() == folder);
             if is_ours {
                 hints.logs.insert(pid);
@@ -85,15 +89,15 @@ impl Filter {
         }
         // In the home itself, one file matters.
         let is_in_home = |names: &Vec<PathBuf>| names.iter().any(|root| root.parent() == path.parent() && root != path);
-        if path.file_name().is_some_and(|name| name == OPEN_SESSIONS) {
+        if path.file_name().is_some_and(|name| name == self.plan.notes) {
             let homes = self.roots.iter().enumerate().filter(|(_, names)| is_in_home(names));
             hints.opened.extend(homes.map(|(home, _)| SourceId(home)));
         }
         !hints.opened.is_empty()
     }
-}
 
-/// Whether a file of a session folder is ever read. `None` is the folder itself.
-fn is_of_interest(file: Option<&str>) -> bool {
-    file.is_none_or(|file| file == LOG || file == WORKSPACE || lock_pid(file).is_some())
+    /// Whether a file of a session folder is ever read. `None` is the folder itself.
+    fn is_of_interest(&self, file: Option<&str>) -> bool {
+        file.is_none_or(self.plan.is_session_file)
+    }
 }

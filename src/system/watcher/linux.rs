@@ -183,7 +183,8 @@ impl Source {
     /// Watches the routes to these roots, and removes watches on former routes, except those on `kept` folders. Returns
     /// the folders that could not be watched. If the routes keep changing, it hints that they must be looked at again.
     pub(super) fn watch_routes(&mut self, roots: &[&Path], kept: &BTreeSet<PathBuf>) -> Vec<(PathBuf, Refusal)> {
-        let find = || Routes::to(roots.iter().copied());
+        let plan = self.filter.plan;
+        let find = || Routes::to(plan, roots.iter().copied());
         let (mut routes, mut refused) = (find(), Vec::new());
         // Repeated until stable, to find what was created before its watch was added.
         for round in 0..8 {

@@ -14,6 +14,7 @@ mod hints;
 mod linux;
 #[cfg(target_os = "linux")]
 mod mounts;
+mod plan;
 #[cfg(not(target_os = "linux"))]
 mod portable;
 #[cfg(target_os = "linux")]
@@ -35,6 +36,7 @@ use std::time::Instant;
 use throttle::Throttle;
 
 pub(crate) use hints::Hints;
+pub(crate) use plan::WatchPlan;
 
 /// Watches session folders.
 pub(crate) struct Watcher {
@@ -56,8 +58,8 @@ pub(crate) const POLLING: &str = "live sessions are looked at every 5 s, the res
 impl Watcher {
     /// Creates a watcher without watches. `roots` are the folders that hold the session folders, one for each home;
     /// `seen` is the file that records which sessions the user has seen.
-    pub(crate) fn new(roots: &[PathBuf], seen: Option<PathBuf>) -> Self {
-        let filter = Filter { roots: roots.iter().map(|root| names_of(root)).collect(), seen, ..Filter::default() };
+    pub(crate) fn new(plan: &'static WatchPlan, roots: &[PathBuf], seen: Option<PathBuf>) -> Self {
+        let filter = Filter { roots: roots.iter().map(|root| names_of(root)).collect(), seen, ..Filter::new(plan) };
         let (source, trouble) = match Source::new(filter) {
             Ok(source) => (Some(source), None),
             Err(error) => (None, Some(format!("file changes cannot be watched ({error}); {POLLING} instead"))),

@@ -1,5 +1,6 @@
 //! The system's events in a home become hints.
 
+use super::super::plan::TEST_PLAN;
 use super::*;
 use crate::core::session::{Key, SourceId};
 use std::fs;
@@ -13,7 +14,8 @@ fn watched() -> (tempfile::TempDir, PathBuf, Source) {
     fs::create_dir(seen.parent().unwrap()).unwrap();
     fs::write(session.join("events.jsonl"), "{}\n").unwrap();
     let mut source =
-        Source::new(Filter { roots: vec![vec![root.clone()]], seen: Some(seen.clone()), ..Filter::default() }).unwrap();
+        Source::new(Filter { roots: vec![vec![root.clone()]], seen: Some(seen.clone()), ..Filter::new(&TEST_PLAN) })
+            .unwrap();
     for path in [&*root, seen.parent().unwrap()] {
         assert!(source.watch(path).is_ok() && source.folders.contains_key(path));
     }
@@ -82,7 +84,8 @@ fn a_new_folder_of_logs_is_found_at_the_next_event() {
     let home = scratch.path().canonicalize().unwrap();
     let (root, logs) = (home.join("session-state"), home.join("logs"));
     fs::create_dir(&root).unwrap();
-    let mut source = Source::new(Filter { roots: vec![vec![root.clone()]], seen: None, ..Filter::default() }).unwrap();
+    let mut source =
+        Source::new(Filter { roots: vec![vec![root.clone()]], seen: None, ..Filter::new(&TEST_PLAN) }).unwrap();
     let kept = BTreeSet::new();
     assert!(source.watch_routes(&[&root], &kept).is_empty() && !source.folders.contains_key(&*logs));
     // Other entries of the home do not even cause events.
@@ -149,7 +152,8 @@ fn a_home_that_is_replaced_while_it_is_being_watched_is_watched_or_reported() {
             fs::rename(from, to).unwrap();
         }
     };
-    let mut source = Source::new(Filter { roots: vec![vec![root.clone()]], seen: None, ..Filter::default() }).unwrap();
+    let mut source =
+        Source::new(Filter { roots: vec![vec![root.clone()]], seen: None, ..Filter::new(&TEST_PLAN) }).unwrap();
     let kept = BTreeSet::new();
     for round in 0..1000_u32 {
         let refused = std::thread::scope(|scope| {

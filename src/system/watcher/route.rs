@@ -5,7 +5,7 @@
 //! contents. A folder that contains a link of the route, or in which the route ends because the next part is missing,
 //! is also watched for entries that appear or disappear.
 
-use crate::agent::copilot::opened::LOGS;
+use super::plan::WatchPlan;
 use crate::system::mounts::parts;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ffi::OsString;
@@ -40,10 +40,10 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    pub(super) fn to<'a>(roots: impl IntoIterator<Item = &'a Path>) -> Self {
+    pub(super) fn to<'a>(plan: &WatchPlan, roots: impl IntoIterator<Item = &'a Path>) -> Self {
         let mut routes = Self::default();
         for root in roots {
-            routes.walk(root);
+            routes.walk(plan, root);
         }
         routes
     }
@@ -53,7 +53,7 @@ impl Routes {
         *wanted = scope.max(*wanted);
     }
 
-    fn walk(&mut self, root: &Path) {
+    fn walk(&mut self, plan: &WatchPlan, root: &Path) {
         let mut rest: VecDeque<OsString> = parts(root);
         let (mut here, mut links) = (PathBuf::from("/"), 0);
         while let Some(part) = rest.pop_front() {
@@ -92,7 +92,7 @@ impl Routes {
         if let Some(home) = root.parent() {
             self.points.insert(home.to_owned());
             self.want(home, Scope::Replaced);
-            let logs = home.join(LOGS);
+            let logs = home.join(plan.logs);
             if logs.is_dir() {
                 self.want(&logs, Scope::Changes);
             } else {
@@ -106,6 +106,7 @@ impl Routes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::watcher::plan::TEST_PLAN;
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -116,19 +117,19 @@ mod tests {
         let root = home.join("session-state");
         let scope = |routes: &Routes, path: &Path| routes.folders.get(path).copied();
 
-        let routes = Routes::to([&*root]);
+        let routes = Routes::to(&TEST_PLAN, [&*root]);
         assert_eq!((scope(&routes, &base), scope(&routes, &home)), (Some(Scope::Entries), None));
         assert!(routes.points.contains(&home) && !routes.points.contains(&root));
 
         fs::create_dir_all(&root).unwrap();
-        let routes = Routes::to([&*root]);
+        let routes = Routes::to(&TEST_PLAN, [&*root]);
         assert_eq!((scope(&routes, &root), scope(&routes, &home)), (Some(Scope::Changes), Some(Scope::Replaced)));
-        assert_eq!((scope(&routes, &base), &routes.missing), (Some(Scope::Itself), &vec![home.join(LOGS)]));
-        // Copilot's first process creates the folder of logs.
-        fs::create_dir(home.join(LOGS)).unwrap();
-        let routes = Routes::to([&*root]);
+        assert_eq!((scope(&routes, &base), &routes.missing), (Some(Scope::Itself), &vec![home.join(TEST_PLAN.logs)]));
+        // The first process creates the folder of logs.
+        fs::create_dir(home.join(TEST_PLAN.logs)).unwrap();
+        let routes = Routes::to(&TEST_PLAN, [&*root]);
         assert_eq!(
-            (scope(&routes, &home.join(LOGS)), scope(&routes, &home)),
+            (scope(&routes, &home.join(TEST_PLAN.logs)), scope(&routes, &home)),
             (Some(Scope::Changes), Some(Scope::Replaced))
         );
         assert!(routes.missing.is_empty());
@@ -138,7 +139,7 @@ mod tests {
         fs::create_dir(base.join("links")).unwrap();
         symlink("../first/.", base.join("links/second")).unwrap();
         let linked = base.join("links/second/session-state");
-        let routes = Routes::to([&*linked]);
+        let routes = Routes::to(&TEST_PLAN, [&*linked]);
         assert_eq!(scope(&routes, &linked), Some(Scope::Changes));
         assert_eq!(
             (scope(&routes, &base), scope(&routes, &base.join("links"))),
@@ -150,6 +151,6 @@ mod tests {
         }
 
         symlink("round", base.join("round")).unwrap();
-        assert_eq!(scope(&Routes::to([&*base.join("round/session-state")]), &base), Some(Scope::Entries));
+        assert_eq!(scope(&Routes::to(&TEST_PLAN, [&*base.join("round/session-state")]), &base), Some(Scope::Entries));
     }
 }

@@ -19,7 +19,6 @@ pub(super) struct Source {
     shared: Arc<Shared>,
 }
 
-#[derive(Default)]
 struct Shared {
     hints: Mutex<Hints>,
     filter: Mutex<Filter>,
@@ -28,7 +27,7 @@ struct Shared {
 
 impl Source {
     pub(super) fn new(filter: Filter) -> notify::Result<Self> {
-        let shared = Arc::new(Shared { filter: Mutex::new(filter), ..Shared::default() });
+        let shared = Arc::new(Shared { filter: Mutex::new(filter), hints: Mutex::default(), changed: Notify::new() });
         let for_handler = Arc::clone(&shared);
         let handler = move |event: notify::Result<Event>| {
             let mut hints = for_handler.hints.lock().unwrap_or_else(PoisonError::into_inner);

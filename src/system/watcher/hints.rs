@@ -13,7 +13,7 @@ pub(crate) struct Hints {
     pub homes: HashSet<SourceId>,
     /// Homes whose terminals updated their record of open sessions, by index.
     pub opened: HashSet<SourceId>,
-    /// Copilot processes that wrote to their logs.
+    /// Processes of agents that wrote to their logs.
     pub logs: HashSet<u32>,
     /// Whether a folder or link in a home's path changed: the home may have been replaced or removed.
     pub routes: bool,
