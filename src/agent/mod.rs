@@ -4,5 +4,7 @@
 //!
 //! May import: core, system.
 
+pub mod callers;
 pub mod copilot;
+mod program_file;
 pub mod tail;

@@ -1,17 +1,17 @@
 //! Who may give which order.
 //!
-//! An agent must not approve its own requests. Whatever a Copilot session starts (a tool's shell, a script, a program
-//! of its own) may look at sessions, resume one in a terminal that the user sees, and show it. A permission request or a
+//! An agent must not approve its own requests, nor another agent's. Whatever a session starts (a tool's shell, a script,
+//! a program of its own) may look at sessions, resume one in a terminal that the user sees, and show it. A permission request or a
 //! question, however, is addressed to the *user*, a prompt is the user's word, and another session's work is the user's
 //! to stop or to take over. So everything else is refused to such a process.
 //!
-//! Two signs identify such a process: a Copilot among its ancestors, and the variable with which Copilot marks the
-//! environment of what it starts. The mark remains when a process has left its parent (`setsid -f`, `nohup ... &` after
+//! Two signs identify such a process: an agent among its ancestors, and the variable with which agents mark the
+//! environment of what they start. The mark remains when a process has left its parent (`setsid -f`, `nohup ... &` after
 //! the shell's end) and has no such ancestor any more. This stops an agent that does what agents usually do. What shows
 //! neither sign, and would answer for the user, is judged by its [`origin`](super::origin). No rule stops a program that
 //! sets out to deceive: within one user's account, nothing can.
 
-use crate::agent::copilot::identity::copilot_ancestor;
+use crate::agent::callers::{Behind, agent_above};
 use crate::core::action::{Ask, Callers};
 
 /// How callers are judged.
@@ -32,9 +32,9 @@ pub(crate) const fn is_reserved_for_people(ask: &Ask) -> bool {
 /// Why this process must not give orders that are a person's, in words for the user; `None` if it may. `names` are file
 /// names of further executables that count as Copilot, from the config.
 pub(crate) fn agent_behind(pid: u32, names: &[String]) -> Option<String> {
-    let behind = copilot_ancestor(pid, names)?;
+    let Behind { pid: behind, agent } = agent_above(pid, names)?;
     Some(format!(
-        "an agent must not answer, prompt, stop or take over sessions, and this was started by Copilot (it, or its mark \
+        "an agent must not answer, prompt, stop or take over sessions, and this was started by {agent} (it, or its mark \
          in the environment, is process {behind}); do it from the menu, or in a terminal of your own"
     ))
 }

@@ -7,7 +7,7 @@
 
 use super::known::Known;
 use super::quote::shown;
-use crate::agent::copilot::identity::AGENT_MARKS;
+use crate::agent::callers::marks;
 use crate::system::deadline::run_within;
 use crate::system::descriptors;
 use std::ffi::OsString;
@@ -42,9 +42,9 @@ pub(super) fn run(
     if Known::of(Path::new(program).file_name().unwrap_or_default()).is_some() {
         command.env_remove("TMUX").env_remove("TMUX_PANE");
     }
-    // A terminal that the user opens is not a tool of Copilot's, even if such a tool started us: see
-    // `identity::copilot_ancestor`.
-    for mark in AGENT_MARKS {
+    // A terminal that the user opens is not a tool of an agent's, even if such a tool started us: see
+    // `callers::agent_above`.
+    for mark in marks() {
         command.env_remove(mark);
     }
     detach(&mut command);

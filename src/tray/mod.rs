@@ -53,8 +53,8 @@ pub mod sni;
 pub mod start_menu;
 pub mod view;
 
+use crate::agent::callers::agent_above;
 use crate::agent::copilot::bridge::files::Files;
-use crate::agent::copilot::identity::copilot_ancestor;
 use crate::config::Notifications;
 use crate::control::caller::CallerPolicy;
 use crate::control::{self, ControlServer};
@@ -179,7 +179,7 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     let popups = Popups::start(PopupConfig {
         runtime: runtime.handle().clone(),
         bus: None,
-        may_answer: Box::new(move |pid| copilot_ancestor(pid, &names).is_none()),
+        may_answer: Box::new(move |pid| agent_above(pid, &names).is_none()),
         now: Box::new(Instant::now),
         clicked: Box::new(move |id, event| to_notifier(NotifierEvent::Popup(id, event))),
     });

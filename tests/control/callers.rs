@@ -76,6 +76,19 @@ fn case_107c_an_agent_that_detached_is_refused_too() {
     is_refused(&command.env("COPILOT_AGENT_SESSION_ID", &session.id).output().unwrap());
 }
 
+/// Another agent's tool may not answer Copilot's requests either.
+#[test]
+fn case_248_a_tool_of_another_agent_is_refused_too() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    let mut command = user.pilotlight(&["approve", "00000001"]);
+    let output = command.env("CLAUDECODE", "1").output().unwrap();
+    is_refused(&output);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("this was started by Claude Code"), "{said}");
+}
+
 /// Without our command, directly over the socket.
 #[test]
 fn case_107c_the_tray_refuses_an_agents_answer() {

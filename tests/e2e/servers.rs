@@ -8,7 +8,7 @@ use crate::support::server::Server;
 use crate::support::terminal::Terminal;
 use crate::support::{SOON, block_on, wait_until};
 use github_copilot_sdk::Client as Sdk;
-use pilotlight::agent::copilot::identity::copilot_ancestor;
+use pilotlight::agent::callers::agent_above;
 use pilotlight::agent::copilot::owner::Lock;
 use pilotlight::agent::copilot::server::servers::{Endpoint, ServerSetting, endpoints};
 use pilotlight::agent::copilot::target::Target;
@@ -143,8 +143,9 @@ fn case_107c_a_tool_is_recognised_as_copilots_even_when_copilot_is_gone() {
     session.folder.wait("permission.completed");
     let pid = server.pid();
     let tool = wait_until(SOON, "the tool runs", || session.folder.dump(), || tool_of(pid));
-    assert_eq!(copilot_ancestor(tool, &[]), Some(pid));
-    assert_eq!(copilot_ancestor(pid, &[]), Some(pid));
+    let behind = |pid| agent_above(pid, &[]).map(|behind| (behind.pid, behind.agent));
+    assert_eq!(behind(tool), Some((pid, "Copilot")));
+    assert_eq!(behind(pid), Some((pid, "Copilot")));
     assert_eq!(terminal_of(tool), None);
 
     // The kill makes the tool a child of init. A tool may also detach itself.
@@ -155,7 +156,7 @@ fn case_107c_a_tool_is_recognised_as_copilots_even_when_copilot_is_gone() {
         || format!("{:?}", ancestors(tool)),
         || (!ancestors(tool).contains(&pid)).then_some(()),
     );
-    assert_eq!(copilot_ancestor(tool, &[]), Some(tool), "by the marks in its environment");
+    assert_eq!(behind(tool), Some((tool, "Copilot")), "by the marks in its environment");
     home.release_tools();
 }
 

@@ -7,7 +7,8 @@ use std::time::Instant;
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
 use super::program::{Program, home_of};
-use crate::agent::copilot::identity::{is_node, runs_copilot};
+use crate::agent::copilot::identity::runs_copilot;
+use crate::agent::program_file::is_node;
 use crate::core::time::{Span, Time};
 use crate::system::process::with_real_scripts;
 

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::program::{Program, home_of};
-use crate::agent::copilot::identity::{is_node, names_copilot, runs_copilot};
+use crate::agent::copilot::identity::{names_copilot, runs_copilot};
 use crate::agent::copilot::owner::hold::home_with_open_file;
+use crate::agent::program_file::is_node;
 use crate::core::time::Time;
 use crate::system::process::{Birth, arguments, births, executable_link, open_files, variables};
 

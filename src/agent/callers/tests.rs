@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{ancestors, copilot_ancestor, is_copilot};
+use super::{Behind, agent_above, ancestors};
 use crate::system::process::testing::{Running, copy};
 
 /// A shell of the given file name that runs `script`, which prints a process id.
@@ -43,39 +43,50 @@ const TOOL: &str = "sh -c 'cat <&3 >/dev/null & echo $!; wait' 3<&0; exit 0";
 /// shows no environment during exec.
 const HANDED_OVER: &str = "setsid sh -c 'echo $$; kill -STOP $$' & read line";
 
-/// The answer for this test itself, which Copilot may run.
-fn here() -> Option<u32> {
-    copilot_ancestor(std::process::id(), &[])
+/// The answer for this test itself, which an agent may run.
+fn here() -> Option<Behind> {
+    agent_above(std::process::id(), &[])
+}
+
+fn behind(pid: u32, agent: &'static str) -> Option<Behind> {
+    Some(Behind { pid, agent })
 }
 
 #[test]
-fn case_107c_a_tool_of_a_session_has_copilot_above_it() {
-    let tree = Shell::start("copilot", TOOL, &[]);
-    assert_eq!(copilot_ancestor(tree.printed, &[]), Some(tree.shell.pid()));
-    assert_eq!(copilot_ancestor(tree.shell.pid(), &[]), Some(tree.shell.pid()), "itself included");
-    assert_eq!(ancestors(tree.printed).iter().position(|pid| *pid == tree.shell.pid()), Some(1));
+fn case_107c_case_248_a_tool_of_a_session_has_its_agent_above_it() {
+    for (program, agent) in [("copilot", "Copilot"), ("claude", "Claude Code"), ("codex", "Codex")] {
+        let tree = Shell::start(program, TOOL, &[]);
+        assert_eq!(agent_above(tree.printed, &[]), behind(tree.shell.pid(), agent));
+        assert_eq!(agent_above(tree.shell.pid(), &[]), behind(tree.shell.pid(), agent), "itself included");
+        assert_eq!(ancestors(tree.printed).iter().position(|pid| *pid == tree.shell.pid()), Some(1));
+    }
 }
 
 #[test]
 fn a_name_from_the_config_counts_and_others_do_not() {
     let tree = Shell::start("agency", TOOL, &[]);
-    assert_eq!(copilot_ancestor(tree.printed, &[]), here());
-    assert_eq!(copilot_ancestor(tree.printed, &["agency".to_owned()]), Some(tree.shell.pid()));
+    assert_eq!(agent_above(tree.printed, &[]), here());
+    assert_eq!(agent_above(tree.printed, &["agency".to_owned()]), behind(tree.shell.pid(), "Copilot"));
 }
 
 #[test]
-fn case_107c_a_tool_that_left_its_family_is_recognized_by_its_marks() {
-    for (environment, marked) in [
-        (&[("COPILOT_CLI", "1")][..], true),
-        (&[("A", "b"), ("COPILOT_AGENT_SESSION_ID", "0000")], true),
-        (&[("COPILOT_CLI", ""), ("COPILOT_CLI_BINARY_VERSION", "1"), ("X_COPILOT_CLI", "1")], false),
-        (&[], false),
+fn case_107c_case_248_a_tool_that_left_its_family_is_recognized_by_its_marks() {
+    for (environment, agent) in [
+        (&[("COPILOT_CLI", "1")][..], Some("Copilot")),
+        (&[("A", "b"), ("COPILOT_AGENT_SESSION_ID", "0000")], Some("Copilot")),
+        (&[("CLAUDECODE", "1")], Some("Claude Code")),
+        (&[("CODEX_THREAD_ID", "0000")], Some("Codex")),
+        (&[("OPENCODE", "1")], Some("opencode")),
+        (&[("GEMINI_CLI", "1")], Some("Gemini CLI")),
+        (&[("COPILOT_CLI", ""), ("COPILOT_CLI_BINARY_VERSION", "1"), ("X_COPILOT_CLI", "1")], None),
+        (&[("CODEX_HOME", "/a"), ("OPENCODE_CONFIG", "/b"), ("GEMINI_API_KEY", "c")], None),
+        (&[], None),
     ] {
         let mut tree = Shell::start("sh", HANDED_OVER, environment);
         tree.shell.0.wait().unwrap();
         assert!(!ancestors(tree.printed).contains(&std::process::id()), "init has it");
-        let expected = if marked { Some(tree.printed) } else { None };
-        assert_eq!(copilot_ancestor(tree.printed, &[]), expected, "{environment:?}");
+        let expected = agent.and_then(|agent| behind(tree.printed, agent));
+        assert_eq!(agent_above(tree.printed, &[]), expected, "{environment:?}");
     }
 }
 
@@ -83,13 +94,18 @@ fn case_107c_a_tool_that_left_its_family_is_recognized_by_its_marks() {
 fn a_mark_on_an_ancestor_counts_if_a_tool_cleared_its_own() {
     let tree =
         Shell::start("sh", "env -i sh -c 'cat <&3 >/dev/null & echo $!; wait' 3<&0; exit 0", &[("COPILOT_CLI", "1")]);
-    let found = copilot_ancestor(tree.printed, &[]);
-    assert_eq!(found, here().filter(|pid| is_copilot(*pid, &[])).or(Some(tree.shell.pid())));
+    let above = here().filter(|above| ancestors(std::process::id()).contains(&above.pid) && !is_marked(above.pid));
+    assert_eq!(agent_above(tree.printed, &[]), above.or(behind(tree.shell.pid(), "Copilot")));
+}
+
+/// Whether only its marks show that a process is an agent's.
+fn is_marked(pid: u32) -> bool {
+    super::agent_of(pid, &[]).is_none()
 }
 
 #[test]
-fn a_missing_process_has_no_copilot_above_it() {
+fn a_missing_process_has_no_agent_above_it() {
     for pid in [0, u32::MAX] {
-        assert_eq!(copilot_ancestor(pid, &[]), None);
+        assert_eq!(agent_above(pid, &[]), None);
     }
 }
