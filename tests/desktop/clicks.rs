@@ -1,5 +1,6 @@
 //! Clicks while sessions change, as panels of each kind report them. Cases 163, 164 and 165.
 
+use super::ids;
 use crate::desk::bus::Bus;
 use crate::desk::panel::{Entry, Panel};
 use crate::desk::popups::Popups;
@@ -10,10 +11,6 @@ use std::time::Duration;
 
 /// How many clicks each kind of panel makes.
 const CLICKS: usize = 24;
-
-fn ids(panel: &Panel) -> Vec<i32> {
-    panel.menu().iter().map(|entry| entry.id).collect()
-}
 
 /// Changes the order of the rows five times a second.
 fn change(sessions: &[Session], is_over: impl Fn() -> bool) {

@@ -73,9 +73,7 @@ fn case_247_a_panel_that_reads_tooltips_as_markup_is_sent_markup_as_soon_as_it_i
 fn the_submenu_has_the_details_and_the_actions() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
-    let session = sessions.add("Fix the parser");
-    session.prompt();
-    session.answer("Done.");
+    let session = sessions.add_answered("Fix the parser");
     let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
     let row = user.wait_status(&panel, &session, "idle");
@@ -233,12 +231,7 @@ fn marking_as_seen_applies_everywhere() {
     wait_until(SOON, "the icon changes", String::new, || (panel.pixels() != trouble).then_some(()));
     assert_eq!(user.row(&failed).unwrap()["status"], "failed");
     assert!(panel.click(user.wait_status(&panel, &done, "idle").get("Mark as seen").id));
-    wait_until(
-        SOON,
-        "status says that it was seen",
-        || format!("{:?}", user.row(&done)),
-        || (user.row(&done)?["unseen"] == false).then_some(()),
-    );
+    user.wait_seen(&done);
     user.wait_status(&panel, &done, "idle");
     // `watch`, another process, reads it from the file.
     let output = || std::fs::read_to_string(&watched).unwrap_or_default();
@@ -255,20 +248,13 @@ fn marking_as_seen_applies_everywhere() {
 fn clicks_in_the_menu_do_what_they_say() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
-    let (one, two) = (sessions.add("one"), sessions.add("two"));
-    for session in [&one, &two] {
-        session.prompt();
-        session.answer("Done.");
-    }
+    let (one, two) = (sessions.add_answered("one"), sessions.add_answered("two"));
     let mut tray = user.start_tray(&bus);
     panel.wait_for_icon();
     let row = user.wait_status(&panel, &one, "idle");
     assert!(row.get("Mark as seen").enabled);
     assert!(panel.click(row.get("Mark as seen").id));
-    let rows = || format!("{:?}", user.rows());
-    let seen =
-        |session| wait_until(SOON, "it was seen", rows, || (user.row(session)?["unseen"] == false).then_some(()));
-    seen(&one);
+    user.wait_seen(&one);
     assert_eq!(user.row(&two).unwrap()["unseen"], true);
     // Until the menu counts as closed, it stays as it was shown.
     let menu = || format!("{:#?}", panel.menu());
@@ -278,7 +264,7 @@ fn clicks_in_the_menu_do_what_they_say() {
     });
     let all = panel.wait_for("Mark all", |entry| entry.label == "Mark all as seen");
     assert!(all.enabled && panel.click(all.id));
-    seen(&two);
+    user.wait_seen(&two);
     let refresh = panel.wait_for("Refresh", |entry| entry.label == "Refresh");
     assert!(panel.click(refresh.id));
     let quit = panel.wait_for("Quit", |entry| entry.label == "Quit");

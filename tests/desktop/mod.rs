@@ -18,6 +18,11 @@ use crate::desk::panel::Panel;
 use crate::desk::sessions::{Session, Sessions};
 use crate::desk::tray::{TrayProcess, User};
 
+/// The ids of the menu's entries, from top to bottom.
+fn ids(panel: &Panel) -> Vec<i32> {
+    panel.menu().iter().map(|entry| entry.id).collect()
+}
+
 /// A bus with a panel, and a tray whose menu shows one idle session.
 fn one_idle_session() -> (Bus, Sessions, User, Panel, Session, TrayProcess) {
     let (bus, sessions) = (Bus::start(), Sessions::new());

@@ -1,17 +1,12 @@
 //! The positions of rows as a panel sees them: by ids, layout revisions and signals.
 
-use super::one_idle_session;
+use super::{ids, one_idle_session};
 use crate::desk::bus::Bus;
 use crate::desk::panel::{Entry, Panel};
 use crate::desk::sessions::Sessions;
 use crate::desk::tray::User;
 use crate::support::{SOON, wait_until};
 use std::time::{Duration, Instant};
-
-/// The ids of the menu's entries, from top to bottom.
-fn ids(panel: &Panel) -> Vec<i32> {
-    panel.menu().iter().map(|entry| entry.id).collect()
-}
 
 #[test]
 fn rows_are_in_their_current_order() {
@@ -50,16 +45,12 @@ fn rows_are_in_their_current_order() {
 fn case_106_a_click_never_lands_on_another_session() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
-    let old = sessions.add("the old one");
-    old.prompt();
-    old.answer("Done.");
+    let old = sessions.add_answered("the old one");
     let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
     let target = user.wait_status(&panel, &old, "idle").get("Mark as seen").id;
     old.delete();
-    let new = sessions.add("the new one");
-    new.prompt();
-    new.answer("Done.");
+    let new = sessions.add_answered("the new one");
     let row = user.wait_status(&panel, &new, "idle");
     wait_until(
         SOON,
@@ -71,7 +62,7 @@ fn case_106_a_click_never_lands_on_another_session() {
     panel.wait_idle();
     assert_eq!(user.row(&new).unwrap()["unseen"], true);
     assert!(row.get("Mark as seen").id != target && panel.click(row.get("Mark as seen").id));
-    wait_until(SOON, "the real click counts", String::new, || (user.row(&new)?["unseen"] == false).then_some(()));
+    user.wait_seen(&new);
 }
 
 /// On a new layout a panel closes the open submenu and opens the one under the pointer, so a click in transit would hit
@@ -105,7 +96,7 @@ fn case_106_a_click_just_after_the_menu_changed_does_nothing() {
     panel.wait_idle();
     assert_eq!(user.row(&old).unwrap()["unseen"], true, "the click was ignored");
     assert!(panel.click(mark_as_seen()));
-    wait_until(SOON, "the next click counts", String::new, || (user.row(&old)?["unseen"] == false).then_some(()));
+    user.wait_seen(&old);
 }
 
 /// An id from before the change still belongs to its own session.
@@ -113,11 +104,7 @@ fn case_106_a_click_just_after_the_menu_changed_does_nothing() {
 fn case_106_a_click_after_two_rows_swapped_hits_its_own_session() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
-    let (first, second) = (sessions.add("first"), sessions.add("second"));
-    for session in [&first, &second] {
-        session.prompt();
-        session.answer("Done.");
-    }
+    let (first, second) = (sessions.add_answered("first"), sessions.add_answered("second"));
     let gone = sessions.add("gone");
     let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
@@ -132,7 +119,7 @@ fn case_106_a_click_after_two_rows_swapped_hits_its_own_session() {
     panel.wait_for("the new one", |entry| entry.shown().contains("new — "));
     assert!(panel.menu()[2].shown().contains("second"), "{:#?}", panel.menu());
     assert!(panel.click(target));
-    wait_until(SOON, "the first is seen", String::new, || (user.row(&first)?["unseen"] == false).then_some(()));
+    user.wait_seen(&first);
     assert_eq!(user.row(&second).unwrap()["unseen"], true);
 }
 
@@ -191,9 +178,7 @@ fn case_150_nothing_moves_when_a_session_asks_while_the_submenu_of_another_is_op
 fn the_first_click_after_the_menu_was_opened_counts() {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
-    let session = sessions.add("one");
-    session.prompt();
-    session.answer("Done.");
+    let session = sessions.add_answered("one");
     let _tray = user.start_tray(&bus);
     panel.wait_for_icon();
     user.wait_status(&panel, &session, "idle");
@@ -205,7 +190,7 @@ fn the_first_click_after_the_menu_was_opened_counts() {
     panel.open();
     assert!(panel.click(user.wait_status(&panel, &session, "idle").get("Mark as seen").id));
     panel.close();
-    wait_until(SOON, "it counts", String::new, || (user.row(&session)?["unseen"] == false).then_some(()));
+    user.wait_seen(&session);
 }
 
 #[test]

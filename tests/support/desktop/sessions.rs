@@ -49,6 +49,14 @@ impl Sessions {
         self.add_owned(title, |_, folder| holder::start(&self.root.path().join("copilot"), folder, false))
     }
 
+    /// Adds a session that has answered its first prompt: it is idle, and unseen.
+    pub(crate) fn add_answered(&self, title: &str) -> Session {
+        let session = self.add(title);
+        session.prompt();
+        session.answer("Done.");
+        session
+    }
+
     /// As [`add`](Self::add), with an owner that `start` starts for a session's id and folder.
     pub(crate) fn add_owned(&self, title: &str, start: impl Fn(&str, &Path) -> Child) -> Session {
         let n = self.made.get() + 1;

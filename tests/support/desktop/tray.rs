@@ -101,6 +101,12 @@ impl User {
             (row["status"] == status).then_some(entry)
         })
     }
+
+    /// Waits until `status --json` says that the user has seen the session.
+    pub(crate) fn wait_seen(&self, session: &Session) {
+        let seen = || (self.row(session)?["unseen"] == false).then_some(());
+        wait_until(SOON, "it was seen", || format!("{:?}", self.rows()), seen);
+    }
 }
 
 impl TrayProcess {
