@@ -12,6 +12,8 @@ NOTES = "org.freedesktop.Notifications"
 ITEM = "org.kde.StatusNotifierItem"
 WATCHER = "org.kde.StatusNotifierWatcher"
 ROOT = 0
+# A name of a property that no entry has: who asks for it is this script, and no panel.
+OURS = "ours"
 # Marks of direction around names, and the mnemonic marker.
 INVISIBLE = str.maketrans("", "", "\u2066\u2067\u2068\u2069\u200e\u200f")
 
@@ -19,6 +21,20 @@ INVISIBLE = str.maketrans("", "", "\u2066\u2067\u2068\u2069\u200e\u200f")
 def value(variant):
     """The data of a variant."""
     return variant["data"] if isinstance(variant, dict) and "data" in variant else variant
+
+
+def plain(label):
+    """A label as it is read."""
+    return label.replace("__", "_").translate(INVISIBLE).strip()
+
+
+def layout(item):
+    """The menu of the program with this name on the bus, as it is: the number and the label of each entry. It asks for all
+    levels: who reads one at a time is taken for Plasma, to whom more is sent."""
+    call = ["busctl", "--user", "--json=short", "--", "call", item, "/MenuBar", MENU, "GetLayout", "iias", "0", "-1", "2", "label", OURS]
+    reply = json.loads(subprocess.run(call, capture_output=True, text=True, check=True).stdout)
+    entries = [value(one) for one in reply["data"][1][2]]
+    return [(number, plain(value(properties.get("label", "")))) for number, properties, _ in entries]
 
 
 class Entry:
@@ -30,7 +46,7 @@ class Entry:
     def set(self, properties):
         for name, variant in properties.items():
             if name == "label":
-                self.label = value(variant).replace("__", "_").translate(INVISIBLE).strip()
+                self.label = plain(value(variant))
             elif name == "accessible-desc":
                 self.spoken = value(variant).translate(INVISIBLE).strip()
             elif name == "type":
@@ -48,6 +64,7 @@ class Record:
         # `heard` is when the menu was last read.
         self.started, self.calls, self.heard = time.time(), {}, 0.0
         self.clicks, self.notes, self.lines, self.registered, self.openings = [], [], [], 0, 0
+        self.item = ""  # the program's name
         command = ["busctl", "--user", "monitor", "--json=short"]
         command += [f"--match=interface='{name}'" for name in (MENU, NOTES, WATCHER)]
         # Replies have no interface.
@@ -83,9 +100,11 @@ class Record:
             return
         if message.get("interface") == WATCHER:
             if member == "RegisterStatusNotifierItem":
-                self.registered += 1
+                self.registered, self.item = self.registered + 1, sender
                 self.entries = {ROOT: Entry()}  # numbers begin anew, and mean something else
             self.say(f"{sender} {member} {data}", at)
+            return
+        if member == "GetLayout" and OURS in data[2]:
             return
         self.heard = time.time() if member in ("GetLayout", "LayoutUpdated") else self.heard
         if kind == "method_call":

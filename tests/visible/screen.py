@@ -12,6 +12,8 @@ BUTTON = os.environ.get("BUTTON", "1")
 # is from the right of the display, its top, its width and its height.
 DRAWN = [int(word) for word in os.environ.get("DRAWN", "").split()]
 POPUPS = os.environ.get("POPUPS")
+# On Wayland, menus are windows that no other program can ask for: they are looked for in pictures of the display.
+PICTURED = os.environ.get("PICTURED")
 ROW_HEIGHTS = range(18, 41)
 
 
@@ -34,6 +36,13 @@ def until(seconds, condition):
     while not (came := condition()) and time.monotonic() < end:
         time.sleep(0.05)
     return came
+
+
+class Place:
+    """Where a window is."""
+
+    def __init__(self, x, y, width, height):
+        self.x, self.y, self.width, self.height = x, y, width, height
 
 
 class Box:
@@ -76,7 +85,10 @@ class Windows:
         self.display = display.Display()
         self.row = None
 
-    def windows(self):
+    def look(self):
+        """The display as it is without menus is looked at."""
+
+    def windows(self, _parents):
         for window in self.display.screen().root.query_tree().children:
             try:
                 attributes, place = window.get_attributes(), window.get_geometry()
@@ -85,14 +97,16 @@ class Windows:
             if attributes.map_state != X.IsViewable or not attributes.override_redirect:
                 continue
             is_popup = POPUPS and POPUPS in (window.get_wm_class() or ())
-            if not is_popup and place.width > 100 and place.height > 2 * EDGE:
+            # Cinnamon draws everything that is no window in one as large as the display.
+            is_menu = 100 < place.width < self.display.screen().width_in_pixels and place.height > 2 * EDGE
+            if is_menu and not is_popup:
                 yield window.id, place
 
     def find(self, entries, parents):
         """The menu with these entries, that is none of those that it belongs to. It is fully drawn when its entries
         are as high as those of others."""
         taken = [box.window for box in parents]
-        for window, place in self.windows():
+        for window, place in self.windows(parents):
             if window in taken or place.y + place.height <= PANEL_HEIGHT + 2 or not entries:
                 continue
             if parents and not parents[-1].touches(place):
@@ -111,10 +125,35 @@ class Windows:
         return None
 
 
+class Pictures(Windows):
+    """Menus that are found by what they change on the display. Submenus open to the left of their menus."""
+
+    def __init__(self):
+        super().__init__()
+        self.empty = f"{os.environ['SCRATCH']}/empty.png"
+
+    def look(self):
+        shot(self.empty)
+
+    def windows(self, parents):
+        left = parents[-1].x if parents else int(os.environ["WIDTH"])
+        crop = f"{left}x{int(os.environ['HEIGHT']) - PANEL_HEIGHT}+0+{PANEL_HEIGHT}"
+        shot(now := self.empty.replace("empty", "now"))
+        words = ["convert", self.empty, now, "-compose", "difference", "-composite", "-crop", crop, "+repage", "-colorspace", "gray"]
+        words += ["-threshold", "10%", "-trim", "-format", "%w %h %X %Y", "info:"]
+        found = subprocess.run(words, capture_output=True, text=True, check=False).stdout.replace("+", "").split()
+        if len(found) == 4 and int(found[0]) > 100 and int(found[1]) > 2 * EDGE:
+            width, height, x, y = map(int, found)
+            yield len(parents), Place(x, y + PANEL_HEIGHT, width, height)
+
+
 class Drawn:
     """Menus that the shell draws itself. Submenus open below their entries."""
 
     row = None
+
+    def look(self):
+        """Where they are is known."""
 
     def find(self, entries, parents):
         right, top, width, height = DRAWN
@@ -129,4 +168,4 @@ class Drawn:
 
 
 def menus():
-    return Drawn() if DRAWN else Windows()
+    return Drawn() if DRAWN else Pictures() if PICTURED else Windows()

@@ -12,17 +12,16 @@ import subprocess
 import sys
 import time
 
-import screen
-from bus import ROOT, Record
+from bus import ROOT, Record, layout
 from screen import mouse, point, shot, until
+from tray import BELOW, CRASHED, OUT, SCRATCH, STATE, VARIANT, Stage
 
-OUT, SCRATCH, STATE, PROGRAM, HOME = (os.environ[name] for name in ("OUT", "SCRATCH", "STATE", "PROGRAM", "HOME_DIR"))
-VARIANT, BELOW = os.environ["VARIANT"], os.environ.get("SUBMENUS") == "below"
-CRASHED = [int(word) for word in os.environ["CRASHED"].split()]
-ICON = [int(os.environ["ICON_X"]), int(os.environ["ICON_Y"])]
 # How long the pointer rests on an entry at most, how long a click may take, and how often an entry may be looked for.
 REST_MAX, CLICK_MAX = 2.5, 6
 AIMS = 4
+# How often a menu whose sessions change for long is opened, and what a panel that reads it may take: one that has not done so
+# in 4 s is given another registration.
+LOOK_EVERY, READ_MAX = 300, 5
 # What a click that is not carried out says.
 REFUSALS = ("Nothing was done", "nothing was done", "did not work", "no longer needs", "was not")
 COMMANDS, RESUMED, QUIET = f"{SCRATCH}/commands", f"{SCRATCH}/resumed", f"{STATE}/quiet.json"
@@ -101,60 +100,6 @@ def wanted_of(labels):
     pauses = {"Pause for 1 hour": {"paused for an hour"}, "Pause until resumed": {"paused until resumed"}}
     others = {"Quit": {"quit"}, "Test notification": {"note: Pilotlight: a test"}}
     return {**pauses, **others}.get(label, {"live"} if "need" in label else {"nothing"})
-
-
-class Stage:
-    """The program on its panel."""
-
-    def __init__(self, record):
-        self.record, self.menus, self.program = record, screen.menus(), None
-        self.icon = ICON
-
-    def start(self):
-        registered = self.record.registered
-        self.program = subprocess.Popen([PROGRAM, "--home", HOME], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until(30, lambda: self.record.registered > registered)
-        found = until(30, self.find_icon)
-        self.icon = found or self.icon
-        until(20, lambda: self.crashed() == len(CRASHED))
-
-    def find_icon(self):
-        script = 'cd "$1"; . tests/visible/display.sh; . "tests/visible/desktops/$DESKTOP.sh"; find_icon && echo "$icon_x $icon_y"'
-        found = subprocess.run(["bash", "-c", script, "_", os.getcwd()], capture_output=True, text=True, check=False)
-        return [int(word) for word in found.stdout.split()] or None
-
-    def crashed(self):
-        said = subprocess.run([PROGRAM, "--home", HOME, "status", "--json"], capture_output=True, text=True, check=False)
-        return said.stdout.count('"status":"crashed"')
-
-    def close_menus(self):
-        mouse("key", "Escape", "key", "Escape", "key", "Escape")
-        mouse("mousemove", self.icon[0] - 300, self.icon[1] + 400)
-
-    def open_root(self):
-        self.close_menus()
-        time.sleep(0.6)
-        point(*self.icon)
-        openings = self.record.openings
-        mouse("click", screen.BUTTON)
-        # What the shell draws itself cannot be seen to be drawn.
-        if screen.DRAWN and not (until(8, lambda: self.record.openings > openings) and not time.sleep(1)):
-            return None
-        return self.stands(lambda: self.record.below(), [])
-
-    def stands(self, entries, parents):
-        """Waits until the menu is drawn and does not change any more. None if it is not drawn as it was read: GTK does not
-        enlarge a menu that it reads while it opens it."""
-        box = until(8, lambda: self.menus.find(entries(), parents))
-        for _ in range(20):
-            time.sleep(0.15)
-            if time.time() - self.record.heard < 0.3:
-                continue  # the panel may still be reading
-            again = self.menus.find(entries(), parents)
-            if box and again and (again.x, again.y, again.height) == (box.x, box.y, box.height):
-                return again
-            box = again
-        return None
 
 
 class Press:
@@ -291,6 +236,40 @@ class Done:
         return f"said {refused[0]!r}{told}" if refused else f"lost{told}"
 
 
+def ageless(label):
+    """The label without ages: a menu that is open is not told of them."""
+    return re.sub(r"\d+ (s|min|h|d)\b", "", label)
+
+
+def follows(stage, minutes):
+    """Opens the menu, and says whether the panel has all entries of it, as they are now."""
+    box, registered = stage.open_root(), stage.record.registered
+    time.sleep(READ_MAX)
+
+    def differs():
+        ours = [(number, ageless(label)) for number, label in layout(stage.record.item)]
+        theirs = [(number, ageless(entry.label)) for number, entry in stage.record.below()]
+        # What its panel draws as a picture is a mark for others.
+        differ = [pair for pair in zip(ours, theirs) if pair[0][0] != pair[1][0] or not pair[0][1].endswith(pair[1][1])]
+        return differ or (len(ours) != len(theirs) and [(ours, theirs)])
+
+    until(READ_MAX, lambda: box and not differs())
+    differ = differs() if box else "no menu"
+    shot(f"{OUT}/{VARIANT}-storm-after-{minutes}.png")
+    new = stage.record.registered - registered
+    stage.close_menus()
+    return ("follows" if not differ else f"does not follow: {differ}") + (f", registered {new} times anew" if new else "")
+
+
+def change_for(stage, minutes, book):
+    """Lets sessions change for so long, and looks now and then."""
+    begun = time.time()
+    while (left := begun + 60 * minutes - time.time()) > 0:
+        time.sleep(min(left, LOOK_EVERY))
+        passed = round((time.time() - begun) / 60, 1)
+        print(f"after {passed} minutes: the menu {follows(stage, passed)}", file=book)
+
+
 def crash_again(stage):
     """Crashes resumed sessions again, once the program has seen them, and starts the program again where it was quit."""
     if contents(RESUMED):
@@ -316,8 +295,8 @@ def main():
         stage.open_root()
     stage.close_menus()
     open(f"{SCRATCH}/ready", "w", encoding="utf-8").close()
-    time.sleep(60 * float(os.environ.get("STORM_MINUTES", "0")))
     with open(f"{OUT}/{VARIANT}-storm-{rate}.txt", "w", buffering=1, encoding="utf-8") as book:
+        change_for(stage, float(os.environ.get("STORM_MINUTES", "0")), book)
         for number in range(1, presses + 1):
             said = len(record.lines)
             press = Press(stage, rate, number).run()
@@ -327,8 +306,7 @@ def main():
                     print("\n".join(record.lines[said:]), file=log)
             crash_again(stage)
     stage.close_menus()
-    stage.program.terminate()
-    stage.program.wait(20)
+    stage.stop()
     record.monitor.terminate()
 
 

@@ -8,8 +8,9 @@
 #   tests/visible/storm.sh [DESKTOP]...      on these desktops; without a name, XFCE
 #
 # STORM_PRESSES is the number of presses at each rate, 15 by default; STORM_RATES are the rates, STORM_KINDS the kinds of
-# entries (the functions in storm.py); STORM_MINUTES is how long sessions change before the first press. Linux only; installs what is missing. One at a time: each run takes the first free
-# display.
+# entries (the functions in storm.py); STORM_MINUTES is how long sessions change before the first press: every five minutes
+# the menu is opened, and the panel must have all of its entries as they are then. Linux only; installs what is missing. One at
+# a time: each run takes the first free display.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # shellcheck source-path=SCRIPTDIR source=stage.sh
@@ -48,7 +49,7 @@ storm() {
 
 inside() {
     local rate icon_x icon_y storming=0 status=0 log width height program icon
-    export CRASHED='1 2 3 4' PANEL_HEIGHT LINE EDGE BUTTON=${BUTTON:-1} SUBMENUS=${SUBMENUS:-} DRAWN=${DRAWN:-} POPUPS=${POPUPS:-} WIDTH HEIGHT
+    export CRASHED='1 2 3 4' PANEL_HEIGHT LINE EDGE BUTTON=${BUTTON:-1} SUBMENUS=${SUBMENUS:-} DRAWN=${DRAWN:-} POPUPS=${POPUPS:-} PICTURED=${PICTURED:-} WIDTH HEIGHT
     set_stage panel
     fill_stage
     read -r WIDTH HEIGHT < <(xdotool getdisplaygeometry)
@@ -65,6 +66,8 @@ inside() {
         kill "$storming"
         wait "$storming" 2>/dev/null || true
         echo "$DESKTOP, $VARIANT, $rate changes a second: $(sed -n 's/^[0-9]*: //; s/[, :].*//; p' "$log" | sort | uniq -c | xargs)"
+        ! grep '^after ' "$log" | grep -v ': the menu follows' || status=1
+        echo "$DESKTOP, $VARIANT: $(grep -c '^after .*: the menu follows' "$log") times the menu followed"
         ! grep '^[0-9]*: ' "$log" | grep -v '^[0-9]*: \(landed\|said\)' || status=1
     done
     return "$status"

@@ -1,15 +1,39 @@
 # shellcheck shell=bash disable=SC2034
-# The popups of Cinnamon's shell, as a window manager on X11. Its tray for status icons of this kind (xapp-sn-watcher) is not
-# in Debian 12.
+# Cinnamon's panel and popups, as a window manager on X11. A process beside the panel (xapp-sn-watcher) shows the menus of icons of
+# this kind, with GTK.
 
-PACKAGES=(cinnamon:cinnamon '/usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri')
+PACKAGES=(cinnamon:cinnamon '/usr/libexec/xapps/sn-watcher/xapp-sn-watcher:xapp-sn-watcher' '/usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri')
 VARIANTS=(light:1280x800)
 ENVIRONMENT=(GSETTINGS_BACKEND=keyfile XDG_CURRENT_DESKTOP=X-Cinnamon XDG_SESSION_TYPE=x11 DESKTOP_SESSION=cinnamon)
+# A click with the left button is one on the icon.
+PANEL_HEIGHT=40 LINE=1 EDGE=4 BUTTON=3
 
-put_up_popups() {
-    gsettings set org.cinnamon panels-enabled "['1:0:bottom']"
+prepare() {
+    gsettings set org.cinnamon panels-enabled "['1:0:top']"
+    gsettings set org.cinnamon desktop-effects false
+    gsettings set org.cinnamon startup-animation false
     gsettings set org.cinnamon.desktop.background picture-options none
     gsettings set org.cinnamon.desktop.background primary-color '#3b4252'
+}
+
+put_up() {
+    prepare
+    gsettings set org.cinnamon enabled-applets "['panel1:right:0:xapp-status@cinnamon.org:0']"
+    begin_panel
+}
+
+put_up_popups() {
+    prepare
+    begin_shell
+}
+
+begin_shell() {
     begin cinnamon --replace
     until_true 60 'the shell' has org.Cinnamon
+}
+
+begin_panel() {
+    begin_shell
+    panel=$!
+    begin /usr/libexec/xapps/sn-watcher/xapp-sn-watcher
 }

@@ -4,7 +4,7 @@
 PACKAGES=(sway:sway waybar:waybar)
 VARIANTS=(light:1024x600 dark:1024x600)
 ENVIRONMENT=(XDG_CURRENT_DESKTOP=sway XDG_SESSION_TYPE=wayland WLR_BACKENDS=x11 WLR_RENDERER=pixman WLR_NO_HARDWARE_CURSORS=1)
-PANEL_HEIGHT=28 LINE=1 EDGE=4
+PANEL_HEIGHT=28 LINE=1 EDGE=4 PICTURED=1
 
 # begin_sway: starts sway, as large as the display, and has what is started from now on use it.
 begin_sway() {

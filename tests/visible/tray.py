@@ -1,0 +1,71 @@
+"""The program on its panel, with its menu open or closed."""
+
+import os
+import subprocess
+import time
+
+import screen
+from screen import mouse, point, until
+
+OUT, SCRATCH, STATE, PROGRAM, HOME = (os.environ[name] for name in ("OUT", "SCRATCH", "STATE", "PROGRAM", "HOME_DIR"))
+VARIANT, BELOW = os.environ["VARIANT"], os.environ.get("SUBMENUS") == "below"
+CRASHED = [int(word) for word in os.environ["CRASHED"].split()]
+
+
+class Stage:
+    """The program on its panel."""
+
+    def __init__(self, record):
+        self.record, self.menus, self.program = record, screen.menus(), None
+        self.icon = [int(os.environ["ICON_X"]), int(os.environ["ICON_Y"])]
+
+    def start(self):
+        registered = self.record.registered
+        self.program = subprocess.Popen([PROGRAM, "--home", HOME], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(30, lambda: self.record.registered > registered)
+        found = until(30, self.find_icon)
+        self.icon = found or self.icon
+        until(20, lambda: self.crashed() == len(CRASHED))
+
+    def stop(self):
+        self.program.terminate()
+        self.program.wait(20)
+
+    def find_icon(self):
+        script = 'cd "$1"; . tests/visible/display.sh; . "tests/visible/desktops/$DESKTOP.sh"; find_icon && echo "$icon_x $icon_y"'
+        found = subprocess.run(["bash", "-c", script, "_", os.getcwd()], capture_output=True, text=True, check=False)
+        return [int(word) for word in found.stdout.split()] or None
+
+    def crashed(self):
+        said = subprocess.run([PROGRAM, "--home", HOME, "status", "--json"], capture_output=True, text=True, check=False)
+        return said.stdout.count('"status":"crashed"')
+
+    def close_menus(self):
+        mouse("key", "Escape", "key", "Escape", "key", "Escape")
+        mouse("mousemove", self.icon[0] - 300, self.icon[1] + 400)
+
+    def open_root(self):
+        self.close_menus()
+        time.sleep(0.6)
+        self.menus.look()
+        point(*self.icon)
+        openings = self.record.openings
+        mouse("click", screen.BUTTON)
+        # What the shell draws itself cannot be seen to be drawn.
+        if screen.DRAWN and not (until(8, lambda: self.record.openings > openings) and not time.sleep(1)):
+            return None
+        return self.stands(lambda: self.record.below(), [])
+
+    def stands(self, entries, parents):
+        """Waits until the menu is drawn and does not change any more. None if it is not drawn as it was read: GTK does not
+        enlarge a menu that it reads while it opens it."""
+        box = until(8, lambda: self.menus.find(entries(), parents))
+        for _ in range(20):
+            time.sleep(0.15)
+            if time.time() - self.record.heard < 0.3:
+                continue  # the panel may still be reading
+            again = self.menus.find(entries(), parents)
+            if box and again and (again.x, again.y, again.height) == (box.x, box.y, box.height):
+                return again
+            box = again
+        return None
