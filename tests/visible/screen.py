@@ -14,6 +14,10 @@ DRAWN = [int(word) for word in os.environ.get("DRAWN", "").split()]
 POPUPS = os.environ.get("POPUPS")
 # On Wayland, menus are windows that no other program can ask for: they are looked for in pictures of the display.
 PICTURED = os.environ.get("PICTURED")
+# How high a row is, where it is known: else it is measured, which needs a menu without room to spare.
+ROW = int(os.environ.get("ROW") or 0) or None
+# What a menu differs from the display at least, but not its shadow; half of an icon.
+MENU_CONTRAST, ICON_HALF = "5%", 12
 ROW_HEIGHTS = range(18, 41)
 
 
@@ -83,7 +87,7 @@ class Windows:
 
     def __init__(self):
         self.display = display.Display()
-        self.row = None
+        self.row = ROW
 
     def look(self):
         """The display as it is without menus is looked at."""
@@ -126,25 +130,25 @@ class Windows:
 
 
 class Pictures(Windows):
-    """Menus that are found by what they change on the display. Submenus open to the left of their menus."""
+    """Menus that are found by what they change on the display. Submenus open to the left of their menus. The icon, which may
+    change, is at the right of the panel; waybar opens the menu at the pointer, over the panel."""
 
     def __init__(self):
         super().__init__()
-        self.empty = f"{os.environ['SCRATCH']}/empty.png"
+        self.empty = f"{os.environ['SCRATCH']}/empty.ppm"
 
     def look(self):
         shot(self.empty)
 
     def windows(self, parents):
-        left = parents[-1].x if parents else int(os.environ["WIDTH"])
-        crop = f"{left}x{int(os.environ['HEIGHT']) - PANEL_HEIGHT}+0+{PANEL_HEIGHT}"
+        left = parents[-1].x if parents else int(os.environ["ICON_X"]) - ICON_HALF
         shot(now := self.empty.replace("empty", "now"))
-        words = ["convert", self.empty, now, "-compose", "difference", "-composite", "-crop", crop, "+repage", "-colorspace", "gray"]
-        words += ["-threshold", "10%", "-trim", "-format", "%w %h %X %Y", "info:"]
+        words = ["convert", self.empty, now, "-compose", "difference", "-composite", "-crop", f"{left}x{os.environ['HEIGHT']}+0+0", "+repage"]
+        words += ["-colorspace", "gray", "-threshold", MENU_CONTRAST, "-bordercolor", "black", "-border", "1", "-trim", "-format", "%w %h %X %Y", "info:"]
         found = subprocess.run(words, capture_output=True, text=True, check=False).stdout.replace("+", "").split()
         if len(found) == 4 and int(found[0]) > 100 and int(found[1]) > 2 * EDGE:
             width, height, x, y = map(int, found)
-            yield len(parents), Place(x, y + PANEL_HEIGHT, width, height)
+            yield len(parents), Place(x - 1, y - 1, width, height)
 
 
 class Drawn:

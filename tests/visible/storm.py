@@ -13,7 +13,7 @@ import sys
 import time
 
 from bus import ROOT, Record, layout
-from screen import mouse, point, shot, until
+from screen import PICTURED, mouse, point, shot, until
 from tray import BELOW, CRASHED, OUT, SCRATCH, STATE, VARIANT, Stage
 
 # How long the pointer rests on an entry at most, how long a click may take, and how often an entry may be looked for.
@@ -84,8 +84,12 @@ def more(record):
 
 
 KINDS = [(remedy, 8), (headline, 2), (reopen, 2), (leave, 1), (notifications, 3), (session, 2), (more, 2)]
-# Submenus that open below their entries scroll, or have no room at all: what they show is not known here.
-FLAT_KINDS = [(kind, weight) for kind, weight in KINDS if kind in (remedy, headline, reopen, leave)]
+# Submenus that open below their entries scroll, or have no room at all: what they show is not known here. In pictures, a menu
+# that lies on another one is not found: GTK opens those of submenus there.
+KINDS_OF = {
+    "below": [(kind, weight) for kind, weight in KINDS if kind in (remedy, headline, reopen, leave)],
+    "pictured": [(kind, weight) for kind, weight in KINDS if kind is not more],
+}
 
 
 def wanted_of(labels):
@@ -111,7 +115,7 @@ class Press:
 
     def choose(self):
         """A path to an entry of a random kind that is in the menu."""
-        kinds = FLAT_KINDS if BELOW else KINDS
+        kinds = KINDS_OF.get("below" if BELOW else "pictured" if PICTURED else "", KINDS)
         if os.environ.get("STORM_KINDS"):
             kinds = [(kind, weight) for kind, weight in kinds if kind.__name__ in os.environ["STORM_KINDS"].split()]
         while kinds:
@@ -288,12 +292,7 @@ def main():
     stage = Stage(record)
     time.sleep(1)
     stage.start()
-    # How high a row is, before anything moves: GTK opens a menu that changed just now with the size that it had.
-    for _ in range(2):
-        time.sleep(4)
-        stage.menus.row = None
-        stage.open_root()
-    stage.close_menus()
+    stage.measure()
     open(f"{SCRATCH}/ready", "w", encoding="utf-8").close()
     with open(f"{OUT}/{VARIANT}-storm-{rate}.txt", "w", buffering=1, encoding="utf-8") as book:
         change_for(stage, float(os.environ.get("STORM_MINUTES", "0")), book)

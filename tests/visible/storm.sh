@@ -49,7 +49,7 @@ storm() {
 
 inside() {
     local rate icon_x icon_y storming=0 status=0 log width height program icon
-    export CRASHED='1 2 3 4' PANEL_HEIGHT LINE EDGE BUTTON=${BUTTON:-1} SUBMENUS=${SUBMENUS:-} DRAWN=${DRAWN:-} POPUPS=${POPUPS:-} PICTURED=${PICTURED:-} WIDTH HEIGHT
+    export CRASHED='1 2 3 4' PANEL_HEIGHT LINE EDGE BUTTON=${BUTTON:-1} SUBMENUS=${SUBMENUS:-} DRAWN=${DRAWN:-} POPUPS=${POPUPS:-} PICTURED=${PICTURED:-} ROW=${ROW:-} WIDTH HEIGHT
     set_stage panel
     fill_stage
     read -r WIDTH HEIGHT < <(xdotool getdisplaygeometry)

@@ -77,11 +77,7 @@ def main():
     stage = Stage(record)
     time.sleep(1)
     stage.start()
-    # How high a row is.
-    for _ in range(2):
-        time.sleep(4)
-        stage.menus.row = None
-        stage.open_root()
+    stage.measure()
     paths, session = [[index] for index in submenus(record.below())], None
     bad = 0
     with open(f"{OUT}/{VARIANT}-submenus.txt", "w", buffering=1, encoding="utf-8") as book:

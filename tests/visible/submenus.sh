@@ -13,7 +13,7 @@ source tests/visible/stage.sh
 
 inside() {
     local icon_x icon_y width height program icon n status=0
-    export CRASHED='1 2 3 4' PANEL_HEIGHT LINE EDGE BUTTON=${BUTTON:-1} POPUPS=${POPUPS:-} PICTURED=${PICTURED:-} WIDTH HEIGHT
+    export CRASHED='1 2 3 4' PANEL_HEIGHT LINE EDGE BUTTON=${BUTTON:-1} POPUPS=${POPUPS:-} PICTURED=${PICTURED:-} ROW=${ROW:-} WIDTH HEIGHT
     set_stage panel
     asking_session 21
     for n in $CRASHED; do crashed_session "$n"; done

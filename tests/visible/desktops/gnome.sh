@@ -6,7 +6,7 @@ PACKAGES=(gnome-shell:gnome-shell gjs:gjs '/usr/lib/*/dri/swrast_dri.so:libgl1-m
 VARIANTS=(dark:1280x800 small:1024x600)
 ENVIRONMENT=(GSETTINGS_BACKEND=keyfile XDG_CURRENT_DESKTOP=GNOME XDG_SESSION_TYPE=x11 XDG_SESSION_CLASS=user
     GNOME_SHELL_SESSION_MODE=user)
-PANEL_HEIGHT=27 LINE=13 EDGE=12 DENY=185
+PANEL_HEIGHT=27 LINE=13 EDGE=12 DENY=169
 # Submenus open below their rows. The shell draws menus itself, without windows.
 SUBMENUS=below DRAWN='470 45 457 36'
 # With more there would be no room for the crashed sessions.
@@ -53,12 +53,17 @@ put_up_popups() {
     until_true 60 "the shell's own popup to disappear" no_banner
 }
 
-# Sets popup_y and popup_height to the area below the middle of the panel that has the colour of a banner, which differs little
-# from the background, and much from a window. Fails if there is no popup.
+# Sets popup_y and popup_height to the area below the middle of the panel that has the colour of a banner, or of one under the
+# pointer, which differ little from the background, and much from a window. Fails if there is no popup.
 banner() {
     read -r popup_height popup_y < <(import -window root -crop '300x150+350+30' +repage png:- |
-        convert - -fuzz 1% -fill black +opaque '#3f3f3f' -fill white -opaque '#3f3f3f' -trim -format '%h %Y\n' info: 2>/dev/null | tr -d +)
+        convert - -fuzz 1% -fill red -opaque '#3f3f3f' -opaque '#474747' -fill black +opaque red -trim -format '%h %Y\n' info: 2>/dev/null | tr -d +)
     ((popup_height > 40 && popup_height < 150))
+}
+
+# Prints where the line between two buttons is, for each of them, in a banner under the pointer.
+between_buttons() {
+    import -window root -crop "300x1+350+$((30 + popup_y + popup_height - 8))" +repage txt:- | sed -n 's/^\([0-9]*\),.*#474747.*/\1/p'
 }
 
 # A banner stays until it detects user activity, so this moves the pointer.
@@ -68,9 +73,9 @@ no_banner() {
 }
 
 # A popup shows its buttons when the pointer moves onto it after it has settled, and disappears when the pointer leaves.
-# The three buttons are in one row.
+# The buttons are in one row: "Not now", Approve and Deny on a request, two on a note.
 approve_button() {
-    local X Y SCREEN WINDOW
+    local X Y SCREEN WINDOW lines
     banner || return 1
     eval "$(xdotool getmouselocation --shell)"
     if ((Y > 120)); then
@@ -78,12 +83,13 @@ approve_button() {
         xdotool mousemove --sync 500 120 sleep 0.2 mousemove --sync 500 90 sleep 0.2 mousemove --sync 500 70 sleep 0.2 mousemove --sync 505 66
     fi
     sleep 1
-    # A note has no buttons, and is less high. It stays while the pointer is on it, and until the pointer moves.
-    if ! banner || ((popup_height <= 110)); then
+    ! banner || mapfile -t lines < <(between_buttons)
+    # A note stays while the pointer is on it, and until the pointer moves.
+    if ((${#lines[@]} != 2)); then
         xdotool mousemove --sync 30 $((300 + RANDOM % 100))
         return 1
     fi
-    echo "350 $((30 + popup_y + popup_height - 20))"
+    echo "$((350 + (lines[0] + lines[1]) / 2)) $((30 + popup_y + popup_height - 20))"
 }
 
 # The shell starts in its overview.
