@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes the bill of materials of a release: what each target's program is built from, in the CycloneDX format. Prints the
-# path: target/archive/pilotlight-VERSION-sbom.tar.gz. Installs cargo-cyclonedx into the target folder if it is missing.
+# path: target/archive/pilotlight-VERSION-sbom.tar.gz. Installs cargo-cyclonedx into the target folder if it is missing. The
+# same sources make the same bill in any folder.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -25,5 +26,7 @@ for triple in "${TARGETS[@]}"; do
     # It writes beside Cargo.toml, and nowhere else.
     "$tools/bin/cargo-cyclonedx" cyclonedx --quiet --format json --no-build-deps --target "$triple" --override-filename "sbom-$triple"
     mv "sbom-$triple.json" "target/archive/$name/$triple.cdx.json"
+    cargo tree --locked --quiet --edges normal --target "$triple" --prefix none --format '{p}' |
+        python3 packaging/sbom.py "target/archive/$name/$triple.cdx.json"
 done
 pack "$name"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Tests for other systems that can run on Linux: lints the code for Windows and macOS, runs the tests of the program for
 # Windows under Wine and inspects its resources, assembles the app bundle for macOS around a stand-in program, lints the
-# workflows, and has a release made of stand-ins checked and its recipes read by the tools of Arch, Homebrew's language
-# and Nix.
+# workflows, makes the bill of materials, and has a release made of stand-ins checked and its recipes read by the tools of
+# Arch, Homebrew's language and Nix.
 #
 #   tests/elsewhere.sh                  all of it
 #   tests/elsewhere.sh lint wine        only these steps
@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly STEPS=(lint macos workflow recipes nix windows wine)
+readonly STEPS=(lint macos workflow sbom recipes nix windows wine)
 readonly PACKAGES=(x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 x86_64-w64-mingw32-windres:binutils-mingw-w64-x86-64
     wrestool:icoutils python3:python3 makepkg:makepkg bsdtar:libarchive-tools fakeroot:fakeroot ruby:ruby nix-instantiate:nix-bin wine:wine
     '/usr/lib/*/wine/x86_64-unix:libwine' '/usr/lib/wine/wine64:wine64')
@@ -89,6 +89,28 @@ workflow() {
     # A tag can be moved to other code, a hash cannot.
     ! grep -nE '^\s*(- )?uses:' .github/workflows/*.yml | grep -vE '@[0-9a-f]{40} # v[0-9.]+$' || fail 'an action is not pinned by its hash'
     echo 'workflow: no errors, every action is pinned'
+}
+
+# Makes the bill of materials here and in another folder: they are the same, without a path of this machine, and have what
+# the program of each system is built from, but nothing that only the tests need.
+sbom() {
+    local here there name
+    mkdir "$scratch/sources" "$scratch/bill"
+    git ls-files -z | xargs -0 cp --parents -t "$scratch/sources"
+    export SOURCE_DATE_EPOCH=1000000000
+    here=$(packaging/sbom.sh)
+    there=$(CARGO_TARGET_DIR=$target "$scratch/sources/packaging/sbom.sh")
+    unset SOURCE_DATE_EPOCH
+    cmp "$here" "$there" || fail 'the bill of materials differs by its folder'
+    tar --extract --file "$here" --directory "$scratch/bill" --strip-components=1
+    ! grep -rF -e "$PWD" -e "$scratch" -e "$HOME/" "$scratch/bill" || fail 'it has a path of this machine'
+    for name in x86_64-unknown-linux-musl:zbus x86_64-apple-darwin:tray-icon x86_64-pc-windows-msvc:windows-registry; do
+        grep -q "\"name\": \"${name#*:}\"" "$scratch/bill/${name%:*}.cdx.json" || fail "it lacks $name"
+    done
+    for name in tempfile divan zbus; do
+        ! grep -q "\"name\": \"$name\"" "$scratch/bill/x86_64-pc-windows-msvc.cdx.json" || fail "it has $name, which only tests need"
+    done
+    echo "sbom: $(find "$scratch/bill" -name '*.cdx.json' | wc -l) bills, the same in another folder"
 }
 
 # pretend_release FOLDER: makes all files of a release; the programs in them are a debug build, or stand-ins.
