@@ -124,9 +124,14 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
                 Some(true) => {}
                 Some(false) => return Ok(refuse("the session was left as it is")),
                 None => {
-                    return Ok(refuse(
-                        "stopping a session in a plain terminal ends it, and there is no terminal here to ask you on: add `--yes` if you mean it",
-                    ));
+                    let ends = if arguments.end {
+                        "this ends the session"
+                    } else {
+                        "stopping a session in a plain terminal ends it"
+                    };
+                    return Ok(refuse(&format!(
+                        "{ends}, and there is no terminal here to ask you on: add `--yes` if you mean it"
+                    )));
                 }
             }
         }

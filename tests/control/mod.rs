@@ -6,6 +6,7 @@ mod commands;
 mod concurrent;
 mod floods;
 mod keys;
+mod no_terminal;
 mod questions;
 mod resume_waits;
 mod runtime_folder;

@@ -1,0 +1,186 @@
+//! What each command does that asks its user something, where nobody can be asked: it exits with 4, and does nothing.
+
+use super::trays::Double;
+use crate::support::executable::executable;
+use crate::support::synthetic::{Folder, Owner, User};
+use crate::support::tmux::Tmux;
+use pilotlight::core::form::Form;
+use pilotlight::core::order::{Ask, Outcome, Reply, Report};
+use serde_json::json;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// The questions in `src/cli`, by file. Whoever adds one walks it here, too.
+const QUESTIONS: [(&str, usize); 6] =
+    [("act.rs", 5), ("act/reply.rs", 3), ("act/requests.rs", 1), ("bridge.rs", 2), ("doctor.rs", 1), ("setup.rs", 1)];
+
+/// Runs the command without a terminal, and expects that it refuses with these words.
+fn refuses(user: &User, arguments: &[&str], words: &str) {
+    let mut command = user.pilotlight(arguments);
+    let path = std::env::join_paths([user.scratch.path().join("bin"), "/usr/bin".into(), "/bin".into()]).unwrap();
+    let output = command.env("PATH", path).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(4) && said.contains(words), "{arguments:?}: {output:?}");
+}
+
+const NOBODY: &str = "there is no terminal here to ask you on";
+
+/// A session of a program, not of a terminal.
+fn of_program(user: &User, n: u32) -> Folder {
+    let session = user.session(n);
+    session.workspace(&format!("id: {}\ncwd: /home/dev/project\nclient_name: sdk\n", session.id));
+    session
+}
+
+/// A session that a process worked on until it was killed.
+fn crashed(user: &User, session: Folder) -> Folder {
+    let owner = session.owner(user);
+    session.prompt();
+    owner.kill();
+    session
+}
+
+#[test]
+fn case_239_a_request_or_a_question_is_left_open() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    session.log_event(
+        "permission.requested",
+        r#"{"requestId":"r","permissionRequest":{"kind":"shell","toolCallId":"c"}}"#,
+    );
+    let schema = json!({"type": "object", "properties": {"coats": {"type": "integer"}}, "required": ["coats"]});
+    let form = json!({"requestId": "f", "message": "How many?", "requestedSchema": schema});
+    let question = json!({"requestId": "q", "question": "Which color?", "choices": ["red", "blue"]});
+    let double = Double::start(&user, move |order| {
+        let form = match &order.ask {
+            Ask::Answer(Reply::Look(Some(id))) if id == "f" => Form::read("elicitation.requested", &form),
+            _ => Form::read("user_input.requested", &question),
+        };
+        vec![Report::Question(Box::new(form.unwrap())), Report::End(Outcome::Done("it is still open".into()))]
+    });
+    refuses(&user, &["approve", "--ask", "00000001"], NOBODY);
+    refuses(&user, &["deny", "--ask", "00000001"], NOBODY);
+    refuses(&user, &["answer", "00000001"], NOBODY);
+    refuses(&user, &["answer", "00000001", "--request", "f"], NOBODY);
+    let looks = |ask: &Ask| matches!(ask, Ask::Answer(Reply::Look(_)));
+    assert!(double.orders().iter().all(|order| looks(&order.ask)), "{:?}", double.orders());
+}
+
+#[test]
+fn case_239_no_session_is_ended() {
+    let user = User::new();
+    let (one, other) = (user.session(1), of_program(&user, 2));
+    let owners = [one.owner(&user), other.owner(&user)];
+    one.prompt();
+    other.prompt();
+    refuses(&user, &["stop", "00000001"], NOBODY);
+    refuses(&user, &["stop", "00000001", "--end"], NOBODY);
+    refuses(
+        &user,
+        &["stop", "00000002", "--end"],
+        "this ends the session, and there is no terminal here to ask you on",
+    );
+    // With a terminal for the answer, but none that shows the question.
+    let stop = user.pilotlight(&["stop", "00000001"]);
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "\"$0\" \"$@\" 2>\"$HOME/said\""]).arg(stop.get_program()).args(stop.get_args());
+    shell.envs(stop.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    Tmux::with_exit_code(&shell, 80, 24).shows("exited with 4");
+    assert!(fs::read_to_string(user.scratch.path().join("said")).unwrap().contains(NOBODY));
+    assert_eq!(owners.each_ref().map(is_alive), [true, true]);
+}
+
+fn is_alive(owner: &Owner) -> bool {
+    Path::new(&format!("/proc/{}/exe", owner.pid())).read_link().is_ok()
+}
+
+/// A server that logs nothing, so that nobody knows which sessions it has open. It is a shell that waits for input.
+fn server_without_log(user: &User) -> Child {
+    let program = user.scratch.path().join("server/copilot");
+    fs::create_dir(program.parent().unwrap()).unwrap();
+    // Written by another process, as `executable` says.
+    assert!(Command::new("install").args(["-m", "755", "/bin/bash"]).arg(&program).status().unwrap().success());
+    let mut command = Command::new(&program);
+    command.arg0("copilot").args(["-c", "read -r", "copilot", "--server", "--log-level", "none"]);
+    // A folder above those of the sessions.
+    command.env("COPILOT_HOME", user.home()).current_dir("/home").stdin(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+#[test]
+fn case_239_no_session_is_recovered_at_a_risk() {
+    let user = User::new();
+    crashed(&user, user.session(1));
+    crashed(&user, of_program(&user, 2));
+    refuses(&user, &["reconnect", "--continue", "00000001"], "`pilotlight resume 00000001-");
+    let lacks = "and there is no terminal here to ask you on: add `--yes` if you mean it";
+    refuses(&user, &["reconnect", "--continue", "00000002"], lacks);
+    refuses(&user, &["reconnect", "--resend", "00000002"], lacks);
+    // Attempts cannot be counted where a file is in the place of their folder.
+    let state = user.scratch.path().join(".local/state/pilotlight");
+    fs::create_dir_all(&state).unwrap();
+    let _ = fs::remove_dir_all(state.join("sessions"));
+    fs::write(state.join("sessions"), "").unwrap();
+    for arguments in [&["reconnect", "00000002"][..], &["reconnect", "--continue", "00000002"]] {
+        refuses(&user, arguments, NOBODY);
+    }
+    fs::remove_file(state.join("sessions")).unwrap();
+    let mut server = server_without_log(&user);
+    for command in ["resume", "reconnect"] {
+        refuses(
+            &user,
+            &[command, "00000001"],
+            &format!("process {}, a Copilot that does not log what it opens", server.id()),
+        );
+        refuses(&user, &[command, "00000001"], NOBODY);
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
+}
+
+#[test]
+fn case_239_nothing_is_installed_removed_or_repaired() {
+    let user = User::new();
+    let at = |path: &str| user.scratch.path().join(path);
+    fs::create_dir(at("bin")).unwrap();
+    executable(&at("bin/copilot"), "#!/bin/sh\necho 'GitHub Copilot CLI 1.0.102'\n");
+    let config = at(".config/pilotlight/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    fs::write(&config, "bogus = 1\n").unwrap();
+    for action in ["install", "remove"] {
+        refuses(&user, &["bridge", action], NOBODY);
+    }
+    refuses(&user, &["setup"], NOBODY);
+    refuses(&user, &["doctor", "--fix"], NOBODY);
+    assert_eq!(fs::read_to_string(&config).unwrap(), "bogus = 1\n");
+    assert!(!user.home().join("settings.json").exists() && !at(".local/share").exists());
+    assert!(user.run(&["setup", "--yes"]).status.success());
+    refuses(&user, &["setup", "--remove"], NOBODY);
+    assert!(at(".local/share/applications/pilotlight.desktop").exists());
+}
+
+#[test]
+fn case_239_no_other_command_asks() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli");
+    let files = |folder: &Path| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let mut paths: Vec<PathBuf> = files(&folder);
+    let below: Vec<_> = paths.iter().filter(|path| path.is_dir()).flat_map(|path| files(path)).collect();
+    paths.extend(below);
+    let mut found = Vec::new();
+    for path in paths.iter().filter(|path| path.is_file()) {
+        let name = path.strip_prefix(&folder).unwrap().to_str().unwrap();
+        let text = fs::read_to_string(path).unwrap();
+        let is_call = |at: usize| text[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '_');
+        let asks = |call| text.match_indices(call).filter(|(at, _)| is_call(*at)).count();
+        let count = asks("confirm(") + asks("prompt(");
+        if count > 0 && name != "ask.rs" {
+            found.push((name, count));
+        }
+    }
+    found.sort_unstable();
+    assert_eq!(found, QUESTIONS);
+}
