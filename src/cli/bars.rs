@@ -17,6 +17,10 @@ const REQUEST_WIDTH: usize = 40;
 /// Maximum number of sessions in a tooltip or menu.
 const LISTED: usize = 20;
 
+/// Beginnings of what bars that read plain text take for a button that runs a command, each with what is printed for it:
+/// `%{A1:command:}` in polybar and lemonbar, `<action=command>` in xmobar, `^ca(1, command)` in dzen2.
+const BUTTONS: [(&str, &str); 3] = [("%{", "% {"), ("<action", "< action"), ("^ca(", "^ ca(")];
+
 /// The format of a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
@@ -51,8 +55,9 @@ impl Bar {
             Format::Waybar => self.waybar(),
             Format::Tmux => format!("#[fg={}]{}#[default]", self.colour(), self.line_with_request().replace('#', "##")),
             Format::Swiftbar => self.swiftbar(),
-            // Polybar takes `%{A1:command:}` in any text for a button that runs the command.
-            Format::Plain => self.line_with_request().replace("%{", "% {"),
+            Format::Plain => {
+                BUTTONS.iter().fold(self.line_with_request(), |text, (tag, broken)| text.replace(tag, broken))
+            }
         }
     }
 
@@ -243,6 +248,13 @@ mod tests {
     fn case_235_names_are_no_tags_in_polybar() {
         let text = bar([row("%{A1:touch x:}50%%{F#f00}", Status::Stuck)]).text(Format::Plain);
         assert_eq!(text, "◷1 % {A1:touch x:}50%% {F#f00}");
+    }
+
+    /// Case 240: the same in xmobar and dzen2.
+    #[test]
+    fn case_240_names_are_no_buttons_in_xmobar_and_dzen2() {
+        let text = bar([row("<action=`x`>a ^ca(1, x)b <b>", Status::Stuck)]).text(Format::Plain);
+        assert_eq!(text, "◷1 < action=`x`>a ^ ca(1, x)b <b>");
     }
 
     #[test]
