@@ -350,11 +350,16 @@ impl View for Live {
     }
 
     fn redraw_at(&self) -> Option<Time> {
-        self.redraw_at
+        // While a command has the terminal, nothing is drawn: that time would pass, and stay passed.
+        self.redraw_at.filter(|_| self.foreground.is_none())
     }
 
     fn shows_ages(&self) -> bool {
         true
+    }
+
+    fn leaves_interrupt(&mut self) -> bool {
+        self.foreground.as_ref().is_some_and(ForegroundCommand::takes_interrupt)
     }
 
     fn suspend(&mut self) {

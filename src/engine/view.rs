@@ -43,6 +43,11 @@ pub(crate) trait View {
     /// A line for the user about sessions that end, or would end, with the program.
     fn show_exit_notice(&mut self, _line: &str) {}
 
+    /// Whether Ctrl-C is meant for a command that has the terminal, and not for this program.
+    fn leaves_interrupt(&mut self) -> bool {
+        false
+    }
+
     /// Gives the terminal back while the program is stopped.
     fn suspend(&mut self) {}
 

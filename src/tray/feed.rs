@@ -210,7 +210,8 @@ impl Feed {
         if has_icon {
             let line = format!("{}. {}", note.title, note.body.replace('\n', " "));
             self.notifier.note_or(&note, move || tracing::info!("{line}"));
-        } else {
+        } else if self.console.table().is_none() {
+            // A table shows them itself, as they are at any time.
             self.console.print(&format!("{}. {}", note.title, note.body.replace('\n', " ")));
         }
     }
@@ -259,6 +260,10 @@ impl View for Feed {
 
     fn show_exit_notice(&mut self, line: &str) {
         self.console.print(line);
+    }
+
+    fn leaves_interrupt(&mut self) -> bool {
+        self.console.table().is_some_and(View::leaves_interrupt)
     }
 
     fn suspend(&mut self) {

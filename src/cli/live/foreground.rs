@@ -4,9 +4,16 @@ use super::super::context::Context;
 use std::io::{self, BufRead, Write};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// A Ctrl-C reaches the command and this program. The command may have ended of it by the time that it is handled here.
+const INTERRUPT_WITHIN: Duration = Duration::from_millis(500);
 
 /// A command that runs, or whose output the user is reading.
 pub(super) struct ForegroundCommand {
+    /// When it ended.
+    over: Arc<OnceLock<Instant>>,
+    /// Set once the user has read its output.
     ended: Arc<OnceLock<End>>,
 }
 
@@ -38,11 +45,12 @@ impl ForegroundCommand {
             }
         }
         command.args(["--", id]);
-        let ended = Arc::<OnceLock<End>>::default();
-        let thread_ended = Arc::clone(&ended);
+        let (over, ended) = (Arc::<OnceLock<Instant>>::default(), Arc::<OnceLock<End>>::default());
+        let (thread_over, thread_ended) = (Arc::clone(&over), Arc::clone(&ended));
         let mut running = command.spawn()?;
         let wait = move || {
             let _ = running.wait(); // the command has printed its own errors
+            let _ = thread_over.set(Instant::now()); // set nowhere else
             let mut out = io::stdout();
             // Fails only if the terminal is gone.
             let _ =
@@ -53,7 +61,12 @@ impl ForegroundCommand {
             on_end();
         };
         std::thread::Builder::new().name("foreground".into()).spawn(wait)?;
-        Ok(Self { ended })
+        Ok(Self { over, ended })
+    }
+
+    /// Whether a Ctrl-C that is handled now was meant for the command.
+    pub(super) fn takes_interrupt(&self) -> bool {
+        self.over.get().is_none_or(|over| over.elapsed() < INTERRUPT_WITHIN)
     }
 
     /// What the user wants now that it has ended; `None` while it has not.

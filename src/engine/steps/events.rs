@@ -80,7 +80,7 @@ impl Engine {
 
     fn handle_signal(&mut self, signal: Signal, view: &mut dyn View, changes: &mut Changes) -> ControlFlow<()> {
         match signal {
-            Signal::Interrupt if self.warn_before_exit(view) => {}
+            Signal::Interrupt if view.leaves_interrupt() || self.warn_before_exit(view) => {}
             Signal::Interrupt => return ControlFlow::Break(()),
             Signal::End => {
                 self.record_ended_sessions(view);
