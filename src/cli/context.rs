@@ -178,6 +178,11 @@ fn home_problem(home: &Path) -> Option<String> {
         (io::ErrorKind::NotFound, true) if home.join(DEFAULT_HOME).join(SESSIONS).is_dir() => {
             format!("no {SESSIONS} in {shown}: did you mean {}?", home.join(DEFAULT_HOME).display())
         }
+        // The folder in it.
+        (io::ErrorKind::NotFound, true) if home.ends_with(SESSIONS) => {
+            let above = home.parent().unwrap_or(home);
+            format!("{shown} holds the sessions of a home: did you mean {}?", above.display())
+        }
         // No session was ever started in this home.
         (io::ErrorKind::NotFound, true) => return None,
         (io::ErrorKind::NotFound, false) => format!(
@@ -224,5 +229,8 @@ mod tests {
         fs::create_dir(home.join(SESSIONS)).unwrap();
         let problem = format!("no session-state in {}: did you mean {}?", user.path().display(), home.display());
         assert_eq!((home_problem(user.path()), home_problem(&home)), (Some(problem), None));
+        let sessions = home.join(SESSIONS);
+        let problem = format!("{} holds the sessions of a home: did you mean {}?", sessions.display(), home.display());
+        assert_eq!(home_problem(&sessions), Some(problem));
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<Exi
             return Ok(ExitCode::from(USAGE));
         }
     };
-    let status = story.at(&id, period.from, tray_runs());
+    let status = story.at(&id, period.from, tray_runs(), &zone);
     let mut page = Page::default();
     page.line("session", &id);
     page.line("at", zone.shown(period.from));

@@ -61,7 +61,9 @@ pub(super) fn command(key: Key, row: &Row) -> Result<&'static [&'static str], &'
         Key::Reconnect if can("reconnect") => Ok(&["reconnect"]),
         Key::Reconnect if can("resume") => Ok(&["resume"]),
         Key::Reconnect => Err("reconnect or resume"),
-        Key::Stop if can("stop") || can("end") => Ok(&["stop"]),
+        Key::Stop if can("stop") => Ok(&["stop"]),
+        // It asks first. `stop` alone would not end a session that the bridge reaches.
+        Key::Stop if can("end") => Ok(&["stop", "--end"]),
         Key::Stop => Err("stop"),
         Key::Answer if can("answer") => Ok(&["answer"]),
         Key::Answer => Err("answer"),
@@ -97,9 +99,12 @@ pub(super) const ACTING: [(Key, &str, &str); 6] = [
 /// The hints for the keys that would do something to the selected session now.
 pub(super) fn offered(row: &Row) -> impl Iterator<Item = String> {
     ACTING.into_iter().filter_map(|(key, letter, _)| {
-        let words = command(key, row).ok()?.iter().filter(|word| **word != "--ask");
-        let words: Vec<_> = words.map(|word| word.trim_start_matches("--")).collect();
-        Some(format!("{letter} {}", words.join(" and ")))
+        let words = match command(key, row).ok()? {
+            ["stop", "--end"] => &["end"],
+            words => words,
+        };
+        let words = words.iter().filter(|word| **word != "--ask").map(|word| word.trim_start_matches("--"));
+        Some(format!("{letter} {}", words.collect::<Vec<_>>().join(" and ")))
     })
 }
 
@@ -190,7 +195,9 @@ mod tests {
         assert_eq!(command(Key::Show, &row("a", &["show-terminal"])), Ok(&["show"][..]));
         assert_eq!((command(Key::Answer, &asks), command(Key::Show, &asks)), (Err("answer"), Err("show")));
         assert_eq!(command(Key::Reconnect, &row("a", &["resume"])), Ok(&["resume"][..]));
-        assert_eq!(command(Key::Stop, &row("a", &["end"])), Ok(&["stop"][..]));
+        let idle = row("a", &["end"]);
+        assert_eq!(command(Key::Stop, &idle), Ok(&["stop", "--end"][..]));
+        assert!(keys(Some(&idle), style)[0].starts_with("s end   Enter"));
         assert_eq!(keys(None, style), ["? help   q quit"]);
     }
 }

@@ -6,6 +6,7 @@
 use super::capped::{rotated, text};
 use crate::core::text::is_uuid;
 use crate::core::time::Time;
+use crate::system::clock::Zone;
 use std::path::Path;
 
 /// The target of lines that are written at every level: those about a run, without which the others cannot be
@@ -124,11 +125,11 @@ impl Story {
     /// The change that gave a session the status it had at a time, and when that was. `runs`: whether a tray runs now.
     ///
     /// # Errors
-    /// In words for the user: why the log does not say.
-    pub(crate) fn at(&self, id: &str, time: Time, runs: bool) -> Result<(Time, &Change), String> {
+    /// In words for the user, with times in this zone: why the log does not say.
+    pub(crate) fn at(&self, id: &str, time: Time, runs: bool, zone: &Zone) -> Result<(Time, &Change), String> {
         let Some(begins) = self.begins else { return Err("there is no log: the tray keeps one while it runs".into()) };
         if time < begins {
-            return Err(format!("the log does not reach that far back: it begins at {begins}"));
+            return Err(format!("the log does not reach that far back: it begins at {}", zone.shown(begins)));
         }
         let count = self.lines.iter().rposition(|(at, _)| *at <= time).map_or(0, |last| last + 1);
         let (before, after) = self.lines.split_at(count);
@@ -137,7 +138,7 @@ impl Story {
             run.read(*at, line, id);
         }
         if let Some(ended) = run.ended {
-            return Err(format!("no tray ran then: the last one had ended at {ended}"));
+            return Err(format!("no tray ran then: the last one had ended at {}", zone.shown(ended)));
         }
         if let Some(level) = run.silent {
             return Err(format!("not logged then: the level was {level:?}"));
@@ -148,11 +149,12 @@ impl Story {
         if let Some((end, _)) = before.last().filter(|(end, _)| is_cut && time > *end) {
             let before = last.map(|(_, change)| format!("it was {}", change.is));
             let before = before.unwrap_or_else(|| "it did not mention this session".into());
-            return Err(format!("the log of that run breaks off at {end}; before that {before}"));
+            return Err(format!("the log of that run breaks off at {}; before that {before}", zone.shown(*end)));
         }
         last.ok_or_else(|| match run.last {
             // The log was rotated in the middle of the run, and an older one with the run's start was removed.
             None if !run.whole => {
+                let begins = zone.shown(begins);
                 format!("the log begins at {begins}, while a tray ran, and had not mentioned this session by then")
             }
             _ => "the tray ran, and had not seen this session, or its folder was gone".into(),
@@ -211,16 +213,20 @@ mod tests {
         format!("{}  INFO Pilotlight runs tag=\"{tag}\" level=\"{level}\"\n", at(minute))
     }
 
+    fn utc() -> Zone {
+        Zone::asked_in("2026-11-20T12:00:00Z")
+    }
+
     /// Asserts that the log does not say which status the session had.
     #[track_caller]
     fn assert_unknown(story: &Story, id: &str, minute: i64, runs: bool, why: impl AsRef<str>) {
-        assert_eq!(story.at(id, at(minute), runs).unwrap_err(), why.as_ref());
+        assert_eq!(story.at(id, at(minute), runs, &utc()).unwrap_err(), why.as_ref());
     }
 
     /// Asserts that the session had a status, since this minute.
     #[track_caller]
     fn assert_was(story: &Story, minute: i64, runs: bool, status: &str, since: i64) {
-        let (time, change) = story.at(ID, at(minute), runs).unwrap();
+        let (time, change) = story.at(ID, at(minute), runs, &utc()).unwrap();
         assert_eq!((&*change.is, time), (status, at(since)));
     }
 
@@ -231,7 +237,7 @@ mod tests {
         let story = Story::of(&log);
         assert_was(&story, 2, false, "working", 1);
         assert_was(&story, 8, false, "stuck", 3);
-        let (_, change) = story.at(ID, at(8), false).unwrap();
+        let (_, change) = story.at(ID, at(8), false, &utc()).unwrap();
         assert_eq!((&*change.because, &*change.was), ("because of stuck", "working"));
         assert_eq!(story.between(ID, at(1), at(3)).count(), 1);
         assert_eq!(story.ids("3653"), [ID]);
@@ -245,6 +251,10 @@ mod tests {
         let story = Story::of(&log);
         let too_early = format!("the log does not reach that far back: it begins at {}", at(0));
         assert_unknown(&story, ID, -1, true, too_early);
+        for minute in [-1, 6] {
+            let why = story.at(ID, at(minute), true, &Zone::asked_in("2026-11-20T12:00:00+05:30")).unwrap_err();
+            assert!(why.ends_with("+05:30"), "{why}");
+        }
         assert_unknown(&story, ID, 3, true, NOT_SEEN); // its folder was gone
         assert_unknown(&story, ID, 6, true, format!("no tray ran then: the last one had ended at {}", at(5)));
         assert_unknown(&story, ID, 8, true, NOT_SEEN); // an earlier run does not count
