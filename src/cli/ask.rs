@@ -1,5 +1,6 @@
 //! Questions on the terminal.
 
+use super::charset::{has_unicode_stderr, words};
 use crate::system::signals::Signals;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +24,7 @@ pub(super) fn prompt(question: &str) -> Option<String> {
     }
     discard_typeahead();
     let mut stderr = io::stderr();
+    let question = words(question, has_unicode_stderr());
     let _ = write!(stderr, "{question}").and_then(|()| stderr.flush()); // it is a terminal
     Some(read_line()?.trim().to_owned())
 }

@@ -3,6 +3,7 @@
 
 use super::ask::{confirm, prompt};
 use super::bridges::{announce_bridge_change, meet_bridges};
+use super::charset::{has_unicode_stdout, words};
 use super::context::{Context, has_session, runtime};
 use super::enrich::enrich_from_tray;
 use super::json;
@@ -308,7 +309,9 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
         };
         writeln!(out, "{}: {state}", plain(&home.display().to_string(), LINE_MAX))?;
         for session in sessions {
-            writeln!(out, "  {}  {}: {}", short_id(session.id), session.name, session.words(*installed, are_known))?;
+            let state = session.words(*installed, are_known);
+            let line = format!("  {}  {}: {state}", short_id(session.id), session.name);
+            writeln!(out, "{}", words(&line, has_unicode_stdout()))?;
         }
     }
     Ok(ExitCode::SUCCESS)

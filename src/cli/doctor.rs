@@ -1,6 +1,7 @@
 //! `pilotlight doctor`: finds what may keep Pilotlight from working, and suggests or applies remedies.
 
 use super::ask::{confirm, has_terminal};
+use super::charset::{has_unicode_stdout, words};
 use super::context::Context;
 use super::enrich::enrich_from_tray;
 use super::report::{LINE_MAX, REFUSED, say};
@@ -48,7 +49,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
 }
 
 fn print(examined: &Examined, choice: ColorChoice) -> io::Result<()> {
-    let colours = color::on_stdout(choice);
+    let (colours, unicode) = (color::on_stdout(choice), has_unicode_stdout());
     let mut out = io::stdout().lock();
     for Finding { check, level, said, remedy, .. } in &examined.findings {
         let word = level.word();
@@ -58,9 +59,10 @@ fn print(examined: &Examined, choice: ColorChoice) -> io::Result<()> {
             Level::Problem if colours => format!("\u{1b}[31m{word:<8}\u{1b}[0m"),
             _ => format!("{word:<8}"),
         };
-        writeln!(out, "{painted} {check:<14} {}", plain(said, LINE_MAX))?;
+        writeln!(out, "{painted} {check:<14} {}", words(&plain(said, LINE_MAX), unicode))?;
         if let Some(remedy) = remedy {
-            writeln!(out, "{:<8} {:<14} → {}", "", "", plain(remedy, LINE_MAX))?;
+            let line = format!("{:<8} {:<14} → {}", "", "", plain(remedy, LINE_MAX));
+            writeln!(out, "{}", words(&line, unicode))?;
         }
     }
     writeln!(out, "\n{}", summary(examined))
@@ -92,7 +94,7 @@ fn apply_fixes(examined: &Examined) -> io::Result<bool> {
         match fix.apply() {
             Ok(done) => {
                 any = true;
-                writeln!(io::stdout(), "{}", plain(&done, LINE_MAX))?;
+                writeln!(io::stdout(), "{}", words(&plain(&done, LINE_MAX), has_unicode_stdout()))?;
             }
             Err(error) => say(&format!("it could not be fixed: {error:#}")),
         }

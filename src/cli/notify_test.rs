@@ -1,5 +1,6 @@
 //! `pilotlight notify-test`: sends a test notification, and reports what this desktop supports.
 
+use super::charset::{has_unicode_stdout, words};
 use super::context::{Context, runtime};
 use crate::tray::notify;
 use anyhow::Context as _;
@@ -13,7 +14,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<ExitCode> {
     let mut tried = tried.context("no notification can be shown; the menu and `pilotlight live` show the same")?;
     let mut out = io::stdout().lock();
     for line in std::mem::take(&mut tried.lines) {
-        writeln!(out, "{line}")?;
+        writeln!(out, "{}", words(&line, has_unicode_stdout()))?;
     }
     if !context.config.notifications.enabled {
         writeln!(out, "Notifications of sessions are off: `notifications.enabled` is false in the config")?;

@@ -1,6 +1,7 @@
 //! Foreign text in the output: JSON without invisible or control characters, and names that are never blank.
 
 use crate::support::synthetic::User;
+use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 
 /// Whether our JSON must escape this character.
@@ -72,4 +73,52 @@ fn case_144_json_escapes_invisible_and_control_characters() {
     watch.kill().unwrap();
     watch.wait().unwrap();
     assert!(!text().contains(is_escaped) && text().contains("\\u202e"), "{:?}", text());
+}
+
+/// Case 227: in the locale C, by each command that prints for people. JSON, text for bars and requests are not altered.
+#[test]
+fn case_227_what_commands_print_is_ascii_in_the_locale_c() {
+    let user = User::new();
+    let session = user.session(1);
+    session.workspace(&format!(
+        "id: {}\ncwd: /home/dev/caf\u{e9}\nclient_name: github/cli\nname: \"Fix it \u{2014} \u{5831}\u{544a}\"\n",
+        session.id
+    ));
+    let _owner = session.owner(&user);
+    session.prompt();
+    let ask = r#"{"requestId":"r","permissionRequest":{"kind":"shell","toolCallId":"c","fullCommandText":"ls"}}"#;
+    session.log_event("permission.requested", ask);
+    let log = session.log();
+    let log = log.to_str().unwrap();
+    for arguments in [
+        &["status", "--all"][..],
+        &["explain", "00000001"],
+        &["explain", "00000001", "--at", "0:00"],
+        &["replay", log],
+        &["approve", "Fix"],
+        &["approve", "00000001"],
+        &["stop", "00000001"],
+        &["resume", "00000001"],
+        &["doctor"],
+        &["diagnostics"],
+        &["bridge", "status"],
+        &["config", "--print"],
+        &["config", "--edit"],
+        &["setup", "--yes"],
+        &["setup", "--remove", "--yes"],
+        &["notify-test"],
+        &["help"],
+        &["man"],
+        &["tray", "--nonsense"],
+    ] {
+        let output = user.pilotlight(arguments).env("LC_ALL", "C").output().unwrap();
+        assert!(!output.stdout.is_empty() || !output.stderr.is_empty(), "{arguments:?}");
+        for printed in [output.stdout, output.stderr] {
+            assert!(printed.is_ascii(), "{arguments:?}: {}", String::from_utf8_lossy(&printed));
+        }
+    }
+    let mut stop = user.pilotlight(&["stop", "00000001"]);
+    stop.env("LC_ALL", "C");
+    let terminal = Tmux::with_exit_code(&stop, 120, 20);
+    terminal.shows("End caf? - Fix it - ????? It can be resumed. [y/N]");
 }

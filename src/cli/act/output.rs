@@ -3,6 +3,7 @@
 //! Write errors are ignored: closed output neither stops the order nor changes its outcome. A request is the exception:
 //! one that could not be written out is not approved.
 
+use crate::cli::charset::{has_unicode_stderr, has_unicode_stdout, words};
 use crate::cli::report::{LINE_MAX, say};
 use crate::core::confusable::find_confusable;
 use crate::core::fleet::Label;
@@ -22,8 +23,9 @@ pub(super) struct Printer;
 impl Reporter for Printer {
     fn report(&mut self, report: &Report) {
         match report {
-            Report::Step(step, words) => {
-                let _ = writeln!(io::stderr(), "{}: {}", step.tag(), plain(words, LINE_MAX));
+            Report::Step(step, said) => {
+                let said = plain(said, LINE_MAX);
+                let _ = writeln!(io::stderr(), "{}: {}", step.tag(), words(&said, has_unicode_stderr()));
             }
             Report::Request(_) | Report::Question(_) => {}
             Report::End(outcome) => print_outcome(outcome),
@@ -39,7 +41,7 @@ pub(super) struct RequestPrinter {
 
 impl RequestPrinter {
     pub(super) fn new(label: &Label) -> Self {
-        Self { who: label.to_string() }
+        Self { who: shown(label) }
     }
 }
 
@@ -66,7 +68,7 @@ pub(super) struct RequestReader {
 
 impl RequestReader {
     pub(super) fn new(label: &Label, id: &str) -> Self {
-        Self { who: label.to_string(), id: id.to_owned(), request: None, failed: None }
+        Self { who: shown(label), id: id.to_owned(), request: None, failed: None }
     }
 }
 
@@ -108,11 +110,17 @@ fn is_discarded(out: &io::StdoutLock<'_>) -> bool {
 /// Prints an outcome: success on standard output, anything else on standard error.
 pub(super) fn print_outcome(outcome: &Outcome) {
     match outcome {
-        Outcome::Done(words) => {
-            let _ = writeln!(io::stdout(), "{}", plain(words, LINE_MAX));
+        Outcome::Done(said) => {
+            let said = plain(said, LINE_MAX);
+            let _ = writeln!(io::stdout(), "{}", words(&said, has_unicode_stdout()));
         }
         Outcome::Failed(_) | Outcome::Unconfirmed(_) | Outcome::Refused(_) | Outcome::Unknown => say(outcome.words()),
     }
+}
+
+/// A session's name, as the terminal can show it. What the session asks is never altered.
+pub(super) fn shown(label: &Label) -> String {
+    words(&label.to_string(), has_unicode_stdout()).into_owned()
 }
 
 /// Formats a request in full. Its lines are indented, so that none passes for ours, and control and invisible

@@ -6,7 +6,7 @@
 
 use super::carry::carry_out;
 use super::order::{order, refuse, refused_to_agent, with};
-use super::output::{self, Printer, Reporter, question, write_out};
+use super::output::{self, Printer, Reporter, question, shown, write_out};
 use crate::cli::ask::{confirm, prompt};
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
@@ -100,7 +100,7 @@ fn answer(context: &Context, arguments: &Arguments, session: &Picked) -> anyhow:
         output::print_outcome(&outcome);
         return Ok(outcome);
     };
-    if let Err(error) = write_out(&question(&session.label.to_string(), &form)) {
+    if let Err(error) = write_out(&question(&shown(&session.label), &form)) {
         return Ok(refuse(&format!("the question could not be written out ({error}): it was left open")));
     }
     if arguments.has_answer() && arguments.request.is_none() {

@@ -1,6 +1,7 @@
 //! `pilotlight explain ID --at TIME`: the status that a session had at a time, and why, from the tray's log.
 
 use super::page::Page;
+use crate::cli::charset::{has_unicode_stdout, words};
 use crate::cli::context::Context;
 use crate::cli::pick::pick;
 use crate::cli::report::{USAGE, say};
@@ -62,7 +63,7 @@ pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<Exi
         let is = if change.is == NONE { "gone" } else { &change.is };
         page.line("then", format!("{is} at {}: {}", zone.shown(at), change.because));
     }
-    write!(io::stdout(), "{}", page.0)?;
+    write!(io::stdout(), "{}", words(&page.0, has_unicode_stdout()))?;
     Ok(ExitCode::SUCCESS)
 }
 
