@@ -99,3 +99,17 @@ fn the_state_of_a_bridge_is_described_while_its_owner_lives() {
         assert_eq!(bridge_words(&session(owner, Some(Bridge::Elevated))), None);
     }
 }
+
+/// Case 243: what ending a session kills is said only where a tool is open.
+#[test]
+fn case_243_no_tool_is_said_to_be_killed_where_none_is_open() {
+    let working = Case::of(Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash"), 3, Kind::Terminal);
+    working.says(Action::End, "its tool is killed").says(Action::ForceQuit, "its tool may run on");
+    let thinking = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").done(2, "t1");
+    let idle = Story::prompted().answer(1, "Done.").round_end(2);
+    for story in [thinking, idle] {
+        let case = Case::of(story, 3, Kind::Terminal);
+        case.says(Action::End, &format!("ends process {PID}: it can be resumed"));
+        case.says(Action::ForceQuit, &format!("kills process {PID}: nothing more is saved; it can be resumed"));
+    }
+}
