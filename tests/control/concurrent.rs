@@ -4,10 +4,11 @@ use super::trays::{Tray, answer, connect, socket};
 use crate::support::executable::executable;
 use crate::support::synthetic::{Folder, User, holder};
 use crate::support::{SOON, wait_until};
-use pilotlight::core::order::{Ask, Order, Outcome, Report};
+use pilotlight::core::order::{Ask, Order, Outcome, Report, Which};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::process::Child;
+use std::time::Duration;
 
 /// A Copilot that ignores Ctrl-C. Killed when dropped.
 struct IgnoresInterrupt(Child);
@@ -68,6 +69,34 @@ fn showing_the_terminal_does_not_disturb_an_order_under_way() {
     // Nothing is under way any more.
     let after = outcome(send(&user, &session.id, Ask::End { confirmed: true }));
     assert!(matches!(&after, Outcome::Refused(why) if why.contains("nothing to end")), "{after:?}");
+}
+
+/// A tray that was just started has read nothing yet of a log that it takes longer to read.
+#[test]
+fn case_208_an_order_waits_for_the_end_of_its_sessions_log() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    session.log_event(
+        "permission.requested",
+        r#"{"requestId":"r-1","permissionRequest":{"kind":"shell","toolCallId":"c"}}"#,
+    );
+    // The turn is as long as what is read of a log at most.
+    let line = session.line(Duration::ZERO, "tool.execution_partial_result", r#"{"toolCallId":"c"}"#);
+    session.append(line.repeat((60 << 20) / line.len()));
+    let deny = || outcome(send(&user, &session.id, Ask::Deny(Which::These(vec!["r-1".into()]))));
+    let tray = Tray::start(&user);
+    let early = deny();
+    let later = wait_until(
+        SOON,
+        "its log is read",
+        || tray.output(),
+        || Some(deny()).filter(|outcome| !matches!(outcome, Outcome::Refused(why) if why.contains("still being read"))),
+    );
+    assert!(matches!(&later, Outcome::Refused(why) if why.contains("answer it")), "{later:?}");
+    let is_said = matches!(&early, Outcome::Refused(why) if why.contains("its log is long, and still being read"));
+    assert!(early == later || is_said, "{early:?} {later:?}");
 }
 
 /// A copy of the user's home, with this session in it.

@@ -15,14 +15,14 @@ use crate::core::order::{Ask, Order, Outcome, Report, Which};
 use crate::core::owner::Held;
 use crate::core::session::Key;
 use crate::engine::ledger::{LockError, LockGuard, Page};
-use crate::engine::parts::orders::{PostponedOrder, WaitFor};
+use crate::engine::parts::orders::{Patience, PostponedOrder, WaitFor};
 use crate::engine::parts::settings_file::SettingsFile;
 use crate::engine::parts::tasks::start::OrderContext;
 use crate::engine::parts::tasks::{QueuedOrder, TaskId};
 use crate::engine::{Changes, Engine};
 use crate::system::paths::canonical;
 use crate::system::process::is_stopped;
-use postponed::{Patience, holder_in};
+use postponed::holder_in;
 use std::path::PathBuf;
 
 /// Checks that the turn that an order was given for is still the last.
@@ -154,6 +154,10 @@ impl Engine {
             pending.order.by_command = pending.is_by_command();
             tokio::spawn(forward_order(folder, pending));
             return;
+        }
+        if let Some(until) = self.log_deadline(&key, patience, changes) {
+            let waits_for = WaitFor::Log(key, patience);
+            return self.orders.postponed.push(PostponedOrder { pending, waits_for, until });
         }
         if let Some(until) = self.bridge_deadline(&key, action).filter(|_| may_wait) {
             return self.orders.postponed.push(PostponedOrder {

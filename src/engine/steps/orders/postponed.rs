@@ -1,18 +1,21 @@
-//! Orders that wait: for another answer to the same session, for an owner that is just exiting, for one that is just starting, or for the session's bridge.
+//! Orders that wait: for the end of their session's log, for another answer to the same session, for an owner that is just exiting, for one that is just starting, or for the session's bridge.
 
 use crate::agent::copilot::owner::GRACE;
 use crate::agent::copilot::server::probe::PROBE_TIMEOUT;
 use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
 use crate::core::fleet::{Kind, Session};
+use crate::core::order::{Outcome, Report};
 use crate::core::owner::{Held, Owner};
 use crate::core::session::Key;
 use crate::core::time::{Span, Time};
-use crate::engine::parts::orders::{PostponedOrder, WaitFor};
+use crate::engine::parts::orders::{Patience, PostponedOrder, WaitFor};
 use crate::engine::parts::probe::due_probe;
 use crate::engine::{Changes, Engine};
 use crate::system::process::{is_ending, is_gone, is_stopped};
 
+/// How long an order waits for the end of its session's log.
+const LOG_READ_WITHIN: Span = Span::seconds(5);
 /// How long an order waits for an owner that is exiting. A Copilot that uses much memory takes a second.
 const OWNER_ENDS_WITHIN: Span = Span::seconds(2);
 /// How long an order waits for a server's answer: a second longer than the probe takes at most.
@@ -34,15 +37,6 @@ pub(super) fn holder_in(note: &str) -> Option<u32> {
     note.rsplit_once("by process ")?.1.parse().ok()
 }
 
-/// How long an order may still wait.
-#[derive(Clone, Copy)]
-pub(super) enum Patience {
-    /// For whatever there is to wait for.
-    Full,
-    /// Only for others that answer the same session, here or in another Pilotlight, until this moment.
-    ForTurn(Time),
-}
-
 impl Engine {
     /// Tries the orders again whose wait is over.
     pub(in crate::engine) fn retry_postponed(&mut self, changes: &mut Changes) {
@@ -52,6 +46,10 @@ impl Engine {
         {
             let PostponedOrder { pending, waits_for, until } = self.orders.postponed.remove(due);
             let end = match waits_for {
+                WaitFor::Log(key, patience) => {
+                    self.go_on_after_log(pending, &key, patience, changes);
+                    continue;
+                }
                 WaitFor::Lock(end) => end,
                 WaitFor::Turn(_) => until,
                 // Several may have waited for the same.
@@ -64,6 +62,7 @@ impl Engine {
     /// Whether what an order waits for has happened.
     fn is_over(&self, waits_for: &WaitFor) -> bool {
         match waits_for {
+            WaitFor::Log(key, _) => !self.agenda.is_reading(key),
             WaitFor::End(pid) => !is_ending(*pid),
             WaitFor::Owner(key) => self.fleet.is_settled(key),
             WaitFor::Bridge(session) => self.bridges.has_reported(session),
@@ -98,6 +97,27 @@ impl Engine {
         let until = end.min(now + LOCK_RETRY);
         self.orders.postponed.push(PostponedOrder { pending, waits_for: WaitFor::Lock(end), until });
         None
+    }
+
+    /// Until when, by the awake clock, an order waits for the end of its session's log, which is read on now: after a start
+    /// the log may be long, or the machine busy.
+    pub(super) fn log_deadline(&mut self, key: &Key, patience: Patience, changes: &mut Changes) -> Option<Time> {
+        self.read_session_now(key, changes);
+        let latest = self.clock.now().awake + LOG_READ_WITHIN;
+        self.agenda.is_reading(key).then(|| match patience {
+            Patience::Full => latest,
+            Patience::ForTurn(end) => latest.min(end),
+        })
+    }
+
+    /// Goes on with an order whose session's log was read to its end, and refuses any other.
+    fn go_on_after_log(&mut self, pending: PendingOrder, key: &Key, patience: Patience, changes: &mut Changes) {
+        if !self.agenda.is_reading(key) {
+            return self.run_or_postpone(pending, patience, changes);
+        }
+        let why = "its log is long, and still being read, so what it does now is unknown; nothing was sent: try again in a moment";
+        tracing::info!(tag = "refused", action = pending.order.ask.action().name(), session = %key.1, "{why}");
+        pending.report(Report::End(Outcome::Refused(why.into())));
     }
 
     /// Until when, by the awake clock, an order waits for a bridge: if the session may have one that is not connected.
