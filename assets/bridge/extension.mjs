@@ -117,6 +117,7 @@ function follow(event) {
     cwd = data.cwd;
     if (mayAnswer() !== before) sayConsent();
   }
+  if (type === "session.permissions_changed") sayMode();
   if (type === "permission.requested") {
     // Only the user may answer Copilot's question about us.
     if (isAboutUs(data?.permissionRequest)) return;

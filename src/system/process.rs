@@ -6,7 +6,7 @@
 //! - [`cpu_of_descendants`]: the CPU time of the processes below it; two samples show whether they are busy.
 //! - [`connections`]: the connections that it has opened, and what arrived on each.
 //! - [`listening`]: the loopback addresses on which it accepts connections.
-//! - [`terminal_of`]: its controlling terminal.
+//! - [`terminal_of`]: its controlling terminal; `last_read`: when something was last typed there.
 //! - [`Exits`]: reports the end of a process, without polling.
 //! - [`Handle`]: signals a process, and never another one that has its id by then. Nothing else in Pilotlight signals a
 //!   process that Pilotlight did not start.
@@ -74,6 +74,7 @@ pub(crate) use reading::{Reading, SLACK};
 pub(crate) use scripts::with_real_scripts;
 pub use signal::Force;
 pub(crate) use signal::{Expected, Handle};
+pub(crate) use terminal::last_read;
 pub use terminal::terminal_of;
 pub(crate) use tie::end_with_us;
 

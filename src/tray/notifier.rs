@@ -206,7 +206,8 @@ impl Notifier {
         }
     }
 
-    /// Tells when a session begins to approve everything while it runs. One that was started so has no prompt yet.
+    /// Tells when a session begins to approve everything while it runs. One that was started so has no prompt yet, and no
+    /// bridge that said otherwise before.
     fn observe_approvals(&mut self, fleet: &Fleet) {
         self.approving.retain(|key, _| fleet.get(key).is_some());
         for (key, entry) in fleet.entries() {
@@ -218,9 +219,10 @@ impl Notifier {
             };
             let Some(before) = self.approving.insert(key.clone(), now) else { continue };
             // The first word of a bridge or a server says nothing of when it began.
-            let has_begun = !before.logged && now.logged || before.reported == Some(false);
+            let has_begun = !before.logged && now.logged && session.facts.marks.prompt.is_some();
+            let has_begun = has_begun || before.reported == Some(false);
             let is_shown = self.notifications.enabled && self.alerts.quiet.paused().is_none();
-            if now.all && !before.all && has_begun && session.facts.marks.prompt.is_some() && is_shown {
+            if now.all && !before.all && has_begun && is_shown {
                 let who = plain(&entry.row.label.who, NAME_MAX);
                 let body = "Approvals were switched off. If that was not you, stop it, and end the session";
                 let note = Note::not_done(format!("{who} approves everything now"), body);

@@ -1,5 +1,6 @@
 //! The bridge's extension in the real terminal interface, with the test or the tray at the other end of its socket.
 
+mod asking;
 mod attacks;
 mod clicks;
 mod consent;

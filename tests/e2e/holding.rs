@@ -15,9 +15,12 @@ use crate::support::server::{Client, Server, Session};
 use crate::support::terminal::Terminal;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait, wait_until};
+use github_copilot_sdk::hooks::{HookContext, PreToolUseInput, PreToolUseOutput, SessionHooks};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// A session of a program whose server was killed while a tool ran, and a Pilotlight.
@@ -155,6 +158,36 @@ fn case_188_a_hosted_session_is_sent_nothing_before_the_user_knows_what_it_lacks
     crashed.folder.wait_nth("user.message", 2);
     wait_screen(&terminal, "stays connected");
     assert_eq!(crashed.count("user.message"), 2);
+}
+
+/// Counts the tools about which Copilot asks the program that guards the session.
+#[derive(Default)]
+struct Guard(AtomicUsize);
+
+#[async_trait::async_trait]
+impl SessionHooks for Guard {
+    async fn on_pre_tool_use(&self, _: PreToolUseInput, _: HookContext) -> Option<PreToolUseOutput> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        None
+    }
+}
+
+#[test]
+fn case_188_a_session_with_hooks_goes_on_without_them_only_after_that_was_said() {
+    let (guard, person) = (Arc::new(Guard::default()), Person::new(Manner::Approves));
+    let hooks = Arc::clone(&guard);
+    let crashed = Crashed::with(|_| settings(GO_ON), |server, client| server.create_with_hooks(client, &person, hooks));
+    let asked = || guard.0.load(Ordering::SeqCst);
+    assert_eq!(asked(), 1, "its program guards its tools");
+    let ran = CommandOutput::of(crashed.command(&["reconnect", "--continue", &crashed.id]));
+    assert!(ran.code == Some(4) && ran.err.contains("hooks that its program gave it"), "{ran:?}");
+    assert_eq!((crashed.count("user.message"), crashed.count("tool.execution_start")), (1, 1));
+    let mut one = Staying::start(crashed.command(&["reconnect", "--continue", "--yes", &crashed.id]));
+    one.wait_output("hooks that its program gave it");
+    crashed.folder.wait_nth("permission.requested", 2);
+    assert_eq!(asked(), 1, "what was said is so");
+    one.signal(Signal::TERM);
+    one.code();
 }
 
 /// The server dies while the command waits for a frozen tray, so that nobody could be asked beforehand.

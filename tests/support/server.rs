@@ -11,6 +11,7 @@ use super::model::Model;
 use super::person::Person;
 use super::process::{end, signal};
 use super::{COPILOT, block_on, wait_until};
+use github_copilot_sdk::hooks::SessionHooks;
 use github_copilot_sdk::{
     Client as Sdk, DeliveryMode, MessageOptions, ProviderConfig, ResumeSessionConfig, SessionConfig, SessionId,
     SystemMessageConfig,
@@ -170,6 +171,11 @@ impl Server {
         self.create_as(client, Some(person), |config| {
             config.with_system_message(message).with_excluded_tools(excluded.iter().copied())
         })
+    }
+
+    /// As [`create`](Self::create), with these hooks of the program's own.
+    pub(crate) fn create_with_hooks(&self, client: &Client, person: &Person, hooks: Arc<dyn SessionHooks>) -> Session {
+        self.create_as(client, Some(person), |config| config.with_hooks(hooks))
     }
 
     fn create_as(

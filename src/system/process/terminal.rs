@@ -4,13 +4,22 @@
 //! no such file, and its library call needs unsafe code, so `ps`, which is part of the system, is run. Windows has
 //! consoles instead, which have no names.
 
-use std::path::PathBuf;
+use crate::core::time::Time;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 /// The path of the process's controlling terminal: `/dev/pts/3`, `/dev/tty2`, on macOS `/dev/ttys003`. `None` if it has
 /// none (a server), if no such terminal exists here under that name (a container's), if it cannot be read, and on
 /// Windows.
 pub fn terminal_of(pid: u32) -> Option<PathBuf> {
     platform(pid)
+}
+
+/// When something was last read from a terminal that was typed there, or reported by it. Linux notes only the first read in
+/// each eight seconds, as a protection against guessing what is typed by its rhythm.
+pub(crate) fn last_read(terminal: &Path) -> Option<Time> {
+    let since = std::fs::metadata(terminal).ok()?.accessed().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(Time(i64::try_from(since.as_millis()).ok()?))
 }
 
 #[cfg(target_os = "linux")]

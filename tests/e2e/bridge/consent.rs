@@ -294,11 +294,24 @@ fn case_199_approvals_that_are_switched_off_show_in_the_row_and_by_a_popup() {
     pilot.row_where(&id, "approvals are on again", is_off);
 }
 
+/// Copilot writes no log before the first prompt.
+#[test]
+fn case_199_approvals_that_are_switched_off_before_the_first_prompt_are_told() {
+    let bridged = Bridged::new(&[]);
+    let popups = bridged.pilot.popups();
+    bridged.terminal.enter("/allow-all on");
+    bridged.pilot.wait_status_in_tray(&bridged.id(), "idle", "approvals are switched off");
+    let is_told = || popups.received().into_iter().any(|popup| popup.title == "project approves everything now");
+    wait_until(SOON, "a popup tells", || format!("{:#?}", popups.received()), || is_told().then_some(()));
+    assert!(!bridged.terminal.folder.types().iter().any(|kind| kind == "user.message"));
+}
+
 #[test]
 fn case_199_the_bridge_reports_the_permission_mode_at_each_turn() {
     let stage = Stage::new(&["--allow-all"]);
     let modes = || stage.connection.received().iter().filter(|message| message["t"] == "mode").count();
-    stage.connection.wait("the mode is told", |message| message["t"] == "mode" && message["all"] == true);
+    let first = stage.connection.wait("the mode is told", |message| message["t"] == "mode");
+    assert_eq!(first["all"], true, "it was started so");
     let before = modes();
     stage.terminal.enter("SCRIPT:plain Paint the wall");
     let told = || (modes() >= before + 2).then_some(());

@@ -83,9 +83,38 @@ fn case_200e_a_request_for_a_path_names_its_command_and_the_kind_of_access() {
     {
         assert!(ran.out.contains(part), "{part:?}: {ran:?}");
     }
-    // Case 200f: a look tells the id.
-    assert!(ran.out.contains(&format!("Its id, for --request: {request}\n")), "{ran:?}");
+    assert!(ran.out.contains(request), "{ran:?}");
     folder.wait("tool.execution_complete");
+}
+
+/// What a look tells is what `--request` takes.
+#[test]
+fn case_200f_a_look_tells_the_id_to_answer_by() {
+    const SAYS: &str = "Its id, for --request: ";
+    let bridged = Bridged::consented();
+    let (id, folder) = (bridged.id(), &bridged.terminal.folder);
+    let told =
+        |out: &str| out.lines().find_map(|line| line.strip_prefix(SAYS)).unwrap_or_else(|| panic!("{out}")).to_owned();
+    bridged.terminal.enter("SCRIPT:many2 Paint the fence");
+    let second = folder.wait_nth("permission.requested", 3)["data"]["requestId"].as_str().unwrap().to_owned();
+    bridged.pilot.wait_status(&id, "needs-permission", "2 requests");
+    // Without a terminal to ask on, `--ask` is refused before it looks; another hash looks, and leaves the request open.
+    let look = ["approve", &id, "--request", &second, "--sha256", "0"];
+    let ran = bridged.pilot.run(&look);
+    assert!(ran.code == Some(4) && told(&ran.out) == second, "{ran:?}");
+    bridged.run_ok(&["deny", &id, "--request", &second]);
+    bridged.run_ok(&["approve", &id]);
+    let done = folder.wait_nth("tool.execution_complete", 2);
+    assert!(!bridged.home.project().join("many2.txt").exists(), "{done}");
+    bridged.pilot.wait_status(&id, "idle", "");
+
+    bridged.terminal.enter("SCRIPT:form Paint the gate");
+    bridged.pilot.wait_status_in_tray(&id, "needs-input", "Which color?");
+    let ran = bridged.pilot.run(&["answer", &id]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    bridged.run_ok(&["answer", &id, "--request", &told(&ran.out), "blue"]);
+    let done = folder.wait_nth("tool.execution_complete", 3);
+    assert!(done.to_string().contains("blue"), "{done}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Carries out one order in a task next to the loop, so that waiting does not block the loop.
 
+mod let_answer;
 mod process;
 
 use super::message::{Connection, Continuation, TaskEnd, TaskId, TaskMessage};
@@ -215,12 +216,6 @@ impl OrderTask {
                 ));
             }
         })
-    }
-
-    /// Has Copilot ask in the session's terminal whether we may answer its permission requests.
-    async fn let_answer(&self) -> OrderResult {
-        let Some(bridge) = &self.bridge else { return Err(OrderError::refused("the bridge to its terminal has gone")) };
-        done(bridge.let_answer(&self.site, &self.step()).await?)
     }
 
     /// The bridge, if the session has no server to connect to.
