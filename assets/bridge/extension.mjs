@@ -20,6 +20,7 @@ const TEXTS_MAX = [1 << 16, 1 << 12, 1 << 8]; // the longest text in a line that
 const CUT = "(too large for Pilotlight)"; // in place of a longer one, as in src/agent/copilot/server/shorten.rs
 const DRAWING = 250; // in ms: how long Copilot is watched to see whether it still draws
 const LARGE = 1 << 14; // the longest request, in characters of JSON, that is drawn at once
+const CALM = 2; // how often in a row Copilot must be seen not to draw, after a longer one
 const FRESH = 500; // in ms: how old the word of Copilot and of the listener may be when an order is carried out
 const LATE = 1500; // in ms: a remembered consent is mostly granted sooner; one that takes longer may be a dialog
 const ROOTS_MAX = 1000; // the most event ids remembered of a turn
@@ -99,6 +100,7 @@ let given = false; // whether the user has just answered Copilot's question abou
 const asked = new Map(); // the open questions, by id: no call lists them
 const schemas = new Map(); // the forms that open tools of the agent ask with, by tool call: Copilot's event omits the limits
 const closed = new Set(); // ids of the last requests that were answered: Copilot may still list them for a moment
+const large = new Set(); // ids of open requests that take long to be drawn
 const managed = new Set(); // ids of requests that by an organisation's policy a person must answer
 
 session.on((event) => {
@@ -122,9 +124,10 @@ function follow(event) {
     // Only the user may answer Copilot's question about us.
     if (isAboutUs(data?.permissionRequest)) return;
     if (data?.permissionRequest?.managedApprovalRequired) managed.add(data.requestId);
+    if (isLarge(data?.promptRequest)) large.add(data.requestId);
   }
   if (type === "permission.completed") {
-    managed.delete(data?.requestId);
+    [managed, large].forEach((one) => one.delete(data?.requestId));
     closed.add(data?.requestId);
     if (closed.size > CLOSED_MAX) closed.delete(closed.values().next().value);
     if (consenting && data?.result?.kind === "approved") given = true; // nothing else is open then
@@ -252,18 +255,28 @@ async function carryOut(stands, obstacle, act, ready = () => true) {
 }
 
 // Whether Copilot has drawn what it asks: its main thread, which draws, has hardly run or waited to run meanwhile. It
-// takes seconds for a long text. A dialog that is answered before appears all the same, and takes the user's keys.
-async function hasDrawn() {
-  const before = drawingTime();
-  await new Promise((resolve) => setTimeout(resolve, DRAWING));
-  return drawingTime() - before < DRAWING / 2;
+// takes seconds for a long text, and waits in between for other threads, which compare and colour it. A dialog that is
+// answered before appears all the same, and takes the user's keys.
+async function hasDrawn(isLong) {
+  for (let calm = 0; calm < (isLong ? CALM : 1); calm++) {
+    const before = drawingTime(isLong);
+    await new Promise((resolve) => setTimeout(resolve, DRAWING));
+    const ran = drawingTime(isLong) - before;
+    if (ran < 0 || ran >= DRAWING / 2) return false; // less: a thread has ended
+  }
+  return true;
 }
 
-// How long Copilot's main thread has run or waited to run, in ms. Only Linux shows this.
-function drawingTime() {
-  try {
-    const [ran, waited] = readFileSync(`/proc/${process.ppid}/task/${process.ppid}/schedstat`, "utf8").split(" ");
+// How long Copilot's main thread, or all of its threads, have run or waited to run, in ms. Only Linux shows this.
+function drawingTime(ofAll) {
+  const tasks = `/proc/${process.ppid}/task`;
+  const time = (task) => {
+    const [ran, waited] = readFileSync(`${tasks}/${task}/schedstat`, "utf8").split(" ");
     return (Number(ran) + Number(waited)) / 1e6;
+  };
+  try {
+    const others = ofAll ? readdirSync(tasks).filter((task) => Number(task) !== process.ppid) : [];
+    return others.reduce((sum, task) => sum + (attempt(() => time(task)) ?? 0), time(process.ppid));
   } catch {
     return null;
   }
@@ -323,7 +336,7 @@ async function permit(order, stands, result) {
       return "not-elevated";
     }
   };
-  return carryOut(stands, () => notOpen(order), answer, hasDrawn);
+  return carryOut(stands, () => notOpen(order), answer, () => hasDrawn(large.has(order.requestId)));
 }
 
 // Why the request that an order names cannot be answered.
@@ -334,7 +347,11 @@ async function notOpen({ requestId, toolCallId, text }) {
   if (isAboutUs(open)) return "refused";
   if (managed.has(requestId) || open.managedApprovalRequired) return "managed";
   if (open.toolCallId !== toolCallId || shown(open) !== text) return "changed";
-  return drawingTime() === null && JSON.stringify(open).length > LARGE ? "large" : null;
+  return drawingTime() === null && isLarge(open) ? "large" : null;
+}
+
+function isLarge(request) {
+  return JSON.stringify(request ?? null).length > LARGE;
 }
 
 // A hash that identifies a request as it is shown.
@@ -680,8 +697,12 @@ function stat(pid) {
 }
 
 function link(path) {
+  return attempt(() => readlinkSync(path));
+}
+
+function attempt(read) {
   try {
-    return readlinkSync(path);
+    return read();
   } catch {
     return null;
   }
@@ -690,6 +711,7 @@ function link(path) {
 // Reports the requests that were open before.
 function tellPending({ items }) {
   const others = items.filter((item) => !isAboutUs(item.request));
+  others.filter((item) => isLarge(item.request)).forEach((item) => large.add(item.requestId));
   say({ t: "pending", items: others.map((item) => ({ ...item, mark: shown(item.request) })) });
 }
 
@@ -710,19 +732,11 @@ function born(folder) {
 }
 
 function bytes(path) {
-  try {
-    return readFileSync(path);
-  } catch {
-    return null;
-  }
+  return attempt(() => readFileSync(path));
 }
 
 function json(path) {
-  try {
-    return JSON.parse(readFileSync(path, "utf8"));
-  } catch {
-    return null;
-  }
+  return attempt(() => JSON.parse(readFileSync(path, "utf8")));
 }
 
 look();

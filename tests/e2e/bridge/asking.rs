@@ -1,7 +1,9 @@
 //! When Copilot asks in a terminal whether Pilotlight may answer there: not while somebody types, and not where it remembers.
 
-use super::{Bridged, Stage, extension_in, ours};
+use super::{Bridged, Stage, bridge, extension_in, ours};
 use crate::e2e::orders::Staying;
+use crate::support::home::Home;
+use crate::support::model::Model;
 use crate::support::terminal::CONSENT;
 use crate::support::{COPILOT, wait, wait_until};
 use std::time::{Duration, Instant};
@@ -54,7 +56,8 @@ fn case_209_after_a_prompt_the_question_comes_at_once() {
     bridged.terminal.folder.wait("assistant.turn_end");
     bridged.pilot.wait_status(&id, "idle", "");
     let ran = bridged.run_ok(&["let-answer", &id]);
-    assert!(!ran.err.contains("waits until nobody types"), "{ran:?}");
+    assert!(ran.out.contains("asks in its terminal") && ran.out.contains("after /new"), "it says where: {ran:?}");
+    assert!(!(ran.out + &ran.err).contains("waits until nobody types"));
     bridged.terminal.wait_screen(CONSENT);
     bridged.terminal.press(&["Escape"]);
     bridged.terminal.wait_no_screen(CONSENT);
@@ -77,4 +80,16 @@ fn case_200a_a_remembered_consent_that_is_granted_late_is_not_taken_for_misread(
     stage.connection.wait("it may answer", |message| message["t"] == "consent" && message["elevated"] == true);
     let received = stage.connection.received();
     assert!(!received.iter().any(|message| message["unexpected"] == true), "{received:?}");
+}
+
+/// Before anything is installed.
+#[test]
+fn who_installs_it_is_told_what_else_that_makes_possible() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let ran = bridge(&home, &model, &["install"]);
+    let told = ran.out + &ran.err;
+    for part in ["a way to switch approvals off", "Copilot's sandbox, and its --deny-tool"] {
+        assert!(ran.code == Some(4) && told.contains(part), "{told}");
+    }
+    assert!(!ours(&home).join(".local/share/pilotlight/bridge").exists());
 }

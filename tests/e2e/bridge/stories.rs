@@ -7,6 +7,7 @@ use crate::support::model::Model;
 use crate::support::pilotlight::Pilot;
 use crate::support::terminal::{DIALOG, Terminal};
 use serde_json::Value;
+use std::time::Instant;
 
 /// The answer to each permission request of a session, in order, and whether a person gave it in the terminal.
 pub(super) fn ends(folder: &Folder) -> Vec<(String, bool)> {
@@ -164,6 +165,35 @@ fn case_193_a_request_is_answered_once_its_dialog_is_drawn() {
     terminal.wait_no_screen("Do you want to");
     bridged.pilot.wait_status(&id, "idle", "");
     assert!(!terminal.screen().contains("Do you want to"), "{}", terminal.dump());
+}
+
+/// What draws a long dialog waits for other threads of Copilot, which a busy machine may leave no time for.
+#[test]
+fn case_193_a_long_request_is_answered_once_no_thread_of_copilot_works_on_it() {
+    const DRAWS: u128 = 4000;
+    let bridged = Bridged::prepared(&[], |_, file| {
+        let code = std::fs::read_to_string(file).unwrap();
+        let (asked, begun) = ("function drawingTime(ofAll) {\n", "globalThis.begun ??= Date.now()");
+        let works = format!("{asked}  if (ofAll) return Math.min(Date.now() - ({begun}), {DRAWS}); else return 0;\n");
+        let changed = code.replace(asked, &works);
+        assert_ne!(code, changed);
+        std::fs::write(file, changed).unwrap();
+    });
+    bridged.give_consent();
+    let (id, folder) = (bridged.id(), &bridged.terminal.folder);
+    let took = |script: &str, nth| {
+        bridged.terminal.enter(&format!("SCRIPT:{script} Paint the fence"));
+        folder.wait_nth("permission.requested", nth);
+        bridged.pilot.wait_status(&id, "needs-permission", "");
+        let begun = Instant::now();
+        bridged.run_ok(&["deny", &id]);
+        folder.wait_nth("permission.completed", nth);
+        bridged.pilot.wait_status(&id, "idle", "");
+        begun.elapsed().as_millis()
+    };
+    took("many1", 2); // has not begun the time
+    let long = took("file60", 3);
+    assert!(long >= DRAWS, "{long} ms");
 }
 
 /// Twenty requests at once, a request of a sub-agent, denials, and a path.

@@ -116,7 +116,7 @@ impl Engine {
             return self.run_or_postpone(pending, patience, changes);
         }
         let why = "its log is long, and still being read, so what it does now is unknown; nothing was sent: try again in a moment";
-        tracing::info!(tag = "refused", action = pending.order.ask.action().name(), session = %key.1, "{why}");
+        tracing::info!(tag = "refused", action = pending.order.ask.action().name(), session = %key.id, "{why}");
         pending.report(Report::End(Outcome::Refused(why.into())));
     }
 
