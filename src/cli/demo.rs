@@ -180,7 +180,8 @@ impl StageProcess {
         }
         let status = self.child.wait().context("the process that plays the demo's sessions cannot be waited for")?;
         let errors = errors.trim().trim_start_matches("pilotlight: ");
-        anyhow::ensure!(status.success(), "the demo's sessions were not played to the end ({status}). {errors}");
+        let why = if errors.is_empty() { String::new() } else { format!(": {errors}") };
+        anyhow::ensure!(status.success(), "the demo's sessions were not played to the end ({status}){why}");
         Ok(())
     }
 }

@@ -362,3 +362,15 @@ fn case_232_demos_side_by_side_leave_the_users_files_and_each_other_alone() {
     wait_until(SOON, "nothing is left", left, || (stages().is_empty() && !is_live(pids[1])).then_some(()));
     assert_eq!(kept(), before, "the user's own files are as they were");
 }
+
+#[test]
+fn a_demo_that_can_write_nowhere_says_what_to_set() {
+    let user = User::with_home("/nowhere/at/all".into());
+    let output = user.command_without_home(None, &["demo"]).env("TMPDIR", "/nowhere").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code() == Some(1) && said.contains("): the demo cannot create its folder /nowhere/"),
+        "{said}"
+    );
+    assert!(said.contains("set TMPDIR to a writable one"), "{said}");
+}
