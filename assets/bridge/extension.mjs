@@ -20,7 +20,8 @@ const TEXTS_MAX = [1 << 16, 1 << 12, 1 << 8]; // the longest text in a line that
 const CUT = "(too large for Pilotlight)"; // in place of a longer one, as in src/agent/copilot/server/shorten.rs
 const DRAWING = 250; // in ms: how long Copilot is watched to see whether it still draws
 const LARGE = 1 << 14; // the longest request, in characters of JSON, that is drawn at once
-const CALM = 2; // how often in a row Copilot must be seen not to draw, after a longer one
+const CALM = 2; // how often in a row Copilot must be seen not to draw, after a longer one,
+const PREPARED = 20000; // and how long its other threads may take to prepare that, in ms: later they do something else
 const FRESH = 500; // in ms: how old the word of Copilot and of the listener may be when an order is carried out
 const LATE = 1500; // in ms: a remembered consent is mostly granted sooner; one that takes longer may be a dialog
 const ROOTS_MAX = 1000; // the most event ids remembered of a turn
@@ -259,27 +260,24 @@ async function carryOut(stands, obstacle, act, ready = () => true) {
 // answered before appears all the same, and takes the user's keys.
 async function hasDrawn(isLong) {
   for (let calm = 0; calm < (isLong ? CALM : 1); calm++) {
-    const before = drawingTime(isLong);
+    const before = drawingTimes(isLong);
     await new Promise((resolve) => setTimeout(resolve, DRAWING));
-    const ran = drawingTime(isLong) - before;
-    if (ran < 0 || ran >= DRAWING / 2) return false; // less: a thread has ended
+    const works = ([task, time]) => time - (before?.get(task) ?? 0) >= DRAWING / 2;
+    if ([...(drawingTimes(isLong) ?? [])].some(works)) return false;
   }
   return true;
 }
 
-// How long Copilot's main thread, or all of its threads, have run or waited to run, in ms. Only Linux shows this.
-function drawingTime(ofAll) {
+// How long Copilot's main thread, or each of its threads, has run or waited to run, in ms. Only Linux shows this.
+function drawingTimes(ofAll) {
   const tasks = `/proc/${process.ppid}/task`;
   const time = (task) => {
     const [ran, waited] = readFileSync(`${tasks}/${task}/schedstat`, "utf8").split(" ");
     return (Number(ran) + Number(waited)) / 1e6;
   };
-  try {
-    const others = ofAll ? readdirSync(tasks).filter((task) => Number(task) !== process.ppid) : [];
-    return others.reduce((sum, task) => sum + (attempt(() => time(task)) ?? 0), time(process.ppid));
-  } catch {
-    return null;
-  }
+  const main = attempt(() => time(process.ppid));
+  const others = (ofAll && attempt(() => readdirSync(tasks))) || [];
+  return main && new Map([...others.map((task) => [task, attempt(() => time(task)) ?? 0]), [`${process.ppid}`, main]]);
 }
 
 // Returns once Copilot has answered.
@@ -336,7 +334,9 @@ async function permit(order, stands, result) {
       return "not-elevated";
     }
   };
-  return carryOut(stands, () => notOpen(order), answer, () => hasDrawn(large.has(order.requestId)));
+  const begun = performance.now();
+  const isLong = () => large.has(order.requestId) && performance.now() - begun < PREPARED;
+  return carryOut(stands, () => notOpen(order), answer, () => hasDrawn(isLong()));
 }
 
 // Why the request that an order names cannot be answered.
@@ -347,7 +347,7 @@ async function notOpen({ requestId, toolCallId, text }) {
   if (isAboutUs(open)) return "refused";
   if (managed.has(requestId) || open.managedApprovalRequired) return "managed";
   if (open.toolCallId !== toolCallId || shown(open) !== text) return "changed";
-  return drawingTime() === null && isLarge(open) ? "large" : null;
+  return drawingTimes() === null && isLarge(open) ? "large" : null;
 }
 
 function isLarge(request) {

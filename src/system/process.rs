@@ -61,8 +61,8 @@ pub(crate) use files::open_files;
 pub(crate) use lineage::{group_of, lineage};
 pub use platform::is_of_our_user;
 pub(crate) use platform::{
-    arguments, cpu_of_descendants, executable, is_ending, is_inside_container, is_started_with, is_stopped,
-    main_thread_time, read,
+    arguments, cpu_of_descendants, executable, is_ending, is_inside_container, is_started_with, is_stopped, read,
+    thread_times,
 };
 #[cfg(target_os = "linux")]
 pub(crate) use platform::{births, executable_link, variables};

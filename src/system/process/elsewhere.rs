@@ -18,8 +18,8 @@ use super::reading::{Family, Reading, SLACK};
 use super::scripts::with_real_scripts;
 use crate::core::time::{Span, Time};
 
-/// How long the main thread of a process has run or waited to run: not known here.
-pub(crate) const fn main_thread_time(_: u32) -> Option<Duration> {
+/// How long the threads of a process have run or waited to run: not known here.
+pub(crate) const fn thread_times(_: u32, _: bool) -> Option<HashMap<u32, Duration>> {
     None
 }
 

@@ -169,11 +169,17 @@ pub(super) fn terminal(pid: u32) -> Option<u32> {
     Stat::read(pid).ok().map(|stat| stat.terminal).filter(|terminal| *terminal != 0)
 }
 
-/// How long the main thread of `pid` has run or waited to run. `None` if that cannot be read.
-pub(crate) fn main_thread_time(pid: u32) -> Option<Duration> {
-    let shown = fs::read_to_string(format!("/proc/{pid}/task/{pid}/schedstat")).ok()?;
-    let mut times = shown.split(' ').map_while(|time| time.parse().ok());
-    Some(Duration::from_nanos(times.next()?) + Duration::from_nanos(times.next()?))
+/// How long the main thread of `pid`, or each of its threads, has run or waited to run. `None` if that cannot be read.
+pub(crate) fn thread_times(pid: u32, of_all: bool) -> Option<HashMap<u32, Duration>> {
+    let time = |task: u32| {
+        let shown = fs::read_to_string(format!("/proc/{pid}/task/{task}/schedstat")).ok()?;
+        let mut times = shown.split(' ').map_while(|time| time.parse().ok());
+        Some((task, Duration::from_nanos(times.next()?) + Duration::from_nanos(times.next()?)))
+    };
+    let main = time(pid)?;
+    let tasks = of_all.then(|| fs::read_dir(format!("/proc/{pid}/task")).ok()).flatten();
+    let tasks = tasks.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    Some(tasks.filter_map(time).chain([main]).collect())
 }
 
 /// CPU time used so far by each descendant of `pid`: its children, their children and so on, not the process itself.

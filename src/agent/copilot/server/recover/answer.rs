@@ -1,6 +1,6 @@
 //! Answers permission requests by their ids.
 
-use super::drawn::drawn;
+use super::drawn::{LONG, drawn};
 use super::failure::Failure;
 use super::site::{EFFECT_TIMEOUT, LogView, POLL_INTERVAL, Show, Site, Steps, find};
 use crate::agent::copilot::server::client::{Decision, Link};
@@ -56,7 +56,8 @@ pub(in crate::agent::copilot::server) async fn answer_over(
     let RequestAnswer { site, which, approve, show, steps } = answer;
     let (id, failed) = (&site.id, |fault| Failure::of(Step::TakeOver, fault));
     if let Some(process) = site.drawn_by {
-        drawn(process).await?;
+        let is_long = |request: &Request| request.too_large || request.text.len() > LONG;
+        drawn(process, requests_over(link, site).await?.iter().any(is_long)).await?;
     }
     let chosen = choose(requests_over(link, site).await?, which, show)?;
     let done = answer.begin(&chosen).await?;
