@@ -18,7 +18,7 @@ use crate::core::verdict::{Answer, Reception};
 use crate::engine::due_probe;
 use crate::system::paths;
 use crate::system::process::{is_stopped, listening};
-use crate::system::runtime::{Runtime, process_in};
+use crate::system::runtime::Runtime;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -136,7 +136,7 @@ pub(super) fn enrich_from_tray(sessions: &mut [Session], homes: &[PathBuf]) -> b
                 Ok(Ok(None) | Err(_)) => {}
                 Ok(Ok(states)) => return states,
                 Err(_) => {
-                    say(&unresponsive(process_in(&checked.note()), "what only it knows is missing here"));
+                    say(&unresponsive(checked.note().map(|note| note.process), "what only it knows is missing here"));
                     return None;
                 }
             }

@@ -52,11 +52,11 @@ pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
 #[cfg(target_os = "linux")]
 pub(super) fn descriptors(ground: &Ground) -> Vec<Finding> {
     use crate::system::descriptors::{limit, reserve};
-    use crate::system::runtime::{Runtime, process_in};
+    use crate::system::runtime::Runtime;
     use std::fs;
     const CHECK: &str = "descriptors";
-    let notes = ground.runtime_folders.iter().filter_map(|folder| Some(Runtime::open(folder).ok()??.note()));
-    let tray = notes.filter_map(|note| process_in(&note)).find_map(|tray| {
+    let notes = ground.runtime_folders.iter().filter_map(|folder| Runtime::open(folder).ok()??.note());
+    let tray = notes.map(|note| note.process).find_map(|tray| {
         let open = fs::read_dir(format!("/proc/{tray}/fd")).ok()?.count() as u64;
         let limits = fs::read_to_string(format!("/proc/{tray}/limits")).ok()?;
         let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;

@@ -5,11 +5,11 @@ use super::finding::Finding;
 use super::fix::{Fix, can_comment_out};
 use super::ours::Ours;
 use crate::control::{Probe, probe};
-use crate::core::text::plain;
 use crate::engine::last_seen;
 use crate::system::log;
+use crate::system::note::Note;
 use crate::system::process::is_stopped;
-use crate::system::runtime::{Runtime, SOCKET, process_in};
+use crate::system::runtime::{Runtime, SOCKET};
 use crate::tray::notifier;
 use std::fs;
 use std::io::ErrorKind;
@@ -129,7 +129,7 @@ fn running_tray(folders: &[PathBuf]) -> Vec<Finding> {
         };
         findings.push(match probe(folder) {
             Ok(Probe::Absent) => continue,
-            Ok(Probe::Served) => served(&runtime.note()),
+            Ok(Probe::Served) => served(runtime.note()),
             Ok(Probe::Stale) => {
                 let socket = folder.join(SOCKET);
                 let text = format!("not running; {} was left behind by one that was", socket.display());
@@ -151,15 +151,16 @@ fn running_tray(folders: &[PathBuf]) -> Vec<Finding> {
 }
 
 /// A tray that runs, or that a signal stopped.
-fn served(note: &str) -> Finding {
+fn served(note: Option<Note>) -> Finding {
     const CHECK: &str = "tray";
-    match process_in(note).filter(|process| is_stopped(*process)) {
-        Some(process) => {
+    match note {
+        Some(Note { process, .. }) if is_stopped(process) => {
             let remedy = format!("`kill -CONT {process}` lets it continue");
             Finding::problem(CHECK, format!("does not answer: process {process} is stopped"), remedy)
                 .redacted("is stopped")
         }
-        None => Finding::ok(CHECK, format!("runs: {}", plain(note, 200))).redacted("runs"),
+        Some(note) => Finding::ok(CHECK, format!("runs: {note}")).redacted("runs"),
+        None => Finding::ok(CHECK, "runs"),
     }
 }
 

@@ -14,11 +14,11 @@
 
 use crate::agent::copilot::store::SESSIONS;
 use crate::core::hash::hash;
-use crate::core::text::plain;
 use crate::core::time::Time;
 #[cfg(unix)]
 use crate::system::identity::Identity;
 use crate::system::mounts::Mounts;
+use crate::system::note::{NOTE_MAX, Note};
 use crate::system::paths;
 use crate::system::plain_file::{self, Links};
 use crate::system::state_file;
@@ -41,8 +41,6 @@ const FILES_MAX: usize = 512;
 /// The age after which nobody needs a file any more: 30 days.
 #[cfg(unix)]
 const UNUSED_AFTER: Duration = Duration::from_secs(30 * 24 * 3600);
-/// Maximum length of the note in a lock file, in bytes.
-const NOTE_MAX: u64 = 100;
 /// How often to open a lock file again that was removed between being opened and being locked.
 const LOCK_ATTEMPTS: usize = 5;
 
@@ -80,8 +78,8 @@ pub(crate) struct LockGuard {
 /// Why a session's lock cannot be taken.
 #[derive(Debug)]
 pub(crate) enum LockError {
-    /// Another process holds it. Contains its note, such as "reconnect by process 4711"; empty if there is none.
-    Held(String),
+    /// Another process holds it. Contains its note, whose `doing` is the name of an action; `None` if there is none.
+    Held(Option<Note>),
     /// Neither lock can be taken: which one failed, and why.
     Unknown(PathBuf, io::Error),
 }
@@ -160,7 +158,7 @@ impl Page {
         let file = outcome(path.as_deref().map_or_else(unsupported, lock_file))?;
         if let Ok(mut file) = file.as_ref() {
             // Only a note for other processes: failing to write it does no harm.
-            let _ = file.set_len(0).and_then(|()| write!(file, "{doing} by process {}", std::process::id()));
+            let _ = file.set_len(0).and_then(|()| file.write_all(Note::of_this_process(doing).text().as_bytes()));
         }
         match (file, folder) {
             (Err(error), Err(_)) => Err(LockError::Unknown(path.unwrap_or_else(|| self.session.clone()), error)),
@@ -179,14 +177,11 @@ impl Page {
     }
 
     /// The note of the lock's holder.
-    fn holder(&self) -> String {
-        let mut note = String::new();
-        if let Some(stem) = &self.stem
-            && let Ok(file) = open(&stem.with_extension("lock"), false)
-        {
-            let _ = file.take(NOTE_MAX).read_to_string(&mut note); // a note that is not text is ignored
-        }
-        plain(&note, NOTE_MAX as usize).into()
+    fn holder(&self) -> Option<Note> {
+        let mut text = Vec::new();
+        let file = open(&self.stem.as_ref()?.with_extension("lock"), false).ok()?;
+        file.take(NOTE_MAX).read_to_end(&mut text).ok()?;
+        Note::parse(&text)
     }
 
     fn contents(&self) -> Contents {

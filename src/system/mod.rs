@@ -11,6 +11,7 @@ pub(crate) mod heap;
 pub mod identity;
 pub mod log;
 pub(crate) mod mounts;
+pub(crate) mod note;
 pub mod paths;
 pub(crate) mod plain_file;
 pub mod process;

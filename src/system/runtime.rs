@@ -6,6 +6,7 @@
 //! block an open, or another user's files. A folder that fails this is left alone and reported, and the next of
 //! [`runtime_folders`](crate::system::paths::runtime_folders) is used instead.
 
+use super::note::{NOTE_MAX, Note};
 use crate::system::paths;
 use std::fs::File;
 use std::io::{self, Read};
@@ -22,9 +23,6 @@ pub(crate) const SOCKET: &str = "pilotlight.sock";
 /// The control socket while it is created. Not longer than the final name, because the path of a socket is limited (108
 /// bytes on Linux, 104 on macOS).
 pub(crate) const NEW_SOCKET: &str = "pilotlight.new";
-
-/// The most bytes of a note that are read.
-const NOTE_MAX: u64 = 4096;
 
 /// A runtime folder that belongs to us alone.
 #[derive(Debug)]
@@ -74,21 +72,21 @@ impl Runtime {
         self.file(LOCK, true)
     }
 
-    /// The note's text. Empty if there is none.
-    pub(crate) fn note(&self) -> String {
+    /// The note, if there is one.
+    pub(crate) fn note(&self) -> Option<Note> {
         let mut text = Vec::new();
-        let read = self.file(NOTE, false).and_then(|note| note.take(NOTE_MAX).read_to_end(&mut text));
-        if read.is_ok() { String::from_utf8_lossy(&text).into_owned() } else { String::new() }
+        self.file(NOTE, false).and_then(|note| note.take(NOTE_MAX).read_to_end(&mut text)).ok()?;
+        Note::parse(&text)
     }
 
     /// Replaces the note atomically.
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn write_note(&self, text: &str) -> io::Result<()> {
-        let mut note = self.file(NEW_NOTE, true)?;
-        note.set_len(0)?;
-        io::Write::write_all(&mut note, text.as_bytes())?;
+    pub(crate) fn write_note(&self, note: &Note) -> io::Result<()> {
+        let mut file = self.file(NEW_NOTE, true)?;
+        file.set_len(0)?;
+        io::Write::write_all(&mut file, note.text().as_bytes())?;
         self.rename(NEW_NOTE, NOTE)
     }
 
@@ -156,11 +154,6 @@ pub(crate) fn is_tray_of(folder: &Path, pid: u32) -> bool {
 #[cfg(not(target_os = "linux"))]
 pub(crate) const fn is_tray_of(_folder: &Path, _pid: u32) -> bool {
     false
-}
-
-/// The process named in a note.
-pub(crate) fn process_in(note: &str) -> Option<u32> {
-    note.strip_prefix("process ")?.split(',').next()?.parse().ok()
 }
 
 #[cfg(unix)]
@@ -275,16 +268,17 @@ mod tests {
         let folder = scratch.path().join("made").join("when needed");
         assert!(Runtime::open(&folder).unwrap().is_none());
         let runtime = Runtime::make(&folder).unwrap();
-        assert_eq!(runtime.note(), "");
-        runtime.write_note("process 4711, its icon is in the panel").unwrap();
-        runtime.write_note("process 4711").unwrap();
-        assert_eq!(runtime.note(), "process 4711");
+        assert_eq!(runtime.note(), None);
+        runtime.write_note(&Note { process: 4711, doing: "its icon is on its way to the panel".into() }).unwrap();
+        let note = Note { process: 4711, doing: "its icon is in the panel".into() };
+        runtime.write_note(&note).unwrap();
+        assert_eq!(runtime.note(), Some(note));
         runtime.lock_file().unwrap();
         for name in [NOTE, LOCK] {
             assert_eq!(fs::metadata(folder.join(name)).unwrap().mode() & 0o7777, 0o600);
         }
         runtime.remove_note();
-        assert_eq!(runtime.note(), "");
+        assert_eq!(runtime.note(), None);
         fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
         assert!(Runtime::open(&folder).unwrap().is_some(), "nobody else may write there");
         Runtime::make(&folder).unwrap();

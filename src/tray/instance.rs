@@ -4,7 +4,7 @@
 //! lock to clean up. A note next to it names the holder. Both are in the [runtime folder](crate::system::runtime),
 //! which is checked before either is opened.
 
-use crate::core::text;
+use crate::system::note::Note;
 use crate::system::runtime::Runtime;
 use anyhow::Context;
 use std::fs::{File, TryLockError};
@@ -57,8 +57,8 @@ impl Instance {
                 Ok(Claim::Ours(instance))
             }
             Err(TryLockError::WouldBlock) => {
-                let note = text::plain(&runtime.note(), 200);
-                Ok(Claim::Theirs(if note.is_empty() { "in another process".into() } else { note.into() }))
+                let note = runtime.note();
+                Ok(Claim::Theirs(note.map_or_else(|| "in another process".into(), |note| note.to_string())))
             }
             Err(TryLockError::Error(error)) => Err(error).with_context(failed),
         }
@@ -66,7 +66,7 @@ impl Instance {
 
     /// Writes where the tray can be seen into the note.
     pub(crate) fn write_note(&self, place: &str) {
-        if let Err(error) = self.runtime.write_note(&format!("process {}, {place}\n", std::process::id())) {
+        if let Err(error) = self.runtime.write_note(&Note::of_this_process(place)) {
             tracing::debug!(path = %self.folder.display(), %error, "the note cannot be written");
         }
     }

@@ -186,7 +186,7 @@ fn case_137_a_tray_that_accepts_no_connection_is_named_too() {
     let listener = std::os::unix::net::UnixListener::bind(socket(&user)).unwrap();
     rustix::net::listen(&listener, 0).unwrap();
     let _full = connect(&user);
-    fs::write(folder(&user).join("pilotlight.pid"), "process 4711, its icon is in the panel\n").unwrap();
+    fs::write(folder(&user).join("pilotlight.pid"), r#"{"process":4711,"doing":"its icon is in the panel"}"#).unwrap();
     let mut command = Waiting::start(&user);
     let (_, took) = command.says("Pilotlight's tray (process 4711) does not answer; this command waits for it");
     assert!(took < Duration::from_secs(6), "{took:?}");

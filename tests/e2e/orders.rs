@@ -414,7 +414,7 @@ fn case_201e_an_order_behind_a_stopped_process_says_that_it_is_stopped() {
     let has_lock = || {
         let notes = std::fs::read_dir(stage.pilot.user().join(".local/state/pilotlight/sessions")).ok()?;
         let mut notes = notes.filter_map(|note| std::fs::read_to_string(note.ok()?.path()).ok());
-        notes.any(|note| note == format!("stop by process {}", one.pid())).then_some(())
+        notes.any(|note| note == format!(r#"{{"process":{},"doing":"stop"}}"#, one.pid())).then_some(())
     };
     wait_until(SOON, "it has the lock", || one.output(), has_lock);
     freeze(one.pid());

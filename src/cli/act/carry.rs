@@ -18,7 +18,7 @@ use crate::engine::snapshot;
 use crate::engine::{BridgeConfig, Command};
 use crate::system::paths;
 use crate::system::process::is_stopped;
-use crate::system::runtime::{Runtime, process_in};
+use crate::system::runtime::Runtime;
 use crate::system::signals::Signals;
 use std::io;
 use std::path::Path;
@@ -162,7 +162,7 @@ async fn submit(
     let (asked, in_time) = match timeout_at(notice_at, &mut connecting).await {
         Ok(asked) => (asked?, true),
         Err(_) => {
-            say(&waiting_for(process_in(&runtime.note())));
+            say(&waiting_for(runtime.note().map(|note| note.process)));
             (connecting.await?, false)
         }
     };

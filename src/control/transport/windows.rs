@@ -87,7 +87,7 @@ fn process_of(pipe: &NamedPipeServer) -> Option<u32> {
 /// # Errors
 /// If the folder cannot be read.
 pub(crate) fn probe(folder: &Path) -> io::Result<Probe> {
-    let noted = Runtime::open(folder)?.is_some_and(|runtime| !runtime.note().is_empty());
+    let noted = Runtime::open(folder)?.is_some_and(|runtime| runtime.note().is_some());
     Ok(if noted { Probe::Served } else { Probe::Absent })
 }
 

@@ -69,7 +69,7 @@ fn only_one_process_at_a_time_holds_the_lock() {
     let fixture = Fixture::new();
     let hold = fixture.page().try_lock("reconnect").unwrap();
     let Err(LockError::Held(who)) = fixture.page().try_lock("stop") else { panic!("it is locked") };
-    assert_eq!(who, format!("reconnect by process {}", std::process::id()));
+    assert_eq!(who, Some(Note::of_this_process("reconnect")));
     drop(hold);
     let hold = fixture.page().try_lock("stop").unwrap();
     // Another process may have another state folder from its environment, but it is the same session.

@@ -20,9 +20,9 @@ use crate::engine::parts::settings_file::SettingsFile;
 use crate::engine::parts::tasks::start::OrderContext;
 use crate::engine::parts::tasks::{QueuedOrder, TaskId};
 use crate::engine::{Changes, Engine};
+use crate::system::note::Note;
 use crate::system::paths::canonical;
 use crate::system::process::is_stopped;
-use postponed::holder_in;
 use std::path::PathBuf;
 
 /// Checks that the turn that an order was given for is still the last.
@@ -39,14 +39,15 @@ fn check_turn(order: &Order, session: &Session) -> Result<(), String> {
     }
 }
 
-/// The refusal while another Pilotlight has the session's lock, by its note: what it does, and in which process.
-fn held_by(note: &str) -> String {
-    match holder_in(note).filter(|process| is_stopped(*process)) {
-        Some(process) => format!(
-            "another Pilotlight is doing something with it ({note}), and stands still: `kill -CONT {process}` lets it go on"
+/// The refusal while another Pilotlight has the session's lock, by its note.
+fn held_by(note: Option<&Note>) -> String {
+    match note {
+        Some(Note { process, doing }) if is_stopped(*process) => format!(
+            "another Pilotlight is doing something with it ({doing} by process {process}), and stands still: `kill -CONT {process}` lets it go on"
         ),
-        None => {
-            let who = if note.is_empty() { "another process" } else { note };
+        _ => {
+            let by = |Note { process, doing }: &Note| format!("{doing} by process {process}");
+            let who = note.map_or_else(|| "another process".into(), by);
             format!("another Pilotlight is doing something with it ({who}); try again when that has finished")
         }
     }
@@ -185,8 +186,8 @@ impl Engine {
         let guard = match action.excludes_others().then(|| self.page(&key).try_lock(action.name())).transpose() {
             Ok(guard) => guard,
             Err(LockError::Held(who)) => {
-                let Some(pending) = self.postpone_for_lock(pending, &who, patience) else { return };
-                return refuse(&pending, &held_by(&who));
+                let Some(pending) = self.postpone_for_lock(pending, who.as_ref(), patience) else { return };
+                return refuse(&pending, &held_by(who.as_ref()));
             }
             Err(LockError::Unknown(path, error)) => {
                 return refuse(

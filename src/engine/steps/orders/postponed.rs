@@ -12,6 +12,7 @@ use crate::core::time::{Span, Time};
 use crate::engine::parts::orders::{Patience, PostponedOrder, WaitFor};
 use crate::engine::parts::probe::due_probe;
 use crate::engine::{Changes, Engine};
+use crate::system::note::Note;
 use crate::system::process::{is_ending, is_gone, is_stopped};
 
 /// How long an order waits for the end of its session's log.
@@ -31,11 +32,6 @@ const TURN_WITHIN: Span = Span::seconds(120);
 const NOTED_WITHIN: Span = Span::seconds(2);
 /// How long until a lock of another Pilotlight is tried again.
 const LOCK_RETRY: Span = Span(100);
-
-/// The process that the note in a session's lock names.
-pub(super) fn holder_in(note: &str) -> Option<u32> {
-    note.rsplit_once("by process ")?.1.parse().ok()
-}
 
 impl Engine {
     /// Tries the orders again whose wait is over.
@@ -77,20 +73,19 @@ impl Engine {
     pub(super) fn postpone_for_lock(
         &mut self,
         pending: PendingOrder,
-        note: &str,
+        note: Option<&Note>,
         patience: Patience,
     ) -> Option<PendingOrder> {
         let now = self.clock.now().awake;
         let takes_turns = |action: Option<Action>| action.is_some_and(|action| action.is(Trait::TakesTurns));
         let is_answer = takes_turns(Some(pending.order.ask.action()))
-            && (note.is_empty() || takes_turns(note.split(' ').next().and_then(Action::named)))
-            && !holder_in(note).is_some_and(is_stopped);
+            && note.is_none_or(|note| takes_turns(Action::named(&note.doing)) && !is_stopped(note.process));
         let end = match patience {
             Patience::Full => now + TURN_WITHIN,
             Patience::ForTurn(end) => end,
         };
         // The holder writes its note just after it has the lock.
-        let latest = if note.is_empty() { end - (TURN_WITHIN - NOTED_WITHIN) } else { end };
+        let latest = if note.is_none() { end - (TURN_WITHIN - NOTED_WITHIN) } else { end };
         if !is_answer || latest <= now {
             return Some(pending);
         }
