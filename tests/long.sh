@@ -138,7 +138,8 @@ if ((EUID == 0)); then
         desktop "$file"
     done
     stage 'twenty starts a desktop' tests/visible/starts.sh gnome mate xfce lxqt kde
-    stage 'clicks while rows move' tests/visible/storm.sh xfce mate lxqt kde gnome
+    stage 'clicks while rows move' tests/visible/storm.sh xfce mate lxqt kde gnome cinnamon sway gnome-wayland kde-wayland
+    stage 'first openings of submenus' tests/visible/submenus.sh kde
     stage 'clicks on popups' tests/visible/bodies.sh xfce mate lxqt kde gnome dunst mako swaync cinnamon
     stage 'the film in README' tests/visible/film.sh
     stage 'an hour of changes on gnome' env STORM_MINUTES=60 STORM_RATES=1 VISIBLE_VARIANTS=dark tests/visible/storm.sh gnome

@@ -4,10 +4,10 @@
 # shellcheck source=kde.sh
 source "$(dirname "${BASH_SOURCE[0]}")/kde.sh"
 unset -f put_up_popups approve_button
-PACKAGES+=(kwin_wayland:kwin-wayland)
+PACKAGES+=(kwin_wayland:kwin-wayland '/usr/lib/*/qt5/plugins/platforms/libqwayland-generic.so:qtwayland5')
 VARIANTS=(light:1280x800)
 ENVIRONMENT+=(XDG_SESSION_TYPE=wayland QT_QPA_PLATFORM=wayland KWIN_COMPOSE=Q)
-PICTURED=1
+LINE=7 PICTURED=1 ROW=26
 
 put_up() {
     local width height
