@@ -12,7 +12,8 @@ BUTTON = os.environ.get("BUTTON", "1")
 # is from the right of the display, its top, its width and its height.
 DRAWN = [int(word) for word in os.environ.get("DRAWN", "").split()]
 POPUPS = os.environ.get("POPUPS")
-# On Wayland, menus are windows that no other program can ask for: they are looked for in pictures of the display.
+# On Wayland, menus are windows that no other program can ask for: they are looked for in pictures of the display, below the
+# panel or over it.
 PICTURED = os.environ.get("PICTURED")
 # How high a row is, where it is known: else it is measured, which needs a menu without room to spare.
 ROW = int(os.environ.get("ROW") or 0) or None
@@ -131,7 +132,7 @@ class Windows:
 
 class Pictures(Windows):
     """Menus that are found by what they change on the display. Submenus open to the left of their menus. The icon, which may
-    change, is at the right of the panel; waybar opens the menu at the pointer, over the panel."""
+    change, is at the right of the panel; waybar opens the menu at the pointer, over the panel. Plasma tints its own."""
 
     def __init__(self):
         super().__init__()
@@ -143,12 +144,14 @@ class Pictures(Windows):
     def windows(self, parents):
         left = parents[-1].x if parents else int(os.environ["ICON_X"]) - ICON_HALF
         shot(now := self.empty.replace("empty", "now"))
-        words = ["convert", self.empty, now, "-compose", "difference", "-composite", "-crop", f"{left}x{os.environ['HEIGHT']}+0+0", "+repage"]
+        top = 0 if PICTURED == "over" else PANEL_HEIGHT
+        crop = f"{left}x{int(os.environ['HEIGHT']) - top}+0+{top}"
+        words = ["convert", self.empty, now, "-compose", "difference", "-composite", "-crop", crop, "+repage"]
         words += ["-colorspace", "gray", "-threshold", MENU_CONTRAST, "-bordercolor", "black", "-border", "1", "-trim", "-format", "%w %h %X %Y", "info:"]
         found = subprocess.run(words, capture_output=True, text=True, check=False).stdout.replace("+", "").split()
         if len(found) == 4 and int(found[0]) > 100 and int(found[1]) > 2 * EDGE:
             width, height, x, y = map(int, found)
-            yield len(parents), Place(x - 1, y - 1, width, height)
+            yield len(parents), Place(x - 1, y - 1 + top, width, height)
 
 
 class Drawn:

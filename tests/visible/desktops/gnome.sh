@@ -92,6 +92,14 @@ approve_button() {
     echo "$((350 + (lines[0] + lines[1]) / 2)) $((30 + popup_y + popup_height - 20))"
 }
 
+# Opens the list of earlier popups, below the clock; and where the first one is in it.
+open_history() {
+    point $((width / 2)) 14
+    xdotool click 1
+    sleep 2
+}
+in_history() { echo $((width / 2 - 220)) 80; }
+
 # The shell starts in its overview.
 leave_overview() {
     sleep 5

@@ -7,7 +7,7 @@ unset -f put_up_popups approve_button
 PACKAGES+=(kwin_wayland:kwin-wayland '/usr/lib/*/qt5/plugins/platforms/libqwayland-generic.so:qtwayland5')
 VARIANTS=(light:1280x800)
 ENVIRONMENT+=(XDG_SESSION_TYPE=wayland QT_QPA_PLATFORM=wayland KWIN_COMPOSE=Q)
-LINE=7 PICTURED=1 ROW=26
+LINE=7 PICTURED=below ROW=26
 
 put_up() {
     local width height

@@ -5,7 +5,7 @@ PACKAGES=(sway:sway waybar:waybar)
 # In the large one three menus have room beside each other.
 VARIANTS=(light:1440x800 dark:1024x600)
 ENVIRONMENT=(XDG_CURRENT_DESKTOP=sway XDG_SESSION_TYPE=wayland WLR_BACKENDS=x11 WLR_RENDERER=pixman WLR_NO_HARDWARE_CURSORS=1)
-PANEL_HEIGHT=28 LINE=1 EDGE=4 PICTURED=1 ROW=26
+PANEL_HEIGHT=28 LINE=1 EDGE=4 PICTURED=over ROW=26
 
 # begin_sway: starts sway, as large as the display, and has what is started from now on use it.
 begin_sway() {
