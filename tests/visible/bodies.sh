@@ -61,12 +61,15 @@ click_at() {
     : >"$SCRATCH/notes"
     echo "PRESSED $1" >>"$OUT/$VARIANT-bodies-bus.log"
     point "$3" "$4"
-    xdotool click "${BODY_BUTTON:-1}"
+    # As long as a hand holds it: Cinnamon ignores a shorter press on the first popup.
+    xdotool mousedown "${BODY_BUTTON:-1}" sleep 0.1 mouseup "${BODY_BUTTON:-1}"
     if (until_true 8 "$2" grep -qaE "$2" "$SCRATCH/commands" "$SCRATCH/notes") 2>/dev/null; then
         came="landed: $(grep -haoE "$2" "$SCRATCH/commands" "$SCRATCH/notes" | head -1)"
     else
         came="lost: $(cat "$SCRATCH/commands")"
         status=1
+        cat "$SCRATCH/notes" >>"$OUT/$VARIANT-bodies-bus.log"
+        shot "body-${1//[ ,]/-}-lost"
     fi
     echo "$DESKTOP, $VARIANT: a click on the popup of $1: $came"
     xdotool mousemove 5 $((height - 40))

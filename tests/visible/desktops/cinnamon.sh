@@ -22,8 +22,10 @@ put_up() {
     begin_panel
 }
 
+# Without applets: some of the usual ones fail to load here, and the shell says so in a popup of its own.
 put_up_popups() {
     prepare
+    gsettings set org.cinnamon enabled-applets '[]'
     begin_shell
 }
 
