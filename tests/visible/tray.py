@@ -23,13 +23,18 @@ class Stage:
         registered = self.record.registered
         self.program = subprocess.Popen([PROGRAM, "--home", HOME], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(30, lambda: self.record.registered > registered)
-        found = until(30, self.find_icon)
-        self.icon = found or self.icon
+        self.icon = until(30, self.find_still_icon) or self.icon
         until(20, lambda: self.crashed() == len(CRASHED))
 
     def stop(self):
         self.program.terminate()
         self.program.wait(20)
+
+    def find_still_icon(self):
+        """Panels move icons while one goes and another one comes."""
+        found = self.find_icon()
+        time.sleep(0.5)
+        return found if found == self.find_icon() else None
 
     def find_icon(self):
         script = 'cd "$1"; . tests/visible/display.sh; . "tests/visible/desktops/$DESKTOP.sh"; find_icon && echo "$icon_x $icon_y"'
