@@ -144,7 +144,7 @@ class Pictures(Windows):
     def windows(self, parents):
         left = parents[-1].x if parents else int(os.environ["ICON_X"]) - ICON_HALF
         shot(now := self.empty.replace("empty", "now"))
-        top = 0 if PICTURED == "over" else PANEL_HEIGHT
+        top = 0 if PICTURED == "over" else PANEL_HEIGHT + 2  # with the panel's edge
         crop = f"{left}x{int(os.environ['HEIGHT']) - top}+0+{top}"
         words = ["convert", self.empty, now, "-compose", "difference", "-composite", "-crop", crop, "+repage"]
         words += ["-colorspace", "gray", "-threshold", MENU_CONTRAST, "-bordercolor", "black", "-border", "1", "-trim", "-format", "%w %h %X %Y", "info:"]
