@@ -277,7 +277,7 @@ function drawingTimes(ofAll) {
   };
   const main = attempt(() => time(process.ppid));
   const others = (ofAll && attempt(() => readdirSync(tasks))) || [];
-  return main && new Map([...others.map((task) => [task, attempt(() => time(task)) ?? 0]), [`${process.ppid}`, main]]);
+  return main === null ? null : new Map([...others.map((task) => [task, attempt(() => time(task)) ?? 0]), [`${process.ppid}`, main]]);
 }
 
 // Returns once Copilot has answered.

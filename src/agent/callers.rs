@@ -13,7 +13,7 @@
 #[cfg(target_os = "linux")]
 mod tests;
 
-use super::copilot::identity::{AGENT_MARKS, is_copilot};
+use super::copilot::identity::{AGENT_MARKS, runs_copilot};
 use super::program_file::{is_named, is_node, is_script_of};
 use crate::system::process::{ancestors, arguments, executable, is_started_with};
 
@@ -31,11 +31,16 @@ struct Agent {
     name: &'static str,
     /// The file name of its program.
     program: &'static str,
+    /// The folder of its programs, where these are named after their releases.
+    releases: Option<&'static str>,
     /// The package in which npm has it, for those that node runs.
     package: &'static str,
     /// Variables that it sets for its tools, and not for itself.
     marks: &'static [&'static str],
 }
+
+/// Copilot, as its user knows it.
+const COPILOT: &str = "Copilot";
 
 /// The agents besides Copilot. Observed: Claude Code 2.1.330, Codex 0.169.0, opencode 1.18.33. Of Gemini CLI 0.61.0 the
 /// variable was read in its code.
@@ -43,17 +48,25 @@ const OTHERS: [Agent; 4] = [
     Agent {
         name: "Claude Code",
         program: "claude",
+        releases: Some("claude/versions"),
         package: "@anthropic-ai/claude-code",
         marks: &["CLAUDECODE", "CLAUDE_CODE_SESSION_ID"],
     },
     Agent {
         name: "Codex",
         program: "codex",
+        releases: None,
         package: "@openai/codex",
         marks: &["CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID"],
     },
-    Agent { name: "opencode", program: "opencode", package: "opencode-ai", marks: &["OPENCODE"] },
-    Agent { name: "Gemini CLI", program: "gemini", package: "@google/gemini-cli", marks: &["GEMINI_CLI"] },
+    Agent { name: "opencode", program: "opencode", releases: None, package: "opencode-ai", marks: &["OPENCODE"] },
+    Agent {
+        name: "Gemini CLI",
+        program: "gemini",
+        releases: None,
+        package: "@google/gemini-cli",
+        marks: &["GEMINI_CLI"],
+    },
 ];
 
 /// The nearest process, starting with `pid` itself, that is an agent; Copilot by the rules for owners, with the same
@@ -75,21 +88,24 @@ pub(crate) fn marks() -> impl Iterator<Item = &'static str> {
 }
 
 fn agent_of(pid: u32, names: &[String]) -> Option<&'static str> {
-    if is_copilot(pid, names) {
-        return Some("Copilot");
-    }
     let path = executable(pid)?;
-    let scripts = if is_node(&path) { arguments(pid).unwrap_or_default() } else { Vec::new() };
+    let scripts = if is_node(&path) { arguments(pid) } else { None };
+    if runs_copilot(&path, names, || scripts.clone()) == Some(true) {
+        return Some(COPILOT);
+    }
     let is_it = |agent: &&Agent| {
         path.file_name().is_some_and(|name| is_named(name, agent.program))
-            || scripts.iter().any(|argument| is_script_of(argument, agent.package))
+            || path.parent().zip(agent.releases).is_some_and(|(folder, releases)| folder.ends_with(releases))
+            || scripts.iter().flatten().any(|argument| is_script_of(argument, agent.package))
     };
     OTHERS.iter().find(is_it).map(|agent| agent.name)
 }
 
 fn mark_of(pid: u32) -> Option<&'static str> {
-    if is_started_with(pid, &AGENT_MARKS) {
-        return Some("Copilot");
+    // Of most processes, one look is enough.
+    if !is_started_with(pid, &marks().collect::<Vec<_>>()) {
+        return None;
     }
-    OTHERS.iter().find(|agent| is_started_with(pid, agent.marks)).map(|agent| agent.name)
+    let its = OTHERS.iter().find(|agent| is_started_with(pid, agent.marks)).map(|agent| agent.name);
+    its.filter(|_| !is_started_with(pid, &AGENT_MARKS)).or(Some(COPILOT))
 }

@@ -19,7 +19,7 @@ pub(crate) fn is_named(name: &OsStr, wanted: &str) -> bool {
     }
 }
 
-/// Whether this executable is node, which runs Copilot as a script.
+/// Whether this executable is node, which runs agents as scripts.
 pub(crate) fn is_node(executable: &Path) -> bool {
     executable.file_name().is_some_and(|name| is_named(name, "node") || is_named(name, "nodejs"))
 }

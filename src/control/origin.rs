@@ -1,6 +1,6 @@
 //! Whether a person can be told to have given an order, by where the process comes from that gave it.
 //!
-//! [`caller`](super::caller) refuses what a Copilot provably started. A tool that leaves its family (`setsid`, a double
+//! [`caller`](super::caller) refuses what an agent provably started. A tool that leaves its family (`setsid`, a double
 //! fork) and clears its environment shows neither sign. But a process keeps when it started, who leads its session,
 //! whether it has a terminal, and its systemd unit, also when its parents have ended. So an order that answers for the
 //! user is carried out only if the process that gave it, or what it comes from, cannot be of a tool of the session:

@@ -19,6 +19,7 @@ impl Shell {
     fn start(name: &str, script: &str, environment: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         copy("/bin/sh", &path);
         let mut command = Command::new(&path);
         command.args(["-c", script]).env_clear().envs(environment.iter().copied());
@@ -54,7 +55,12 @@ fn behind(pid: u32, agent: &'static str) -> Option<Behind> {
 
 #[test]
 fn case_107c_case_248_a_tool_of_a_session_has_its_agent_above_it() {
-    for (program, agent) in [("copilot", "Copilot"), ("claude", "Claude Code"), ("codex", "Codex")] {
+    for (program, agent) in [
+        ("copilot", "Copilot"),
+        ("claude", "Claude Code"),
+        (".local/share/claude/versions/2.1.330", "Claude Code"),
+        ("codex", "Codex"),
+    ] {
         let tree = Shell::start(program, TOOL, &[]);
         assert_eq!(agent_above(tree.printed, &[]), behind(tree.shell.pid(), agent));
         assert_eq!(agent_above(tree.shell.pid(), &[]), behind(tree.shell.pid(), agent), "itself included");

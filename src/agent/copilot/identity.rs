@@ -12,7 +12,7 @@ pub(crate) const AGENT_MARKS: [&str; 2] = ["COPILOT_CLI", "COPILOT_AGENT_SESSION
 const PACKAGE: &str = "@github/copilot";
 
 /// Whether the process provably is Copilot now.
-pub(crate) fn is_copilot(pid: u32, names: &[String]) -> bool {
+pub(super) fn is_copilot(pid: u32, names: &[String]) -> bool {
     executable(pid).and_then(|path| runs_copilot(&path, names, || arguments(pid))) == Some(true)
 }
 
@@ -20,7 +20,7 @@ pub(crate) fn is_copilot(pid: u32, names: &[String]) -> bool {
 ///
 /// `names` are file names of further executables that count as Copilot, from the config; on Windows with or without
 /// `.exe`. `arguments` is called only for a node: its command line, followed by the real paths of its scripts.
-pub(super) fn runs_copilot(
+pub(crate) fn runs_copilot(
     executable: &Path,
     names: &[String],
     arguments: impl FnOnce() -> Option<Vec<OsString>>,

@@ -156,7 +156,10 @@ impl Engine {
             tokio::spawn(forward_order(folder, pending));
             return;
         }
-        if let Some(until) = self.log_deadline(&key, patience, changes) {
+        // What only shows something needs no log.
+        if action.excludes_others()
+            && let Some(until) = self.log_deadline(&key, patience, changes)
+        {
             let waits_for = WaitFor::Log(key, patience);
             return self.orders.postponed.push(PostponedOrder { pending, waits_for, until });
         }

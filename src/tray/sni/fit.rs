@@ -2,7 +2,8 @@
 //!
 //! Panels that are built on GTK do not enlarge a menu once it is on the screen, and ask for its new entries only then: it
 //! would have to be scrolled. They are told beforehand that it is out of date, but not while it may be open, which they do
-//! not report either. In a menu that is opened again within that time, the entries at its end make room for the sessions.
+//! not report either. In a menu that is opened again within that time, the entries at its end make room for the sessions,
+//! until it no longer counts as open.
 
 use crate::tray::view::{Item, ItemId, Kind};
 

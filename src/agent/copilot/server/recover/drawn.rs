@@ -12,7 +12,7 @@ pub(crate) const DRAWN_WITHIN: Duration = Duration::from_secs(60);
 /// How long Copilot is watched to see whether it still draws, as in the bridge.
 const DRAWING: Duration = Duration::from_millis(250);
 
-/// How often in a row it must be seen not to draw, after a request that is longer than this in characters.
+/// How often in a row it must be seen not to draw, after a request whose text is longer than this, in bytes.
 const CALM: u32 = 2;
 pub(super) const LONG: usize = 1 << 14;
 /// How long its other threads may take to prepare such a request. Later they do something else.

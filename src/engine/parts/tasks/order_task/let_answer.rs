@@ -16,6 +16,8 @@ const NOTED_EVERY: i64 = 8000;
 const QUIET: Span = Span::seconds(2);
 /// How long to wait for that.
 const QUIET_WITHIN: Duration = Duration::from_secs(60);
+/// How soon to look again whether a prompt was sent.
+const LOOK_AGAIN: Span = Span::seconds(1);
 
 /// When nobody has typed for long enough, by what is known of the last read. `None` if what was read last is the prompt.
 fn quiet_from(read: Time, prompt: Option<Time>) -> Option<Time> {
@@ -38,7 +40,9 @@ impl OrderTask {
             let read = self.site.drawn_by.and_then(terminal_of).and_then(|terminal| last_read(&terminal));
             let prompt = self.site.log_view.borrow().prompt.map(|prompt| prompt.at);
             let wait = read.and_then(|read| quiet_from(read, prompt)).map(|from| from - Clock::start().now().wall);
-            let Some(wait) = wait.filter(|wait| *wait > Span::ZERO) else { return Ok(()) };
+            // A time further ahead is from before the clock was set back.
+            let is_ahead = |wait: &Span| *wait > Span::ZERO && *wait <= Span(NOTED_EVERY) + QUIET;
+            let Some(wait) = wait.filter(is_ahead) else { return Ok(()) };
             if started.elapsed() > QUIET_WITHIN {
                 return Err(OrderError::refused(
                     "somebody types in its terminal, and the question would take the keys: nothing was asked; try again later",
@@ -47,8 +51,8 @@ impl OrderTask {
             if !std::mem::replace(&mut is_said, true) {
                 self.step()(Step::Verify, "something was just typed in its terminal; waits until nobody types".into());
             }
-            // A clock that was set back must not make it wait for longer.
-            let wait = wait.min(Span(NOTED_EVERY) + QUIET);
+            // A prompt ends the wait.
+            let wait = wait.min(LOOK_AGAIN);
             tokio::time::sleep(Duration::from_millis(wait.0.unsigned_abs())).await;
         }
     }
