@@ -432,10 +432,7 @@ fn explain_names_the_request_that_can_be_answered() {
     let session = user.session(1);
     let _owner = session.owner(&user);
     session.prompt();
-    session.log_event(
-        "permission.requested",
-        r#"{"requestId":"r-1","permissionRequest":{"kind":"shell","toolCallId":"c"}}"#,
-    );
+    session.asks_permission("r-1");
     let (out, _) = texts(&user.run(&["explain", "00000001"]));
     assert!(out.contains("asks permission shell for ") && out.contains(", request r-1\n"), "{out}");
 }

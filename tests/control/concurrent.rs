@@ -78,10 +78,7 @@ fn case_208_an_order_waits_for_the_end_of_its_sessions_log() {
     let session = user.session(1);
     let _owner = session.owner(&user);
     session.prompt();
-    session.log_event(
-        "permission.requested",
-        r#"{"requestId":"r-1","permissionRequest":{"kind":"shell","toolCallId":"c"}}"#,
-    );
+    session.asks_permission("r-1");
     // The turn is as long as what is read of a log at most.
     let line = session.line(Duration::ZERO, "tool.execution_partial_result", r#"{"toolCallId":"c"}"#);
     session.append(line.repeat((60 << 20) / line.len()));

@@ -48,10 +48,7 @@ fn case_239_a_request_or_a_question_is_left_open() {
     let session = user.session(1);
     let _owner = session.owner(&user);
     session.prompt();
-    session.log_event(
-        "permission.requested",
-        r#"{"requestId":"r","permissionRequest":{"kind":"shell","toolCallId":"c"}}"#,
-    );
+    session.asks_permission("r");
     let schema = json!({"type": "object", "properties": {"coats": {"type": "integer"}}, "required": ["coats"]});
     let form = json!({"requestId": "f", "message": "How many?", "requestedSchema": schema});
     let question = json!({"requestId": "q", "question": "Which color?", "choices": ["red", "blue"]});

@@ -118,10 +118,7 @@ fn lost_events_lose_no_changes() {
         session.prompt();
         session.answer();
         session.prompt();
-        session.log_event(
-            "permission.requested",
-            r#"{"requestId":"r","permissionRequest":{"kind":"shell","toolCallId":"c"}}"#,
-        );
+        session.asks_permission("r");
         watch.wait_status(session, "needs-permission");
     }
 }

@@ -152,6 +152,12 @@ impl Folder {
         self.append(self.line(Duration::ZERO, kind, data));
     }
 
+    /// It asks for a permission that is described by nothing but its kind.
+    pub(crate) fn asks_permission(&self, request: &str) {
+        let wanted = r#"{"kind":"shell","toolCallId":"c"}"#;
+        self.log_event("permission.requested", &format!(r#"{{"requestId":"{request}","permissionRequest":{wanted}}}"#));
+    }
+
     pub(crate) fn prompt(&self) {
         self.log_event("user.message", r#"{"content":"do it","delivery":"idle"}"#);
     }
