@@ -17,26 +17,38 @@ pub(super) fn confirm(question: &str) -> Option<bool> {
     Some(matches!(answer.to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Asks for a line; `None` without a terminal. Empty if nothing was typed, or after Ctrl-C.
+/// Asks for a line; `None` without a terminal. Empty if nothing was typed, and from the first Ctrl-C on.
 pub(super) fn prompt(question: &str) -> Option<String> {
+    static INTERRUPTED: AtomicBool = AtomicBool::new(false);
     if !has_terminal() {
         return None;
     }
-    discard_typeahead();
-    let mut stderr = io::stderr();
-    let question = words(question, has_unicode_stderr());
-    let _ = write!(stderr, "{question}").and_then(|()| stderr.flush()); // it is a terminal
-    Some(read_line()?.trim().to_owned())
-}
-
-/// Reads a line from the terminal; empty from the first Ctrl-C on. An order that ran before has replaced the default
-/// handling of Ctrl-C, so it must be handled here.
-fn read_line() -> Option<String> {
-    static INTERRUPTED: AtomicBool = AtomicBool::new(false);
     if INTERRUPTED.load(Ordering::Relaxed) {
         return Some(String::new());
     }
     let runtime = super::context::runtime().ok()?;
+    // Ctrl-C is for the question from its first character on.
+    let mut signals = runtime.block_on(async { Signals::new() }).ok()?;
+    discard_typeahead();
+    let mut stderr = io::stderr();
+    let question = words(question, has_unicode_stderr());
+    let _ = write!(stderr, "{question}").and_then(|()| stderr.flush()); // it is a terminal
+    let typed = read_line()?;
+    let typed = runtime.block_on(async {
+        tokio::select! {
+            line = typed => line.ok()?.ok(),
+            () = signals.end() => {
+                INTERRUPTED.store(true, Ordering::Relaxed);
+                let _ = writeln!(stderr);
+                Some(String::new())
+            }
+        }
+    })?;
+    Some(typed.trim().to_owned())
+}
+
+/// Reads a line from the terminal, in a thread of its own: nothing ends such a reading but a line.
+fn read_line() -> Option<oneshot::Receiver<io::Result<String>>> {
     let (line, typed) = oneshot::channel();
     let read = move || {
         let mut answer = String::new();
@@ -44,17 +56,7 @@ fn read_line() -> Option<String> {
         let _ = line.send(read.map(|_| answer)); // fails only after Ctrl-C
     };
     std::thread::Builder::new().name("typed".into()).spawn(read).ok()?;
-    runtime.block_on(async {
-        let mut signals = Signals::new().ok()?;
-        tokio::select! {
-            line = typed => line.ok()?.ok(),
-            () = signals.end() => {
-                INTERRUPTED.store(true, Ordering::Relaxed);
-                let _ = writeln!(io::stderr());
-                Some(String::new())
-            }
-        }
-    })
+    Some(typed)
 }
 
 /// Discards what was typed before the question was shown: those keys may have been meant for something else.
