@@ -7,4 +7,8 @@
 pub mod callers;
 pub mod copilot;
 mod program_file;
+pub(crate) mod reader;
+pub(crate) mod reading;
+pub(crate) mod source;
 pub mod tail;
+mod wing;

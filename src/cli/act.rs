@@ -212,12 +212,12 @@ fn only_resumable(context: &Context, session: &Picked) -> Option<String> {
 
 /// Whether nothing but its terminal, or a bridge to it, can abort a session's turn.
 fn needs_end(session: &Session) -> bool {
-    matches!(session.owner, Owner::Alive { .. })
-        && session.about.kind == Kind::Terminal
+    matches!(session.observed.owner, Owner::Alive { .. })
+        && session.observed.about.kind == Kind::Terminal
         && session.control.server == ServerState::NotListening
 }
 
 /// Whether a session depends on our connection once it is reconnected. One that is resumed in a terminal does not.
 fn needs_connection(session: &Session) -> bool {
-    session.owner.live().is_some() || session.about.kind != Kind::Terminal
+    session.observed.owner.live().is_some() || session.observed.about.kind != Kind::Terminal
 }

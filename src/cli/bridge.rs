@@ -265,7 +265,7 @@ fn carry_out<'a>(program: &Path, commands: &Commands<'a>) -> anyhow::Result<Vec<
 fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<ExitCode> {
     let current = files.is_current();
     let Snapshot { mut sessions, now, .. } = snapshot::take(&context.homes, &context.config, &context.seen, false);
-    sessions.retain(|session| session.about.kind == Kind::Terminal && session.owner.live().is_some());
+    sessions.retain(|session| session.observed.about.kind == Kind::Terminal && session.observed.owner.live().is_some());
     let are_known = enrich_from_tray(&mut sessions, &context.homes)
         || meet_bridges(&mut sessions, context.config.actions.bridge_untried);
     let home_of = |home: &PathBuf| -> Vec<Terminal<'_>> {

@@ -50,8 +50,9 @@ pub(super) fn meet_bridges(sessions: &mut [Session], untried: bool) -> bool {
         // Nothing may change because somebody looks: no bridge makes use of a remembered consent, or takes us for the one
         // that the user lets answer.
         let Ok((_socket, mut events)) = serve(&folder, key.to_vec(), false, |_| false) else { return false };
-        let is_of =
-            |hello: &Hello, session: &Session| session.id == hello.session && session.owner.live() == Some(hello.ppid);
+        let is_of = |hello: &Hello, session: &Session| {
+            session.id == hello.session && session.observed.owner.live() == Some(hello.ppid)
+        };
         let mut connected: HashMap<_, (Hello, Bridge)> = HashMap::new();
         let meet = async {
             let all_are_there = |connected: &HashMap<_, (Hello, Bridge)>| {

@@ -10,7 +10,7 @@ use crate::demo::World;
 use crate::doctor::Ground;
 use crate::engine::last_seen::{self, Seen};
 use crate::engine::ledger::{Ledger, Page};
-use crate::engine::{Engine, Source, View, exit_note};
+use crate::engine::{Engine, SettingsSource, View, exit_note};
 use crate::system::mounts::{self, Mounts, SilentHome};
 use crate::system::paths;
 use crate::system::signals::Signals;
@@ -79,7 +79,7 @@ impl Context {
         if let Some(path) = self.config_path.clone() {
             let named = self.named_homes.clone();
             let homes = move |config: &Config| homes_of(&named, config);
-            engine.follow_settings(Source { path, problems: self.problems.clone(), homes: Box::new(homes) });
+            engine.follow_settings(SettingsSource { path, problems: self.problems.clone(), homes: Box::new(homes) });
         }
         engine
     }

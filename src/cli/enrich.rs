@@ -47,7 +47,7 @@ fn listen_to_servers(sessions: &mut [Session], context: &Context, now: Moment) {
     };
     let mut owners: BTreeMap<(u32, bool), Vec<usize>> = BTreeMap::new();
     for (index, session) in sessions.iter().enumerate().filter(|(_, session)| is_wanted(session)) {
-        if let Some(pid) = session.owner.live() {
+        if let Some(pid) = session.observed.owner.live() {
             owners.entry((pid, session.may_be_trusted())).or_default().push(index);
         }
     }
@@ -60,7 +60,7 @@ fn listen_to_servers(sessions: &mut [Session], context: &Context, now: Moment) {
     for (index, word) in words {
         let session = &mut sessions[index];
         let streams = session.streams();
-        if let (Some(reception), Some(progress)) = (session.live.reception, session.facts.progress) {
+        if let (Some(reception), Some(progress)) = (session.live.reception, session.observed.facts.progress) {
             let last = reception.last.map(|last| now.since(last));
             let found = Found { finding: reception.finding, last }.with_word(word, streams);
             session.live.reception = Some(Reception::new(found, progress.wall, now));
@@ -113,7 +113,7 @@ fn probe_servers(sessions: &mut [Session], context: &Context, now: Moment) {
         );
     for (index, result) in results {
         let session = &mut sessions[index];
-        let answer = result.zip(session.facts.progress);
+        let answer = result.zip(session.observed.facts.progress);
         session.live.answer =
             answer.map(|(ProbeResult { active, requests, .. }, at)| Answer { progress: at.wall, active, requests });
         let all = result.and_then(|result| result.approves_all);
@@ -174,12 +174,12 @@ pub(super) fn unresponsive(tray: Option<u32>, consequence: &str) -> String {
 /// Whether a tray can know more of this session than its log says: by a bridge, by its server, or because the tray
 /// hosts it.
 fn may_have_more(session: &Session) -> bool {
-    if session.owner.live().is_some() && has_bridge() {
+    if session.observed.owner.live().is_some() && has_bridge() {
         return true;
     }
-    let is_gone = matches!(session.owner, Owner::Gone { .. } | Owner::Never);
+    let is_gone = matches!(session.observed.owner, Owner::Gone { .. } | Owner::Never);
     session.control.server == ServerState::Listening
         // It has looked for longer than a command does.
         || session.live.reception.is_some()
-        || is_gone && session.about.kind != Kind::Terminal && !session.unread
+        || is_gone && session.observed.about.kind != Kind::Terminal && !session.observed.unread
 }

@@ -98,7 +98,7 @@ fn ago(now: Moment, at: Time) -> Span {
 
 /// What was last heard of it, where and when.
 fn last_seen(session: &Session, now: Moment) -> String {
-    last_heard(&session.facts, &session.live).map_or_else(
+    last_heard(&session.observed.facts, &session.live).map_or_else(
         || "nothing yet".into(),
         |heard| format!("{}, {} ({} ago)", heard.words(), heard.at.wall, ago(now, heard.at.wall)),
     )
@@ -112,7 +112,7 @@ fn changes(verdict: &Verdict, now: Moment) -> String {
 }
 
 fn owner(session: &Session) -> String {
-    match &session.owner {
+    match &session.observed.owner {
         Owner::Never => "none: its folder has no lock".into(),
         Owner::Alive { pid, started: Some(at) } => format!("process {pid}, alive, started {at}"),
         Owner::Alive { pid, started: None } => format!("process {pid}, alive"),
@@ -127,7 +127,7 @@ fn owner(session: &Session) -> String {
 }
 
 fn about(page: &mut Page, session: &Session, row: &Row) {
-    let facts = &session.facts;
+    let facts = &session.observed.facts;
     let or_none = |text: Option<&str>| text.map_or("unknown".to_owned(), |text| plain(text, 400).into());
     page.line("folder", or_none(row.cwd.as_deref()));
     if let Some(branch) = &row.branch {
@@ -157,7 +157,7 @@ fn counted_events(n: u64) -> String {
 }
 
 fn turn(page: &mut Page, session: &Session, now: Moment) {
-    let Some(turn) = &session.facts.turn else { return page.line("turn", "none is open") };
+    let Some(turn) = &session.observed.facts.turn else { return page.line("turn", "none is open") };
     let said = match turn.last_message {
         LastMessage::Nothing => "no message yet in this round",
         LastMessage::Request => "the last message asked for tools",
@@ -176,7 +176,7 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
         let command = tool.command.as_deref().map(|command| format!(": {command}")).unwrap_or_default();
         page.line("open tool", format!("{} for {}{command}", tool.name, ago(now, tool.at.wall)));
     }
-    for request in &session.facts.requests {
+    for request in &session.observed.facts.requests {
         let agent = request.agent.as_deref().map(|agent| format!(", by sub-agent {agent}")).unwrap_or_default();
         let (kind, since) = (&request.kind, ago(now, request.at.wall));
         page.line("asks permission", format!("{kind} for {since}{agent}, request {}", request.request));
@@ -193,7 +193,7 @@ fn open_questions(page: &mut Page, session: &Session, now: Moment) {
 }
 
 fn limits_that_apply(page: &mut Page, session: &Session, limits: &Limits) {
-    let (facts, finding) = (&session.facts, session.finding());
+    let (facts, finding) = (&session.observed.facts, session.finding());
     let Some(turn) = &facts.turn else { return };
     let (situation, quiet, stuck) = turn.silence_limits(facts.compaction.is_some(), finding, limits);
     let busy = if turn.tools.is_empty() || finding.is_some() {

@@ -55,7 +55,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         writeln!(io::stdout(), "{}", bar.text(format))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let problem = |session: &Session| Some((session.id.clone(), session.problem.clone()?));
+    let problem = |session: &Session| Some((session.id.clone(), session.observed.problem.clone()?));
     let problems: Vec<_> = sessions.iter().filter_map(problem).collect();
     // There may be tens of thousands of sessions: each is dropped as soon as its row is made.
     let listed = sessions.into_iter().filter(Session::is_listed);

@@ -46,10 +46,10 @@ pub(crate) fn check(
     let owner = session.runner().pid();
     let line = lineage(giver, now);
     let started = owner.and_then(|owner| lineage(owner, now).first().map(|owner| owner.at));
-    let created = session.about.created;
+    let created = session.observed.about.created;
     // A server may run for days before it creates a session.
-    let opened = created.filter(|_| started.is_none() || session.about.kind == Kind::Sdk);
-    let since = started.max(opened).unwrap_or(session.touched);
+    let opened = created.filter(|_| started.is_none() || session.observed.about.kind == Kind::Sdk);
+    let since = started.max(opened).unwrap_or(session.observed.touched);
     if allowed.is_some_and(|allowed| allowed < created.unwrap_or(since)) {
         return Ok(());
     }

@@ -88,8 +88,8 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<String
 
 /// Whether its terminal can be brought to the front.
 fn show_terminal(session: &Session) -> Result<String, String> {
-    match session.owner {
-        Owner::Alive { .. } | Owner::Opened { .. } if session.about.kind == Kind::Sdk => {
+    match session.observed.owner {
+        Owner::Alive { .. } | Owner::Opened { .. } if session.observed.about.kind == Kind::Sdk => {
             Err("a program runs it, not a terminal".into())
         }
         Owner::Alive { pid, .. } | Owner::Opened { pid, .. } => match session.terminal {
@@ -106,7 +106,7 @@ fn stop(session: &Session, status: Status) -> Result<String, String> {
         Owner::Gone { .. } | Owner::Never => return Err("no process runs it, there is nothing to stop".into()),
         Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => {}
     }
-    let terminal = session.about.kind == Kind::Terminal;
+    let terminal = session.observed.about.kind == Kind::Terminal;
     if !is_bridged(session) {
         reachable(
             session,
@@ -128,7 +128,7 @@ fn stop(session: &Session, status: Status) -> Result<String, String> {
             | Status::NeedsInput
     );
     // A question, or lost permissions, can outlast the turn.
-    if !works || session.facts.turn.is_none() && session.facts.agents.is_empty() {
+    if !works || session.observed.facts.turn.is_none() && session.observed.facts.agents.is_empty() {
         return Err("no turn is open, there is nothing to stop".into());
     }
     let silent = matches!(status, Status::Quiet | Status::Stuck);
@@ -143,7 +143,7 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
     if let ServerState::Hosted(_) = session.control.server {
         return Err("it runs in a server of Pilotlight's own: detach instead".into());
     }
-    let pid = match session.owner {
+    let pid = match session.observed.owner {
         Owner::Alive { pid, .. } => pid,
         Owner::Opened { .. } => return Err("it was opened and not prompted yet: close it in its terminal".into()),
         Owner::Unheld { pid } => return Err(unheld(pid)),
@@ -154,10 +154,10 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
         }
         Owner::Gone { .. } | Owner::Never => return Err("no process runs it, there is nothing to end".into()),
     };
-    if session.about.kind != Kind::Terminal {
+    if session.observed.about.kind != Kind::Terminal {
         return Err(format!("process {pid} is not a terminal session: end it in the program that started it"));
     }
-    if session.contested {
+    if session.observed.contested {
         return Err("two live processes have a lock on it: end it in the terminal you want to close".into());
     }
     if session.control.other_sessions > 0 {
@@ -180,7 +180,7 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
 /// # Errors
 /// Why a click is not enough, and what to do instead.
 pub fn may_end_without_asking(session: &Session) -> Result<(), String> {
-    match (session.held, session.owner.pid()) {
+    match (session.observed.held, session.observed.owner.pid()) {
         (Held::Verified, _) | (_, None) => Ok(()),
         (Held::Pending | Held::Unverified, Some(pid)) => {
             Err(format!("use `pilotlight stop`, which asks first (only its lock says that process {pid} runs it)"))

@@ -89,7 +89,7 @@ impl LiveState {
         };
         let answer = session.answer().map(|answer| (answer.active, answer.requests));
         let bridge = session.control.bridge;
-        let reception = live.reception(&session.facts).map(|reception| LiveReception {
+        let reception = live.reception(&session.observed.facts).map(|reception| LiveReception {
             finding: reception.finding,
             at: reception.at.wall.0,
             last: reception.last.map(|last| last.wall.0),
@@ -111,7 +111,7 @@ impl LiveState {
         Some(Self {
             id: session.id.clone(),
             home: home.into(),
-            progress: session.facts.progress.map(|progress| progress.wall.0),
+            progress: session.observed.facts.progress.map(|progress| progress.wall.0),
             works: live.has_active_work,
             answer,
             asking: live.asking,
@@ -144,7 +144,7 @@ impl LiveState {
         let approved = &mut session.control.approved_by_command;
         *approved = self.approved_by_command.map(Time).max(*approved);
         // All else is about a turn.
-        let Some(progress) = session.facts.progress else { return };
+        let Some(progress) = session.observed.facts.progress else { return };
         let live = &mut session.live;
         // "Working" may predate the last event; "not working" must not.
         let is_fresh = self.progress.is_some_and(|known| progress.wall.0 <= known);
@@ -180,6 +180,7 @@ impl LiveState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::session::Observed;
     use crate::core::time::{Moment, Span};
 
     const HOME: &str = "/home/dev/.copilot";
@@ -187,8 +188,12 @@ mod tests {
 
     /// A session as its log shows it, with its last event at this time.
     fn in_log(progress: Moment) -> Session {
-        let mut session = Session { id: "a".into(), has_log: true, ..Session::default() };
-        session.facts.progress = Some(progress);
+        let mut session = Session {
+            id: "a".into(),
+            observed: Observed { has_log: true, ..Observed::default() },
+            ..Session::default()
+        };
+        session.observed.facts.progress = Some(progress);
         session
     }
 

@@ -5,8 +5,8 @@
 //! contain a prompt, a command, a question or a title, whichever rule words it.
 
 use super::facts::Facts;
-use super::fleet::{About, Session};
 use super::question::Question;
+use super::session::{About, Observed, Session};
 use super::turn::{Closed, Ending};
 use super::verdict::{Asking, Live};
 
@@ -60,11 +60,15 @@ const ERRORS: [&str; 7] =
 
 /// Returns the session as needed to judge it, with all its own texts replaced.
 pub(crate) fn redacted(session: &Session) -> Session {
+    let observed = &session.observed;
     Session {
-        about: About { kind: session.about.kind, created: session.about.created, ..About::default() },
-        facts: facts(&session.facts),
+        observed: Observed {
+            about: About { kind: observed.about.kind, created: observed.about.created, ..About::default() },
+            facts: facts(&observed.facts),
+            problem: observed.problem.as_ref().map(|_| "its log cannot be read".into()),
+            ..observed.clone()
+        },
         live: live(&session.live),
-        problem: session.problem.as_ref().map(|_| "its log cannot be read".into()),
         ..session.clone()
     }
 }
@@ -142,8 +146,8 @@ mod tests {
         let asked = serde_json::json!({"requestId": "r", "question": "Launch the rockets?", "choices": ["hunter2"]});
         let form = Form::read("user_input.requested", &asked).map_err(Into::into);
         let question = Question { id: None, text: "Launch the rockets?".into(), choices: vec!["hunter2".into()] };
-        let mut session = Session { has_log: true, ..Session::default() };
-        session.facts.progress = Some(now);
+        let mut session = Session { observed: Observed { has_log: true, ..Observed::default() }, ..Session::default() };
+        session.observed.facts.progress = Some(now);
         session.control.server = ServerState::Hosted(1);
         session.live.has_active_work = Some(true);
         session.live.questions = vec![Asking { question, since: now.wall, form }];
@@ -163,7 +167,10 @@ mod tests {
             kind: Kind::Sdk,
             created: Some(now.wall),
         };
-        let mut session = Session { about, has_log: true, touched: Time(0), ..Session::default() };
+        let mut session = Session {
+            observed: Observed { about, has_log: true, touched: Time(0), ..Observed::default() },
+            ..Session::default()
+        };
         let mut turn = Turn::new(now, true, true);
         turn.tools.push(OpenTool {
             call: Call::of("t1"),
@@ -174,8 +181,8 @@ mod tests {
             unasked: false,
             at: now,
         });
-        session.facts.turn = Some(turn);
-        session.facts.requests.push(Request {
+        session.observed.facts.turn = Some(turn);
+        session.observed.facts.requests.push(Request {
             id: Call::of("r1"),
             request: "r1".into(),
             call: Some(Call::of("t1")),
@@ -197,10 +204,10 @@ mod tests {
         let mut session = full_of("hunter2", now);
         let because = |session: &Session| redacted(session).row(now, &Limits::default()).0.because;
         assert_eq!(because(&session), "asks permission: of a kind unknown here");
-        session.facts.requests[0].kind = "extension-permission-access".into();
+        session.observed.facts.requests[0].kind = "extension-permission-access".into();
         assert_eq!(because(&session), "Copilot asks in its terminal whether an extension may do more");
         assert!(!format!("{:?}", redacted(&session)).contains("hunter2"));
-        session.facts.requests[0].asks = Some("plugin:pilotlight:pilotlight".into());
+        session.observed.facts.requests[0].asks = Some("plugin:pilotlight:pilotlight".into());
         assert_eq!(because(&session), "Copilot asks in its terminal whether Pilotlight may answer there");
     }
 
@@ -215,11 +222,11 @@ mod tests {
         let error = failed("hunter2", "hunter2");
         let unfinished = vec!["hunter2".into()];
         for ending in [error.clone(), Ending::Shutdown { unfinished, error: Some(Box::new(error)) }] {
-            session.facts.closed = Some(Closed { ending, at: now, asks: false });
-            session.problem = Some("hunter2".into());
+            session.observed.facts.closed = Some(Closed { ending, at: now, asks: false });
+            session.observed.problem = Some("hunter2".into());
             let redacted = redacted(&session);
             assert!(!format!("{redacted:?}").contains("hunter2"), "{redacted:#?}");
-            assert!(redacted.problem.is_some());
+            assert!(redacted.observed.problem.is_some());
         }
     }
 
@@ -232,9 +239,9 @@ mod tests {
         };
         let mut session = full_of("hunter2", now);
         assert_eq!(judged(&redacted(&session)), judged(&session));
-        session.facts.requests.clear();
-        session.facts.turn = None;
-        session.facts.closed = Some(Closed { ending: failed("quota", "hunter2"), at: now, asks: false });
+        session.observed.facts.requests.clear();
+        session.observed.facts.turn = None;
+        session.observed.facts.closed = Some(Closed { ending: failed("quota", "hunter2"), at: now, asks: false });
         assert_eq!(judged(&redacted(&session)), judged(&session));
         let (row, _) = redacted(&session).row(now, &Limits::default());
         assert_eq!(row.because, "quota, HTTP 429", "Copilot's own words stay");

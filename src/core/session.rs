@@ -32,12 +32,31 @@ impl Key {
     }
 }
 
-/// What was observed of one session.
+/// One session: what was observed of it, and our own relation to it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Session {
-    /// Its id, the name of its folder.
+    /// Its id.
     pub id: Box<str>,
-    /// What its `workspace.yaml` says.
+    /// What its agent's files and processes say of it. Only its reader writes this.
+    pub observed: Observed,
+    /// What is known from sources other than the log.
+    pub live: Live,
+    /// What we do with it.
+    pub control: Control,
+    /// When the user last looked at it.
+    pub seen: Option<Time>,
+    /// Why changes of its files may cause no file event, if they may not.
+    pub no_events: Option<NoEvents>,
+    /// The process that runs it, and why its terminal cannot be brought to the front, if it cannot.
+    pub terminal: Option<(u32, Option<&'static str>)>,
+    /// Its file system does not answer: everything else is from before.
+    pub no_answer: Option<NoAnswer>,
+}
+
+/// What an agent's files and processes say of a session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// How the agent describes it.
     pub about: About,
     /// The facts from its log.
     pub facts: Facts,
@@ -50,10 +69,6 @@ pub struct Session {
     pub holders: Vec<u32>,
     /// Several live processes have a lock on it.
     pub contested: bool,
-    /// What is known from sources other than the log.
-    pub live: Live,
-    /// Our own relation to it.
-    pub control: Control,
     /// Why its log cannot be read, in words for the user.
     pub problem: Option<Box<str>>,
     /// When its log was last written; its folder, if it has no log.
@@ -62,14 +77,6 @@ pub struct Session {
     pub has_log: bool,
     /// Its log was not read: no process has it open, and the log is too old to matter.
     pub unread: bool,
-    /// When the user last looked at it.
-    pub seen: Option<Time>,
-    /// Why changes of its folder may cause no file event, if they may not.
-    pub no_events: Option<NoEvents>,
-    /// The process that runs it, and why its terminal cannot be brought to the front, if it cannot.
-    pub terminal: Option<(u32, Option<&'static str>)>,
-    /// Its file system does not answer: everything else is from before.
-    pub no_answer: Option<NoAnswer>,
 }
 
 /// A file system that does not answer.
@@ -132,18 +139,23 @@ pub enum Kind {
 }
 
 impl Session {
+    /// A session of which nothing is known yet.
+    pub fn new(id: &str) -> Self {
+        Self { id: id.into(), ..Self::default() }
+    }
+
     /// Whether to list it. A session without a prompt is listed only while its owner may be alive.
     pub fn is_listed(&self) -> bool {
-        self.facts.progress.is_some()
-            || self.problem.is_some()
+        self.observed.facts.progress.is_some()
+            || self.observed.problem.is_some()
             || self.no_answer.is_some()
-            || self.unread && self.has_log
+            || self.observed.unread && self.observed.has_log
             || self.may_be_open()
     }
 
     /// Whether a live process may have it open.
     pub(crate) const fn may_be_open(&self) -> bool {
-        match self.owner {
+        match self.observed.owner {
             Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => true,
             Owner::Never | Owner::Gone { .. } => false,
         }
@@ -151,8 +163,8 @@ impl Session {
 
     /// The process that runs it: its owner, or a server of our own that has not written a lock yet.
     pub(crate) fn runner(&self) -> Owner {
-        match (&self.owner, &self.control.server) {
-            (Owner::Alive { .. }, _) => self.owner.clone(),
+        match (&self.observed.owner, &self.control.server) {
+            (Owner::Alive { .. }, _) => self.observed.owner.clone(),
             (_, &ServerState::Hosted(pid)) => Owner::Alive { pid, started: None },
             (owner, _) => owner.clone(),
         }
@@ -161,52 +173,52 @@ impl Session {
     /// Whether secrets may be sent to its owner: a live one that provably holds the session, or for which that cannot
     /// be checked. Never one that has only just created its lock ([`Held::Pending`]).
     pub const fn may_be_trusted(&self) -> bool {
-        matches!(self.owner, Owner::Alive { .. }) && !matches!(self.held, Held::Pending)
+        matches!(self.observed.owner, Owner::Alive { .. }) && !matches!(self.observed.held, Held::Pending)
     }
 
     /// The server's answer to a query without attaching, if nothing has happened since.
     pub fn answer(&self) -> Option<&Answer> {
-        self.live.answer(&self.facts)
+        self.live.answer(&self.observed.facts)
     }
 
     /// When it last asked its model, if it waits for an answer now: its turn does, or one of its sub-agents may.
     pub(crate) fn asked_model(&self) -> Option<Time> {
-        let may_wait = self.facts.waits_for_model() || !self.facts.agents.is_empty();
-        self.facts.asked.filter(|_| may_wait).map(|at| at.wall)
+        let may_wait = self.observed.facts.waits_for_model() || !self.observed.facts.agents.is_empty();
+        self.observed.facts.asked.filter(|_| may_wait).map(|at| at.wall)
     }
 
     /// Whether it is known to have its answers streamed: a terminal always has.
     pub(crate) fn streams(&self) -> bool {
-        self.about.kind != Kind::Sdk || self.live.streams
+        self.observed.about.kind != Kind::Sdk || self.live.streams
     }
 
     /// What was found out about its model's answer, if its turn waits for one and nothing has happened since.
     pub(crate) fn finding(&self) -> Option<Finding> {
-        let reception = self.live.reception(&self.facts).filter(|_| self.facts.waits_for_model())?;
+        let reception = self.live.reception(&self.observed.facts).filter(|_| self.observed.facts.waits_for_model())?;
         Some(reception.finding)
     }
 
     /// Whether it runs, and everything is approved without asking, by its log, its bridge or its server.
     pub(crate) fn approves_all(&self) -> bool {
-        self.may_be_open() && (self.facts.approves_all.is_some() || self.reported_approvals() == Some(true))
+        self.may_be_open() && (self.observed.facts.approves_all.is_some() || self.reported_approvals() == Some(true))
     }
 
     /// Whether everything is approved without asking, by the word of its bridge, or of its server if the log tells of no
     /// change since. `None`: they were not asked, or do not tell.
     pub(crate) fn reported_approvals(&self) -> Option<bool> {
-        let is_current = |at| self.facts.approvals_at.is_none_or(|changed| changed <= at);
+        let is_current = |at| self.observed.facts.approvals_at.is_none_or(|changed| changed <= at);
         let server = self.live.approves_all.filter(|(_, at)| is_current(*at)).map(|(all, _)| all);
         self.control.approves_all.into_iter().chain(server).reduce(|one, other| one || other)
     }
 
     /// Whether a command that may not be a person's wants to approve its oldest request.
     pub(crate) fn is_wanted(&self) -> bool {
-        let open = self.facts.requests.iter().find(|request| !request.is_consent());
+        let open = self.observed.facts.requests.iter().find(|request| !request.is_consent());
         self.control.wanted.as_deref().is_some_and(|wanted| open.is_some_and(|open| *open.request == *wanted))
     }
 
     /// The folder it works in.
     pub(crate) fn cwd(&self) -> Option<&str> {
-        self.about.cwd.as_deref().or(self.facts.cwd.as_deref())
+        self.observed.about.cwd.as_deref().or(self.observed.facts.cwd.as_deref())
     }
 }

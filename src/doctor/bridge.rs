@@ -105,7 +105,8 @@ fn of_home(files: &Files, number: usize, home: &Path) -> Option<Finding> {
 pub(crate) fn running(sessions: &[Session]) -> Option<Finding> {
     let (bridged, others): (Vec<_>, Vec<_>) = sessions.iter().partition(|session| session.control.bridge.is_some());
     let is_open = |owner: &Owner| matches!(owner, Owner::Alive { .. } | Owner::Opened { .. });
-    let is_bare = |session: &&&Session| is_open(&session.owner) && session.about.kind == Kind::Terminal;
+    let is_bare =
+        |session: &&&Session| is_open(&session.observed.owner) && session.observed.about.kind == Kind::Terminal;
     let bare = others.iter().filter(is_bare).count();
     let old = bridged.iter().filter(|session| session.control.old_bridge).count();
     let finding = if bridged.is_empty() {

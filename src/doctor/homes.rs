@@ -103,7 +103,8 @@ fn links(sessions: &Path) -> Vec<Finding> {
 /// Live owners, locks of other kinds, and sessions that two processes have open.
 fn locks(sessions: &[Session]) -> Vec<Finding> {
     const CHECK: &str = "lock";
-    let owned_by = |is: fn(&Owner) -> bool| sessions.iter().filter(|session| is(&session.owner)).collect::<Vec<_>>();
+    let owned_by =
+        |is: fn(&Owner) -> bool| sessions.iter().filter(|session| is(&session.observed.owner)).collect::<Vec<_>>();
     let alive = owned_by(|owner| matches!(owner, Owner::Alive { .. } | Owner::Opened { .. }));
     let mut findings = vec![Finding::ok(CHECK, format!("{} a live owner", having(alive.len()))).public()];
     for (sessions, owner, remedy) in [
@@ -130,8 +131,8 @@ fn locks(sessions: &[Session]) -> Vec<Finding> {
         }
     }
     let conflicts = sessions.iter().filter_map(|session| {
-        let is_forked = session.facts.forked && matches!(session.owner, Owner::Alive { .. });
-        let what = match session.contested {
+        let is_forked = session.observed.facts.forked && matches!(session.observed.owner, Owner::Alive { .. });
+        let what = match session.observed.contested {
             true => "two live processes have a lock on it",
             false => is_forked.then_some("two processes write its log")?,
         };
@@ -169,8 +170,8 @@ fn logs(homes: &[PathBuf], sessions: &[Session]) -> Vec<Finding> {
                 let remedy = "only part of it is read; /compact does not shorten it, a new session begins a new one";
                 Finding::warning(CHECK, format!("{shown} has {size}"), remedy).redacted(format!("one of {size}"))
             }
-            Ok(_) if session.facts.skipped > 0 => {
-                let lines = counted(usize::try_from(session.facts.skipped).unwrap_or(usize::MAX), "line");
+            Ok(_) if session.observed.facts.skipped > 0 => {
+                let lines = counted(usize::try_from(session.observed.facts.skipped).unwrap_or(usize::MAX), "line");
                 let text = format!("{shown}: {lines} of it are not events, and were skipped");
                 let remedy =
                     "the rest is read; where a status is wrong because of it, please report it with `pilotlight diagnostics`";

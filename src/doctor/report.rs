@@ -31,7 +31,7 @@ pub(crate) fn report(ground: &Ground, examined: &Examined) -> String {
     for status in Status::ALL {
         let listed = examined.sessions.iter().filter(|session| session.is_listed());
         let with_status = listed.filter(|session| session.row(now, &ground.config.limits).0.status == status);
-        let kinds: Vec<_> = with_status.map(|session| session.about.kind).collect();
+        let kinds: Vec<_> = with_status.map(|session| session.observed.about.kind).collect();
         let of_kind = |kind| kinds.iter().filter(|one| **one == kind).count();
         if !kinds.is_empty() {
             let (all, terminal, sdk) = (kinds.len(), of_kind(Kind::Terminal), of_kind(Kind::Sdk));

@@ -21,7 +21,7 @@ pub(super) fn servers(ground: &Ground, sessions: &[Session]) -> Vec<Finding> {
 fn owners(sessions: &[Session]) -> (Vec<Finding>, Vec<SocketAddr>) {
     const CHECK: &str = "server";
     let mut owners: BTreeMap<u32, usize> = BTreeMap::new();
-    for pid in sessions.iter().filter_map(|session| session.owner.live()) {
+    for pid in sessions.iter().filter_map(|session| session.observed.owner.live()) {
         *owners.entry(pid).or_default() += 1;
     }
     let (mut findings, mut addresses, mut silent) = (Vec::new(), Vec::new(), 0);

@@ -38,11 +38,10 @@ pub(crate) use command::Command;
 pub(crate) use parts::bridges::BridgeConfig;
 pub use parts::fleet::{Entry, Fleet, LastProgress};
 pub(crate) use parts::probe::due_probe;
-pub(crate) use parts::settings_file::Source;
+pub(crate) use parts::settings_file::SettingsSource;
 pub(crate) use view::{Settings, View};
 
-use crate::agent::copilot::store::SESSIONS;
-use crate::agent::copilot::watch_plan::WATCH_PLAN;
+use crate::agent::source::Source;
 use crate::config::Config;
 use crate::core::session::{Key, SourceId};
 use crate::core::time::{Span, Time};
@@ -126,16 +125,19 @@ impl Engine {
     pub(crate) fn new(homes: &[PathBuf], config: Config, seen: Seen) -> Self {
         let (command_sender, commands) = mpsc::unbounded_channel();
         let clock = Clock::start();
-        let roots: Vec<_> = homes.iter().map(|home| home.join(SESSIONS)).collect();
+        let sources: Vec<_> = homes.iter().map(|home| Source::at(home)).collect();
         Self {
             tasks: Tasks::new(),
             orders: Orders::default(),
             looks: Looks::default(),
             bridges: Bridges::default(),
-            watcher: Watcher::new(&WATCH_PLAN, &roots, seen.path().map(Path::to_owned)),
+            watcher: Watcher::new(
+                sources.iter().map(|source| (source.watch_plan(), source.root())),
+                seen.path().map(Path::to_owned),
+            ),
             fleet: Fleet::new(config.limits),
             config,
-            homes: Homes::new(&roots, clock.now().awake),
+            homes: Homes::new(&sources, clock.now().awake),
             settings_file: None,
             ledger: Ledger::new(seen.path().and_then(Path::parent)),
             warned_of_exit: false,

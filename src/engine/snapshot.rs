@@ -3,14 +3,16 @@
 use crate::agent::copilot::opened::OpenScanner;
 use crate::agent::copilot::owner::GRACE;
 use crate::agent::copilot::server::servers::endpoints;
-use crate::agent::copilot::store::{Folder, Glimpse, Reading, Root, SESSIONS, session_ids};
+use crate::agent::reader::Reader;
+use crate::agent::reading::{Glimpse, Reading};
+use crate::agent::source::Source;
 use crate::agent::tail::ReadContext;
 use crate::config::Config;
 use crate::core::action::ServerState;
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Held;
 use crate::core::reception::found;
-use crate::core::session::{Key, NoAnswer, SourceId};
+use crate::core::session::{Key, NoAnswer, Observed, SourceId};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{Reception, Sample};
 use crate::engine::last_seen::Seen;
@@ -45,6 +47,13 @@ const FIRST_LOCK_RECHECK: Span = Span(6);
 /// How many folders one thread reads; fewer are not worth another thread.
 const FOLDERS_PER_THREAD: usize = 64;
 
+/// A session that was read.
+struct Found {
+    source: SourceId,
+    reader: Reader,
+    session: Session,
+}
+
 /// Reads every session folder of these homes. With `all`, it also reads logs that are too old to matter.
 pub(crate) fn take(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool) -> Snapshot {
     read_all(homes, config, seen, all, Time(i64::MIN))
@@ -60,7 +69,8 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
     let clock = Clock::start();
     let now = clock.now();
     let known = HashSet::new();
-    let roots: Vec<_> = homes.iter().map(|home| home.join(SESSIONS)).collect();
+    let sources: Vec<_> = homes.iter().map(|home| Source::at(home)).collect();
+    let roots: Vec<_> = sources.iter().map(|source| source.root().to_owned()).collect();
     let openings = OpenScanner::default().scan(&roots, &config.owners.names, now.wall);
     let reading = Reading {
         context: ReadContext { now, limits: &config.limits, until: None },
@@ -71,65 +81,63 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
     };
     let mut silent = silent_sessions(&roots, now);
     let mut ids = Vec::new();
-    for (root, path) in roots.iter().enumerate() {
+    for (number, source) in sources.iter().enumerate() {
         // An unlistable home was reported before, by the caller.
-        ids.extend(session_ids(path).into_iter().flatten().map(|id| Key::new(SourceId(root), id)));
+        ids.extend(source.list().into_iter().flatten().map(|id| Key::new(SourceId(number), id)));
     }
     let all_ids: Vec<_> = ids.iter().map(|key| Arc::clone(&key.id)).collect();
     ids.retain(|key| !silent.contains_key(key));
-    // For a few sessions, it does not pay to open the folder.
-    let open = if ids.len() > FOLDERS_PER_THREAD { Root::open } else { Root::at };
-    let opened: Vec<_> = roots.iter().map(|root| open(root)).collect();
+    let glimpses: Vec<_> = sources.iter().map(|source| source.glimpses(ids.len() > FOLDERS_PER_THREAD)).collect();
     let threads =
         std::thread::available_parallelism().map_or(1, usize::from).min(ids.len().div_ceil(FOLDERS_PER_THREAD)).max(1);
     let share = ids.len().div_ceil(threads).max(1);
     let is_kept = |past: Glimpse| earliest == Time(i64::MIN) || past.has_log && past.touched >= earliest;
     let read = |ids: &[Key]| {
-        let (mut buffer, mut folders) = (Vec::new(), Vec::new());
-        for Key { source: SourceId(root), id } in ids {
-            let past = opened[*root].past(id, &reading);
+        let (mut buffer, mut found) = (Vec::new(), Vec::new());
+        for Key { source, id } in ids {
+            let past = glimpses[source.0].past(id, &reading);
             if past.is_some_and(|past| !is_kept(past)) {
                 continue;
             }
-            let mut folder = Folder::new(&roots[*root], id);
+            let (mut reader, mut session) = (sources[source.0].reader(id), Session::new(id));
             match past {
-                Some(past) => folder.mark_past(past),
-                None if folder.refresh(&reading, &mut buffer).is_ok() => {}
-                // A folder that has just been removed is not a session.
+                Some(past) => past.note(&mut session.observed),
+                None if reader.refresh(&reading, &mut session.observed, &mut buffer).is_ok() => {}
+                // One that has just been removed is not a session.
                 None => continue,
             }
-            let Session { unread, touched, has_log, .. } = folder.session;
+            let Observed { unread, touched, has_log, .. } = session.observed;
             if !unread || is_kept(Glimpse { touched, has_log }) {
-                seen.recall(&mut folder.session);
-                folder.forget_log();
-                folders.push(folder);
+                seen.recall(&mut session);
+                reader.forget_log();
+                found.push(Found { source: *source, reader, session });
             }
         }
-        folders
+        found
     };
     let read = &read;
-    let mut folders: Vec<Folder> = std::thread::scope(|scope| {
+    let mut found: Vec<Found> = std::thread::scope(|scope| {
         let mut shares = ids.chunks(share);
         let first = shares.next().unwrap_or_default();
         // If the system refuses a thread, its share is read on this one.
         let spawn = |ids| std::thread::Builder::new().spawn_scoped(scope, move || read(ids)).map_err(|_| ids);
         let threads: Vec<_> = shares.map(spawn).collect();
-        let mut folders = read(first);
+        let mut found = read(first);
         for thread in threads {
-            folders.extend(match thread {
+            found.extend(match thread {
                 // A panic has been reported already, and ends the program.
                 Ok(thread) => thread.join().unwrap_or_default(),
                 Err(ids) => read(ids),
             });
         }
-        folders
+        found
     });
-    recheck_new_locks(&mut folders, reading, &clock);
+    recheck_new_locks(&mut found, reading, &clock);
     if !all {
-        read_recent(&mut folders, &reading, now.wall - config.list.ended_for, config.list.ended_most);
+        read_recent(&mut found, &reading, now.wall - config.list.ended_for, config.list.ended_most);
     }
-    mark_resumed(&mut folders, &Ledger::new(seen.path().and_then(Path::parent)), now.wall);
-    let mut sessions: Vec<_> = folders.into_iter().map(|folder| folder.session).collect();
+    mark_resumed(&mut found, homes, &Ledger::new(seen.path().and_then(Path::parent)), now.wall);
+    let mut sessions: Vec<_> = found.into_iter().map(|one| one.session).collect();
     sessions.extend(silent.drain().map(|(_, session)| session));
     find_servers(&mut sessions, homes, config);
     look_once(&mut sessions, clock.now(), config);
@@ -148,8 +156,8 @@ fn silent_sessions(roots: &[PathBuf], now: Moment) -> HashMap<Key, Session> {
             let Some(id) = first.and_then(|first| first.as_os_str().to_str()).map(Arc::<str>::from) else { continue };
             let Some(mount) = silent_mount(Some(mount)) else { continue };
             let no_answer = NoAnswer { file_system: mount.kind, since: now, is_behind: false };
-            let session =
-                Session { id: (*id).into(), no_answer: Some(no_answer), touched: now.wall, ..Session::default() };
+            let mut session = Session { no_answer: Some(no_answer), ..Session::new(&id) };
+            session.observed.touched = now.wall;
             sessions.insert(Key::new(SourceId(home), id), session);
         }
     }
@@ -158,46 +166,45 @@ fn silent_sessions(roots: &[PathBuf], now: Moment) -> HashMap<Key, Session> {
 
 /// Reads sessions again whose lock was too new to show who holds them: first after the time that Copilot usually takes,
 /// then, if necessary, after the longest time it can take. Waits for all of them together.
-fn recheck_new_locks(folders: &mut [Folder], mut reading: Reading<'_>, clock: &Clock) {
-    let mut new: Vec<_> = folders.iter_mut().collect();
+fn recheck_new_locks(found: &mut [Found], mut reading: Reading<'_>, clock: &Clock) {
+    let mut new: Vec<_> = found.iter_mut().collect();
     let mut buffer = Vec::new();
     for wait in [FIRST_LOCK_RECHECK, GRACE] {
-        new.retain(|folder| folder.session.held == Held::Pending);
+        new.retain(|one| one.session.observed.held == Held::Pending);
         if new.is_empty() {
             return;
         }
         #[expect(clippy::disallowed_methods, reason = "nothing tells that a file was locked")]
         std::thread::sleep(wait.to_std());
         reading.context.now = clock.now();
-        for folder in &mut new {
+        for Found { reader, session, .. } in &mut new {
             // A session that has been removed stays as it was read.
-            let _ = folder.refresh(&reading, &mut buffer);
-            folder.forget_log();
+            let _ = reader.refresh(&reading, &mut session.observed, &mut buffer);
+            reader.forget_log();
         }
     }
 }
 
 /// Reads the last ended sessions, as many as a list shows.
-fn read_recent(folders: &mut [Folder], reading: &Reading<'_>, earliest: Time, most: usize) {
-    let is_recent = |folder: &&mut Folder| {
-        let session = &folder.session;
-        session.unread && session.has_log && session.touched >= earliest
+fn read_recent(found: &mut [Found], reading: &Reading<'_>, earliest: Time, most: usize) {
+    let is_recent = |one: &&mut Found| {
+        let observed = &one.session.observed;
+        observed.unread && observed.has_log && observed.touched >= earliest
     };
-    let mut recent: Vec<_> = folders.iter_mut().filter(is_recent).collect();
-    recent.sort_unstable_by_key(|folder| std::cmp::Reverse(folder.session.touched));
+    let mut recent: Vec<_> = found.iter_mut().filter(is_recent).collect();
+    recent.sort_unstable_by_key(|one| std::cmp::Reverse(one.session.observed.touched));
     let mut buffer = Vec::new();
-    for folder in recent.into_iter().take(most) {
-        folder.read_history(reading, &mut buffer);
+    for Found { reader, session, .. } in recent.into_iter().take(most) {
+        reader.read_history(reading, &mut session.observed, &mut buffer);
     }
 }
 
 /// Marks the sessions that were resumed recently by us and wait for their new owner.
-fn mark_resumed(folders: &mut [Folder], ledger: &Ledger, now: Time) {
+fn mark_resumed(found: &mut [Found], homes: &[PathBuf], ledger: &Ledger, now: Time) {
     for resumed in recent_resumes(ledger, now) {
-        for folder in folders.iter_mut().filter(|folder| folder.session.id == resumed.id) {
-            let home = folder.path().parent().and_then(Path::parent);
-            if home.is_some_and(|home| ledger.page(home, &resumed.id).key() == &*resumed.page) {
-                folder.session.control.resumed = Some(resumed.at);
+        for Found { source, session, .. } in found.iter_mut().filter(|one| one.session.id == resumed.id) {
+            if ledger.page(&homes[source.0], &resumed.id).key() == &*resumed.page {
+                session.control.resumed = Some(resumed.at);
             }
         }
     }
@@ -207,14 +214,14 @@ fn mark_resumed(folders: &mut [Folder], ledger: &Ledger, now: Time) {
 /// terminal can be shown.
 fn find_servers(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
     let mut owners: HashMap<u32, (usize, Option<ServerState>)> = HashMap::new();
-    for pid in sessions.iter().flat_map(|session| &session.holders) {
+    for pid in sessions.iter().flat_map(|session| &session.observed.holders) {
         owners.entry(*pid).or_default().0 += 1;
     }
     let user_home = paths::user_home();
     for session in sessions {
-        let Some((count, server)) = session.owner.pid().and_then(|pid| owners.get_mut(&pid)) else { continue };
+        let Some((count, server)) = session.observed.owner.pid().and_then(|pid| owners.get_mut(&pid)) else { continue };
         session.control.other_sessions = count.saturating_sub(1);
-        if let Some(pid) = session.owner.live() {
+        if let Some(pid) = session.observed.owner.live() {
             session.terminal = Some((pid, why_not(pid)));
             let server_state = || match endpoints(pid, homes, &config.servers, user_home.as_deref()).is_empty() {
                 true => ServerState::NotListening,
@@ -228,20 +235,24 @@ fn find_servers(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
 /// Looks once whether silent sessions receive their model's answer.
 fn look_once(sessions: &mut [Session], now: Moment, config: &Config) {
     let is_due = |session: &Session| {
-        session.facts.waits_for_model()
+        session.observed.facts.waits_for_model()
             && session.row(now, &config.limits).1.look.and_then(|look| look.at).is_some_and(|at| at <= now.awake)
     };
     let due: Vec<_> = (0..sessions.len()).filter(|&index| is_due(&sessions[index])).collect();
     for index in due {
         let session = &sessions[index];
-        let (Some(pid), Some(progress)) = (session.owner.live(), session.facts.progress) else { continue };
-        let others =
-            sessions.iter().enumerate().filter(|(other, session)| *other != index && session.owner.live() == Some(pid));
+        let (Some(pid), Some(progress)) = (session.observed.owner.live(), session.observed.facts.progress) else {
+            continue;
+        };
+        let others = sessions
+            .iter()
+            .enumerate()
+            .filter(|(other, session)| *other != index && session.observed.owner.live() == Some(pid));
         let asked: Vec<_> = std::iter::once(session.asked_model().unwrap_or(progress.wall))
             .chain(others.filter_map(|(_, session)| session.asked_model()))
             .collect();
         let sockets = connections(pid).ok();
-        let has_client = session.about.kind == Kind::Sdk;
+        let has_client = session.observed.about.kind == Kind::Sdk;
         let found = found(None, sockets.as_ref(), &asked, has_client, now.wall).with_word(None, session.streams());
         sessions[index].live.reception = Some(Reception::new(found, progress.wall, now));
     }
@@ -253,7 +264,7 @@ fn sample_cpu(sessions: &mut [Session], clock: &Clock, config: &Config) -> Momen
     let wants = |session: &Session| session.row(now, &config.limits).1.sample_at.is_some_and(|at| at <= now.awake);
     let mut samples = Vec::new();
     for (index, session) in sessions.iter().enumerate() {
-        if let Some(pid) = session.owner.pid().filter(|_| wants(session))
+        if let Some(pid) = session.observed.owner.pid().filter(|_| wants(session))
             && let Some(before) = cpu_of_descendants(pid)
         {
             samples.push((index, pid, before, clock.now().awake));

@@ -99,6 +99,12 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
     })
 }
 
+/// Whether an error means that nothing is there, rather than that it could not be read: out of file descriptors, or
+/// permission denied.
+pub(crate) fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {

@@ -24,7 +24,7 @@ mod throttle;
 use crate::core::session::{Key, NoEvents, SourceId};
 use crate::system::mounts::Mounts;
 use crate::system::timer::Alarm;
-use filter::Filter;
+use filter::{Filter, Home};
 use hints::Refusal;
 #[cfg(target_os = "linux")]
 use linux::Source;
@@ -36,7 +36,7 @@ use std::time::Instant;
 use throttle::Throttle;
 
 pub(crate) use hints::Hints;
-pub(crate) use plan::WatchPlan;
+pub(crate) use plan::{Layout, WatchPlan};
 
 /// Watches session folders.
 pub(crate) struct Watcher {
@@ -56,10 +56,14 @@ pub(crate) const WATCHES_TREES: bool = !cfg!(target_os = "linux");
 pub(crate) const POLLING: &str = "live sessions are looked at every 5 s, the rest once a minute";
 
 impl Watcher {
-    /// Creates a watcher without watches. `roots` are the folders that hold the session folders, one for each home;
-    /// `seen` is the file that records which sessions the user has seen.
-    pub(crate) fn new(plan: &'static WatchPlan, roots: &[PathBuf], seen: Option<PathBuf>) -> Self {
-        let filter = Filter { roots: roots.iter().map(|root| names_of(root)).collect(), seen, ..Filter::new(plan) };
+    /// Creates a watcher without watches, for homes with these plans and folders that hold their sessions. `seen` is the
+    /// file that records which sessions the user has seen.
+    pub(crate) fn new<'a>(homes: impl Iterator<Item = (&'static WatchPlan, &'a Path)>, seen: Option<PathBuf>) -> Self {
+        let filter = Filter {
+            homes: homes.map(|(plan, root)| Home { plan, names: names_of(root) }).collect(),
+            seen,
+            ..Filter::default()
+        };
         let (source, trouble) = match Source::new(filter) {
             Ok(source) => (Some(source), None),
             Err(error) => (None, Some(format!("file changes cannot be watched ({error}); {POLLING} instead"))),
@@ -67,14 +71,14 @@ impl Watcher {
         Self { source, kept: BTreeSet::new(), throttle: Throttle::default(), alarm: Alarm::default(), trouble }
     }
 
-    /// Sets the root of the home with this index. `None` stops following the home.
-    pub(crate) fn follow_root(&mut self, home: SourceId, root: Option<&Path>) {
+    /// Sets the folder that holds the sessions of a home, which is one of those that are known or the next. `None` stops
+    /// following the home.
+    pub(crate) fn set_followed(&mut self, number: SourceId, plan: &'static WatchPlan, root: Option<&Path>) {
         let Some(source) = &mut self.source else { return };
-        source.update_filter(|filter| {
-            if filter.roots.len() <= home.0 {
-                filter.roots.resize(home.0 + 1, Vec::new());
-            }
-            filter.roots[home.0] = root.map(names_of).unwrap_or_default();
+        let home = Home { plan, names: root.map(names_of).unwrap_or_default() };
+        source.update_filter(|filter| match filter.homes.get_mut(number.0) {
+            Some(known) => *known = home,
+            None => filter.homes.push(home),
         });
     }
 
@@ -184,7 +188,7 @@ impl Watcher {
     /// Watches these roots, and the folders that show when a root is replaced by another folder. `renew` replaces all
     /// these watches, because a path may no longer lead to the folder that is watched for it. Returns the folders that
     /// vanished before they could be watched: nothing reports what takes their place.
-    pub(crate) fn watch_routes(&mut self, roots: &[&Path], renew: bool) -> HashSet<PathBuf> {
+    pub(crate) fn watch_routes(&mut self, roots: &[(&WatchPlan, &Path)], renew: bool) -> HashSet<PathBuf> {
         let Some(source) = &mut self.source else { return HashSet::new() };
         if renew {
             source.unwatch_routes(&self.kept);

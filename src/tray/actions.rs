@@ -50,7 +50,7 @@ pub(crate) struct RequestItems {
 /// The entries of the oldest open permission request, or else of the oldest question that can be answered from here.
 pub(crate) fn request_items(source: &Source<'_>) -> Option<RequestItems> {
     let offers = offers(source.session, source.row.status);
-    let requests = &source.session.facts.requests;
+    let requests = &source.session.observed.facts.requests;
     if let Some(request) = requests.iter().find(|request| !request.is_consent()) {
         return Some(items_of_request(source, request, offer_of(&offers, Action::Approve).is_ok()));
     }
@@ -87,7 +87,7 @@ fn lines_of(source: &Source<'_>, call: Call, lines: Vec<String>) -> Vec<Item> {
 
 /// The number of requests that can be answered.
 fn open_requests(session: &Session) -> usize {
-    session.facts.requests.iter().filter(|request| !request.is_consent()).count()
+    session.observed.facts.requests.iter().filter(|request| !request.is_consent()).count()
 }
 
 fn items_of_request(source: &Source<'_>, request: &Request, can_answer: bool) -> RequestItems {
@@ -176,7 +176,9 @@ fn labelled(offers: &[Offer], session: &Session) -> [(Action, &'static str); LIS
 /// An item for an action. `None` for one that needs a request or question.
 fn item(source: &Source<'_>, kind: Kind, name: &str, action: Action) -> Option<Item> {
     let row = source.row;
-    let order = Order::new(&row.id, action.verb().ask.clone()?).on(source.session.facts.root.as_deref()).to(&row.label);
+    let order = Order::new(&row.id, action.verb().ask.clone()?)
+        .on(source.session.observed.facts.root.as_deref())
+        .to(&row.label);
     // What is offered because of a silence must not end an answer. An entry of the session's own menu does what it says.
     let order = if kind == Kind::Remedy { order.unless_receiving() } else { order };
     Some(Item::action(ItemId::of(source.key, kind), name, Effect::Act(Box::new(order))))
@@ -275,7 +277,7 @@ pub(crate) fn only_shows(item: &Item) -> bool {
 pub(crate) fn looking_at(row: &Row, session: &Session) -> Effect {
     let can = |action| offer(action, session, row.status).is_ok();
     let id = || row.id.clone();
-    if let Some(request) = session.facts.requests.iter().find(|request| !request.is_consent())
+    if let Some(request) = session.observed.facts.requests.iter().find(|request| !request.is_consent())
         && can(Action::Approve)
     {
         return Effect::Details { id: id(), request: request.request.clone() };

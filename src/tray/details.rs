@@ -59,28 +59,31 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
     if let Some(doing) = doing(session) {
         say(format!("Now: {doing}"));
     }
-    if let Some(turn) = &session.facts.turn
+    if let Some(turn) = &session.observed.facts.turn
         && turn.question().is_none()
-        && session.facts.requests.is_empty()
+        && session.observed.facts.requests.is_empty()
     {
         let (situation, quiet, stuck) =
-            turn.silence_limits(session.facts.compaction.is_some(), session.finding(), context.limits);
+            turn.silence_limits(session.observed.facts.compaction.is_some(), session.finding(), context.limits);
         say(format!("Silence: quiet after {quiet}, stuck after {stuck} ({situation})"));
     }
-    let denied = session.facts.denials.after(session.live.attached);
+    let denied = session.observed.facts.denials.after(session.live.attached);
     if denied > 0 {
-        say(format!("{denied} of the last {} tools denied: nobody could be asked", session.facts.denials.of()));
+        say(format!(
+            "{denied} of the last {} tools denied: nobody could be asked",
+            session.observed.facts.denials.of()
+        ));
     }
     if let Some(part) = control(source) {
         say(part);
     }
     let branch = row.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
     say(format!("Folder: {}{branch}", folder(row, context.user_home)));
-    say(format!("Owner: {}", owner(&session.owner)));
+    say(format!("Owner: {}", owner(&session.observed.owner)));
     if let Some(no_events) = &session.no_events {
         say(format!("Files: {}", without_events(*no_events, session.may_be_open())));
     }
-    say(format!("Model: {}", session.facts.model.as_deref().unwrap_or("not known")));
+    say(format!("Model: {}", session.observed.facts.model.as_deref().unwrap_or("not known")));
     if let Some(background) = background(row) {
         say(format!("Background: {background}"));
     }
@@ -104,7 +107,7 @@ fn folder(row: &Row, home: Option<&str>) -> String {
 
 /// The current activity: the last open tool and its command.
 fn doing(session: &Session) -> Option<String> {
-    let facts = &session.facts;
+    let facts = &session.observed.facts;
     if facts.compaction.is_some() {
         return Some("compacting its history".into());
     }

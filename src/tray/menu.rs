@@ -391,10 +391,10 @@ fn has_age(items: &[Item]) -> bool {
 fn left_open(sources: &[Source<'_>]) -> Vec<Order> {
     let was_open = |source: &&Source<'_>| {
         let session = source.session;
-        matches!(session.owner, Owner::Gone { .. })
-            && session.about.kind != Use::Sdk
-            && session.facts.shut_down.is_none()
-            && !session.unread
+        matches!(session.observed.owner, Owner::Gone { .. })
+            && session.observed.about.kind != Use::Sdk
+            && session.observed.facts.shut_down.is_none()
+            && !session.observed.unread
             && offer(Action::Resume, session, source.row.status).is_ok()
     };
     let mut open: Vec<_> = sources.iter().filter(was_open).collect();
@@ -405,8 +405,8 @@ fn left_open(sources: &[Source<'_>]) -> Vec<Order> {
 /// Whether a session runs in a terminal that nothing of ours reaches: no server of its own, no bridge.
 fn is_unreached(source: &Source<'_>) -> bool {
     let session = source.session;
-    session.about.kind == Use::Terminal
-        && session.owner.live().is_some()
+    session.observed.about.kind == Use::Terminal
+        && session.observed.owner.live().is_some()
         && session.control.server == ServerState::NotListening
         && session.control.bridge.is_none()
 }
@@ -415,7 +415,7 @@ fn is_unreached(source: &Source<'_>) -> bool {
 fn ends_with_us(source: &Source<'_>) -> bool {
     match source.session.control.server {
         ServerState::Hosted(_) => true,
-        ServerState::Attached => source.session.about.kind != Use::Terminal,
+        ServerState::Attached => source.session.observed.about.kind != Use::Terminal,
         _ => false,
     }
 }

@@ -67,7 +67,7 @@ mod tests {
     use crate::core::limits::Limits;
     use crate::core::order::Ask;
     use crate::core::owner::Owner;
-    use crate::core::session::{Key, SourceId};
+    use crate::core::session::{Key, Observed, SourceId};
     use crate::core::time::{Moment, Time};
     use crate::engine::LastProgress;
     use std::path::Path;
@@ -91,9 +91,12 @@ mod tests {
 
     #[test]
     fn case_212_a_note_says_what_became_of_the_session_and_offers_the_next_thing() {
-        let mut session =
-            Session { id: ID.into(), owner: Owner::Alive { pid: 1, started: None }, ..Session::default() };
-        session.about.kind = Kind::Terminal;
+        let mut session = Session {
+            id: ID.into(),
+            observed: Observed { owner: Owner::Alive { pid: 1, started: None }, ..Observed::default() },
+            ..Session::default()
+        };
+        session.observed.about.kind = Kind::Terminal;
         let (words, offer) = offered(&session, Status::Working);
         assert_eq!((&*words, &*offer.label), ("It is working now.", "Show its terminal"));
         assert_eq!((does(&offer.effect), offer.effect), (Some(Action::ShowTerminal), offer.on_body));
@@ -101,18 +104,18 @@ mod tests {
         let now = Moment::of(Time(1_700_000_000_000));
         let prompt =
             br#"{"type":"user.message","data":{"content":"Go on"},"id":"p","timestamp":"2023-11-14T22:13:20.000Z"}"#;
-        session.facts.fold(&dialect::parse(prompt).unwrap(), now, &Limits::default());
+        session.observed.facts.fold(&dialect::parse(prompt).unwrap(), now, &Limits::default());
         session.control.server = ServerState::Listening;
         let (words, offer) = offered(&session, Status::Stuck);
         assert_eq!(words, "It is stuck now.");
         assert_eq!(does(&offer.effect), Some(Action::Stop), "{offer:?}");
         assert_ne!(does(&offer.on_body), Some(Action::Stop), "a click beside the button stops nothing");
-        session.facts.fold(&dialect::parse(requested).unwrap(), now, &Limits::default());
+        session.observed.facts.fold(&dialect::parse(requested).unwrap(), now, &Limits::default());
         let (words, offer) = offered(&session, Status::NeedsPermission);
         assert_eq!((&*words, &*offer.label), ("It wants to run make now.", "Review…"));
         assert_eq!(offer.effect, Effect::Details { id: ID.into(), request: "r".into() });
-        session.facts.requests.clear();
-        (session.owner, session.control.server) = (Owner::Gone { pid: 1, at: None }, ServerState::Unknown);
+        session.observed.facts.requests.clear();
+        (session.observed.owner, session.control.server) = (Owner::Gone { pid: 1, at: None }, ServerState::Unknown);
         let (words, offer) = offered(&session, Status::Crashed);
         assert_eq!(
             (&*words, does(&offer.effect), does(&offer.on_body)),
@@ -128,9 +131,12 @@ mod tests {
 
     #[test]
     fn case_218_a_terminal_that_could_not_be_shown_is_not_offered_again() {
-        let mut session =
-            Session { id: ID.into(), owner: Owner::Alive { pid: 1, started: None }, ..Session::default() };
-        session.about.kind = Kind::Terminal;
+        let mut session = Session {
+            id: ID.into(),
+            observed: Observed { owner: Owner::Alive { pid: 1, started: None }, ..Observed::default() },
+            ..Session::default()
+        };
+        session.observed.about.kind = Kind::Terminal;
         let failed = Some(Action::ShowTerminal);
         for status in [Status::Working, Status::PermissionLost] {
             assert_eq!(does(&offered(&session, status).1.effect), failed, "{status:?}");
@@ -139,7 +145,7 @@ mod tests {
         let prompt =
             br#"{"type":"user.message","data":{"content":"Go on"},"id":"p","timestamp":"2023-11-14T22:13:20.000Z"}"#;
         let now = Moment::of(Time(1_700_000_000_000));
-        session.facts.fold(&dialect::parse(prompt).unwrap(), now, &Limits::default());
+        session.observed.facts.fold(&dialect::parse(prompt).unwrap(), now, &Limits::default());
         session.control.server = ServerState::Listening;
         let (_, offer) = offered_after(&session, Status::Stuck, failed);
         assert_eq!((does(&offer.effect), offer.on_body), (Some(Action::Stop), Effect::Live));

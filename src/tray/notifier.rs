@@ -187,7 +187,7 @@ impl Notifier {
     fn observe_turns(&mut self, fleet: &Fleet) {
         self.turns.retain(|key, _| fleet.get(key).is_some());
         for (key, entry) in fleet.entries() {
-            let facts = &entry.session().facts;
+            let facts = &entry.session().observed.facts;
             let Some(turn) = &facts.turn else {
                 // The first end after an observed turn is its own; a later one is that of a turn that was not observed.
                 let ended = facts.closed.as_ref().filter(|closed| !closed.is_guess()).map(|closed| closed.at.wall);
@@ -198,7 +198,8 @@ impl Notifier {
             };
             let opened = turn.opened.wall;
             if self.turns.get(key).is_none_or(|turn| turn.opened != opened) {
-                let is_notified = entry.session().about.kind == Use::Terminal && self.alerts.settings.kinds.done;
+                let is_notified =
+                    entry.session().observed.about.kind == Use::Terminal && self.alerts.settings.kinds.done;
                 let home = entry.path().parent().and_then(Path::parent).filter(|_| is_notified);
                 let cli_notifies = home.is_some_and(user_settings::notifies);
                 self.turns.insert(key.clone(), ObservedTurn { opened, cli_notifies, ended: None });
@@ -214,12 +215,12 @@ impl Notifier {
             let session = entry.session();
             let now = Approvals {
                 all: session.approves_all(),
-                logged: session.facts.approves_all.is_some(),
+                logged: session.observed.facts.approves_all.is_some(),
                 reported: session.reported_approvals(),
             };
             let Some(before) = self.approving.insert(key.clone(), now) else { continue };
             // The first word of a bridge or a server says nothing of when it began.
-            let has_begun = !before.logged && now.logged && session.facts.marks.prompt.is_some();
+            let has_begun = !before.logged && now.logged && session.observed.facts.marks.prompt.is_some();
             let has_begun = has_begun || before.reported == Some(false);
             let is_shown = self.notifications.enabled && self.alerts.quiet.paused().is_none();
             if now.all && !before.all && has_begun && is_shown {
@@ -306,7 +307,7 @@ const NO_KINDS: Kinds = Kinds {
 fn alertable<'a>(key: &'a Key, row: &'a Row, session: &'a Session, turn: Option<ObservedTurn>) -> Alertable<'a> {
     // An order under way will be over when the user clicks; if not, the click is refused with a reason.
     let may = |action| session.control.under_way.is_some() || offer(action, session, row.status).is_ok();
-    let open = session.facts.requests.iter().find(|request| !request.is_consent());
+    let open = session.observed.facts.requests.iter().find(|request| !request.is_consent());
     let request = open.filter(|_| row.status == Status::NeedsPermission).map(|request| Request {
         id: request.id.number(),
         kind: &request.kind,
@@ -318,7 +319,7 @@ fn alertable<'a>(key: &'a Key, row: &'a Row, session: &'a Session, turn: Option<
         wanted: session.is_wanted(),
     });
     let question = question(session).filter(|_| row.status == Status::NeedsInput && may(Action::Answer));
-    let closed = session.facts.closed.as_ref().filter(|_| session.facts.turn.is_none());
+    let closed = session.observed.facts.closed.as_ref().filter(|_| session.observed.facts.turn.is_none());
     let completed = closed.filter(|closed| closed.ending == Ending::Completed).map(|closed| Completed {
         at: closed.at.wall,
         took: turn.map_or(Span::ZERO, |turn| turn.duration(closed.at.wall)),
@@ -352,7 +353,7 @@ mod tests {
     use crate::core::limits::Limits;
     use crate::core::owner::Owner;
     use crate::core::question::Question;
-    use crate::core::session::SourceId;
+    use crate::core::session::{Observed, SourceId};
     use crate::core::verdict::Asking;
 
     /// A bridge that was not tested with this release only watches, and would refuse an answer.
@@ -361,7 +362,10 @@ mod tests {
         let asked = serde_json::json!({"requestId": "r", "question": "Which color?", "choices": ["red", "blue"]});
         let form = Form::read("user_input.requested", &asked).unwrap();
         let question = Question { id: None, text: "Which color?".into(), choices: Vec::new() };
-        let mut session = Session { owner: Owner::Alive { pid: 1, started: None }, ..Session::default() };
+        let mut session = Session {
+            observed: Observed { owner: Owner::Alive { pid: 1, started: None }, ..Observed::default() },
+            ..Session::default()
+        };
         session.live.has_active_work = Some(true);
         session.live.questions = vec![Asking { question, since: Time(0), form: Ok(form) }];
         let row = session.row(Moment::of(Time(0)), &Limits::default()).0;

@@ -8,6 +8,7 @@ use pilotlight::core::form::Form;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::{Held, Owner};
 use pilotlight::core::question::Question;
+use pilotlight::core::session::Observed;
 use pilotlight::core::time::Time;
 use pilotlight::core::verdict::Status::{Idle, Working};
 use pilotlight::core::verdict::{Asking, Live, Status};
@@ -27,10 +28,13 @@ impl Case {
         let session = Session {
             id: ID.into(),
             live: story.live.clone(),
-            about: About { kind, cwd: Some("/home/dev/project".into()), ..About::default() },
-            facts: story.facts(at),
-            owner: story.owner.clone(),
-            has_log: true,
+            observed: Observed {
+                about: About { kind, cwd: Some("/home/dev/project".into()), ..About::default() },
+                facts: story.facts(at),
+                owner: story.owner.clone(),
+                has_log: true,
+                ..Observed::default()
+            },
             ..Session::default()
         };
         Self { session, story, at }
@@ -150,7 +154,9 @@ fn case_124_a_session_not_held_by_the_process_of_its_lock_is_left_alone() {
 #[test]
 fn an_owner_known_only_by_its_lock_is_ended_only_after_a_confirmation() {
     let with = |held| {
-        Case::of(asking(), 3, Kind::Terminal).server(ServerState::NotListening).with(|session| session.held = held)
+        Case::of(asking(), 3, Kind::Terminal)
+            .server(ServerState::NotListening)
+            .with(|session| session.observed.held = held)
     };
     with(Held::Verified).allows(Action::End);
     with(Held::Unverified).allows(Action::End);
@@ -298,7 +304,7 @@ fn case_74_and_107g_an_owner_that_cannot_be_inspected_is_neither_signalled_nor_r
 fn case_107d_a_process_with_two_sessions_is_never_signalled() {
     let shared = Case::of(mid_tool(), 3, Kind::Terminal).with(|session| session.control.other_sessions = 1);
     shared.refuses(Action::End, "1 other session").refuses(Action::ForceQuit, "1 other session");
-    let contested = Case::of(mid_tool(), 3, Kind::Terminal).with(|session| session.contested = true);
+    let contested = Case::of(mid_tool(), 3, Kind::Terminal).with(|session| session.observed.contested = true);
     contested.refuses(Action::End, "two live processes");
     let server = Case::of(mid_tool(), 3, Kind::Sdk).server(ServerState::Listening);
     server.refuses(Action::End, "not a terminal session");

@@ -5,6 +5,7 @@ use pilotlight::core::fleet::{About, Row, Session};
 use pilotlight::core::gist::Gist;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::reception::{Finding, WINDOW};
+use pilotlight::core::session::Observed;
 use pilotlight::core::time::{Moment, Span};
 use pilotlight::core::verdict::Status::{Idle, Quiet, Working};
 use pilotlight::core::verdict::{Reception, last_heard};
@@ -20,9 +21,8 @@ fn heard(story: &Story, at: impl Into<At>) -> (String, i64) {
 fn row(story: &Story, at: i32) -> Row {
     let session = Session {
         id: "a".into(),
-        facts: story.facts(at),
-        owner: story.owner.clone(),
         live: story.live.clone(),
+        observed: Observed { facts: story.facts(at), owner: story.owner.clone(), ..Observed::default() },
         ..Session::default()
     };
     session.row(story.moment(at), &story.limits).0
@@ -103,8 +103,10 @@ fn case_162_a_reason_for_watchers_has_no_age_of_progress() {
 #[test]
 fn case_173_a_copilot_that_was_just_opened_has_no_age() {
     let is_ageless = |gist: &Gist, words: &str| assert_eq!(*gist, Gist::Words(words.into()));
-    let opened =
-        |owner| Session { owner, about: About { created: Some(START), ..About::default() }, ..Session::default() };
+    let opened = |owner| Session {
+        observed: Observed { owner, about: About { created: Some(START), ..About::default() }, ..Observed::default() },
+        ..Session::default()
+    };
     let shown = |session: Session| session.row(Moment::of(START), &Story::new().limits).0;
     let row_without_log = shown(opened(Owner::Alive { pid: 1, started: None }));
     assert_eq!((row_without_log.status, &*row_without_log.because), (Idle, "no prompt yet"));

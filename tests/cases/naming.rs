@@ -2,6 +2,7 @@
 
 use super::story::{START, Story};
 use pilotlight::core::fleet::{About, LABEL_DISTINCT_WIDTH, Row, Session, distinguish, short_id};
+use pilotlight::core::session::Observed;
 use proptest::prelude::*;
 use std::collections::HashSet;
 
@@ -10,7 +11,7 @@ fn row(id: &str, title: &str, folder: &str, branch: &str) -> Row {
     let some = |text: &str| (!text.is_empty()).then(|| Box::from(text));
     let about =
         About { name: some(title), cwd: some(folder), branch: some(branch), created: Some(START), ..About::default() };
-    let session = Session { id: id.into(), about, ..Session::default() };
+    let session = Session { id: id.into(), observed: Observed { about, ..Observed::default() }, ..Session::default() };
     session.row(Story::new().moment(0), &Story::new().limits).0
 }
 
@@ -36,8 +37,12 @@ fn a_row_is_named_by_its_title_else_its_folder() {
     assert_eq!(row(A, "", "C:\\Users\\dev\\garden", "").name, "garden");
     assert_eq!(row(A, "\n ", "/home/dev/garden", "").name, "garden");
     assert_eq!(row(A, "", "", "").name, "aaaaaaaa");
-    let mut session = Session { id: A.into(), facts: Story::new().facts(0), ..Session::default() };
-    session.about.created = Some(START);
+    let mut session = Session {
+        id: A.into(),
+        observed: Observed { facts: Story::new().facts(0), ..Observed::default() },
+        ..Session::default()
+    };
+    session.observed.about.created = Some(START);
     let (from_log, _) = session.row(Story::new().moment(0), &Story::new().limits);
     assert_eq!((&*from_log.name, from_log.branch.as_deref()), ("project", Some("main")));
 }

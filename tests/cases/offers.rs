@@ -5,6 +5,7 @@ use super::story::{PID, Story};
 use pilotlight::core::action::{Action, Bridge, Control, ServerState, bridge_words};
 use pilotlight::core::fleet::{Kind, Session};
 use pilotlight::core::owner::Owner;
+use pilotlight::core::session::Observed;
 use pilotlight::core::verdict::Status::{NeedsPermission, Quiet, Stuck};
 use std::collections::HashSet;
 
@@ -87,7 +88,11 @@ fn a_session_without_a_process_is_resumed_where_it_was_used() {
 #[test]
 fn the_state_of_a_bridge_is_described_while_its_owner_lives() {
     let control = |bridge| Control { bridge, release: Some("1.2.3".into()), ..Control::default() };
-    let session = |owner, bridge| Session { owner, control: control(bridge), ..Session::default() };
+    let session = |owner, bridge| Session {
+        control: control(bridge),
+        observed: Observed { owner, ..Observed::default() },
+        ..Session::default()
+    };
     let alive = Owner::Alive { pid: PID, started: None };
     let words = |bridge| bridge_words(&session(alive.clone(), Some(bridge))).unwrap();
     let all = [Bridge::Watches, Bridge::Joined, Bridge::Declined, Bridge::Asking, Bridge::Elevated];

@@ -4,6 +4,7 @@ use super::story::{PID, START, Story};
 use pilotlight::core::fleet::{About, Session};
 use pilotlight::core::owner::Owner;
 use pilotlight::core::replay::OwnerStory;
+use pilotlight::core::session::Observed;
 use pilotlight::core::time::{Span, Time};
 use pilotlight::core::verdict::Status::{
     Crashed, Ended, Failed, Finishing, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working,
@@ -114,11 +115,14 @@ fn case_72_a_recycled_pid_is_not_the_owner() {
 #[test]
 fn case_73_with_two_locks_the_live_one_counts() {
     let story = mid_tool();
-    let mut session = Session { facts: story.facts(2), owner: story.owner.clone(), ..Session::default() };
+    let mut session = Session {
+        observed: Observed { facts: story.facts(2), owner: story.owner.clone(), ..Observed::default() },
+        ..Session::default()
+    };
     let (row, _) = session.row(story.moment(2), &story.limits);
     assert_eq!((row.status, row.owner.unwrap().state), (Working, "alive"));
     assert!(!row.because.contains("conflict"), "{}", row.because);
-    session.contested = true;
+    session.observed.contested = true;
     let (row, _) = session.row(story.moment(2), &story.limits);
     assert_eq!(row.status, Working);
     assert!(row.because.contains("conflict"), "{}", row.because);
@@ -132,7 +136,7 @@ fn case_107g_an_owner_that_cannot_be_inspected_is_not_crashed() {
     Story::prompted().answers(1, "Done.").owned(unknown.clone()).is(90_000, Idle);
     Story::prompted().answer(1, "Done.").owned(unknown.clone()).is(2, Finishing);
     Story::prompted().answers(1, "Shall I?").owned(unknown.clone()).is(90_000, NeedsInput);
-    let session = Session { owner: unknown, ..Session::default() };
+    let session = Session { observed: Observed { owner: unknown, ..Observed::default() }, ..Session::default() };
     let (row, _) = session.row(story.moment(2), &story.limits);
     assert_eq!(row.owner.unwrap().state, "unknown");
 }
@@ -162,11 +166,14 @@ fn case_119_a_session_that_was_just_opened_is_idle() {
     mid_tool().owned(opened()).says(101, Idle, "opened, not prompted yet; unfinished: bash");
     // From its first prompt on, its lock and its log count.
     mid_tool().owned(opened()).prompt(110).owned(Owner::Alive { pid: PID, started: None }).is(111, Working);
-    let mut session = Session { facts: mid_tool().facts(2), owner: opened(), has_log: true, ..Session::default() };
+    let mut session = Session {
+        observed: Observed { facts: mid_tool().facts(2), owner: opened(), has_log: true, ..Observed::default() },
+        ..Session::default()
+    };
     let row = |session: &Session| session.row(Story::new().moment(101), &Story::new().limits).0;
     assert_eq!(row(&session).owner.unwrap().state, "alive");
     assert!(!row(&session).unseen, "whoever opened it sees it");
-    session = Session { owner: opened(), ..Session::default() };
+    session = Session { observed: Observed { owner: opened(), ..Observed::default() }, ..Session::default() };
     assert!(session.is_listed());
     assert_eq!(row(&session).status, Idle);
 }
@@ -177,7 +184,10 @@ fn case_124_a_lock_not_held_by_its_process_is_reported_and_proves_no_crash() {
     let unheld = Owner::Unheld { pid: PID };
     mid_tool().owned(unheld.clone()).is(2, Working).turns(661, Quiet, Stuck).is(90_000, Stuck);
     Story::prompted().answers(1, "Done.").owned(unheld.clone()).is(90_000, Idle);
-    let session = Session { facts: mid_tool().facts(2), owner: unheld, has_log: true, ..Session::default() };
+    let session = Session {
+        observed: Observed { facts: mid_tool().facts(2), owner: unheld, has_log: true, ..Observed::default() },
+        ..Session::default()
+    };
     let (row, _) = session.row(Story::new().moment(3), &Story::new().limits);
     assert!(row.because.ends_with("; the process that its lock names does not hold it"), "{}", row.because);
     assert_eq!((row.owner.unwrap().state, row.actions), ("unknown", vec![]));
@@ -187,7 +197,10 @@ fn case_124_a_lock_not_held_by_its_process_is_reported_and_proves_no_crash() {
 #[test]
 fn a_session_without_a_log_is_listed_while_its_owner_lives() {
     let created = Some(START);
-    let session = |owner| Session { owner, about: About { created, ..About::default() }, ..Session::default() };
+    let session = |owner| Session {
+        observed: Observed { owner, about: About { created, ..About::default() }, ..Observed::default() },
+        ..Session::default()
+    };
     let live = session(Owner::Alive { pid: PID, started: None });
     assert!(live.is_listed());
     let (row, _) = live.row(Story::new().moment(9000), &Story::new().limits);

@@ -6,6 +6,7 @@ use pilotlight::core::action::Action;
 use pilotlight::core::fleet::{Kind, Session};
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
+use pilotlight::core::session::Observed;
 use pilotlight::core::verdict::Status::{
     Crashed, Ended, Failed, Idle, NeedsPermission, PermissionLost, Quiet, Stuck, Working,
 };
@@ -269,8 +270,9 @@ fn case_205_what_a_server_says_of_approvals_counts_until_the_log_tells_otherwise
     let off = json!({ "allowAllPermissions": false });
     let story = Story::prompted().event(4, "session.permissions_changed", off);
     let said = |word, at: i32| {
-        let mut session = Session { facts: story.facts(10), ..Session::default() };
-        session.owner = Owner::Alive { pid: 1, started: None };
+        let mut session =
+            Session { observed: Observed { facts: story.facts(10), ..Observed::default() }, ..Session::default() };
+        session.observed.owner = Owner::Alive { pid: 1, started: None };
         session.live.approves_all = Some((word, story.moment(at).wall));
         session.row(story.moment(10), &Limits::default()).0.because.contains("switched off")
     };

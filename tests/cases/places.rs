@@ -3,8 +3,7 @@
 use pilotlight::config::List;
 use pilotlight::core::fleet::{About, Row, Session};
 use pilotlight::core::limits::Limits;
-use pilotlight::core::session::Key;
-use pilotlight::core::session::SourceId;
+use pilotlight::core::session::{Key, Observed, SourceId};
 use pilotlight::core::time::{Moment, Span, Time};
 use pilotlight::core::verdict::Status;
 use pilotlight::engine::LastProgress;
@@ -57,11 +56,14 @@ fn session(which: u8, now: Moment) -> (Key, Session, Row) {
     let name = format!("session-{which}");
     let mut session = Session {
         id: name.clone().into(),
-        about: About { created: Some(Time(which.into())), cwd: Some("/home/dev/x".into()), ..About::default() },
-        has_log: true,
+        observed: Observed {
+            about: About { created: Some(Time(which.into())), cwd: Some("/home/dev/x".into()), ..About::default() },
+            has_log: true,
+            ..Observed::default()
+        },
         ..Session::default()
     };
-    session.facts.progress = Some(now);
+    session.observed.facts.progress = Some(now);
     let row = Row { name, ..session.row(now, &Limits::default()).0 };
     (Key::new(SourceId::default(), session.id.clone()), session, row)
 }

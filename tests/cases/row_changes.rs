@@ -6,6 +6,7 @@ use pilotlight::core::gist::Gist;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::question::Question;
 use pilotlight::core::request_view::RequestView;
+use pilotlight::core::session::Observed;
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status::{Ended, Quiet};
 
@@ -13,8 +14,7 @@ fn row() -> Row {
     let story = Story::prompted().tool(1, "t1", "bash");
     let session = Session {
         id: "36535f61-5c7b-4f09-a70b-2f8aed97280f".into(),
-        facts: story.facts(1),
-        owner: story.owner.clone(),
+        observed: Observed { facts: story.facts(1), owner: story.owner.clone(), ..Observed::default() },
         ..Session::default()
     };
     session.row(story.moment(2), &story.limits).0
@@ -85,7 +85,11 @@ fn a_session_whose_log_cannot_be_read_has_ended_only_with_its_owner() {
     let problem = "its log cannot be read: permission denied";
     let row = |owner: Owner, has_log: bool| {
         let problem = Some(problem.into());
-        let session = Session { id: "a".into(), owner, has_log, problem, touched: START, ..Session::default() };
+        let session = Session {
+            id: "a".into(),
+            observed: Observed { owner, has_log, problem, touched: START, ..Observed::default() },
+            ..Session::default()
+        };
         assert!(session.is_listed());
         session.row(Story::new().moment(3600), &Story::new().limits).0
     };

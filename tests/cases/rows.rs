@@ -4,6 +4,7 @@
 use super::story::{PID, START, Story};
 use pilotlight::core::fleet::{About, Glance, Kind, Row, Session, State, limit_ended, sort};
 use pilotlight::core::owner::Owner;
+use pilotlight::core::session::Observed;
 use pilotlight::core::time::{Moment, Span, Time};
 use pilotlight::core::verdict::Status::{self, Ended, Idle, NeedsInput, Working};
 use serde_json::{Value, json};
@@ -13,11 +14,14 @@ const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed97280f";
 fn session(story: &Story, at: f64) -> Session {
     Session {
         id: ID.into(),
-        facts: story.facts(at),
-        owner: story.owner.clone(),
         live: story.live.clone(),
         seen: story.seen,
-        touched: START,
+        observed: Observed {
+            facts: story.facts(at),
+            owner: story.owner.clone(),
+            touched: START,
+            ..Observed::default()
+        },
         ..Session::default()
     }
 }
@@ -73,7 +77,7 @@ fn a_row_has_the_promised_fields_and_no_others() {
 #[test]
 fn the_values_of_a_row_have_the_promised_forms() {
     let mut session = session(&Story::prompted().tool(1, "t1", "bash"), 2.0);
-    session.about = About {
+    session.observed.about = About {
         name: Some("Paint the fence".into()),
         cwd: Some("/home/dev/project".into()),
         branch: Some("main".into()),
@@ -347,9 +351,16 @@ fn a_failure_keeps_its_status_when_seen() {
 /// Logs of old sessions are not read; the row has the time of the last write.
 #[test]
 fn a_session_whose_log_was_not_read_is_ended() {
-    let session = Session { id: ID.into(), unread: true, has_log: true, touched: START, ..Session::default() };
+    let session = Session {
+        id: ID.into(),
+        observed: Observed { unread: true, has_log: true, touched: START, ..Observed::default() },
+        ..Session::default()
+    };
     assert!(session.is_listed());
-    assert!(!Session { has_log: false, ..session.clone() }.is_listed(), "it was never prompted");
+    assert!(
+        !Session { observed: Observed { has_log: false, ..session.clone().observed }, ..session.clone() }.is_listed(),
+        "it was never prompted"
+    );
     let (row, verdict) = session.row(Moment::of(START + Span::hours(100)), &Story::new().limits);
     assert_eq!((row.status, row.since, row.last_progress), (Ended, START, Some(START)));
     assert_eq!(verdict.recheck_at, None);

@@ -2,6 +2,7 @@
 
 use super::story::Story;
 use pilotlight::core::fleet::{About, Row, Session, distinguish};
+use pilotlight::core::session::Observed;
 use pilotlight::core::text::{NAME_MAX, counted, listed, plain};
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status::{self, Quiet, Stuck};
@@ -117,7 +118,7 @@ fn is_plain_line(text: &str) -> bool {
 }
 
 fn row(id: &str, about: About) -> Row {
-    let session = Session { id: id.into(), about, ..Session::default() };
+    let session = Session { id: id.into(), observed: Observed { about, ..Observed::default() }, ..Session::default() };
     session.row(Story::new().moment(0), &Story::new().limits).0
 }
 

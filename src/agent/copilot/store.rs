@@ -5,12 +5,10 @@ mod glimpse;
 mod layout;
 mod locks;
 mod modified;
-mod reading;
 
 pub(crate) use folder::Folder;
 pub(crate) use folder::owner::owner_now;
 pub(crate) use glimpse::Root;
 pub use layout::lock_pid;
-pub(crate) use layout::{LOG, SESSIONS, SessionIds, WORKSPACE, is_absence, session_ids};
+pub(crate) use layout::{LOG, SESSIONS, SessionIds, WORKSPACE, session_ids};
 pub(crate) use locks::lock_pids_in_use;
-pub(crate) use reading::{Glimpse, ReadStatus, Reading};

@@ -2,12 +2,12 @@
 
 use super::opened::{LOGS, OPEN_SESSIONS, log_pid};
 use super::store::{LOG, WORKSPACE, lock_pid};
-use crate::system::watcher::WatchPlan;
+use crate::system::watcher::{Layout, WatchPlan};
 
 /// What to watch in a home of Copilot's.
 pub(crate) const WATCH_PLAN: WatchPlan = WatchPlan {
-    is_session_file: |file| file == LOG || file == WORKSPACE || lock_pid(file).is_some(),
+    layout: Layout::Folders { is_session_file: |file| file == LOG || file == WORKSPACE || lock_pid(file).is_some() },
     logs: LOGS,
     log_pid,
-    notes: OPEN_SESSIONS,
+    notes: Some(OPEN_SESSIONS),
 };

@@ -309,7 +309,8 @@ async fn with_own_engine(
 
 /// The place to listen for bridges. Another command may be answering the same terminal there: an answer waits for it.
 async fn wait_for_place(session: &Session, order: &Order) -> Option<BridgeConfig> {
-    let may_wait = order.ask.action().is(Trait::TakesTurns) && session.about.kind == Kind::Terminal && has_bridge();
+    let may_wait =
+        order.ask.action().is(Trait::TakesTurns) && session.observed.about.kind == Kind::Terminal && has_bridge();
     let began = Instant::now();
     let mut is_noticed = false;
     loop {
@@ -343,7 +344,7 @@ fn outcome_on_disk(context: &Context, before: &Session, order: &Order, why: &str
                 runtime()?.block_on(async { sleep(LOOK_INTERVAL).await });
             }
             Evidence::Inconclusive(words) => {
-                let look = match now.about.kind {
+                let look = match now.observed.about.kind {
                     Kind::Terminal => "look at its terminal".to_owned(),
                     _ => format!("`pilotlight explain {}` shows what it does", order.id),
                 };
@@ -363,7 +364,7 @@ enum Evidence {
 }
 
 fn evidence(ask: &Ask, before: &Session, now: &Session) -> Evidence {
-    let (before, facts) = (&before.facts, &now.facts);
+    let (before, facts) = (&before.observed.facts, &now.observed.facts);
     match ask {
         Ask::Approve(which) | Ask::Deny(which) => {
             let wanted = matches!(ask, Ask::Approve(_));
@@ -393,7 +394,7 @@ fn evidence(ask: &Ask, before: &Session, now: &Session) -> Evidence {
             Evidence::Inconclusive("its log says that the turn goes on")
         }
         Ask::Stop => Evidence::Done("its log says that the turn has ended"),
-        Ask::End { .. } | Ask::ForceQuit if !matches!(now.owner, Owner::Alive { .. }) => {
+        Ask::End { .. } | Ask::ForceQuit if !matches!(now.observed.owner, Owner::Alive { .. }) => {
             Evidence::Done("its process has ended")
         }
         Ask::End { .. } | Ask::ForceQuit => Evidence::Inconclusive("its process lives"),

@@ -29,7 +29,7 @@ pub(super) fn with(
 }
 
 pub(super) fn order(session: &Session, ask: Ask) -> Order {
-    Order::new(&session.id, ask).on(session.facts.root.as_deref())
+    Order::new(&session.id, ask).on(session.observed.facts.root.as_deref())
 }
 
 /// Reports that an agent runs this command, if one does, and returns that outcome. The tray checks this too, but the

@@ -90,7 +90,7 @@ fn named_requests(arguments: &Arguments, session: &Session) -> Vec<String> {
     match &arguments.request {
         Some(id) => vec![id.clone()],
         None => {
-            let open = session.facts.requests.iter().filter(|request| !request.is_consent());
+            let open = session.observed.facts.requests.iter().filter(|request| !request.is_consent());
             open.take(most).map(|request| request.request.to_string()).collect()
         }
     }

@@ -119,7 +119,7 @@ pub(super) async fn connection_lost(mut observed: watch::Receiver<Observed>) {
 impl View for SessionWatch {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], _now: Moment) -> ControlFlow<()> {
         let session = fleet.entries().find(|(key, _)| *key.id == *self.id).map(|(_, entry)| entry.session());
-        let requests = session.into_iter().flat_map(|session| &session.facts.requests);
+        let requests = session.into_iter().flat_map(|session| &session.observed.facts.requests);
         let requests = requests.filter(|request| !request.is_consent());
         let requests = requests.map(|request| Open::Request(request.request.to_string()));
         let questions = session.into_iter().flat_map(questions).filter_map(|asking| asking.form.as_ref().ok());
@@ -128,7 +128,7 @@ impl View for SessionWatch {
             open: requests.chain(questions).collect(),
             held: session.is_some_and(|session| session.control.server.is_attached()),
             waits: session.is_some_and(|session| session.control.pending_continue.is_some()),
-            undone: session.is_some_and(|session| session.facts.is_left_undone(session.live.left_undone)),
+            undone: session.is_some_and(|session| session.observed.facts.is_left_undone(session.live.left_undone)),
         };
         self.sender.send_if_modified(|observed| {
             let differs = *observed != now;

@@ -12,16 +12,16 @@ use crate::core::verdict::Status;
 /// Whether permission requests can be answered, and how.
 pub(super) fn answer(action: Action, session: &Session) -> Result<String, String> {
     // The server may know of a request that is not in the log.
-    let in_log = session.facts.requests.iter().filter(|request| !request.is_consent()).count();
+    let in_log = session.observed.facts.requests.iter().filter(|request| !request.is_consent()).count();
     let open = in_log.max(session.answer().map_or(0, |answer| answer.requests));
     if open == 0 {
-        let consent = session.facts.requests.iter().find_map(Request::consent_words);
+        let consent = session.observed.facts.requests.iter().find_map(Request::consent_words);
         return Err(consent.map_or("it asks for no permission".into(), |asks| format!("{asks}: only you can say that")));
     }
     if !is_at_server(session)
         && let Some(bridge) = bridge_of(session)
     {
-        let mut requests = session.facts.requests.iter().filter(|request| !request.is_consent());
+        let mut requests = session.observed.facts.requests.iter().filter(|request| !request.is_consent());
         // The terminal's dialog shows the oldest request.
         if requests.next().is_some_and(|request| request.is_managed) {
             return Err("answer it in its terminal: your organisation wants a person to answer it there".into());
@@ -49,7 +49,7 @@ pub(super) fn reply(session: &Session, status: Status) -> Result<String, String>
             Err(why) => Err(format!("answer it where it asks: {why}")),
         };
     }
-    let by_tool = session.facts.turn.as_ref().and_then(Turn::question).is_some();
+    let by_tool = session.observed.facts.turn.as_ref().and_then(Turn::question).is_some();
     if status != Status::NeedsInput && !by_tool {
         return Err("it asks nothing that Pilotlight can see".into());
     }
@@ -57,7 +57,7 @@ pub(super) fn reply(session: &Session, status: Status) -> Result<String, String>
         return Err("it asks in its last message: send it a prompt where it runs".into());
     }
     let where_it_runs =
-        if session.about.kind == Kind::Terminal { "in its terminal" } else { "in the program that runs it" };
+        if session.observed.about.kind == Kind::Terminal { "in its terminal" } else { "in the program that runs it" };
     Err(match session.control.server {
         ServerState::Listening | ServerState::Refused(_) => {
             format!(

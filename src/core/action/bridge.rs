@@ -38,7 +38,7 @@ pub(super) fn may_answer(bridge: Bridge, session: &Session) -> Result<(), String
 /// Checks that its user can be asked in the terminal. Never while a dialog may be open there: the question would take
 /// the keys meant for it.
 pub(super) fn let_answer(session: &Session) -> Result<String, String> {
-    match session.owner {
+    match session.observed.owner {
         Owner::Alive { .. } | Owner::Opened { .. } => {}
         Owner::Unheld { pid } => return Err(unheld(pid)),
         Owner::Unknown { pid } => return Err(format!("process {pid} may run it, and cannot be inspected")),
@@ -58,10 +58,13 @@ pub(super) fn let_answer(session: &Session) -> Result<String, String> {
         Some(Bridge::Asking) => return Err("Copilot is already asking in its terminal".into()),
     }
     // In autopilot Copilot would refuse on its own, for the whole session.
-    if session.facts.autopilot {
+    if session.observed.facts.autopilot {
         return Err("not in autopilot, where Copilot asks nobody".into());
     }
-    if session.facts.turn.is_some() || !session.facts.requests.is_empty() || !questions(session).is_empty() {
+    if session.observed.facts.turn.is_some()
+        || !session.observed.facts.requests.is_empty()
+        || !questions(session).is_empty()
+    {
         return Err("only while it waits for your next prompt: the question would interrupt its work".into());
     }
     Ok("Copilot asks in its terminal whether Pilotlight may answer there: 1 for this session, 2 for this folder".into())

@@ -11,7 +11,7 @@ pub(super) const fn is_at_server(session: &Session) -> bool {
 
 /// Checks that its server can be reached. The error says why not, and suggests `instead`.
 pub(super) fn reachable(session: &Session, instead: &str) -> Result<(), String> {
-    let terminal = session.about.kind == Kind::Terminal;
+    let terminal = session.observed.about.kind == Kind::Terminal;
     match (&session.runner(), &session.control.server) {
         (
             Owner::Alive { .. } | Owner::Opened { .. },
@@ -29,7 +29,7 @@ pub(super) fn reachable(session: &Session, instead: &str) -> Result<(), String> 
 
 /// The bridge to the session's terminal, while the owner lives.
 pub(in crate::core) const fn bridge_of(session: &Session) -> Option<Bridge> {
-    match session.owner {
+    match session.observed.owner {
         Owner::Alive { .. } | Owner::Opened { .. } => session.control.bridge,
         _ => None,
     }
@@ -43,7 +43,7 @@ pub fn is_bridged(session: &Session) -> bool {
 /// Returns the open questions as the server or the bridge reports them, oldest first. The end of a turn ends its
 /// questions, even if the server has not said so yet.
 pub(crate) fn questions(session: &Session) -> &[Asking] {
-    let works = session.facts.turn.is_some() || session.live.has_active_work == Some(true);
+    let works = session.observed.facts.turn.is_some() || session.live.has_active_work == Some(true);
     if works && (session.control.server.is_attached() || session.control.bridge.is_some()) {
         &session.live.questions
     } else {
@@ -53,7 +53,7 @@ pub(crate) fn questions(session: &Session) -> &[Asking] {
 
 /// Whether a tool is open, which may work, or wait for the user: a recovery does not abort that, only a stop does.
 pub(crate) fn has_open_tool(session: &Session) -> bool {
-    session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
+    session.observed.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
 }
 
 /// Whether it may be waiting for its user without our knowledge: a tool is open, and only an attached client or a
@@ -65,7 +65,8 @@ pub(crate) fn may_await_user(session: &Session) -> bool {
 /// A hint at what would lift a refusal: a bridge, if none answers in a plain terminal; a Copilot release that it was tried
 /// with.
 pub(super) fn remedy(session: &Session) -> String {
-    let is_terminal = session.about.kind == Kind::Terminal && matches!(session.owner, Owner::Alive { .. });
+    let is_terminal =
+        session.observed.about.kind == Kind::Terminal && matches!(session.observed.owner, Owner::Alive { .. });
     match (is_terminal && !is_at_server(session), session.control.bridge) {
         (true, None) => {
             "; no bridge answers in its terminal: run `pilotlight bridge install` once and start the session anew; \

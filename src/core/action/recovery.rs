@@ -23,7 +23,7 @@ pub(crate) const fn without_program(has_instructions: bool) -> &'static str {
 /// Whether reconnecting a session means that we host it.
 pub(crate) fn is_hosting(session: &Session) -> bool {
     let runs = matches!(session.runner(), Owner::Alive { .. } | Owner::Opened { .. });
-    !runs && session.about.kind == Kind::Sdk && !session.control.server.is_attached()
+    !runs && session.observed.about.kind == Kind::Sdk && !session.control.server.is_attached()
 }
 
 pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, String> {
@@ -33,7 +33,7 @@ pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, Str
             if session.control.server.is_attached() && !stops {
                 return Err("Pilotlight is already attached to it".into());
             }
-            let terminal = session.about.kind == Kind::Terminal;
+            let terminal = session.observed.about.kind == Kind::Terminal;
             let why = if terminal {
                 "a second process would corrupt its history"
             } else {
@@ -47,7 +47,7 @@ pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, Str
                 "attaches to its server, takes over what it asks for and keeps the connection".into()
             })
         }
-        _ if session.about.kind == Kind::Sdk => {
+        _ if session.observed.about.kind == Kind::Sdk => {
             resumable(session, status)?;
             attempts_left(session)?;
             Ok(format!(
@@ -62,21 +62,21 @@ pub(super) fn reconnect(session: &Session, status: Status) -> Result<String, Str
 
 /// Whether the last turn was denied, or cut off against the user's will.
 pub(crate) fn is_cut_off(session: &Session, status: Status) -> bool {
-    let closed = session.facts.closed.as_ref();
+    let closed = session.observed.facts.closed.as_ref();
     match status {
         Status::PermissionLost | Status::Stuck | Status::Crashed | Status::Failed => true,
         Status::Ended => {
-            let denied = session.facts.denials.after(session.live.attached) >= DENIED;
-            session.facts.turn.is_some() || denied || closed.is_some_and(Closed::left_work)
+            let denied = session.observed.facts.denials.after(session.live.attached) >= DENIED;
+            session.observed.facts.turn.is_some() || denied || closed.is_some_and(Closed::left_work)
         }
-        Status::NeedsInput | Status::Idle => session.facts.is_left_undone(session.live.left_undone),
+        Status::NeedsInput | Status::Idle => session.observed.facts.is_left_undone(session.live.left_undone),
         Status::NeedsPermission | Status::Quiet | Status::Finishing | Status::Working => false,
     }
 }
 
 /// Checks that we may send it a prompt at all: not while somebody else has it open and may be about to type.
 fn may_be_sent_to(session: &Session) -> Result<(), String> {
-    match session.owner {
+    match session.observed.owner {
         Owner::Opened { pid, .. } if !session.control.server.is_attached() => return Err(opened(pid)),
         Owner::Unheld { pid } => return Err(unheld(pid)),
         _ => {}
@@ -87,7 +87,7 @@ fn may_be_sent_to(session: &Session) -> Result<(), String> {
 /// Checks that it can be brought back and made to continue: with its last prompt if no tool ran since, otherwise with a
 /// short prompt of ours.
 pub(super) fn go_on(session: &Session, status: Status) -> Result<String, String> {
-    let facts = &session.facts;
+    let facts = &session.observed.facts;
     let control = &session.control;
     may_be_sent_to(session)?;
     if !is_cut_off(session, status) && control.pending_continue.is_none() {
@@ -105,7 +105,7 @@ pub(super) fn go_on(session: &Session, status: Status) -> Result<String, String>
             attempts_left(session)?;
         }
         String::new()
-    } else if session.about.kind == Kind::Sdk || matches!(session.owner, Owner::Alive { .. }) {
+    } else if session.observed.about.kind == Kind::Sdk || matches!(session.observed.owner, Owner::Alive { .. }) {
         format!("{}; ", reconnect(session, status)?)
     } else {
         return Err("a terminal resumes it: resume it, and tell it there to go on".into());
@@ -124,7 +124,7 @@ pub(super) fn go_on(session: &Session, status: Status) -> Result<String, String>
 
 /// Checks that the bridge may enter a prompt in its terminal: only while the terminal waits for one.
 fn send_on(session: &Session) -> Result<String, String> {
-    let facts = &session.facts;
+    let facts = &session.observed.facts;
     if facts.turn.is_some() || !facts.requests.is_empty() {
         return Err("its turn is still open: stop that first".into());
     }
@@ -139,7 +139,7 @@ fn send_on(session: &Session) -> Result<String, String> {
 /// Checks that the last prompt may be sent again: not if a tool has, or may have, had an effect since.
 pub(super) fn resend(session: &Session, status: Status) -> Result<String, String> {
     may_be_sent_to(session)?;
-    let facts = &session.facts;
+    let facts = &session.observed.facts;
     if facts.marks.prompt.is_none() {
         return Err("its last prompt is not known".into());
     }
@@ -154,7 +154,7 @@ pub(super) fn resend(session: &Session, status: Status) -> Result<String, String
         attempts_left(session)?;
         return Ok("sends the last prompt again".into());
     }
-    let by_server = session.about.kind == Kind::Sdk || matches!(session.owner, Owner::Alive { .. });
+    let by_server = session.observed.about.kind == Kind::Sdk || matches!(session.observed.owner, Owner::Alive { .. });
     if !by_server {
         return Err("a terminal resumes it: send it there".into());
     }
@@ -162,7 +162,7 @@ pub(super) fn resend(session: &Session, status: Status) -> Result<String, String
 }
 
 fn attempts_left(session: &Session) -> Result<(), String> {
-    match session.control.attempts.count(&session.facts.marks) {
+    match session.control.attempts.count(&session.observed.facts.marks) {
         ATTEMPTS.. => Err(format!(
             "it was tried {ATTEMPTS} times, and no turn has completed since: send it a prompt, or start a new session"
         )),
@@ -180,7 +180,7 @@ fn resumable(session: &Session, status: Status) -> Result<(), String> {
         Owner::Unheld { pid } => return Err(unheld(pid)),
         Owner::Unknown { pid } => return Err(uninspectable(pid)),
         Owner::Gone { .. } => {}
-        Owner::Never if status == Status::Ended || session.facts.shut_down.is_some() => {}
+        Owner::Never if status == Status::Ended || session.observed.facts.shut_down.is_some() => {}
         Owner::Never => return Err("it was written to a moment ago, and its owner is not known".into()),
     }
     if session.control.resumed.is_some() {

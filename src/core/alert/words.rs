@@ -228,7 +228,7 @@ mod tests {
     use crate::core::fleet::Session;
     use crate::core::limits::Limits;
     use crate::core::owner::Owner;
-    use crate::core::session::{Key, SourceId};
+    use crate::core::session::{Key, Observed, SourceId};
     use crate::core::time::Moment;
 
     #[test]
@@ -237,7 +237,11 @@ mod tests {
         let key = Key::new(SourceId::default(), "a");
         let owner = Owner::Alive { pid: 1, started: None };
         for why in [None, Some("it runs in no tmux pane")] {
-            let session = Session { owner: owner.clone(), terminal: Some((1, why)), ..Session::default() };
+            let session = Session {
+                terminal: Some((1, why)),
+                observed: Observed { owner: owner.clone(), ..Observed::default() },
+                ..Session::default()
+            };
             let row = session.row(Moment::default(), &Limits::default()).0;
             let (request, question, completed) = (None, None, None);
             let alertable = Alertable { key: &key, row: &row, request, question, completed, cli_notifies: false };

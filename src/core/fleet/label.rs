@@ -64,7 +64,7 @@ impl Session {
     }
 
     fn title(&self) -> Option<Box<str>> {
-        self.about.name.as_deref().and_then(|text| legible(text, NAME_MAX))
+        self.observed.about.name.as_deref().and_then(|text| legible(text, NAME_MAX))
     }
 
     fn folder(&self) -> Option<Box<str>> {

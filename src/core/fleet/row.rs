@@ -90,10 +90,10 @@ impl Session {
     /// Judges the session, and builds its row.
     pub fn row(&self, now: Moment, limits: &Limits) -> (Row, Verdict) {
         let mut verdict = self.judge(now, limits);
-        if self.contested {
+        if self.observed.contested {
             verdict.because.push_str("; conflict: two live processes have a lock on it");
         }
-        if let Owner::Unheld { .. } = self.owner {
+        if let Owner::Unheld { .. } = self.observed.owner {
             verdict.because.push_str(&format!("; {UNHELD}"));
         }
         if self.is_wanted() {
@@ -112,19 +112,19 @@ impl Session {
             id: self.id.clone(),
             name,
             cwd: self.cwd().map(Into::into),
-            branch: self.about.branch.clone().or_else(|| self.facts.branch.clone()),
-            kind: self.about.kind,
+            branch: self.observed.about.branch.clone().or_else(|| self.observed.facts.branch.clone()),
+            kind: self.observed.about.kind,
             status: verdict.status,
             since: verdict.since,
-            last_progress: last_heard(&self.facts, &self.live)
+            last_progress: last_heard(&self.observed.facts, &self.live)
                 .map(|heard| heard.at.wall)
-                .or_else(|| self.unread.then_some(self.touched)),
+                .or_else(|| self.observed.unread.then_some(self.observed.touched)),
             because: verdict.because.clone(),
             unseen: self.is_unseen(&verdict),
             owner: self.owner_shown(),
             background: Background {
-                agents: self.facts.background_agents(now, limits).count(),
-                shells: self.facts.shells.len(),
+                agents: self.observed.facts.background_agents(now, limits).count(),
+                shells: self.observed.facts.shells.len(),
             },
             actions: self.actions(verdict.status),
             label,
@@ -156,16 +156,16 @@ impl Session {
             turn: None,
             ended_denied: false,
         };
-        if self.unread {
-            return plain(Status::Ended, self.touched, "no process has it open".into());
+        if self.observed.unread {
+            return plain(Status::Ended, self.observed.touched, "no process has it open".into());
         }
         // What is not read any more is judged as of the last time that it was.
         let at = self.no_answer.map_or(now, |no_answer| no_answer.since);
-        let mut verdict = judge(&self.facts, &self.runner(), &self.live, self.seen, at, limits);
+        let mut verdict = judge(&self.observed.facts, &self.runner(), &self.live, self.seen, at, limits);
         let is_over = matches!(verdict.status, Status::Ended | Status::Crashed);
-        if let Some(no_answer) = self.no_answer.filter(|_| !is_over || self.owner == Owner::Never) {
+        if let Some(no_answer) = self.no_answer.filter(|_| !is_over || self.observed.owner == Owner::Never) {
             let mut because = no_answer.words();
-            if self.facts.progress.is_some() {
+            if self.observed.facts.progress.is_some() {
                 because.push_str(&format!("; before that: {}, {}", verdict.status, verdict.because));
             }
             return Verdict {
@@ -173,29 +173,32 @@ impl Session {
                 ..plain(Status::Quiet, no_answer.since.wall, because)
             };
         }
-        if let Some(problem) = &self.problem {
+        if let Some(problem) = &self.observed.problem {
             // Without its log it cannot be judged. Only the end of its owner is certain.
-            let over = matches!(self.owner, Owner::Gone { .. }) || self.owner == Owner::Never && self.has_log;
+            let over = matches!(self.observed.owner, Owner::Gone { .. })
+                || self.observed.owner == Owner::Never && self.observed.has_log;
             let status = if over { Status::Ended } else { Status::Quiet };
-            return plain(status, self.touched, problem.to_string());
+            return plain(status, self.observed.touched, problem.to_string());
         }
-        if self.facts.progress.is_none() && !matches!(self.owner, Owner::Opened { started: Some(_), .. }) {
-            verdict.since = self.about.created.unwrap_or(self.touched);
+        if self.observed.facts.progress.is_none()
+            && !matches!(self.observed.owner, Owner::Opened { started: Some(_), .. })
+        {
+            verdict.since = self.observed.about.created.unwrap_or(self.observed.touched);
         }
         verdict
     }
 
     fn is_unseen(&self, verdict: &Verdict) -> bool {
-        let had_turn = self.facts.closed.is_some() || self.facts.turn.is_some();
+        let had_turn = self.observed.facts.closed.is_some() || self.observed.facts.turn.is_some();
         // The user who reopened it has it on screen.
-        let reopened = matches!(self.owner, Owner::Opened { .. });
+        let reopened = matches!(self.observed.owner, Owner::Opened { .. });
         let news = verdict.status == Status::Idle && had_turn && !reopened || verdict.by_message;
         news && self.seen.is_none_or(|seen| seen < verdict.since)
     }
 
     /// The names of the actions available now.
     fn actions(&self, status: Status) -> Vec<&'static str> {
-        if self.unread && !self.has_log {
+        if self.observed.unread && !self.observed.has_log {
             return Vec::new();
         }
         offers(self, status).into_iter().filter(|offer| offer.what.is_ok()).map(|offer| offer.action.name()).collect()
@@ -203,7 +206,7 @@ impl Session {
 
     /// Copilot's questions about an extension are answered in its terminal alone.
     fn request_shown(&self, status: Status) -> Option<RequestView> {
-        let oldest = self.facts.requests.iter().find(|request| !request.is_consent());
+        let oldest = self.observed.facts.requests.iter().find(|request| !request.is_consent());
         oldest.filter(|_| status == Status::NeedsPermission).map(RequestView::of)
     }
 

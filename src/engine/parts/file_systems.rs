@@ -6,8 +6,9 @@
 //! with the rest.
 
 use super::homes::Homes;
-use crate::agent::copilot::store::{Folder, ReadStatus};
-use crate::core::session::{Key, NoAnswer, SourceId};
+use crate::agent::reader::Reader;
+use crate::agent::reading::ReadStatus;
+use crate::core::session::{Key, NoAnswer, Observed, SourceId};
 use crate::core::time::{Moment, Span, Time};
 use crate::system::mounts::{Mount, Mounts, PATIENCE, touch};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -45,10 +46,11 @@ pub(crate) struct FileSystems {
     reads: Vec<Read>,
 }
 
-/// A session's folder that was read beside the loop.
+/// A session that was read beside the loop.
 pub(crate) struct Read {
     pub(crate) key: Key,
-    pub(crate) folder: Folder,
+    pub(crate) reader: Reader,
+    pub(crate) observed: Observed,
     pub(crate) status: io::Result<ReadStatus>,
 }
 

@@ -1,7 +1,7 @@
 //! The held sessions, each with its last verdict and the row made from it.
 
 use crate::agent::copilot::owner::Lock;
-use crate::agent::copilot::store::Folder;
+use crate::agent::reader::Reader;
 use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish};
 use crate::core::limits::Limits;
 use crate::core::session::Key;
@@ -64,7 +64,10 @@ impl PartialEq for LastProgress {
 /// A session that is held.
 #[derive(Debug)]
 pub struct Entry {
-    folder: Folder,
+    /// Reads it.
+    pub(crate) reader: Reader,
+    /// It, as observed, and our relation to it.
+    pub(crate) session: Session,
     /// Its verdict.
     pub verdict: Verdict,
     /// Its row, as shown.
@@ -96,17 +99,17 @@ pub struct Fleet {
 impl Entry {
     /// The observed session.
     pub(crate) const fn session(&self) -> &Session {
-        &self.folder.session
+        &self.session
     }
 
     /// Its owner's lock.
     pub(crate) fn owners_lock(&self) -> Option<Lock> {
-        self.folder.owners_lock()
+        self.reader.owners_lock(&self.session.observed)
     }
 
-    /// The path of its folder.
+    /// Where it is: its folder, or its file.
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        self.reader.path()
     }
 
     /// By when it must be reported that its next limit has passed.
@@ -128,7 +131,7 @@ impl Entry {
 
     /// The look to begin next.
     fn due_look(&self) -> Option<Look> {
-        self.verdict.look.filter(|look| look.at.is_some() && !self.folder.session.live.looking)
+        self.verdict.look.filter(|look| look.at.is_some() && !self.session.live.looking)
     }
 
     /// The earliest time at which time alone may change its verdict, or a sample may start or end.
@@ -142,8 +145,8 @@ impl Entry {
 
     /// How early a sample may be started.
     fn sample_early(&self) -> Span {
-        let session = &self.folder.session;
-        let since = session.facts.progress.unwrap_or_default().awake;
+        let session = &self.session;
+        let since = session.observed.facts.progress.unwrap_or_default().awake;
         if session.live.busy.is_some_and(|sample| sample.at.awake > since) { SAMPLE_AGAIN_EARLY } else { SAMPLE_EARLY }
     }
 }
@@ -182,21 +185,32 @@ impl Fleet {
         self.entries.keys().cloned()
     }
 
-    pub(crate) fn folder(&mut self, key: &Key) -> Option<&mut Folder> {
-        self.entries.get_mut(key).map(|entry| &mut entry.folder)
+    /// Whether a session is held, listed or not.
+    pub(crate) fn holds(&self, key: &Key) -> bool {
+        self.entries.contains_key(key)
+    }
+
+    /// A held session with its reader, listed or not.
+    pub(crate) fn entry(&mut self, key: &Key) -> Option<&mut Entry> {
+        self.entries.get_mut(key)
+    }
+
+    /// A held session, listed or not.
+    pub(crate) fn session(&mut self, key: &Key) -> Option<&mut Session> {
+        self.entries.get_mut(key).map(|entry| &mut entry.session)
     }
 
     /// Judges a session. Returns whether its row differs from the last one.
     pub(crate) fn judge(&mut self, key: &Key, now: Moment) -> bool {
         let Some(entry) = self.entries.get_mut(key) else { return false };
-        let session = &mut entry.folder.session;
+        let session = &mut entry.session;
         if session.control.under_way.is_none() {
-            session.control.attempts.settle(&session.facts.marks, now.wall);
+            session.control.attempts.settle(&session.observed.facts.marks, now.wall);
         }
         let listed = session.is_listed();
         let (mut row, verdict) = session.row(now, &self.limits);
         // A process that was already considered the owner may start to hold the session.
-        self.owners_stale |= entry.row.owner != row.owner || entry.counted_holders != session.holders;
+        self.owners_stale |= entry.row.owner != row.owner || entry.counted_holders != session.observed.holders;
         let same_name = entry.plain_name.0 == row.name
             && entry.plain_name.1 == row.label
             && entry.row.cwd == row.cwd
@@ -218,16 +232,17 @@ impl Fleet {
     }
 
     /// Adds a session. Returns whether it is listed.
-    pub(crate) fn insert(&mut self, key: Key, folder: Folder, now: Moment) -> bool {
-        let (row, verdict) = folder.session.row(now, &self.limits);
-        let listed = folder.session.is_listed();
+    pub(crate) fn insert(&mut self, key: Key, reader: Reader, session: Session, now: Moment) -> bool {
+        let (row, verdict) = session.row(now, &self.limits);
+        let listed = session.is_listed();
         self.names_stale |= listed;
         self.owners_stale = true;
         let plain_name = (row.name.clone(), row.label.clone());
         let last_progress = LastProgress::default();
         last_progress.set(row.last());
         let counted_holders = Vec::new();
-        let entry = Entry { plain_name, folder, verdict, row, last_progress, listed, counted_holders, sampling: None };
+        let entry =
+            Entry { plain_name, reader, session, verdict, row, last_progress, listed, counted_holders, sampling: None };
         self.next_check = self.next_check.into_iter().chain(entry.next_check_at()).min();
         self.entries.insert(key, entry);
         listed
@@ -248,17 +263,17 @@ impl Fleet {
             return;
         }
         let mut owners: HashMap<u32, usize> = HashMap::new();
-        for pid in self.entries.values().flat_map(|entry| &entry.folder.session.holders) {
+        for pid in self.entries.values().flat_map(|entry| &entry.session.observed.holders) {
             *owners.entry(*pid).or_default() += 1;
         }
         let shared = |session: &Session| {
-            let count = session.owner.pid().and_then(|pid| owners.get(&pid)).copied().unwrap_or(0);
+            let count = session.observed.owner.pid().and_then(|pid| owners.get(&pid)).copied().unwrap_or(0);
             count.saturating_sub(1)
         };
         let mut keys = Vec::new();
         for (key, entry) in &mut self.entries {
-            let session = &mut entry.folder.session;
-            entry.counted_holders.clone_from(&session.holders);
+            let session = &mut entry.session;
+            entry.counted_holders.clone_from(&session.observed.holders);
             let other_sessions = shared(session);
             if std::mem::replace(&mut session.control.other_sessions, other_sessions) != other_sessions {
                 keys.push(key.clone());
@@ -321,12 +336,12 @@ impl Fleet {
     fn take_samples(&mut self, now: Moment) -> Vec<Key> {
         let mut sampled = Vec::new();
         for (key, entry) in &mut self.entries {
-            let cpu = || entry.folder.session.owner.pid().and_then(cpu_of_descendants);
+            let cpu = || entry.session.observed.owner.pid().and_then(cpu_of_descendants);
             match entry.sampling.take() {
                 Some((before, started)) if started + SAMPLE_DURATION <= now.awake => {
                     let took = now.awake - started;
                     let used = cpu().map_or(Span::ZERO, |after| after.used_since(&before));
-                    entry.folder.session.live.busy = Some(Sample { busy: is_busy(used, took), at: now });
+                    entry.session.live.busy = Some(Sample { busy: is_busy(used, took), at: now });
                     sampled.push(key.clone());
                 }
                 Some(running) => entry.sampling = Some(running),
@@ -334,7 +349,7 @@ impl Fleet {
                     entry.sampling = cpu().map(|sample| (sample, now.awake));
                     if entry.sampling.is_none() {
                         // An unreadable CPU use counts as not busy, and is tried again like an outdated sample.
-                        entry.folder.session.live.busy = Some(Sample { busy: false, at: now });
+                        entry.session.live.busy = Some(Sample { busy: false, at: now });
                         sampled.push(key.clone());
                     }
                 }
@@ -354,18 +369,18 @@ impl Fleet {
 
     /// The sessions that have a lock of this process.
     pub(crate) fn with_pid(&self, pid: u32) -> Vec<Key> {
-        let names_it = |entry: &Entry| entry.folder.pids().any(|named| named == pid);
+        let names_it = |entry: &Entry| entry.reader.pids().any(|named| named == pid);
         self.entries.iter().filter(|(_, entry)| names_it(entry)).map(|(key, _)| key.clone()).collect()
     }
 
     /// The session that this process is just opening: it has created its lock and does not hold the session yet.
     pub(crate) fn being_opened_by(&self, pid: u32) -> Option<&Key> {
-        self.entries.iter().find(|(_, entry)| entry.folder.newcomers().contains(&pid)).map(|(key, _)| key)
+        self.entries.iter().find(|(_, entry)| entry.reader.newcomers().contains(&pid)).map(|(key, _)| key)
     }
 
     /// Whether no process is just opening this session.
     pub(crate) fn is_settled(&self, key: &Key) -> bool {
-        self.entries.get(key).is_none_or(|entry| entry.folder.newcomers().is_empty())
+        self.entries.get(key).is_none_or(|entry| entry.reader.newcomers().is_empty())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The homes that are followed, and whether the folder in each place is still the one that was read.
 
+use crate::agent::source::Source;
 use crate::core::session::{Key, SourceId};
 use crate::core::time::{Span, Time};
 use crate::system::identity::Identity;
@@ -25,8 +26,7 @@ pub(crate) struct Homes {
 }
 
 struct Home {
-    /// The folder that holds the session folders.
-    root: PathBuf,
+    source: Source,
     is_followed: bool,
     /// Its file system answers. While it does not, nothing in the home is touched.
     is_answering: bool,
@@ -53,8 +53,8 @@ impl RootState {
 }
 
 impl Home {
-    fn at(root: PathBuf) -> Self {
-        Self { root, is_followed: true, is_answering: true, state: RootState::Unknown, entries_changed: None }
+    fn of(source: Source) -> Self {
+        Self { source, is_followed: true, is_answering: true, state: RootState::Unknown, entries_changed: None }
     }
 
     const fn is_read(&self) -> bool {
@@ -63,9 +63,9 @@ impl Home {
 }
 
 impl Homes {
-    /// The homes with these roots, none of them checked yet.
-    pub(crate) fn new(roots: &[PathBuf], now: Time) -> Self {
-        Self { homes: roots.iter().cloned().map(Home::at).collect(), check_at: now, is_unsettled: false }
+    /// These homes, none of them checked yet.
+    pub(crate) fn new(sources: &[Source], now: Time) -> Self {
+        Self { homes: sources.iter().cloned().map(Home::of).collect(), check_at: now, is_unsettled: false }
     }
 
     /// The numbers of the homes that the settings name, whether they answer or not.
@@ -79,7 +79,7 @@ impl Homes {
 
     /// Every home with its root, whether it is followed or not.
     pub(crate) fn all(&self) -> impl Iterator<Item = (SourceId, &Path)> {
-        self.numbered().map(|(number, home)| (number, &*home.root))
+        self.numbered().map(|(number, home)| (number, home.source.root()))
     }
 
     /// Sets which homes' file systems answer. Returns the homes for which that has changed, and whether they do now.
@@ -98,25 +98,29 @@ impl Homes {
         self.homes[home.0].state = RootState::Unknown;
     }
 
-    /// The folder that holds the session folders of a home.
-    pub(crate) fn root(&self, home: SourceId) -> &Path {
-        &self.homes[home.0].root
+    /// The source of the sessions of a home.
+    pub(crate) fn source(&self, home: SourceId) -> &Source {
+        &self.homes[home.0].source
     }
 
-    /// The folder of a session.
-    pub(crate) fn folder(&self, key: &Key) -> PathBuf {
-        self.root(key.source).join(&*key.id)
+    /// The folder that holds the sessions of a home.
+    pub(crate) fn root(&self, home: SourceId) -> &Path {
+        self.source(home).root()
+    }
+
+    /// Where a session is: its folder, or its file.
+    pub(crate) fn path(&self, key: &Key) -> PathBuf {
+        self.source(key.source).path(&key.id)
     }
 
     /// The home that a session is in.
     pub(crate) fn home_folder(&self, key: &Key) -> &Path {
-        let root = self.root(key.source);
-        root.parent().unwrap_or(root)
+        self.source(key.source).home()
     }
 
     /// The number of the home with this root.
     pub(crate) fn number(&self, root: &Path) -> Option<SourceId> {
-        self.numbered().find(|(_, home)| home.root == root).map(|(number, _)| number)
+        self.numbered().find(|(_, home)| home.source.root() == root).map(|(number, _)| number)
     }
 
     pub(crate) fn is_followed(&self, home: SourceId) -> bool {
@@ -126,7 +130,7 @@ impl Homes {
     /// The homes that are followed, with their roots.
     pub(crate) fn followed(&self) -> impl Iterator<Item = (SourceId, &Path)> {
         let homes = self.numbered().filter(|(_, home)| home.is_read());
-        homes.map(|(number, home)| (number, &*home.root))
+        homes.map(|(number, home)| (number, home.source.root()))
     }
 
     /// The numbers of the followed homes.
@@ -140,13 +144,13 @@ impl Homes {
     }
 
     /// Follows a home. Returns its number, or `None` if it was followed already.
-    pub(crate) fn follow(&mut self, root: PathBuf) -> Option<SourceId> {
-        let Some(home) = self.number(&root) else {
-            self.homes.push(Home::at(root));
+    pub(crate) fn follow(&mut self, source: Source) -> Option<SourceId> {
+        let Some(home) = self.number(source.root()) else {
+            self.homes.push(Home::of(source));
             return Some(SourceId(self.homes.len() - 1));
         };
         let known = &mut self.homes[home.0];
-        (!known.is_followed).then(|| *known = Home::at(root)).map(|()| home)
+        (!known.is_followed).then(|| *known = Home::of(source)).map(|()| home)
     }
 
     /// Stops following a home.
@@ -158,7 +162,7 @@ impl Homes {
     /// folder is back by now.
     pub(crate) fn invalidate(&mut self, gone: &HashSet<PathBuf>) {
         for home in &mut self.homes {
-            if home.root.ancestors().any(|path| gone.contains(path)) {
+            if home.source.root().ancestors().any(|path| gone.contains(path)) {
                 home.state = RootState::Unknown;
             }
         }
@@ -175,7 +179,7 @@ impl Homes {
     pub(crate) fn take_replaced(&mut self) -> Vec<SourceId> {
         let mut replaced = Vec::new();
         for (number, home) in self.homes.iter_mut().enumerate().filter(|(_, home)| home.is_read()) {
-            let state = RootState::of(&home.root);
+            let state = RootState::of(home.source.root());
             if std::mem::replace(&mut home.state, state) != state {
                 replaced.push(SourceId(number));
             }
@@ -186,7 +190,7 @@ impl Homes {
     /// Whether sessions may have appeared in or disappeared from a home since the last look.
     pub(crate) fn has_other_entries(&mut self, home: SourceId) -> bool {
         let home = &mut self.homes[home.0];
-        let changed = fs::metadata(&home.root).and_then(|meta| meta.modified()).ok();
+        let changed = fs::metadata(home.source.root()).and_then(|meta| meta.modified()).ok();
         std::mem::replace(&mut home.entries_changed, changed) != changed
     }
 
@@ -216,15 +220,20 @@ impl Homes {
 mod tests {
     use super::*;
 
+    /// The source with this folder for its sessions.
+    fn source(root: &Path) -> Source {
+        Source::at(root.parent().unwrap())
+    }
+
     fn homes(roots: &[&Path]) -> Homes {
-        let roots: Vec<_> = roots.iter().map(|root| root.to_path_buf()).collect();
-        Homes::new(&roots, Time(0))
+        let sources: Vec<_> = roots.iter().map(|root| source(root)).collect();
+        Homes::new(&sources, Time(0))
     }
 
     #[test]
     fn a_home_or_parent_that_is_made_removed_or_replaced_is_reported() {
         let scratch = tempfile::tempdir().unwrap();
-        let (root, aside) = (scratch.path().join("home/sessions"), scratch.path().join("aside"));
+        let (root, aside) = (scratch.path().join("home/session-state"), scratch.path().join("aside"));
         let mut homes = homes(&[&root]);
         assert_eq!((homes.take_replaced(), homes.take_replaced()), (vec![SourceId(0)], vec![]), "nothing is there");
         fs::create_dir_all(&root).unwrap();
@@ -244,9 +253,9 @@ mod tests {
     #[test]
     fn a_home_that_is_followed_again_keeps_its_number_and_is_checked_again() {
         let scratch = tempfile::tempdir().unwrap();
-        let (a, b) = (scratch.path().join("a"), scratch.path().join("b"));
+        let (a, b) = (scratch.path().join("a/session-state"), scratch.path().join("b/session-state"));
         let mut homes = homes(&[&a]);
-        assert_eq!((homes.follow(b.clone()), homes.follow(b.clone())), (Some(SourceId(1)), None));
+        assert_eq!((homes.follow(source(&b)), homes.follow(source(&b))), (Some(SourceId(1)), None));
         assert_eq!(homes.take_replaced(), [SourceId(0), SourceId(1)]);
         homes.unfollow(SourceId(0));
         assert!(!homes.is_followed(SourceId(0)) && homes.is_followed(SourceId(1)) && !homes.is_followed(SourceId(2)));
@@ -255,13 +264,13 @@ mod tests {
             (homes.take_replaced(), homes.numbers(), homes.roots()),
             (vec![SourceId(1)], vec![SourceId(1)], vec![b])
         );
-        assert_eq!(homes.follow(a.clone()), Some(SourceId(0)));
+        assert_eq!(homes.follow(source(&a)), Some(SourceId(0)));
         assert_eq!((homes.take_replaced(), homes.number(&a)), (vec![SourceId(0)], Some(SourceId(0))));
     }
 
     #[test]
     fn without_events_homes_are_checked_every_five_seconds() {
-        let mut homes = homes(&[Path::new("/a")]);
+        let mut homes = homes(&[Path::new("/a/session-state")]);
         assert_eq!((homes.check_at(false), homes.check_at(true)), (Some(Time(0)), None));
         assert!(homes.is_due(false, Time(0)) && !homes.is_due(false, Time(4999)) && homes.is_due(false, Time(5000)));
         assert!(!homes.is_due(true, Time(60_000)), "events report changes");
@@ -270,7 +279,7 @@ mod tests {
 
     #[test]
     fn homes_that_are_still_being_replaced_are_checked_again_soon_whatever_events_report() {
-        let mut homes = homes(&[Path::new("/a")]);
+        let mut homes = homes(&[Path::new("/a/session-state")]);
         homes.mark_unsettled(Time(1000));
         assert_eq!(homes.check_at(true), Some(Time(1100)));
         assert!(!homes.is_due(true, Time(1099)) && homes.is_due(true, Time(1100)));

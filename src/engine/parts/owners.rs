@@ -2,7 +2,7 @@
 //! the session.
 
 use super::polled_owners::PolledOwners;
-use crate::agent::copilot::store::Folder;
+use crate::agent::reader::Reader;
 use crate::core::session::Key;
 use crate::core::time::{Moment, Time};
 use crate::system::process::Exits;
@@ -52,14 +52,14 @@ impl Owners {
         &self.known
     }
 
-    /// Starts to wait for the exit of the processes that a folder's locks name. Returns those that exited after the
-    /// folder was read.
-    pub(crate) fn follow(&mut self, key: &Key, folder: &Folder, now: Moment) -> Vec<u32> {
-        match folder.owner_recheck_at() {
+    /// Starts to wait for the exit of the processes that may own a session. Returns those that exited after it
+    /// was read.
+    pub(crate) fn follow(&mut self, key: &Key, reader: &Reader, now: Moment) -> Vec<u32> {
+        match reader.owner_recheck_at() {
             Some(at) => self.new_locks.insert(key.clone(), at),
             None => self.new_locks.remove(key),
         };
-        folder.pids().filter(|pid| self.follow_process(*pid, now)).collect()
+        reader.pids().filter(|pid| self.follow_process(*pid, now)).collect()
     }
 
     /// Starts to wait for the exit of a process. Returns whether it has exited already.

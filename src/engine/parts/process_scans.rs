@@ -149,8 +149,7 @@ impl ProcessScans {
     /// Reads what the terminals of a home have noted as open. If that has changed, a process may have opened or closed
     /// a session.
     pub(crate) fn check_terminal_notes(&mut self, homes: &Homes, home: SourceId, now: Time) {
-        let Some(folder) = homes.root(home).parent() else { return };
-        let noted = noted(folder);
+        let noted = noted(homes.source(home).home());
         if self.notes.get(&home) != Some(&noted) {
             self.notes.insert(home, noted);
             self.request(now);
@@ -168,7 +167,7 @@ impl ProcessScans {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
+    use crate::agent::source::Source;
 
     const NOW: Time = Time(1_000_000);
 
@@ -212,8 +211,7 @@ mod tests {
     #[test]
     fn a_changed_note_of_a_terminal_starts_a_scan() {
         let scratch = tempfile::tempdir().unwrap();
-        let root: PathBuf = scratch.path().join("session-state");
-        let (mut scans, homes) = (ProcessScans::new(), Homes::new(&[root], NOW));
+        let (mut scans, homes) = (ProcessScans::new(), Homes::new(&[Source::at(scratch.path())], NOW));
         scans.check_terminal_notes(&homes, SourceId(0), NOW);
         assert!(scans.is_scanning(), "nothing is known the first time");
         while scans.step(&homes, &[], NOW).is_none() {}

@@ -7,7 +7,7 @@
 //! If no event reports a change (the file's folder was replaced or created later, or cannot be watched), the rescan
 //! notices that the file is not the one that was read.
 
-use crate::agent::copilot::store::SESSIONS;
+use crate::agent::source::Source;
 use crate::config::{self, Config, Problem};
 use crate::core::time::{Span, Time};
 use crate::engine::view::{Settings, View};
@@ -22,7 +22,7 @@ const DEBOUNCE: Span = Span(200);
 pub(crate) type HomesOf = Box<dyn Fn(&Config) -> Vec<PathBuf> + Send>;
 
 /// Where the settings come from.
-pub(crate) struct Source {
+pub(crate) struct SettingsSource {
     /// The file.
     pub path: PathBuf,
     /// The problems found when it was read at startup.
@@ -33,7 +33,7 @@ pub(crate) struct Source {
 
 /// The settings file that is followed.
 pub(crate) struct SettingsFile {
-    source: Source,
+    source: SettingsSource,
     /// The last valid settings, complete: some of them may take effect only at the next start.
     last_good: Config,
     /// When the file is due to be read, by the awake clock.
@@ -57,7 +57,7 @@ pub(crate) enum Reloaded {
 
 impl SettingsFile {
     /// Follows a file that was just read as these settings.
-    pub(crate) fn new(source: Source, config: &Config) -> Self {
+    pub(crate) fn new(source: SettingsSource, config: &Config) -> Self {
         let (stamp, changed) = (FileStamp::of(&source.path), changed(&source.path));
         Self { source, last_good: config.clone(), due: None, stamp, changed }
     }
@@ -106,9 +106,9 @@ impl SettingsFile {
         Some(if read != before || is_news { Reloaded::Settings(Box::new(read)) } else { Reloaded::Unchanged })
     }
 
-    /// The session-state folders of the homes that a configuration leads to.
-    pub(crate) fn roots(&self, config: &Config) -> Vec<PathBuf> {
-        (self.source.homes)(config).into_iter().map(|home| home.join(SESSIONS)).collect()
+    /// The sources of the homes that a configuration leads to.
+    pub(crate) fn sources(&self, config: &Config) -> Vec<Source> {
+        (self.source.homes)(config).iter().map(|home| Source::at(home)).collect()
     }
 
     /// Passes the settings in force, and what is wrong with the file, to the view.
@@ -165,7 +165,7 @@ mod tests {
     fn followed(path: &Path) -> SettingsFile {
         let (config, problems) = config::load(path);
         let homes: HomesOf = Box::new(|_| vec!["/home".into()]);
-        SettingsFile::new(Source { path: path.to_owned(), problems, homes }, &config)
+        SettingsFile::new(SettingsSource { path: path.to_owned(), problems, homes }, &config)
     }
 
     #[test]

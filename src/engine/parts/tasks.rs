@@ -366,7 +366,7 @@ impl Tasks {
 
 /// What a task may see of a session.
 fn log_view_of(session: &Session, status: Status) -> LogView {
-    let facts = &session.facts;
+    let facts = &session.observed.facts;
     let aborted = facts.closed.as_ref().filter(|closed| closed.ending == Ending::Aborted).map(|closed| closed.at.wall);
     LogView {
         turn_open: facts.turn.is_some(),

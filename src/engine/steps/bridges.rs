@@ -64,10 +64,9 @@ impl Engine {
     pub(super) fn update_bridge(&mut self, key: &Key) -> bool {
         let is_attached = self.tasks.connection_state(key).is_some();
         let untried = self.config.actions.bridge_untried;
-        let Some(folder) = self.fleet.folder(key) else { return false };
-        let session = &mut folder.session;
+        let Some(session) = self.fleet.session(key) else { return false };
         // A process that provably does not hold this session is not its owner.
-        let connected = session.owner.live().and_then(|owner| self.bridges.of(&session.id, owner));
+        let connected = session.observed.owner.live().and_then(|owner| self.bridges.of(&session.id, owner));
         let state = connected.map(ConnectedBridge::state);
         let bridge = state.as_ref().map(|state| state.bridge(untried));
         let release = state.as_ref().and_then(|state| state.release.clone());
@@ -78,8 +77,8 @@ impl Engine {
         let is_new = std::mem::replace(&mut session.control.approves_all, approves_all) != approves_all;
         if !is_attached {
             // Only a tool asks questions, and the log records tools: what calls itself a bridge may be an impostor.
-            let asks = session.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
-                || !session.facts.agents.is_empty();
+            let asks = session.observed.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
+                || !session.observed.facts.agents.is_empty();
             session.live.questions = state.filter(|_| asks).map(|state| state.questions.open()).unwrap_or_default();
         }
         is_new || bridge_before != bridge || questions_before != session.live.questions
@@ -89,6 +88,6 @@ impl Engine {
     pub(super) fn bridge_to(&self, key: &Key) -> Option<BridgeHandle> {
         let session = self.fleet.get(key)?.session();
         session.control.bridge.filter(|bridge| bridge.accepts_orders())?;
-        self.bridges.of(&session.id, session.owner.live()?).map(ConnectedBridge::handle)
+        self.bridges.of(&session.id, session.observed.owner.live()?).map(ConnectedBridge::handle)
     }
 }

@@ -44,7 +44,7 @@ impl Engine {
     /// Watches and reads sessions whose folder was mounted over.
     fn rewatch_sessions(&mut self) {
         for key in self.fleet.keys() {
-            if self.may_touch(&key) && self.watcher.rewatch_session(&key, &self.homes.folder(&key)) {
+            if self.may_touch(&key) && self.watcher.rewatch_session(&key, &self.homes.path(&key)) {
                 self.agenda.push_urgent(key);
             }
         }
@@ -52,7 +52,7 @@ impl Engine {
 
     /// Queues a folder that has changed, if it is a session's.
     fn queue_changed_folder(&mut self, key: Key) {
-        if self.fleet.folder(&key).is_some() { self.agenda.push_urgent(key) } else { self.agenda.push_other(key) }
+        if self.fleet.holds(&key) { self.agenda.push_urgent(key) } else { self.agenda.push_other(key) }
     }
 
     /// Checks everything that file events report, because some were lost.

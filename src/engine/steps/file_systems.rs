@@ -1,12 +1,11 @@
 //! Leaves alone what is on a file system that does not answer, and takes it up again when it does.
 
-use crate::agent::copilot::store::{Folder, Reading};
+use crate::agent::reading::Reading;
 use crate::agent::tail::ReadContext;
 use crate::core::session::Key;
 use crate::engine::parts::agenda::READ_SLICE;
 use crate::engine::parts::file_systems::Read;
 use crate::engine::{Changes, Engine};
-use std::path::Path;
 use std::time::Instant;
 
 impl Engine {
@@ -69,9 +68,9 @@ impl Engine {
             if !answers {
                 self.untouched.insert(key.clone());
             }
-            let Some(folder) = self.fleet.folder(&key) else { continue };
-            if folder.session.no_answer != no_answer {
-                folder.session.no_answer = no_answer;
+            let Some(session) = self.fleet.session(&key) else { continue };
+            if session.no_answer != no_answer {
+                session.no_answer = no_answer;
                 self.judge(&key, changes);
             }
         }
@@ -86,15 +85,16 @@ impl Engine {
         if !self.file_systems.has_thread() {
             return false;
         }
-        let Some(held) = self.fleet.folder(key) else { return false };
-        let stand_in = held.stand_in();
-        let mut folder = std::mem::replace(held, stand_in);
-        let read_key = key.clone();
+        let Some(entry) = self.fleet.entry(key) else { return false };
+        // What stands for it meanwhile has read nothing.
+        let stand_in = self.homes.source(key.source).reader(&key.id);
+        let mut reader = std::mem::replace(&mut entry.reader, stand_in);
+        let (read_key, mut observed) = (key.clone(), entry.session.observed.clone());
         let read = move || {
             let context = ReadContext { now, limits: &limits, until: Some(Instant::now() + READ_SLICE) };
             let reading = Reading { context, owner_names: &names, known: &known, openings: &openings, all: false };
-            let status = folder.refresh(&reading, &mut Vec::new());
-            Read { key: read_key, folder, status }
+            let status = reader.refresh(&reading, &mut observed, &mut Vec::new());
+            Read { key: read_key, reader, observed, status }
         };
         self.file_systems.read(key, now, read);
         self.apply_reads(changes);
@@ -103,11 +103,10 @@ impl Engine {
 
     /// Applies what was read beside the loop.
     fn apply_reads(&mut self, changes: &mut Changes) {
-        for Read { key, mut folder, status } in self.file_systems.take_reads() {
+        for Read { key, reader, observed, status } in self.file_systems.take_reads() {
             // It may have been forgotten meanwhile.
-            let Some(held) = self.fleet.folder(&key) else { continue };
-            folder.take_over(std::mem::replace(held, Folder::new(Path::new(""), "")));
-            *held = folder;
+            let Some(entry) = self.fleet.entry(&key) else { continue };
+            (entry.reader, entry.session.observed) = (reader, observed);
             self.apply_read(&key, &status, changes);
         }
     }
@@ -121,9 +120,9 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::source::Source;
     use crate::config::Config;
     use crate::core::session::SourceId;
-    use crate::engine::SESSIONS;
     use crate::engine::last_seen::Seen;
     use crate::engine::parts::file_systems::tests::{block, on, release};
     use std::time::Duration;
@@ -131,7 +130,7 @@ mod tests {
     #[test]
     fn case_179_what_changes_while_its_file_system_is_busy_is_read_afterwards() {
         let scratch = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(scratch.path().join(SESSIONS).join("one")).unwrap();
+        std::fs::create_dir_all(Source::at(scratch.path()).path("one")).unwrap();
         let mut engine = Engine::new(&[scratch.path().to_owned()], Config::default(), Seen::default());
         let (key, mut changes): (Key, _) = (Key::new(SourceId::default(), "one"), Changes::default());
         engine.check_homes();

@@ -1,7 +1,8 @@
 //! The history: shows it once, watches its folders, and reads the sessions that ended last.
 
 use super::reading;
-use crate::agent::copilot::store::{Folder, ReadStatus};
+use crate::agent::reading::ReadStatus;
+use crate::core::session::Session;
 use crate::engine::parts::agenda::READ_SLICE;
 use crate::engine::{Changes, Engine, View};
 use crate::system::heap;
@@ -28,20 +29,20 @@ impl Engine {
             if !self.may_touch(&key) {
                 continue;
             }
-            let mut folder = Folder::new(self.homes.root(key.source), &key.id);
-            self.seen.recall(&mut folder.session);
+            let (mut reader, mut session) = (self.homes.source(key.source).reader(&key.id), Session::new(&key.id));
+            self.seen.recall(&mut session);
             let mut reading = reading(&self.config, &self.owners, &self.process_scans, now);
-            if folder.refresh(&reading, &mut self.buffer).is_err() {
+            if reader.refresh(&reading, &mut session.observed, &mut self.buffer).is_err() {
                 continue;
             }
             if !WATCHES_TREES {
-                self.watcher.watch_session(&key, folder.path());
+                self.watcher.watch_session(&key, reader.path());
             }
             reading.context.until = Some(Instant::now() + READ_SLICE);
-            if folder.read_history(&reading, &mut self.buffer) == ReadStatus::Partial {
+            if reader.read_history(&reading, &mut session.observed, &mut self.buffer) == ReadStatus::Partial {
                 self.agenda.continue_reading(&key);
             }
-            self.add_session(&key, folder, changes);
+            self.add_session(&key, reader, session, changes);
         }
     }
 
@@ -53,15 +54,15 @@ impl Engine {
         batch.retain(|key| self.file_systems.answers_for(key));
         let (mut shown, mut opened) = (Vec::new(), Vec::new());
         let mut sessions = batch.into_iter().filter_map(|key| {
-            let mut folder = Folder::new(self.homes.root(key.source), &key.id);
-            folder.refresh(&reading, buffer).ok()?;
-            if !folder.session.unread {
+            let (mut reader, mut session) = (self.homes.source(key.source).reader(&key.id), Session::new(&key.id));
+            reader.refresh(&reading, &mut session.observed, buffer).ok()?;
+            if !session.observed.unread {
                 // A process has it open now: it is shown with the held sessions.
                 opened.push(key);
                 return None;
             }
-            folder.session.about = folder.about();
-            folder.session.is_listed().then_some(folder.session).inspect(|_| {
+            session.observed.about = reader.about();
+            session.is_listed().then_some(session).inspect(|_| {
                 shown.push(key);
             })
         });
@@ -86,7 +87,7 @@ impl Engine {
                 self.history.clear_watch_queue();
             }
             let Some(key) = self.history.next_unwatched() else { break };
-            if self.may_touch(&key) && self.watcher.watch_old_session(&key, &self.homes.folder(&key)) {
+            if self.may_touch(&key) && self.watcher.watch_old_session(&key, &self.homes.path(&key)) {
                 // It may have been resumed before it was watched.
                 self.read_session(&key, changes);
             }

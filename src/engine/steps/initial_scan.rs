@@ -3,7 +3,8 @@
 
 use super::reading;
 use super::scan::NAMES_PER_STEP;
-use crate::agent::copilot::store::{Glimpse, Reading, Root};
+use crate::agent::reading::{Glimpse, Reading};
+use crate::agent::source::Glimpses;
 use crate::core::session::Key;
 use crate::engine::{Changes, Engine};
 use crate::system::signals::Signals;
@@ -58,7 +59,7 @@ impl Engine {
         let home = listing.home;
         let ids: Vec<_> = iter::from_fn(|| listing.next()).take(FOLDERS_PER_STEP).collect();
         let reading = reading(&self.config, &self.owners, &self.process_scans, self.clock.now());
-        let glimpses = glimpses(&Root::open(self.homes.root(home)), &ids, &reading);
+        let glimpses = glimpses(&self.homes.source(home).glimpses(true), &ids, &reading);
         let may_be_more = ids.len() == FOLDERS_PER_STEP;
         for (id, past) in iter::zip(ids, glimpses) {
             match past.into_inner() {
@@ -76,7 +77,7 @@ impl Engine {
 }
 
 /// Takes glimpses of these sessions. A result stays unset if there was no time.
-fn glimpses(root: &Root<'_>, ids: &[Arc<str>], reading: &Reading<'_>) -> Vec<OnceLock<Option<Glimpse>>> {
+fn glimpses(source: &Glimpses<'_>, ids: &[Arc<str>], reading: &Reading<'_>) -> Vec<OnceLock<Option<Glimpse>>> {
     let glimpses: Vec<_> = iter::repeat_with(OnceLock::new).take(ids.len()).collect();
     let (next, until) = (AtomicUsize::new(0), Instant::now() + STEP_TIME);
     let take_shares = || {
@@ -86,7 +87,7 @@ fn glimpses(root: &Root<'_>, ids: &[Arc<str>], reading: &Reading<'_>) -> Vec<Onc
                 return;
             }
             for (id, glimpse) in iter::zip(&ids[from..], &glimpses[from..]).take(FOLDERS_PER_THREAD) {
-                let _ = glimpse.set(root.past(id, reading)); // each is set by only one thread
+                let _ = glimpse.set(source.past(id, reading)); // each is set by only one thread
                 if Instant::now() >= until {
                     return;
                 }

@@ -29,7 +29,7 @@ impl Engine {
     /// Begins and ends the looks that are due. `asks_servers`: servers may be asked.
     pub(in crate::engine) fn look_into_silences(&mut self, asks_servers: bool, changes: &mut Changes) {
         let now = self.clock.now();
-        let progress = |key: &Key| self.fleet.get(key)?.session().facts.progress.map(|at| at.wall);
+        let progress = |key: &Key| self.fleet.get(key)?.session().observed.facts.progress.map(|at| at.wall);
         for key in self.looks.drop_outdated(progress) {
             self.stop_looking(&key);
         }
@@ -71,9 +71,9 @@ impl Engine {
     /// What the connections of a session's process show right now, if its turn waits for its model.
     pub(super) fn finding_now(&mut self, key: &Key) -> Option<Finding> {
         let session = self.fleet.get(key)?.session();
-        let is_sdk = session.about.kind == Kind::Sdk;
+        let is_sdk = session.observed.about.kind == Kind::Sdk;
         let (pid, progress) =
-            self.fleet.get(key).filter(|_| session.facts.waits_for_model()).and_then(owner_and_progress)?;
+            self.fleet.get(key).filter(|_| session.observed.facts.waits_for_model()).and_then(owner_and_progress)?;
         let now = self.clock.now();
         let view = self.looks.look_again(key, pid, &mut SocketReader::default(), now.awake);
         Some(view.found(&self.asked_by(key, pid, progress), is_sdk, now.wall).finding)
@@ -83,16 +83,16 @@ impl Engine {
     pub(super) fn note_receiving(&mut self, key: &Key, changes: &mut Changes) {
         let now = self.clock.now();
         let Some((_, progress)) = self.fleet.get(key).and_then(owner_and_progress) else { return };
-        if let Some(folder) = self.fleet.folder(key) {
+        if let Some(session) = self.fleet.session(key) {
             let found = Found { finding: Finding::Receiving { bytes: None, within: WINDOW }, last: Some(Span::ZERO) };
-            folder.session.live.reception = Some(Reception::new(found, progress, now));
+            session.live.reception = Some(Reception::new(found, progress, now));
         }
         self.judge(key, changes);
     }
 
     fn stop_looking(&mut self, key: &Key) {
-        if let Some(folder) = self.fleet.folder(key) {
-            folder.session.live.looking = false;
+        if let Some(session) = self.fleet.session(key) {
+            session.live.looking = false;
         }
     }
 
@@ -113,8 +113,8 @@ impl Engine {
             // A session that was found silent is judged at once, by what can be seen in one look.
             self.apply_look(key, pid, progress, &view, None, changes);
         }
-        if let Some(folder) = self.fleet.folder(key) {
-            folder.session.live.looking = true;
+        if let Some(session) = self.fleet.session(key) {
+            session.live.looking = true;
         }
         self.judge(key, changes);
         let Some(listener) = listener else { return };
@@ -150,9 +150,9 @@ impl Engine {
     ) {
         let now = self.clock.now();
         let asked = self.asked_by(key, pid, progress);
-        let Some(folder) = self.fleet.folder(key) else { return };
-        let session = &mut folder.session;
-        let found = view.found(&asked, session.about.kind == Kind::Sdk, now.wall).with_word(word, session.streams());
+        let Some(session) = self.fleet.session(key) else { return };
+        let found =
+            view.found(&asked, session.observed.about.kind == Kind::Sdk, now.wall).with_word(word, session.streams());
         tracing::debug!(session = %key.id, finding = ?found.finding, "looked whether it receives an answer");
         session.live.streams |= matches!(found.finding, Finding::Receiving { .. });
         session.live.reception = Some(Reception::new(found, progress, now));
@@ -163,7 +163,8 @@ impl Engine {
     fn asked_by(&self, key: &Key, pid: u32, progress: Time) -> Vec<Time> {
         let own = self.fleet.get(key).and_then(|entry| entry.session().asked_model()).unwrap_or(progress);
         let others = self.fleet.entries().filter(|(other, _)| *other != key).map(|(_, entry)| entry.session());
-        let others = others.filter(|session| session.owner.live() == Some(pid)).filter_map(Session::asked_model);
+        let others =
+            others.filter(|session| session.observed.owner.live() == Some(pid)).filter_map(Session::asked_model);
         std::iter::once(own).chain(others).collect()
     }
 }
@@ -171,7 +172,7 @@ impl Engine {
 /// A session's live owner, and the last progress in its log, by the wall clock.
 fn owner_and_progress(entry: &Entry) -> Option<(u32, Time)> {
     let session = entry.session();
-    Some((session.owner.live()?, session.facts.progress?.wall))
+    Some((session.observed.owner.live()?, session.observed.facts.progress?.wall))
 }
 
 impl Listener {

@@ -23,7 +23,7 @@ mod timers;
 
 use super::parts::owners::Owners;
 use super::parts::process_scans::ProcessScans;
-use crate::agent::copilot::store::Reading;
+use crate::agent::reading::Reading;
 use crate::agent::tail::ReadContext;
 use crate::config::Config;
 use crate::core::time::Moment;

@@ -6,7 +6,6 @@ mod postponed;
 
 use super::reading;
 use crate::agent::copilot::server::hosted;
-use crate::agent::copilot::store::Folder;
 use crate::control::{self, PendingOrder, Probe, origin};
 use crate::core::action::{Control, Trait, is_bridged, may_end_without_asking, offer};
 use crate::core::attempts::Attempts;
@@ -30,7 +29,7 @@ fn check_turn(order: &Order, session: &Session) -> Result<(), String> {
     let action = order.ask.action();
     // What is sent over a bridge reaches whatever the terminal does now.
     let must_be_known = action.is(Trait::ForTurn) && action.is(Trait::OverBridge) && is_bridged(session);
-    match (&order.turn, &session.facts.root) {
+    match (&order.turn, &session.observed.facts.root) {
         (None, Some(_)) if must_be_known => Err("no turn was known when this was asked for".into()),
         (Some(meant), Some(now)) if meant != now => {
             Err("another turn has begun since you asked for this, so nothing was done".into())
@@ -211,9 +210,9 @@ impl Engine {
                 return;
             }
             if let Some(attempts) = self.page(&key).read::<Attempts>()
-                && let Some(folder) = self.fleet.folder(&key)
+                && let Some(session) = self.fleet.session(&key)
             {
-                folder.session.control.attempts = attempts;
+                session.control.attempts = attempts;
             }
             if let Err(why) = self.recheck_offer(&key, &pending.order, changes) {
                 return refuse(&pending, &why);
@@ -243,7 +242,7 @@ impl Engine {
         self.find_server(key);
         let entry = self.fleet.get(key).ok_or("this session no longer exists")?;
         let session = entry.session();
-        if session.held == Held::Pending {
+        if session.observed.held == Held::Pending {
             return Err("its process has just made its lock, and does not hold it yet: try again in a moment".into());
         }
         // Checked before the offer because this refusal says how long to wait.
@@ -303,7 +302,7 @@ impl Engine {
             now: now.wall,
             guard,
         };
-        let marks = entry.session().facts.marks;
+        let marks = entry.session().observed.facts.marks;
         // These act without asking for a permit.
         if !(action.is(Trait::AsksServer) || action.is(Trait::OverBridge) || action.is(Trait::Recovery)) {
             pending.begin();
@@ -325,8 +324,8 @@ impl Engine {
     }
 
     pub(super) fn save_attempts(&mut self, task: TaskId, key: &Key) {
-        if let Some(folder) = self.fleet.folder(key) {
-            self.tasks.save_attempts(task, &folder.session.control.attempts);
+        if let Some(session) = self.fleet.session(key) {
+            self.tasks.save_attempts(task, &session.control.attempts);
         }
     }
 
@@ -347,7 +346,7 @@ impl Engine {
         self.fleet.count_shared_owners(self.clock.now(), &mut changes.updated);
         // The server that we started for the session does not count as another process.
         let is_ours = hosted::is_of_our_server;
-        let owner = self.fleet.get(&key).and_then(|entry| entry.session().owner.live());
+        let owner = self.fleet.get(&key).and_then(|entry| entry.session().observed.owner.live());
         if let Some(pid) = owner.filter(|pid| resumes && !is_ours(*pid)) {
             return Err(format!("process {pid} has opened it meanwhile; nothing was done"));
         }
@@ -376,8 +375,8 @@ impl Engine {
 
     /// Changes a session's control state and judges the session again.
     pub(super) fn update_control(&mut self, key: &Key, changes: &mut Changes, change: impl FnOnce(&mut Control)) {
-        if let Some(folder) = self.fleet.folder(key) {
-            change(&mut folder.session.control);
+        if let Some(session) = self.fleet.session(key) {
+            change(&mut session.control);
         }
         changes.redraw = true;
         self.judge(key, changes);
@@ -400,12 +399,12 @@ impl Engine {
         if !self.may_touch(&key) {
             return Err(Outcome::Refused("its file system does not answer, so what it does now is unknown".into()));
         }
-        let mut folder = Folder::new(self.homes.root(key.source), &key.id);
-        self.seen.recall(&mut folder.session);
+        let (mut reader, mut session) = (self.homes.source(key.source).reader(&key.id), Session::new(&key.id));
+        self.seen.recall(&mut session);
         let reading = reading(&self.config, &self.owners, &self.process_scans, self.clock.now());
-        folder.refresh(&reading, &mut self.buffer).map_err(|_| Outcome::Unknown)?;
-        folder.read_history(&reading, &mut self.buffer);
-        self.add_session(&key, folder, changes);
+        reader.refresh(&reading, &mut session.observed, &mut self.buffer).map_err(|_| Outcome::Unknown)?;
+        reader.read_history(&reading, &mut session.observed, &mut self.buffer);
+        self.add_session(&key, reader, session, changes);
         Ok(key)
     }
 }

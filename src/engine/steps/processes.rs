@@ -2,7 +2,7 @@
 
 use crate::core::session::Key;
 use crate::core::time::Moment;
-use crate::engine::Engine;
+use crate::engine::{Engine, Entry};
 
 impl Engine {
     /// Handles the exit of a process that some lock names.
@@ -13,8 +13,8 @@ impl Engine {
         // Another process may have opened the sessions that this one leaves.
         self.process_scans.request(awake);
         for key in self.fleet.with_pid(pid) {
-            if let Some(folder) = self.fleet.folder(&key) {
-                folder.process_ended(pid, now);
+            if let Some(Entry { reader, session, .. }) = self.fleet.entry(&key) {
+                reader.process_ended(&mut session.observed, pid, now);
             }
             // Its last output, and whether it released its lock, are read before it counts as gone.
             self.agenda.push_urgent(key);
@@ -38,7 +38,7 @@ impl Engine {
 
     fn openings_changed(&mut self, differing: Vec<Key>) {
         for key in differing {
-            if self.fleet.folder(&key).is_some() || self.history.contains(&key) {
+            if self.fleet.holds(&key) || self.history.contains(&key) {
                 self.agenda.push_urgent(key);
             }
         }

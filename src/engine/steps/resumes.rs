@@ -1,6 +1,5 @@
 //! Keeps sessions that were resumed a moment ago from being resumed again.
 
-use crate::agent::copilot::store::owner_now;
 use crate::core::action::{Action, Trait};
 use crate::core::fleet::Session;
 use crate::core::order::{Doubt, Order};
@@ -25,8 +24,8 @@ impl Engine {
         }
         for key in self.fleet.keys().collect::<Vec<_>>() {
             let at = self.resumed_at(&key);
-            if let Some(folder) = self.fleet.folder(&key)
-                && std::mem::replace(&mut folder.session.control.resumed, at) != at
+            if let Some(session) = self.fleet.session(&key)
+                && std::mem::replace(&mut session.control.resumed, at) != at
             {
                 self.agenda.push_urgent(key);
             }
@@ -74,9 +73,9 @@ impl Engine {
             return;
         }
         self.scan_processes_now();
-        let root = self.homes.root(key.source);
+        let source = self.homes.source(key.source);
         let has_owner = self.process_scans.opener(&self.homes, key).is_some()
-            || owner_now(root, &key.id, &self.config.owners.names, self.clock.now().wall).live().is_some();
+            || source.owner_now(&key.id, &self.config.owners.names, self.clock.now().wall).live().is_some();
         if !done || has_owner {
             self.tasks.clear_resume_record(task);
         } else {

@@ -1,10 +1,10 @@
 //! Works on the agenda: lists homes, and reads sessions, a little in each iteration of the loop.
 
-use crate::agent::copilot::store::{is_absence, session_ids};
 use crate::core::session::{Key, SourceId};
 use crate::engine::parts::agenda::Listing;
 use crate::engine::{Changes, Engine, RESCAN_INTERVAL};
 use crate::system::file_system::without_events;
+use crate::system::plain_file::is_absence;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -105,9 +105,10 @@ impl Engine {
         if !self.homes.is_followed(home) {
             return;
         }
-        let root = self.homes.root(home).to_owned();
+        let source = self.homes.source(home).clone();
+        let root = source.root();
         self.watch_home_paths(false);
-        match session_ids(&root) {
+        match source.list() {
             Ok(ids) => {
                 self.agenda.listings.retain(|listing| listing.home != home);
                 let sweep = self.history.start_sweep();
@@ -119,7 +120,7 @@ impl Engine {
             }
             Err(error) => {
                 tracing::debug!(path = %root.display(), %error, "no sessions there");
-                self.watcher.forget(&root);
+                self.watcher.forget(root);
                 self.watch_home_paths(false);
                 // Reading each of them finds that it is gone.
                 for key in self.history.of_home(home).chain(self.fleet.keys().filter(|key| key.source == home)) {
@@ -151,7 +152,7 @@ impl Engine {
                 continue;
             }
             let key = Key::new(home, id);
-            if self.fleet.folder(&key).is_some() {
+            if self.fleet.holds(&key) {
                 listing.held.insert(key.id);
             } else {
                 self.agenda.push_other(key);
@@ -162,7 +163,8 @@ impl Engine {
 
     /// Watches the homes and the folders above them.
     pub(super) fn watch_home_paths(&mut self, again: bool) {
-        let roots: Vec<_> = self.homes.followed().map(|(_, root)| root).collect();
+        let sources = self.homes.followed().map(|(home, _)| self.homes.source(home));
+        let roots: Vec<_> = sources.map(|source| (source.watch_plan(), source.root())).collect();
         let vanished = self.watcher.watch_routes(&roots, again);
         if !vanished.is_empty() {
             self.homes.invalidate(&vanished);

@@ -10,8 +10,8 @@ impl Engine {
     pub(super) fn mark_seen(&mut self, keys: &[Key], changes: &mut Changes) {
         let now = self.clock.now();
         for key in keys {
-            if let Some(folder) = self.fleet.folder(key) {
-                folder.session.seen = Some(now.wall);
+            if let Some(session) = self.fleet.session(key) {
+                session.seen = Some(now.wall);
                 self.seen.mark(&key.id, now.wall);
                 changes.redraw = true;
             }
@@ -34,8 +34,8 @@ impl Engine {
     /// Applies the seen marks that another process wrote.
     pub(super) fn apply_seen(&mut self, changes: &mut Changes) {
         for key in self.fleet.keys().collect::<Vec<_>>() {
-            if let Some(folder) = self.fleet.folder(&key) {
-                self.seen.recall(&mut folder.session);
+            if let Some(session) = self.fleet.session(&key) {
+                self.seen.recall(session);
             }
             self.judge(&key, changes);
         }

@@ -42,8 +42,8 @@ impl Engine {
         }
         for (key, progress) in &wanted {
             self.tasks.probed.insert(key.clone(), *progress);
-            if let Some(folder) = self.fleet.folder(key) {
-                folder.session.live.asking = true;
+            if let Some(session) = self.fleet.session(key) {
+                session.live.asking = true;
             }
             self.judge(key, changes);
         }
@@ -69,8 +69,8 @@ impl Engine {
     pub(super) fn apply_probes(&mut self, probed: Vec<ProbedSession>, changes: &mut Changes) {
         let now = self.clock.now().wall;
         for ProbedSession { key, progress, result } in probed {
-            if let Some(folder) = self.fleet.folder(&key) {
-                let live = &mut folder.session.live;
+            if let Some(session) = self.fleet.session(&key) {
+                let live = &mut session.live;
                 live.asking = false;
                 // The answer counts only for this progress: what happens later makes it outdated.
                 live.answer = result.map(|ProbeResult { active, requests, .. }| Answer { progress, active, requests });

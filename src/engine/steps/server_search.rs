@@ -13,17 +13,17 @@ impl Engine {
     /// Updates what is known of a session's server: searches for it when the owner is new, and again while a request
     /// waits and no server was found.
     pub(super) fn update_server(&mut self, key: &Key, now: Moment) {
-        let Some(folder) = self.fleet.folder(key) else { return };
-        let session = &mut folder.session;
-        let alive = session.owner.live().is_some();
+        let Some(session) = self.fleet.session(key) else { return };
+        let alive = session.observed.owner.live().is_some();
         if !alive {
             self.server_searches.forget(key);
         }
         // An owner that cannot be read for a moment is not gone, and disconnecting may end its session.
-        let gone = matches!(session.owner, Owner::Gone { .. } | Owner::Never);
+        let gone = matches!(session.observed.owner, Owner::Gone { .. } | Owner::Never);
         // The server reported its work before the log's last line was written.
         let reported_at = self.tasks.activity_reported_at(key);
         if session
+            .observed
             .facts
             .progress
             .is_some_and(|progress| reported_at.is_some_and(|reported_at| progress.awake > reported_at))
@@ -31,7 +31,7 @@ impl Engine {
             session.live.has_active_work = session.live.has_active_work.filter(|active| *active);
         }
         let has_waiting_request =
-            alive && session.control.server == ServerState::NotListening && !session.facts.requests.is_empty();
+            alive && session.control.server == ServerState::NotListening && !session.observed.facts.requests.is_empty();
         let due = match session.control.server {
             ServerState::Unknown => alive,
             ServerState::NotListening => {
@@ -54,7 +54,7 @@ impl Engine {
     /// Where the server of a session's owner can be reached.
     pub(super) fn endpoints_of(&self, key: &Key) -> Vec<Endpoint> {
         let Some(session) = self.fleet.get(key).map(Entry::session) else { return Vec::new() };
-        let mut endpoints = session.owner.live().map(|pid| self.endpoints_at(pid)).unwrap_or_default();
+        let mut endpoints = session.observed.owner.live().map(|pid| self.endpoints_at(pid)).unwrap_or_default();
         if !session.may_be_trusted() {
             endpoints.iter_mut().for_each(|endpoint| endpoint.token = None);
         }
@@ -75,9 +75,9 @@ impl Engine {
     /// Determines whether the server of a session's owner can be reached, without connecting to it.
     pub(super) fn find_server(&mut self, key: &Key) {
         let attached = self.tasks.connection_state(key);
-        let Some(folder) = self.fleet.folder(key) else { return };
-        let known = &folder.session.control.server;
-        let server = match (attached, &folder.session.owner) {
+        let Some(session) = self.fleet.session(key) else { return };
+        let known = &session.control.server;
+        let server = match (attached, &session.observed.owner) {
             (Some(server), _) => server,
             (None, owner) if let Some(pid) = owner.live() => {
                 match known {
@@ -94,8 +94,8 @@ impl Engine {
             }
             (None, _) => ServerState::Unknown,
         };
-        if let Some(folder) = self.fleet.folder(key) {
-            folder.session.control.server = server;
+        if let Some(session) = self.fleet.session(key) {
+            session.control.server = server;
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Reads one session, holds or forgets it, and judges it after everything that may change its verdict.
 
 use super::reading;
-use crate::agent::copilot::store::{Folder, Glimpse, ReadStatus, Root};
-use crate::core::fleet::Session;
-use crate::core::session::Key;
+use crate::agent::reader::Reader;
+use crate::agent::reading::{Glimpse, ReadStatus};
+use crate::core::session::{Key, Observed, Session};
 use crate::engine::parts::agenda::READ_SLICE;
-use crate::engine::{Changes, Engine};
+use crate::engine::{Changes, Engine, Entry};
 use crate::system::watcher::WATCHES_TREES;
 use crate::terminal::why_not;
 use std::io;
@@ -42,32 +42,35 @@ impl Engine {
         }
         let mut reading = reading(&self.config, &self.owners, &self.process_scans, self.clock.now());
         reading.context.until = Some(Instant::now() + READ_SLICE);
-        if let Some(folder) = self.fleet.folder(key) {
-            let mut status = folder.refresh(&reading, &mut self.buffer);
-            if status.is_ok() && !WATCHES_TREES && self.watcher.watch_session(key, folder.path()) {
-                status = folder.refresh(&reading, &mut self.buffer);
+        if let Some(Entry { reader, session, .. }) = self.fleet.entry(key) {
+            let mut status = reader.refresh(&reading, &mut session.observed, &mut self.buffer);
+            if status.is_ok() && !WATCHES_TREES && self.watcher.watch_session(key, reader.path()) {
+                status = reader.refresh(&reading, &mut session.observed, &mut self.buffer);
             }
             return self.apply_read(key, &status, changes);
         }
-        if let Some(past) = Root::at(self.homes.root(key.source)).past(&key.id, &reading) {
+        let source = self.homes.source(key.source);
+        if let Some(past) = source.glimpses(false).past(&key.id, &reading) {
             return self.add_to_history(key, past);
         }
-        let mut folder = Folder::new(self.homes.root(key.source), &key.id);
+        let (mut reader, mut session) = (source.reader(&key.id), Session::new(&key.id));
         // Watch before reading: later writes then cause events.
-        let is_watched = !WATCHES_TREES && self.watcher.watch_session(key, folder.path());
-        let Ok(status) = folder.refresh(&reading, &mut self.buffer) else { return self.remove_session(key, changes) };
-        if folder.session.unread {
+        let is_watched = !WATCHES_TREES && self.watcher.watch_session(key, reader.path());
+        let Ok(status) = reader.refresh(&reading, &mut session.observed, &mut self.buffer) else {
+            return self.remove_session(key, changes);
+        };
+        if session.observed.unread {
             if is_watched {
                 self.watcher.mark_old(key);
             }
-            let Session { touched, has_log, .. } = folder.session;
+            let Observed { touched, has_log, .. } = session.observed;
             return self.add_to_history(key, Glimpse { touched, has_log });
         }
-        self.seen.recall(&mut folder.session);
+        self.seen.recall(&mut session);
         if status == ReadStatus::Partial {
             self.agenda.continue_reading(key);
         }
-        self.add_session(key, folder, changes);
+        self.add_session(key, reader, session, changes);
     }
 
     /// Handles the result of reading a held session again.
@@ -93,10 +96,10 @@ impl Engine {
     }
 
     /// Holds a session from now on.
-    pub(super) fn add_session(&mut self, key: &Key, mut folder: Folder, changes: &mut Changes) {
+    pub(super) fn add_session(&mut self, key: &Key, reader: Reader, mut session: Session, changes: &mut Changes) {
         self.history.remove(key);
-        folder.session.control.resumed = self.resumed_at(key);
-        if self.fleet.insert(key.clone(), folder, self.clock.now()) {
+        session.control.resumed = self.resumed_at(key);
+        if self.fleet.insert(key.clone(), reader, session, self.clock.now()) {
             changes.updated.push(key.clone());
         }
         self.update_session(key, changes);
@@ -108,17 +111,17 @@ impl Engine {
             return self.judge(key, changes);
         }
         let now = self.clock.now();
-        if let Some(folder) = self.fleet.folder(key) {
-            for pid in self.owners.follow(key, folder, now) {
-                if folder.session.owner.live().is_some() {
+        if let Some(Entry { reader, session, .. }) = self.fleet.entry(key) {
+            for pid in self.owners.follow(key, reader, now) {
+                if session.observed.owner.live().is_some() {
                     self.process_scans.forget(pid);
-                    folder.process_ended(pid, now.wall);
+                    reader.process_ended(&mut session.observed, pid, now.wall);
                 }
             }
         }
         self.poll_if_needed(key);
-        if let Some(folder) = self.fleet.folder(key) {
-            find_terminal(&mut folder.session);
+        if let Some(session) = self.fleet.session(key) {
+            find_terminal(session);
         }
         self.update_server(key, now);
         self.update_bridge(key);
@@ -128,10 +131,10 @@ impl Engine {
     /// Has a session looked at every few seconds while a process may have it open and its files may change without an
     /// event.
     fn poll_if_needed(&mut self, key: &Key) {
-        let Some(folder) = self.fleet.folder(key) else { return };
-        let no_events = self.watcher.no_events(key, folder.path());
-        folder.session.no_events = no_events;
-        let is_polled = no_events.is_some() && folder.session.may_be_open();
+        let Some(Entry { reader, session, .. }) = self.fleet.entry(key) else { return };
+        let no_events = self.watcher.no_events(key, reader.path());
+        session.no_events = no_events;
+        let is_polled = no_events.is_some() && session.may_be_open();
         self.polled_sessions.set(key, is_polled, self.clock.now().awake);
     }
 
@@ -156,7 +159,7 @@ impl Engine {
     /// Forgets a session that is gone from disk.
     pub(super) fn remove_session(&mut self, key: &Key, changes: &mut Changes) {
         self.agenda.finish_reading(key);
-        self.watcher.forget(&self.homes.folder(key));
+        self.watcher.forget(&self.homes.path(key));
         self.server_searches.forget(key);
         self.owners.forget(key);
         self.looks.forget(key);
@@ -170,7 +173,7 @@ impl Engine {
 
 /// Finds out whether the terminal of a session's process can be shown, once for each process.
 fn find_terminal(session: &mut Session) {
-    if let Some(pid) = session.owner.live()
+    if let Some(pid) = session.observed.owner.live()
         && session.terminal.is_none_or(|(known, _)| known != pid)
     {
         session.terminal = Some((pid, why_not(pid)));

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::core::action::ServerState;
 use crate::core::session::{Key, SourceId};
-use crate::engine::parts::settings_file::{Reloaded, SettingsFile, Source};
+use crate::engine::parts::settings_file::{Reloaded, SettingsFile, SettingsSource};
 use crate::engine::parts::status_log::logs_statuses;
 use crate::engine::{Changes, Engine, View};
 use crate::system::paths;
@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 impl Engine {
     /// Follows a settings file. Must be called before [`run`](Self::run).
-    pub(crate) fn follow_settings(&mut self, source: Source) {
+    pub(crate) fn follow_settings(&mut self, source: SettingsSource) {
         self.settings_file = Some(SettingsFile::new(source, &self.config));
     }
 
@@ -105,10 +105,10 @@ impl Engine {
         }
         for key in self.fleet.keys().collect::<Vec<_>>() {
             if self.config.servers != before.servers
-                && let Some(folder) = self.fleet.folder(&key)
-                && matches!(folder.session.control.server, ServerState::Refused(_) | ServerState::NotListening)
+                && let Some(session) = self.fleet.session(&key)
+                && matches!(session.control.server, ServerState::Refused(_) | ServerState::NotListening)
             {
-                folder.session.control.server = ServerState::Unknown;
+                session.control.server = ServerState::Unknown;
             }
             self.update_session(&key, changes);
         }
@@ -117,12 +117,12 @@ impl Engine {
 
     /// Follows exactly the homes that the settings lead to now.
     fn follow_homes(&mut self, later: &mut Vec<String>, changes: &mut Changes) {
-        let Some(wanted) = self.settings_file.as_ref().map(|file| file.roots(&self.config)) else { return };
+        let Some(wanted) = self.settings_file.as_ref().map(|file| file.sources(&self.config)) else { return };
         let is_held = |engine: &Self, home: SourceId| {
             engine.fleet.keys().any(|key| key.source == home && engine.tasks.connection_state(&key).is_some())
         };
         for home in self.homes.wanted() {
-            if wanted.iter().any(|root| root == self.homes.root(home)) {
+            if wanted.contains(self.homes.source(home)) {
                 continue;
             }
             if is_held(self, home) {
@@ -140,14 +140,15 @@ impl Engine {
             self.history.forget_home(home);
             self.agenda.forget_home(home);
             self.homes.unfollow(home);
-            self.watcher.follow_root(home, None);
+            self.watcher.set_followed(home, self.homes.source(home).watch_plan(), None);
             // Another home may be the same folder by another name, or below it: it is watched again when it is next
             // read.
             self.watcher.forget(self.homes.root(home));
         }
-        for root in wanted {
-            if let Some(home) = self.homes.follow(root) {
-                self.watcher.follow_root(home, Some(self.homes.root(home)));
+        for source in wanted {
+            if let Some(home) = self.homes.follow(source) {
+                let source = self.homes.source(home);
+                self.watcher.set_followed(home, source.watch_plan(), Some(source.root()));
             }
         }
         self.check_homes();

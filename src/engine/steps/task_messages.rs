@@ -18,9 +18,9 @@ impl Engine {
                 let now = self.clock.now().wall;
                 // What we send ourselves must not count as the user continuing the session.
                 if let Some((key, action)) = self.tasks.session_and_action(task)
-                    && let Some(folder) = self.fleet.folder(&key)
+                    && let Some(session) = self.fleet.session(&key)
                 {
-                    let attempts = &mut folder.session.control.attempts;
+                    let attempts = &mut session.control.attempts;
                     match step {
                         Step::Abort => attempts.note_abort(now),
                         // A denial ends the turn.
@@ -49,8 +49,8 @@ impl Engine {
                 end.healthy.iter().for_each(|place| self.tasks.warned.succeeded(*place));
                 let is_reached = !end.healthy.is_empty();
                 let sends = action.is(Trait::LeavesMarks);
-                if let Some(folder) = self.fleet.folder(&key).filter(|_| sends) {
-                    folder.session.control.attempts.note_end(&folder.session.facts.marks, now);
+                if let Some(session) = self.fleet.session(&key).filter(|_| sends) {
+                    session.control.attempts.note_end(&session.observed.facts.marks, now);
                     self.save_attempts(task, &key);
                 }
                 self.resume_ended(task, &key, matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_)));
@@ -58,8 +58,7 @@ impl Engine {
                 let is_by_command = self.tasks.order_of(task).is_some_and(PendingOrder::is_by_command);
                 let early = self.tasks.finish(task, end);
                 let attached = self.tasks.connection_state(&key);
-                if let Some(folder) = self.fleet.folder(&key) {
-                    let session = &mut folder.session;
+                if let Some(session) = self.fleet.session(&key) {
                     let words = outcome.words().to_owned();
                     if matches!((&outcome, action), (Outcome::Done(_), Action::Stop)) {
                         session.live.stopped = Some(now);
@@ -72,7 +71,7 @@ impl Engine {
                     }
                     if action.is(Trait::Counted) {
                         session.control.pending_continue =
-                            (continuation == Continuation::Waiting).then_some(session.facts.marks);
+                            (continuation == Continuation::Waiting).then_some(session.observed.facts.marks);
                     }
                     if action.excludes_others() {
                         session.control.under_way = None;
@@ -131,14 +130,14 @@ impl Engine {
             EventKind::Activity => return,
             EventKind::Approves(all) => {
                 let now = self.clock.now().wall;
-                if let Some(folder) = self.fleet.folder(&key) {
-                    folder.session.live.approves_all = Some((all, now));
+                if let Some(session) = self.fleet.session(&key) {
+                    session.live.approves_all = Some((all, now));
                 }
                 return self.judge(&key, changes);
             }
             EventKind::Asks(questions) => {
-                if let Some(folder) = self.fleet.folder(&key) {
-                    folder.session.live.questions = questions;
+                if let Some(session) = self.fleet.session(&key) {
+                    session.live.questions = questions;
                 }
                 return self.judge(&key, changes);
             }
@@ -156,8 +155,8 @@ impl Engine {
         if let Some(place) = self.tasks.server_of(&key) {
             self.tasks.warned.succeeded(place);
         }
-        if let Some(folder) = self.fleet.folder(&key) {
-            folder.session.live.has_active_work = active;
+        if let Some(session) = self.fleet.session(&key) {
+            session.live.has_active_work = active;
         }
         self.judge(&key, changes);
     }
@@ -165,12 +164,12 @@ impl Engine {
     /// Updates a session after its connection was made or closed.
     pub(super) fn connection_changed(&mut self, key: &Key, changes: &mut Changes) {
         if self.tasks.connection_state(key).is_none()
-            && let Some(folder) = self.fleet.folder(key)
+            && let Some(session) = self.fleet.session(key)
         {
-            folder.session.live.has_active_work = None;
-            folder.session.live.questions.clear();
-            if folder.session.control.server.is_attached() {
-                folder.session.control.server = ServerState::Unknown;
+            session.live.has_active_work = None;
+            session.live.questions.clear();
+            if session.control.server.is_attached() {
+                session.control.server = ServerState::Unknown;
             }
         }
         self.find_server(key);

@@ -1,7 +1,7 @@
 //! Which file events are relevant, and what each of them means.
 
 use super::hints::Hints;
-use super::plan::WatchPlan;
+use super::plan::{Layout, Subject, WatchPlan};
 use crate::core::session::{Key, SourceId};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Selects the relevant events.
+#[derive(Default)]
 pub(super) struct Filter {
-    pub(super) plan: &'static WatchPlan,
-    /// By home, all names of the folder that holds the session folders; none for a home that is no longer followed.
-    pub(super) roots: Vec<Vec<PathBuf>>,
+    /// The homes, by their number.
+    pub(super) homes: Vec<Home>,
     /// Further paths on the routes to them.
     pub(super) points: HashSet<PathBuf>,
     pub(super) seen: Option<PathBuf>,
@@ -20,19 +20,30 @@ pub(super) struct Filter {
     pub(super) config: Vec<PathBuf>,
 }
 
+/// A home whose events are relevant.
+pub(super) struct Home {
+    pub(super) plan: &'static WatchPlan,
+    /// All names of the folder that holds the sessions; none for a home that is no longer followed.
+    pub(super) names: Vec<PathBuf>,
+}
+
 impl Filter {
-    /// A filter for homes of this plan, which lets nothing through yet.
-    pub(super) fn new(plan: &'static WatchPlan) -> Self {
-        Self { plan, roots: Vec::new(), points: HashSet::new(), seen: None, config: Vec::new() }
+    fn roots(&self) -> impl Iterator<Item = &PathBuf> {
+        self.homes.iter().flat_map(|home| &home.names)
+    }
+
+    /// The plan of a home.
+    #[cfg(target_os = "linux")]
+    pub(super) fn plan(&self, home: SourceId) -> Option<&'static WatchPlan> {
+        self.homes.get(home.0).map(|home| home.plan)
     }
 
     /// Handles an event on a path; `went` if its former file may be gone or replaced. Returns whether the event was
     /// relevant.
     pub(super) fn add(&self, path: &Path, went: bool, hints: &mut Hints) -> bool {
-        let leads_home = self.points.contains(path) || self.roots.iter().flatten().any(|root| root.starts_with(path));
-        // A home, a folder above one, or a session's folder. Nothing below a session's folder is watched.
-        let is_session = || self.roots.iter().flatten().any(|root| path.parent() == Some(root.as_path()));
-        if went && (leads_home || is_session()) {
+        let leads_home = self.points.contains(path) || self.roots().any(|root| root.starts_with(path));
+        // A home, a folder above one, or a folder in one. Nothing below a session's folder is watched.
+        if went && (leads_home || self.is_folder_of_sessions(path)) {
             hints.gone.insert(path.to_owned());
         }
         hints.routes |= leads_home;
@@ -41,11 +52,25 @@ impl Filter {
         self.add_path(path, hints) | leads_home | is_seen | is_config
     }
 
-    /// Handles an event on a file in a session's folder, or on the folder itself.
+    /// Whether this may be a watched folder of one session or of several.
+    fn is_folder_of_sessions(&self, path: &Path) -> bool {
+        let is_in = |home: &Home, inside: &Path| match home.plan.layout {
+            Layout::Folders { .. } => inside.components().count() == 1,
+            Layout::Files { .. } => home.plan.layout.subject(inside) == Subject::List,
+        };
+        let inside = |home: &Home| home.names.iter().find_map(|root| path.strip_prefix(root).ok()).map(Path::to_owned);
+        self.homes.iter().any(|home| inside(home).is_some_and(|inside| is_in(home, &inside)))
+    }
+
+    /// Handles an event on a file in a session's own folder, or on the folder itself.
     #[cfg(target_os = "linux")]
     pub(super) fn add_session_file(&self, key: &Key, file: Option<&str>, hints: &mut Hints) {
-        let is_followed = self.roots.get(key.source.0).is_some_and(|names| !names.is_empty());
-        if is_followed && self.is_of_interest(file) && !hints.folders.contains(key) {
+        let home = self.homes.get(key.source.0).filter(|home| !home.names.is_empty());
+        let is_read = |home: &Home| match home.plan.layout {
+            Layout::Folders { is_session_file } => file.is_none_or(is_session_file),
+            Layout::Files { .. } => false, // no session has one
+        };
+        if home.is_some_and(is_read) && !hints.folders.contains(key) {
             hints.folders.insert(key.clone());
         }
     }
@@ -53,8 +78,8 @@ impl Filter {
     /// The sessions whose folders are at or below this path: one, or all of a home (`None`).
     #[cfg(target_os = "linux")]
     pub(super) fn sessions_below(&self, path: &Path) -> Vec<(SourceId, Option<Arc<str>>)> {
-        let homes = self.roots.iter().enumerate();
-        let names = homes.flat_map(|(home, names)| names.iter().map(move |root| (SourceId(home), root)));
+        let homes = self.homes.iter().enumerate();
+        let names = homes.flat_map(|(home, of)| of.names.iter().map(move |root| (SourceId(home), root)));
         let below = names.filter_map(|(home, root)| match root.starts_with(path) {
             true => Some((home, None)),
             false => {
@@ -66,38 +91,27 @@ impl Filter {
     }
 
     fn add_path(&self, path: &Path, hints: &mut Hints) -> bool {
-        for (home, names) in self.roots.iter().enumerate() {
-            let Some(inside) = names.iter().find_map(|root| path.strip_prefix(root).ok()) else { continue };
-            let mut parts = inside.components().map(std::path::Component::as_os_str);
-            let (Some(id), file, deeper) = (parts.next(), parts.next(), parts.next()) else {
-                return hints.homes.insert(SourceId(home));
+        for (number, home) in self.homes.iter().enumerate() {
+            let Some(inside) = home.names.iter().find_map(|root| path.strip_prefix(root).ok()) else { continue };
+            return match home.plan.layout.subject(inside) {
+                Subject::Session(id) => hints.folders.insert(Key::new(SourceId(number), id)),
+                Subject::List => hints.homes.insert(SourceId(number)),
+                Subject::Nothing => false,
             };
-            let Some(id) = id.to_str().filter(|id| !id.starts_with('.')) else { return false };
-            if deeper.is_some() || file.is_some() && !self.is_of_interest(file.and_then(|file| file.to_str())) {
-                return false;
+        }
+        let Some((name, folder)) = path.file_name().and_then(|name| name.to_str()).zip(path.parent()) else {
+            return false;
+        };
+        let mut is_relevant = false;
+        for (number, Home { plan, names }) in self.homes.iter().enumerate() {
+            for (root, home) in names.iter().filter_map(|root| Some((root, root.parent()?))) {
+                if let Some(pid) = (plan.log_pid)(name).filter(|_| home.join(plan.logs) == folder) {
+                    is_relevant |= hints.logs.insert(pid);
+                } else if plan.notes == Some(name) && home == folder && root != path {
+                    is_relevant |= hints.opened.insert(SourceId(number));
+                }
             }
-            return hints.folders.insert(Key::new(SourceId(home), id));
         }
-        let (name, folder) = (path.file_name().and_then(|name| name.to_str()), path.parent());
-        let logs_of = |root: &PathBuf| root.parent().map(|home| home.join(self.plan.logs));
-        if let Some(pid) = name.and_then(self.plan.log_pid) {
-            let is_ours = self.roots.iter().flatten().any(|root| logs_of(root).as_deref() == folder);
-            if is_ours {
-                hints.logs.insert(pid);
-            }
-            return is_ours;
-        }
-        // In the home itself, one file matters.
-        let is_in_home = |names: &Vec<PathBuf>| names.iter().any(|root| root.parent() == path.parent() && root != path);
-        if path.file_name().is_some_and(|name| name == self.plan.notes) {
-            let homes = self.roots.iter().enumerate().filter(|(_, names)| is_in_home(names));
-            hints.opened.extend(homes.map(|(home, _)| SourceId(home)));
-        }
-        !hints.opened.is_empty()
-    }
-
-    /// Whether a file of a session folder is ever read. `None` is the folder itself.
-    fn is_of_interest(&self, file: Option<&str>) -> bool {
-        file.is_none_or(self.plan.is_session_file)
+        is_relevant
     }
 }

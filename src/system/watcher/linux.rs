@@ -11,6 +11,7 @@ mod tests;
 use super::filter::Filter;
 use super::hints::{Hints, Refusal};
 use super::mounts::{self, Mounts};
+use super::plan::{Layout, WatchPlan};
 use super::route::{Routes, Scope};
 use crate::core::session::{Key, NoEvents, SourceId};
 use crate::system::file_system::without_events;
@@ -182,9 +183,12 @@ impl Source {
 
     /// Watches the routes to these roots, and removes watches on former routes, except those on `kept` folders. Returns
     /// the folders that could not be watched. If the routes keep changing, it hints that they must be looked at again.
-    pub(super) fn watch_routes(&mut self, roots: &[&Path], kept: &BTreeSet<PathBuf>) -> Vec<(PathBuf, Refusal)> {
-        let plan = self.filter.plan;
-        let find = || Routes::to(plan, roots.iter().copied());
+    pub(super) fn watch_routes(
+        &mut self,
+        roots: &[(&WatchPlan, &Path)],
+        kept: &BTreeSet<PathBuf>,
+    ) -> Vec<(PathBuf, Refusal)> {
+        let find = || Routes::to(roots.iter().copied());
         let (mut routes, mut refused) = (find(), Vec::new());
         // Repeated until stable, to find what was created before its watch was added.
         for round in 0..8 {
@@ -257,6 +261,12 @@ impl Source {
     /// Watches what a session's path leads to now: a mount may have covered the folder that is watched. Returns whether
     /// a new watch was added.
     pub(super) fn rewatch_session(&mut self, key: &Key, path: &Path) -> Result<bool, Refusal> {
+        if let Some(folder) = self.shared_folder(key, path) {
+            self.watch(folder)?;
+            let Some((watch, _)) = self.folders.get(folder) else { return Ok(false) };
+            let held = (*watch, without_events(folder));
+            return Ok(self.held.insert(key.clone(), held).is_none_or(|(former, _)| former != held.0));
+        }
         let watch = self.add_watch(path, CHANGES)?;
         let former = self.held.insert(key.clone(), (watch, without_events(path)));
         if former.is_some_and(|(former, _)| former == watch) {
@@ -276,16 +286,26 @@ impl Source {
     }
 
     pub(super) fn watch_old_session(&mut self, key: &Key, path: &Path) -> Result<(), Refusal> {
+        if let Some(folder) = self.shared_folder(key, path) {
+            return self.watch(folder);
+        }
         let watch = self.add_watch(path, CHANGES)?;
         self.places.add_old(watch, key);
         Ok(())
     }
 
     pub(super) fn mark_old(&mut self, key: &Key) {
-        if let Some((watch, _)) = self.held.remove(key) {
+        let is_shared = self.shared_folder(key, Path::new("")).is_some();
+        if let Some((watch, _)) = self.held.remove(key).filter(|_| !is_shared) {
             self.places.leave(watch, |place| *place == Place::of(key));
             self.places.add_old(watch, key);
         }
+    }
+
+    /// The folder that a session shares with others, where its home has such. It is watched for all of them.
+    fn shared_folder<'a>(&self, key: &Key, path: &'a Path) -> Option<&'a Path> {
+        let plan = self.filter.plan(key.source)?;
+        matches!(plan.layout, Layout::Files { .. }).then(|| path.parent().unwrap_or(path))
     }
 
     /// Adds a watch. A folder that is already watched under another name keeps one watch, for both names' flags.
@@ -313,6 +333,7 @@ impl Source {
 
     fn unwatch(&mut self, path: &Path) {
         if let Some((watch, _)) = self.folders.remove(path) {
+            self.held.retain(|_, (of, _)| *of != watch);
             self.leave(watch, |place| matches!(place, Place::Folder(folder) if **folder == *path));
         }
     }
@@ -391,6 +412,7 @@ impl Source {
                     // A folder recreated there meanwhile has a watch of its own.
                     Place::Folder(path) if self.folders.get(path).is_some_and(|(now, _)| *now == watch) => {
                         self.folders.remove(path);
+                        self.held.retain(|_, (of, _)| *of != watch);
                     }
                     Place::Session(home, id) => {
                         let key = Place::key(*home, id);

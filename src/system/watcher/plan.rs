@@ -1,23 +1,120 @@
 //! What to watch in the homes of an agent, as its wing gives it: plain data.
 
-/// What to watch in the homes of an agent, besides the folder of each session.
+use std::path::Path;
+
+/// What to watch in the homes of an agent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WatchPlan {
-    /// Whether a file in a session's folder, by its name, is ever read.
-    pub is_session_file: fn(&str) -> bool,
-    /// The folder of a home in which its processes write logs of their own.
+    /// Where a home keeps its sessions.
+    pub layout: Layout,
+    /// The folder of a home in which each of its processes writes a file of its own.
     pub logs: &'static str,
-    /// The process whose log has this file name.
+    /// The process whose file there has this name.
     pub log_pid: fn(&str) -> Option<u32>,
-    /// The file of a home in which its terminals note the sessions that they have open.
-    pub notes: &'static str,
+    /// The file of a home in which its terminals note the sessions that they have open, if there is one.
+    pub notes: Option<&'static str>,
+}
+
+/// Where a home keeps its sessions, below its folder for them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Layout {
+    /// Each has a folder of its own, directly in that folder, named by its id.
+    Folders {
+        /// Whether a file in it, by its name, is ever read.
+        is_session_file: fn(&str) -> bool,
+    },
+    /// Each is a file, in folders that sessions share.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the agents that are shipped so far give each session a folder"))]
+    Files {
+        /// How many folders lie between that folder and a file.
+        depth: usize,
+        /// The id of the session whose file has this name.
+        session_of: fn(&str) -> Option<&str>,
+    },
+}
+
+/// What an event below the folder of the sessions is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject<'a> {
+    /// The session with this id.
+    Session(&'a str),
+    /// Which sessions there are.
+    List,
+    /// Nothing that is ever read.
+    Nothing,
+}
+
+impl Layout {
+    /// What an event on this path, below the folder of the sessions, is about.
+    pub(super) fn subject<'a>(&self, inside: &'a Path) -> Subject<'a> {
+        let mut parts = inside.components().map(|part| part.as_os_str().to_str());
+        match *self {
+            Self::Folders { is_session_file } => match (parts.next(), parts.next(), parts.next()) {
+                (None, ..) => Subject::List,
+                (Some(Some(id)), file, None) if !id.starts_with('.') => {
+                    let is_read = file.is_none_or(|file| file.is_some_and(is_session_file));
+                    if is_read { Subject::Session(id) } else { Subject::Nothing }
+                }
+                _ => Subject::Nothing,
+            },
+            Self::Files { depth, session_of } => match parts.clone().count() {
+                count if count <= depth => Subject::List,
+                count if count == depth + 1 => {
+                    let id = parts.next_back().flatten().and_then(session_of);
+                    id.map_or(Subject::Nothing, Subject::Session)
+                }
+                _ => Subject::Nothing,
+            },
+        }
+    }
 }
 
 /// Sessions with files of three kinds, and logs that are named after their processes.
 #[cfg(test)]
 pub(super) const TEST_PLAN: WatchPlan = WatchPlan {
-    is_session_file: |file| [".jsonl", ".yaml", ".lock"].iter().any(|end| file.ends_with(end)),
+    layout: Layout::Folders {
+        is_session_file: |file| [".jsonl", ".yaml", ".lock"].iter().any(|end| file.ends_with(end)),
+    },
     logs: "logs",
     log_pid: |file| file.strip_suffix(".log")?.rsplit_once('-')?.1.parse().ok(),
-    notes: "open.json",
+    notes: Some("open.json"),
 };
+
+/// Sessions that are files in folders of months.
+#[cfg(test)]
+pub(super) const TEST_FILES: WatchPlan = WatchPlan {
+    layout: Layout::Files { depth: 2, session_of: |file| file.strip_suffix(".json") },
+    logs: "running",
+    log_pid: |file| file.parse().ok(),
+    notes: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_about_a_session_the_list_of_them_or_nothing() {
+        let subject = |plan: &WatchPlan, path: &'static str| plan.layout.subject(Path::new(path));
+        for (path, about) in [
+            ("", Subject::List),
+            ("a", Subject::Session("a")),
+            ("a/x.jsonl", Subject::Session("a")),
+            ("a/x.png", Subject::Nothing),
+            (".a/x.jsonl", Subject::Nothing),
+            ("a/b/x.jsonl", Subject::Nothing),
+        ] {
+            assert_eq!(subject(&TEST_PLAN, path), about, "{path:?}");
+        }
+        for (path, about) in [
+            ("", Subject::List),
+            ("2026", Subject::List),
+            ("2026/11", Subject::List),
+            ("2026/11/a.json", Subject::Session("a")),
+            ("2026/11/a.txt", Subject::Nothing),
+            ("2026/11/a/b.json", Subject::Nothing),
+        ] {
+            assert_eq!(subject(&TEST_FILES, path), about, "{path:?}");
+        }
+    }
+}

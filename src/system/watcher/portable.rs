@@ -2,6 +2,7 @@
 
 use super::filter::Filter;
 use super::hints::{Hints, Refusal};
+use super::plan::WatchPlan;
 use crate::core::session::{Key, NoEvents};
 use crate::system::file_system::without_events;
 use notify::event::{EventKind, ModifyKind};
@@ -107,8 +108,13 @@ impl Source {
 
     /// Watches these roots; for one that does not exist, the nearest existing folder above it. Returns the folders that
     /// could not be watched.
-    pub(super) fn watch_routes(&mut self, roots: &[&Path], kept: &BTreeSet<PathBuf>) -> Vec<(PathBuf, Refusal)> {
-        let nearest = |root: &&Path| root.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned);
+    pub(super) fn watch_routes(
+        &mut self,
+        roots: &[(&WatchPlan, &Path)],
+        kept: &BTreeSet<PathBuf>,
+    ) -> Vec<(PathBuf, Refusal)> {
+        let nearest =
+            |(_, root): &(&WatchPlan, &Path)| root.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned);
         let mut refused = Vec::new();
         // Repeated until stable, to find what was created before its watch was added.
         for _ in 0..8 {
@@ -121,7 +127,7 @@ impl Source {
             }
             if wanted == roots.iter().filter_map(nearest).collect() {
                 let above: Vec<_> =
-                    roots.iter().flat_map(|root| root.ancestors().skip(1)).map(Path::to_owned).collect();
+                    roots.iter().flat_map(|(_, root)| root.ancestors().skip(1)).map(Path::to_owned).collect();
                 for folder in above {
                     if self.watched.contains_key(&folder) && !wanted.contains(&folder) && !kept.contains(&folder) {
                         self.unwatch(&folder);

@@ -5,7 +5,7 @@
 //! contents. A folder that contains a link of the route, or in which the route ends because the next part is missing,
 //! is also watched for entries that appear or disappear.
 
-use super::plan::WatchPlan;
+use super::plan::{Layout, WatchPlan};
 use crate::system::mounts::parts;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ffi::OsString;
@@ -28,6 +28,9 @@ pub(super) enum Scope {
 /// The most links on a route; more form a loop.
 const LINKS_MAX: usize = 40;
 
+/// The most entries of a folder in which folders that sessions share are looked for.
+const FOLDERS_MAX: usize = 10_000;
+
 /// The routes to all homes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Routes {
@@ -40,9 +43,9 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    pub(super) fn to<'a>(plan: &WatchPlan, roots: impl IntoIterator<Item = &'a Path>) -> Self {
+    pub(super) fn to<'a>(roots: impl IntoIterator<Item = (&'a WatchPlan, &'a Path)>) -> Self {
         let mut routes = Self::default();
-        for root in roots {
+        for (plan, root) in roots {
             routes.walk(plan, root);
         }
         routes
@@ -51,6 +54,15 @@ impl Routes {
     fn want(&mut self, folder: &Path, scope: Scope) {
         let wanted = self.folders.entry(folder.to_owned()).or_insert(scope);
         *wanted = scope.max(*wanted);
+    }
+
+    /// The folders below this one that sessions share.
+    fn want_folders(&mut self, folder: &Path, depth: usize) {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(FOLDERS_MAX);
+        for entry in entries.filter(|entry| depth > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            self.want(&entry.path(), Scope::Changes);
+            self.want_folders(&entry.path(), depth - 1);
+        }
     }
 
     fn walk(&mut self, plan: &WatchPlan, root: &Path) {
@@ -86,6 +98,9 @@ impl Routes {
         self.folders.remove(&here);
         self.points.insert(root.to_owned());
         self.want(root, Scope::Changes);
+        if let Layout::Files { depth, .. } = plan.layout {
+            self.want_folders(root, depth);
+        }
         // Besides the sessions, a home has the record of open sessions and the logs of its processes. Everything else
         // that appears and disappears there, such as database journals, must cause no events, whether there are logs or
         // not.
@@ -117,17 +132,17 @@ mod tests {
         let root = home.join("session-state");
         let scope = |routes: &Routes, path: &Path| routes.folders.get(path).copied();
 
-        let routes = Routes::to(&TEST_PLAN, [&*root]);
+        let routes = Routes::to([(&TEST_PLAN, &*root)]);
         assert_eq!((scope(&routes, &base), scope(&routes, &home)), (Some(Scope::Entries), None));
         assert!(routes.points.contains(&home) && !routes.points.contains(&root));
 
         fs::create_dir_all(&root).unwrap();
-        let routes = Routes::to(&TEST_PLAN, [&*root]);
+        let routes = Routes::to([(&TEST_PLAN, &*root)]);
         assert_eq!((scope(&routes, &root), scope(&routes, &home)), (Some(Scope::Changes), Some(Scope::Replaced)));
         assert_eq!((scope(&routes, &base), &routes.missing), (Some(Scope::Itself), &vec![home.join(TEST_PLAN.logs)]));
         // The first process creates the folder of logs.
         fs::create_dir(home.join(TEST_PLAN.logs)).unwrap();
-        let routes = Routes::to(&TEST_PLAN, [&*root]);
+        let routes = Routes::to([(&TEST_PLAN, &*root)]);
         assert_eq!(
             (scope(&routes, &home.join(TEST_PLAN.logs)), scope(&routes, &home)),
             (Some(Scope::Changes), Some(Scope::Replaced))
@@ -139,7 +154,7 @@ mod tests {
         fs::create_dir(base.join("links")).unwrap();
         symlink("../first/.", base.join("links/second")).unwrap();
         let linked = base.join("links/second/session-state");
-        let routes = Routes::to(&TEST_PLAN, [&*linked]);
+        let routes = Routes::to([(&TEST_PLAN, &*linked)]);
         assert_eq!(scope(&routes, &linked), Some(Scope::Changes));
         assert_eq!(
             (scope(&routes, &base), scope(&routes, &base.join("links"))),
@@ -151,6 +166,6 @@ mod tests {
         }
 
         symlink("round", base.join("round")).unwrap();
-        assert_eq!(scope(&Routes::to(&TEST_PLAN, [&*base.join("round/session-state")]), &base), Some(Scope::Entries));
+        assert_eq!(scope(&Routes::to([(&TEST_PLAN, &*base.join("round/session-state"))]), &base), Some(Scope::Entries));
     }
 }

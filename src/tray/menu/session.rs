@@ -73,7 +73,7 @@ fn more(source: &Source<'_>, context: &DetailsContext<'_>, rest: Vec<Item>) -> V
     if let Some(folder) = row.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute()) {
         items.push(Item::action(id(Kind::OpenFolder), "Open folder", Effect::OpenFolder(folder.into())));
     }
-    if session.has_log {
+    if session.observed.has_log {
         items.push(Item::action(id(Kind::OpenLog), "Open log", Effect::OpenLog(path.join(LOG))));
     }
     // Only an id in Copilot's form may reach a command line or the clipboard; a folder can have any name.

@@ -88,7 +88,7 @@ fn three_rows_have_a_remedy_below_them() {
     let ids: Vec<_> = (0..5).map(|n| format!("36535f61-5c7b-4f09-a70b-2f8aed97280{n}")).collect();
     for id in &ids {
         world.add(id, Status::Crashed);
-        world.session(id).owner = Owner::Gone { pid: 1, at: None };
+        world.session(id).observed.owner = Owner::Gone { pid: 1, at: None };
         world.row(id).label = Label { who: "infra".into(), title: Some(format!("Part {id}").into()) };
     }
     world.row(&ids[0]).label = Label { who: "infra (main)".into(), title: Some("Rotate TLS".into()) };
@@ -109,13 +109,13 @@ fn an_approval_is_no_remedy_and_a_long_running_session_has_none() {
     for name in ["slow", "stuck", "may wait"] {
         let now = world.now;
         let session = world.session(name);
-        session.owner = Owner::Alive { pid: 1, started: None };
+        session.observed.owner = Owner::Alive { pid: 1, started: None };
         session.control.server = if name == "may wait" { ServerState::Listening } else { ServerState::Attached };
         let prompt =
             br#"{"type":"user.message","data":{"content":"go"},"id":"e1","timestamp":"2023-11-14T22:13:20.000Z"}"#;
         let tool = br#"{"type":"tool.execution_start","data":{"toolCallId":"t","toolName":"bash","arguments":{"command":"x"}},"id":"e2","timestamp":"2023-11-14T22:13:20.000Z","parentId":"e1"}"#;
         for line in [&prompt[..], tool] {
-            session.facts.fold(&dialect::parse(line).unwrap(), now, &Limits::default());
+            session.observed.facts.fold(&dialect::parse(line).unwrap(), now, &Limits::default());
         }
         let runs_long = name == "slow";
         world.row(name).gist = Gist::Silent { since: now, what: "bash is open".into(), runs_long };
@@ -137,8 +137,8 @@ fn an_approval_is_no_remedy_and_a_long_running_session_has_none() {
 #[test]
 fn the_remedy_of_a_session_stuck_in_a_plain_terminal_shows_the_terminal() {
     let mut world = World::all(&["api"], Status::Stuck);
-    world.session("api").owner = Owner::Alive { pid: 1, started: None };
-    world.session("api").about.kind = Use::Terminal;
+    world.session("api").observed.owner = Owner::Alive { pid: 1, started: None };
+    world.session("api").observed.about.kind = Use::Terminal;
     world.session("api").control.server = ServerState::NotListening;
     world.after(Span::minutes(1)).unwrap();
     assert_eq!(world.entries()[3], "     Show the terminal of api");
@@ -275,7 +275,7 @@ fn case_161_why_says_that_a_sessions_files_may_change_without_an_event() {
     for ((_, session, _), no_events) in world.sessions.iter_mut().zip(causes) {
         session.no_events = no_events;
     }
-    world.sessions[0].1.owner = Owner::Alive { pid: 1, started: None };
+    world.sessions[0].1.observed.owner = Owner::Alive { pid: 1, started: None };
     let view = world.update().unwrap();
     let said = |row: usize| {
         let why = view.items[2 + row].children().iter().find(|item| text(item) == "Why").unwrap();
@@ -314,7 +314,7 @@ fn sessions_left_open_when_the_machine_went_down_are_reopened_together() {
     for id in ids {
         world.add(id, Status::Crashed);
         let (_, session, _) = world.sessions.last_mut().unwrap();
-        session.owner = Owner::Gone { pid: 1, at: None };
+        session.observed.owner = Owner::Gone { pid: 1, at: None };
     }
     world.update().unwrap();
     let orders = ids[..2].iter().map(|id| Order { who: (*id).into(), ..Order::new(id, Ask::Resume) }).collect();

@@ -27,7 +27,8 @@ pub(super) enum ClickAction {
 pub(super) fn resolve(popup: &Popup, button: Option<Button>, entry: &Entry) -> ClickAction {
     let (row, session) = (&entry.row, entry.session());
     // What is offered because of a silence must not end an answer.
-    let order = |ask| act(entry, Order::new(&row.id, ask).on(session.facts.root.as_deref()).unless_receiving());
+    let order =
+        |ask| act(entry, Order::new(&row.id, ask).on(session.observed.facts.root.as_deref()).unless_receiving());
     let button = button.or_else(|| default_button(popup));
     if let Some(reason) = button.and_then(|button| stale_reason(popup, button, row)) {
         return ClickAction::Refuse(reason);
@@ -101,7 +102,7 @@ fn stale_reason(popup: &Popup, button: Button, row: &Row) -> Option<String> {
 
 /// Answers the request that the popup showed, if it is still open with the same text.
 fn answer(popup: &Popup, entry: &Entry, ask: fn(Which) -> Ask) -> ClickAction {
-    let requests = &entry.session().facts.requests;
+    let requests = &entry.session().observed.facts.requests;
     let shown = popup.asked.as_ref().and_then(|ShownRequest { request, text, .. }| {
         let request = requests.iter().find(|one| one.id.number() == *request)?;
         Some(Which::Shown { id: request.request.to_string(), text: text.clone() })
@@ -135,7 +136,7 @@ mod tests {
     use crate::core::fleet::Kind;
     use crate::core::limits::Limits;
     use crate::core::owner::Owner;
-    use crate::core::session::{Key, SourceId};
+    use crate::core::session::{Key, Observed, SourceId};
     use crate::core::time::{Moment, Time};
     use crate::core::verdict::Status;
 
@@ -172,9 +173,12 @@ mod tests {
     #[test]
     fn case_171_a_click_that_chooses_no_action_leads_to_something_that_acts() {
         let now = Moment::of(Time(1_700_000_000_000));
-        let mut session =
-            Session { id: "a".into(), owner: Owner::Alive { pid: 1, started: None }, ..Session::default() };
-        session.about.kind = Kind::Terminal;
+        let mut session = Session {
+            id: "a".into(),
+            observed: Observed { owner: Owner::Alive { pid: 1, started: None }, ..Observed::default() },
+            ..Session::default()
+        };
+        session.observed.about.kind = Kind::Terminal;
         let row = |session: &Session, status| Row { status, ..session.row(now, &Limits::default()).0 };
         let one = popup(Cause::Stuck, &[]);
         let summary = Popup {
@@ -186,12 +190,12 @@ mod tests {
         assert_eq!(look(&one, &stuck, &session), Effect::Act(Box::new(shown)));
         assert_eq!(look(&summary, &stuck, &session), Effect::Live);
         let requested = br#"{"type":"permission.requested","data":{"requestId":"r","permissionRequest":{"kind":"shell","fullCommandText":"make"}},"id":"e","timestamp":"2023-11-14T22:13:20.000Z"}"#;
-        session.facts.fold(&dialect::parse(requested).unwrap(), now, &Limits::default());
+        session.observed.facts.fold(&dialect::parse(requested).unwrap(), now, &Limits::default());
         session.control.server = ServerState::Listening;
         let asks = row(&session, Status::NeedsPermission);
         let details = Effect::Details { id: "a".into(), request: "r".into() };
         assert_eq!(look(&one, &asks, &session), details);
-        session.owner = Owner::Gone { pid: 1, at: None };
+        session.observed.owner = Owner::Gone { pid: 1, at: None };
         let ended = row(&session, Status::Ended);
         assert_eq!(look(&one, &ended, &session), Effect::Live);
     }

@@ -10,8 +10,7 @@ use pilotlight::core::alert::{
 use pilotlight::core::fleet::{Background, Kind, Label, Row, Session};
 use pilotlight::core::form::Form;
 use pilotlight::core::gist::Gist;
-use pilotlight::core::session::Key;
-use pilotlight::core::session::SourceId;
+use pilotlight::core::session::{Key, Observed, SourceId};
 use pilotlight::core::time::{Moment, Span, Time};
 use pilotlight::core::turn::Ending;
 use pilotlight::core::verdict::Status;
@@ -324,16 +323,20 @@ impl Actor {
         let Some(story) = &self.story else { return };
         let session = Session {
             id: (*self.key.id).into(),
-            facts: story.facts(now),
-            owner: story.owner.clone(),
             live: story.live.clone(),
             seen: story.seen.filter(|seen| *seen <= at.wall),
-            touched: START,
+            observed: Observed {
+                facts: story.facts(now),
+                owner: story.owner.clone(),
+                touched: START,
+                ..Observed::default()
+            },
             ..Session::default()
         };
         self.row = session.row(at, &story.limits).0;
-        self.request = session.facts.requests.first().map(|request| (request.at.wall.0.unsigned_abs(), None, false));
-        let closed = session.facts.closed.filter(|closed| closed.ending == Ending::Completed);
+        self.request =
+            session.observed.facts.requests.first().map(|request| (request.at.wall.0.unsigned_abs(), None, false));
+        let closed = session.observed.facts.closed.filter(|closed| closed.ending == Ending::Completed);
         self.completed = closed.map(|closed| Completed { at: closed.at.wall, took: closed.at.wall - START });
     }
 

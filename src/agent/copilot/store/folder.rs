@@ -6,18 +6,19 @@ pub(super) mod owner;
 mod tests;
 
 use super::glimpse::Root;
-use super::layout::{LOG, WORKSPACE, is_absence};
+use super::layout::{LOG, WORKSPACE};
 use super::locks;
 use super::modified::{created, modified};
-use super::reading::{Glimpse, ReadStatus, Reading};
 use crate::agent::copilot::dialect::DIALECT;
 use crate::agent::copilot::owner::Lock;
 use crate::agent::copilot::workspace;
+use crate::agent::reading::{ReadStatus, Reading};
 use crate::agent::tail::{ReadOutcome, Tail};
-use crate::core::fleet::{About, Session};
 use crate::core::owner::Owner;
+use crate::core::session::{About, Observed};
 use crate::core::time::{Span, Time};
-use crate::system::plain_file::{self, Links};
+use crate::system::plain_file::{self, Links, is_absence};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -62,14 +63,11 @@ pub(crate) struct Folder {
     /// The last search of process logs for a former owner: when, by the awake clock, the pid that was found, and the
     /// session's last progress, for which the result is valid.
     former: Option<(Time, Option<u32>, Time)>,
-    /// The session as observed.
-    pub session: Session,
 }
 
 impl Folder {
     /// A folder that has not been read yet.
     pub(crate) fn new(sessions: &Path, id: &str) -> Self {
-        let session = Session { id: id.into(), ..Session::default() };
         Self {
             path: sessions.join(id),
             tail: Tail::default(),
@@ -86,22 +84,12 @@ impl Folder {
             opened: None,
             departed: None,
             former: None,
-            session,
         }
     }
 
-    /// What stands for this folder while it is read beside the loop: the session as it was observed.
-    pub(crate) fn stand_in(&self) -> Self {
-        let root = self.path.parent().unwrap_or(&self.path);
-        Self { session: self.session.clone(), ..Self::new(root, &self.session.id) }
-    }
-
-    /// Takes over what was learnt of the session meanwhile from sources other than its folder.
-    pub(crate) fn take_over(&mut self, stand_in: Self) {
-        let Session { live, control, seen, no_events, no_answer, .. } = stand_in.session;
-        let session = &mut self.session;
-        (session.live, session.control, session.seen) = (live, control, seen);
-        (session.no_events, session.no_answer) = (no_events, no_answer);
+    /// The session's id: the folder's name.
+    fn id(&self) -> &str {
+        self.path.file_name().and_then(OsStr::to_str).unwrap_or_default()
     }
 
     /// Reads the folder: its locks and their owners, its description, and what is new in its log.
@@ -110,54 +98,53 @@ impl Folder {
     ///
     /// # Errors
     /// Where the folder is gone.
-    pub(crate) fn refresh(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> io::Result<ReadStatus> {
-        let is_new = !self.was_listed && self.listing.is_none() && self.session.facts.progress.is_none();
-        if is_new && let Some(past) = self.path.parent().and_then(|root| Root::at(root).past(&self.session.id, reading))
-        {
-            self.mark_past(past);
+    pub(crate) fn refresh(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<ReadStatus> {
+        let is_new = !self.was_listed && self.listing.is_none() && observed.facts.progress.is_none();
+        if is_new && let Some(past) = self.path.parent().and_then(|root| Root::at(root).past(self.id(), reading)) {
+            past.note(observed);
             return Ok(ReadStatus::Complete);
         }
         let log_path = self.path.join(LOG);
         let folder = match fs::symlink_metadata(&self.path) {
             Ok(folder) if folder.is_dir() => folder,
             Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
-            Err(error) => return self.unreadable(error),
+            Err(error) => return self.unreadable(observed, error),
         };
         let written = modified(&folder);
         let all_listed = match self.list_locks(written, reading) {
             Ok(all_listed) => all_listed,
             Err(error) => {
-                self.session.touched = written;
-                return self.unreadable(error);
+                observed.touched = written;
+                return self.unreadable(observed, error);
             }
         };
         let log = fs::symlink_metadata(&log_path).ok();
-        self.session.touched = log.as_ref().map_or_else(|| modified(&folder), modified);
-        self.session.has_log = log.is_some();
-        let (owner, progress) = (self.session.owner.clone(), self.session.facts.progress);
-        self.find_owner(reading);
-        self.session.unread = self.is_history(reading);
-        if self.session.unread {
+        observed.touched = log.as_ref().map_or_else(|| modified(&folder), modified);
+        observed.has_log = log.is_some();
+        let (owner, progress) = (observed.owner.clone(), observed.facts.progress);
+        self.find_owner(observed, reading);
+        observed.unread = is_history(observed, reading);
+        if observed.unread {
             return Ok(ReadStatus::Complete);
         }
-        self.read_workspace();
-        let status = self.read_log(reading, buffer);
-        self.find_former_owner(reading);
-        self.cap_owner_start(&owner, progress);
+        self.read_workspace(observed);
+        let status = self.read_log(reading, observed, buffer);
+        self.find_former_owner(observed, reading);
+        owner::cap_owner_start(observed, &owner, progress);
         Ok(if all_listed { status } else { ReadStatus::Partial })
     }
 
-    /// Records a glimpse which has shown that nobody has the session open and that its log is too old to matter.
-    pub(crate) const fn mark_past(&mut self, glimpse: Glimpse) {
-        (self.session.touched, self.session.has_log, self.session.unread) = (glimpse.touched, glimpse.has_log, true);
-    }
-
     /// Handles a folder that cannot be read but is not gone: its last known owner is assumed to have it open still.
-    fn unreadable(&mut self, error: io::Error) -> io::Result<ReadStatus> {
+    fn unreadable(&mut self, observed: &mut Observed, error: io::Error) -> io::Result<ReadStatus> {
         if is_absence(&error) {
             return Err(error);
         }
-        self.session.problem = Some(format!("its folder cannot be read: {error}").into());
+        observed.problem = Some(format!("its folder cannot be read: {error}").into());
         // The locks cannot be rechecked until the folder is readable: a past recheck time would make the engine poll
         // it.
         self.owner_recheck_at = None;
@@ -202,27 +189,16 @@ impl Folder {
         fs::symlink_metadata(path).is_ok_and(|meta| modified(&meta) == lock.made)
     }
 
-    /// Whether the session has ended, whatever its log says.
-    fn is_history(&self, reading: &Reading<'_>) -> bool {
-        if self.session.facts.progress.is_some() || reading.all && self.session.has_log {
-            return false;
-        }
-        if !self.session.has_log {
-            return matches!(self.session.owner, Owner::Never | Owner::Gone { .. });
-        }
-        let touched = self.session.touched;
-        match self.session.owner {
-            Owner::Never => reading.is_past(touched),
-            Owner::Gone { .. } => reading.context.now.wall - touched > reading.context.limits.crashed,
-            Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => false,
-        }
-    }
-
     /// Reads the log of an old session, to show how it ended.
-    pub(crate) fn read_history(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> ReadStatus {
-        self.session.unread = false;
-        self.read_workspace();
-        self.read_log(reading, buffer)
+    pub(crate) fn read_history(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+        buffer: &mut Vec<u8>,
+    ) -> ReadStatus {
+        observed.unread = false;
+        self.read_workspace(observed);
+        self.read_log(reading, observed, buffer)
     }
 
     /// Frees the state for reading on in the log; another read would start over. With tens of thousands of logs, this
@@ -236,12 +212,12 @@ impl Folder {
         read_workspace(&self.path.join(WORKSPACE)).unwrap_or_default()
     }
 
-    fn read_workspace(&mut self) {
+    fn read_workspace(&mut self, observed: &mut Observed) {
         let path = self.path.join(WORKSPACE);
         let meta = fs::symlink_metadata(&path).ok();
         let stamp = meta.as_ref().map(modified);
         if stamp.is_none() || stamp != self.workspace {
-            let about = &mut self.session.about;
+            let about = &mut observed.about;
             *about = meta.and_then(|_| read_workspace(&path).ok()).unwrap_or_default();
             // The file may be edited; the folder keeps when it was created, or copied.
             let born = fs::symlink_metadata(&self.path).ok().and_then(|meta| created(&meta));
@@ -251,17 +227,17 @@ impl Folder {
     }
 
     /// Reads what is new in the log.
-    pub(crate) fn read_log(&mut self, reading: &Reading<'_>, buffer: &mut Vec<u8>) -> ReadStatus {
-        let (path, session) = (self.path.join(LOG), &mut self.session);
-        let result = self.tail.read(&DIALECT, &path, &mut session.facts, reading.context, buffer);
-        session.problem = match &result {
-            Ok(ReadOutcome::More) if session.facts.events == 0 => Some("its log is long, and still being read".into()),
+    fn read_log(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
+        let path = self.path.join(LOG);
+        let result = self.tail.read(&DIALECT, &path, &mut observed.facts, reading.context, buffer);
+        observed.problem = match &result {
+            Ok(ReadOutcome::More) if observed.facts.events == 0 => Some("its log is long, and still being read".into()),
             Ok(_) if self.tail.is_inside_line() => Some(ENDLESS.into()),
             Ok(_) => None,
             Err(error) => Some(error.to_string().into()),
         };
-        if let Some(progress) = session.facts.progress {
-            session.touched = session.touched.max(progress.wall);
+        if let Some(progress) = observed.facts.progress {
+            observed.touched = observed.touched.max(progress.wall);
         }
         if let Ok(ReadOutcome::More) = result { ReadStatus::Partial } else { ReadStatus::Complete }
     }
@@ -269,6 +245,22 @@ impl Folder {
     /// The folder's path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// Whether the session has ended, whatever its log says.
+fn is_history(observed: &Observed, reading: &Reading<'_>) -> bool {
+    if observed.facts.progress.is_some() || reading.all && observed.has_log {
+        return false;
+    }
+    if !observed.has_log {
+        return matches!(observed.owner, Owner::Never | Owner::Gone { .. });
+    }
+    let touched = observed.touched;
+    match observed.owner {
+        Owner::Never => reading.is_past(touched),
+        Owner::Gone { .. } => reading.context.now.wall - touched > reading.context.limits.crashed,
+        Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => false,
     }
 }
 

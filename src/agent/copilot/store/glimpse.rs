@@ -7,7 +7,7 @@
 #[cfg(target_os = "linux")]
 mod linux;
 
-use super::reading::{Glimpse, Reading};
+use crate::agent::reading::{Glimpse, Reading};
 use std::path::Path;
 
 /// The folder that holds the session folders.

@@ -41,12 +41,6 @@ impl Iterator for SessionIds {
     }
 }
 
-/// Whether an error means that nothing is there, rather than that it could not be read: out of file descriptors, or
-/// permission denied.
-pub(crate) fn is_absence(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
 /// Parses the process id from `inuse.<pid>.lock`.
 pub fn lock_pid(file_name: &str) -> Option<u32> {
     let digits = file_name.strip_prefix("inuse.")?.strip_suffix(".lock")?;

@@ -1,6 +1,7 @@
 //! A file system that blocks whoever touches it, as one does whose server has stopped.
 
 use super::*;
+use crate::agent::source::Source;
 use crate::core::session::{Key, SourceId};
 use crate::core::time::Time;
 use std::path::PathBuf;
@@ -137,7 +138,7 @@ async fn case_202_one_that_is_unmounted_without_an_answer_holds_up_no_other() {
 fn case_179_where_nothing_is_on_such_a_file_system_there_is_no_thread() {
     let mut file_systems = FileSystems::default();
     let scratch = tempfile::tempdir().unwrap();
-    file_systems.reload(&Homes::new(&[scratch.path().join("session-state")], Time(0)));
+    file_systems.reload(&Homes::new(&[Source::at(scratch.path())], Time(0)));
     file_systems.ask(moment(0));
     assert!(file_systems.is_empty() && file_systems.asker.jobs.is_none() && file_systems.wake_at(Time(0)).is_none());
     assert!(file_systems.answers_for(&Key::new(SourceId::default(), "a")));

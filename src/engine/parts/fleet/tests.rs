@@ -5,6 +5,7 @@ mod clocks;
 
 use super::*;
 use crate::agent::copilot::dialect::parse;
+use crate::agent::source::Source;
 use crate::core::owner::Owner;
 use crate::core::session::{Key, SourceId};
 
@@ -13,14 +14,14 @@ const START: Moment = Moment::of(Time(1_700_000_000_000));
 /// Adds a session that wrote these events `later` after the start.
 fn session(fleet: &mut Fleet, name: &str, later: Span, events: &[&str]) -> Key {
     let key: Key = Key::new(SourceId::default(), name);
-    let mut folder = Folder::new(Path::new("/nowhere"), name);
-    folder.session.owner = Owner::Alive { pid: std::process::id(), started: None };
+    let (reader, mut session) = (Source::at(Path::new("/nowhere")).reader(name), Session::new(name));
+    session.observed.owner = Owner::Alive { pid: std::process::id(), started: None };
     let at = START.plus(later);
     for (n, event) in events.iter().enumerate() {
         let line = format!(r#"{{"type":{event},"id":"{name}-{n}","timestamp":"{}","parentId":null}}"#, at.wall);
-        folder.session.facts.fold(&parse(line.as_bytes()).unwrap(), at, &Limits::default());
+        session.observed.facts.fold(&parse(line.as_bytes()).unwrap(), at, &Limits::default());
     }
-    fleet.insert(key.clone(), folder, at);
+    fleet.insert(key.clone(), reader, session, at);
     key
 }
 
@@ -70,7 +71,7 @@ fn an_age_in_a_reason_causes_no_wakeup_and_is_updated_at_the_next_one() {
 fn an_owner_that_starts_to_hold_its_session_is_counted() {
     let (mut fleet, pid) = (fleet(), std::process::id());
     let keys = ["one", "two"].map(|name| session(&mut fleet, name, Span::ZERO, &[PROMPT]));
-    fleet.folder(&keys[0]).unwrap().session.holders = vec![pid];
+    fleet.session(&keys[0]).unwrap().observed.holders = vec![pid];
     let others = |fleet: &mut Fleet| {
         let mut changed = Vec::new();
         for key in &keys {
@@ -81,7 +82,7 @@ fn an_owner_that_starts_to_hold_its_session_is_counted() {
     };
     assert_eq!(others(&mut fleet), [0, 0]);
     for (holders, expected) in [(vec![pid], 1), (vec![], 0)] {
-        fleet.folder(&keys[1]).unwrap().session.holders = holders;
+        fleet.session(&keys[1]).unwrap().observed.holders = holders;
         assert_eq!(others(&mut fleet)[0], expected);
     }
 }

@@ -58,14 +58,15 @@ impl Tasks {
             id: context.session.id.clone(),
             cwd: context.session.cwd().map(PathBuf::from),
             endpoints: context.endpoints.clone(),
-            owned: context.session.held == Held::Verified,
+            owned: context.session.observed.held == Held::Verified,
             log_view: seen,
             finding: context.finding,
             drawn_by: context
                 .session
+                .observed
                 .owner
                 .live()
-                .filter(|pid| context.session.about.kind == Kind::Terminal && terminal_of(*pid).is_some()),
+                .filter(|pid| context.session.observed.about.kind == Kind::Terminal && terminal_of(*pid).is_some()),
             permit: permit(&self.sender, task),
         };
         let order_task = OrderTask {
@@ -80,8 +81,8 @@ impl Tasks {
             bridge: context.bridge,
             home: home_of(context.path),
             log: context.path.join(LOG),
-            kind: context.session.about.kind,
-            owner: context.session.owner.clone(),
+            kind: context.session.observed.about.kind,
+            owner: context.session.observed.owner.clone(),
             lock: context.lock,
             folder: context.path.to_owned(),
             names: context.names.to_vec(),
@@ -92,7 +93,7 @@ impl Tasks {
             was_postponed: context.session.control.pending_continue.is_some(),
         };
         let creates_owner = action.is(Trait::Recovery) && context.session.runner().live().is_none();
-        let hosts = action != Action::Resume && context.session.about.kind == Kind::Sdk;
+        let hosts = action != Action::Resume && context.session.observed.about.kind == Kind::Sdk;
         let new_owner = creates_owner.then_some(if hosts { NewOwner::Server } else { NewOwner::Terminal });
         let cut_off = is_cut_off(context.session, context.status);
         let (started_at, early) = (context.now, Vec::new());

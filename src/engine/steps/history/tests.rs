@@ -1,13 +1,14 @@
 //! Sessions that a process opens after they were taken for history.
 
 use super::*;
+use crate::agent::source::Source;
 use crate::config::Config;
 use crate::core::fleet::Session;
 use crate::core::session::Key;
 use crate::core::session::SourceId;
 use crate::core::time::Moment;
+use crate::engine::Fleet;
 use crate::engine::last_seen::Seen;
-use crate::engine::{Fleet, SESSIONS};
 use std::fs;
 use std::future::Future;
 use std::path::PathBuf;
@@ -28,7 +29,7 @@ impl Fixture {
     /// Creates the session's folder with these files.
     fn new(files: &[&str]) -> Self {
         let scratch = tempfile::tempdir().unwrap();
-        let session = scratch.path().join(SESSIONS).join("one");
+        let session = Source::at(scratch.path()).path("one");
         fs::create_dir_all(&session).unwrap();
         for file in files {
             fs::write(session.join(file), "").unwrap();

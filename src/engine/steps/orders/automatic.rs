@@ -4,8 +4,8 @@ use crate::control::PendingOrder;
 use crate::core::action::{Action, is_bridged, offer};
 use crate::core::attempts::UNCOUNTED;
 use crate::core::facts::Facts;
-use crate::core::fleet::Session;
 use crate::core::order::{Ask, Order};
+use crate::core::session::{Observed, Session};
 use crate::core::verdict::Status;
 use crate::engine::{Changes, Engine, Entry};
 use tokio::sync::mpsc;
@@ -25,7 +25,7 @@ impl Engine {
         let mut due = Vec::new();
         for (key, entry) in self.fleet.entries() {
             let (session, status) = (entry.session(), entry.verdict.status);
-            let (facts, control) = (&session.facts, &session.control);
+            let (facts, control) = (&session.observed.facts, &session.control);
             // A prompt is typed into a terminal only on a click.
             if control.under_way.is_some() || is_bridged(session) {
                 continue;
@@ -50,7 +50,11 @@ impl Engine {
             }
         }
         for (key, ask) in due {
-            let Some(Session { facts, control, .. }) = self.fleet.get(&key).map(Entry::session) else { continue };
+            let Some(Session { observed: Observed { facts, .. }, control, .. }) =
+                self.fleet.get(&key).map(Entry::session)
+            else {
+                continue;
+            };
             if let Some((ask, why)) = ask {
                 let was_asked_for = control.pending_continue.is_some();
                 let (order, since) = (Order::new(&key.id, ask).on(facts.root.as_deref()), facts.denials.since());
@@ -67,8 +71,8 @@ impl Engine {
                 }
             }
             // A task that is running knows that it was postponed; a refused order is not repeated.
-            if let Some(folder) = self.fleet.folder(&key).filter(|folder| folder.session.control.under_way.is_none()) {
-                folder.session.control.pending_continue = None;
+            if let Some(session) = self.fleet.session(&key).filter(|session| session.control.under_way.is_none()) {
+                session.control.pending_continue = None;
             }
         }
     }

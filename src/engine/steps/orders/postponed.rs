@@ -122,7 +122,7 @@ impl Engine {
         }
         self.find_server(key);
         let session = self.fleet.get(key)?.session();
-        let may_have_bridge = session.owner.live().is_some() && session.about.kind == Kind::Terminal;
+        let may_have_bridge = session.observed.owner.live().is_some() && session.observed.about.kind == Kind::Terminal;
         let is_expected = may_have_bridge && session.control.server == ServerState::NotListening;
         is_expected.then(|| self.clock.now().awake + BRIDGE_CONNECTS_WITHIN)
     }
@@ -156,7 +156,7 @@ impl Engine {
         if matches!(patience, Patience::ForTurn(_)) {
             return None;
         }
-        if session.held == Held::Pending {
+        if session.observed.held == Held::Pending {
             return Some((WaitFor::Owner(key.clone()), now + GRACE));
         }
         if let Some(another) = self.session_being_opened(session, action) {
@@ -167,7 +167,7 @@ impl Engine {
 
     /// The other session that a session's owner is just opening, if the action is to end that owner.
     pub(super) fn session_being_opened(&self, session: &Session, action: Action) -> Option<&Key> {
-        let pid = session.owner.pid().filter(|_| action.is(Trait::EndsOwner))?;
+        let pid = session.observed.owner.pid().filter(|_| action.is(Trait::EndsOwner))?;
         self.fleet.being_opened_by(pid)
     }
 

@@ -1,9 +1,14 @@
 //! The system's events in a home become hints.
 
+use super::super::filter::Home;
 use super::super::plan::TEST_PLAN;
 use super::*;
 use crate::core::session::{Key, SourceId};
 use std::fs;
+
+fn of(root: &Path) -> Home {
+    Home { plan: &TEST_PLAN, names: vec![root.to_owned()] }
+}
 
 /// A home with one session, watched as the engine does it.
 fn watched() -> (tempfile::TempDir, PathBuf, Source) {
@@ -14,8 +19,7 @@ fn watched() -> (tempfile::TempDir, PathBuf, Source) {
     fs::create_dir(seen.parent().unwrap()).unwrap();
     fs::write(session.join("events.jsonl"), "{}\n").unwrap();
     let mut source =
-        Source::new(Filter { roots: vec![vec![root.clone()]], seen: Some(seen.clone()), ..Filter::new(&TEST_PLAN) })
-            .unwrap();
+        Source::new(Filter { homes: vec![of(&root)], seen: Some(seen.clone()), ..Filter::default() }).unwrap();
     for path in [&*root, seen.parent().unwrap()] {
         assert!(source.watch(path).is_ok() && source.folders.contains_key(path));
     }
@@ -84,10 +88,9 @@ fn a_new_folder_of_logs_is_found_at_the_next_event() {
     let home = scratch.path().canonicalize().unwrap();
     let (root, logs) = (home.join("session-state"), home.join("logs"));
     fs::create_dir(&root).unwrap();
-    let mut source =
-        Source::new(Filter { roots: vec![vec![root.clone()]], seen: None, ..Filter::new(&TEST_PLAN) }).unwrap();
+    let mut source = Source::new(Filter { homes: vec![of(&root)], ..Filter::default() }).unwrap();
     let kept = BTreeSet::new();
-    assert!(source.watch_routes(&[&root], &kept).is_empty() && !source.folders.contains_key(&*logs));
+    assert!(source.watch_routes(&[(&TEST_PLAN, &root)], &kept).is_empty() && !source.folders.contains_key(&*logs));
     // Other entries of the home do not even cause events.
     for name in ["session-store.db-journal", "logs"] {
         fs::create_dir(home.join(name)).unwrap();
@@ -97,7 +100,7 @@ fn a_new_folder_of_logs_is_found_at_the_next_event() {
     fs::write(home.join("made"), "{}").unwrap();
     fs::rename(home.join("made"), home.join("open-sessions-state.json")).unwrap();
     assert!(hints(&mut source).routes);
-    assert!(source.watch_routes(&[&root], &kept).is_empty() && source.folders.contains_key(&*logs));
+    assert!(source.watch_routes(&[(&TEST_PLAN, &root)], &kept).is_empty() && source.folders.contains_key(&*logs));
     fs::write(logs.join("process-1700000000000-17.log"), "x").unwrap();
     assert_eq!(hints(&mut source).logs, [17].into());
     fs::create_dir(root.join("one")).unwrap();
@@ -152,14 +155,13 @@ fn a_home_that_is_replaced_while_it_is_being_watched_is_watched_or_reported() {
             fs::rename(from, to).unwrap();
         }
     };
-    let mut source =
-        Source::new(Filter { roots: vec![vec![root.clone()]], seen: None, ..Filter::new(&TEST_PLAN) }).unwrap();
+    let mut source = Source::new(Filter { homes: vec![of(&root)], ..Filter::default() }).unwrap();
     let kept = BTreeSet::new();
     for round in 0..1000_u32 {
         let refused = std::thread::scope(|scope| {
             scope.spawn(|| (0..round % 16).for_each(|_| swap()));
             source.unwatch_routes(&kept);
-            source.watch_routes(&[&root], &kept)
+            source.watch_routes(&[(&TEST_PLAN, &root)], &kept)
         });
         if !hints(&mut source).routes && refused.is_empty() {
             fs::create_dir(root.join(round.to_string())).unwrap();

@@ -4,7 +4,7 @@ use super::*;
 use crate::agent::copilot::dialect::parse;
 use crate::core::fleet::{distinguish, mark};
 use crate::core::owner::Held;
-use crate::core::session::{Key, SourceId};
+use crate::core::session::{Key, Observed, SourceId};
 use crate::tray::view::{COLUMNS, ROWS};
 use proptest::prelude::*;
 use serde_json::json;
@@ -69,20 +69,23 @@ fn session(n: usize, (log, owner, server, folder, title, seen): &SessionSpec) ->
     let mut at = NOW.wall - Span::seconds(length);
     let mut session = Session {
         id: format!("36535f61-5c7b-4f09-a70b-2f8aed97{n:04}").into(),
-        about: About {
-            name: Some(word(*title).into()),
-            cwd: Some(format!("/code/{}", word(*folder)).into()),
-            kind: [Use::Terminal, Use::Sdk, Use::Unknown][n % 3],
-            ..About::default()
-        },
-        owner: match owner % 4 {
-            0 | 1 => Owner::Alive { pid: 7, started: None },
-            2 => Owner::Gone { pid: 7, at: None },
-            _ => Owner::Unknown { pid: 7 },
-        },
-        held: [Held::Pending, Held::Unverified, Held::Verified][usize::from(*owner) % 3],
-        has_log: true,
         seen: seen.map(|ago| NOW.wall - Span::seconds(ago.into())),
+        observed: Observed {
+            about: About {
+                name: Some(word(*title).into()),
+                cwd: Some(format!("/code/{}", word(*folder)).into()),
+                kind: [Use::Terminal, Use::Sdk, Use::Unknown][n % 3],
+                ..About::default()
+            },
+            owner: match owner % 4 {
+                0 | 1 => Owner::Alive { pid: 7, started: None },
+                2 => Owner::Gone { pid: 7, at: None },
+                _ => Owner::Unknown { pid: 7 },
+            },
+            held: [Held::Pending, Held::Unverified, Held::Verified][usize::from(*owner) % 3],
+            has_log: true,
+            ..Observed::default()
+        },
         ..Session::default()
     };
     session.control.server = match server % 5 {
@@ -97,7 +100,7 @@ fn session(n: usize, (log, owner, server, folder, title, seen): &SessionSpec) ->
         let (kind, data) = event(*line, call);
         let parent = call.checked_sub(1).map(|before| format!("e{before}"));
         let text = json!({"type": kind, "data": data, "id": format!("e{call}"), "parentId": parent, "timestamp": at.to_string()});
-        session.facts.fold(&parse(text.to_string().as_bytes()).unwrap(), Moment::of(at), &Limits::default());
+        session.observed.facts.fold(&parse(text.to_string().as_bytes()).unwrap(), Moment::of(at), &Limits::default());
     }
     session
 }

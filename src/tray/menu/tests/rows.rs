@@ -9,13 +9,13 @@ fn a_remedy_that_mends_comes_before_one_that_only_shows_a_terminal() {
     for n in 0..3 {
         let name = format!("terminal {n}");
         world.add(&name, Status::PermissionLost);
-        world.session(&name).owner = Owner::Alive { pid: 1, started: None };
-        world.session(&name).about.kind = Use::Terminal;
+        world.session(&name).observed.owner = Owner::Alive { pid: 1, started: None };
+        world.session(&name).observed.about.kind = Use::Terminal;
         world.session(&name).control.server = ServerState::NotListening;
     }
     let crashed = "36535f61-5c7b-4f09-a70b-2f8aed972800";
     world.add(crashed, Status::Crashed);
-    world.session(crashed).owner = Owner::Gone { pid: 1, at: None };
+    world.session(crashed).observed.owner = Owner::Gone { pid: 1, at: None };
     world.update().unwrap();
     let shown = names(&world.menu.shown.as_ref().unwrap().items);
     assert_eq!(shown, ["terminal 0", "+", "terminal 1", "+", "terminal 2", crashed, "+"]);
@@ -82,7 +82,7 @@ fn the_headline_names_the_first_session_and_leads_to_it() {
     world.answered("api");
     world.set("api", Status::Stuck);
     world.session("api").control.server = ServerState::NotListening;
-    world.session("api").about.kind = Use::Terminal;
+    world.session("api").observed.about.kind = Use::Terminal;
     world.after(SHAPE_INTERVAL).unwrap();
     let show = Effect::Act(Box::new(Order { who: "api".into(), ..Order::new("api", Ask::ShowTerminal) }));
     assert_eq!((headline(&world).0, headline(&world).2), ("1 needs you · api is stuck".into(), show));
@@ -94,8 +94,8 @@ fn case_228_the_bridge_is_offered_while_a_terminal_is_out_of_reach() {
     const OFFER: &str = "Answer terminal sessions from here…";
     let mut world = World::all(&["api"], Status::Idle);
     let session = world.session("api");
-    session.owner = Owner::Alive { pid: 1, started: None };
-    session.about.kind = Use::Terminal;
+    session.observed.owner = Owner::Alive { pid: 1, started: None };
+    session.observed.about.kind = Use::Terminal;
     session.control.server = ServerState::NotListening;
     let offered = |world: &mut World| {
         world.after(SHAPE_INTERVAL);
@@ -113,8 +113,8 @@ fn case_228_the_bridge_is_offered_while_a_terminal_is_out_of_reach() {
     world.menu.set_bridge(Some(Bridge::Off), true);
     let plain = world.session("api").clone();
     let others: [fn(&mut Session); 4] = [
-        |session| session.about.kind = Use::Sdk,
-        |session| session.owner = Owner::Gone { pid: 1, at: None },
+        |session| session.observed.about.kind = Use::Sdk,
+        |session| session.observed.owner = Owner::Gone { pid: 1, at: None },
         |session| session.control.server = ServerState::Listening,
         |session| session.control.bridge = Some(crate::core::action::Bridge::Joined),
     ];
@@ -132,8 +132,8 @@ fn case_230_a_terminal_that_cannot_be_shown_is_offered_neither_in_the_menu_nor_i
         let mut world = World::all(&["api"], Status::Stuck);
         let now = world.now;
         let session = world.session("api");
-        session.owner = Owner::Alive { pid: 1, started: None };
-        session.about.kind = Use::Terminal;
+        session.observed.owner = Owner::Alive { pid: 1, started: None };
+        session.observed.about.kind = Use::Terminal;
         session.control.server = ServerState::NotListening;
         session.terminal = Some((1, why));
         let row = session.row(now, &Limits::default()).0;

@@ -1,7 +1,7 @@
 //! Sessions made up for the tests of the menu.
 
 use super::*;
-use crate::core::session::{Key, SourceId};
+use crate::core::session::{Key, Observed, SourceId};
 
 /// Sessions made up by a test.
 pub(super) struct World {
@@ -22,11 +22,14 @@ impl World {
         let created = Some(Time(i64::try_from(self.sessions.len()).unwrap()));
         let mut session = Session {
             id: name.into(),
-            about: About { created, cwd: Some("/home/dev/x".into()), ..About::default() },
-            has_log: true,
+            observed: Observed {
+                about: About { created, cwd: Some("/home/dev/x".into()), ..About::default() },
+                has_log: true,
+                ..Observed::default()
+            },
             ..Session::default()
         };
-        session.facts.progress = Some(self.now);
+        session.observed.facts.progress = Some(self.now);
         let label = Label { who: name.into(), title: None };
         let row = Row { name: name.into(), label, ..session.row(self.now, &Limits::default()).0 };
         self.sessions.push((Key::new(SourceId::default(), name), session, row));
@@ -86,9 +89,9 @@ impl World {
     pub(super) fn ask(&mut self, name: &str, request: u64, command: &str) {
         let now = self.now;
         let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.id == name).unwrap();
-        session.owner = Owner::Alive { pid: 1, started: None };
+        session.observed.owner = Owner::Alive { pid: 1, started: None };
         session.control.server = ServerState::Listening;
-        session.facts.requests.push(Request {
+        session.observed.facts.requests.push(Request {
             id: Call::from_number(request),
             request: format!("request-{request}").into(),
             call: None,
@@ -105,7 +108,7 @@ impl World {
 
     pub(super) fn answered(&mut self, name: &str) {
         let (_, session, _) = self.sessions.iter_mut().find(|(key, ..)| &*key.id == name).unwrap();
-        session.facts.requests.clear();
+        session.observed.facts.requests.clear();
         self.set(name, Status::Working);
     }
 }

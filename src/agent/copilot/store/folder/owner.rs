@@ -4,11 +4,11 @@ use super::Folder;
 use crate::agent::copilot::opened::{OpenScanner, OpenSession, former_owner};
 use crate::agent::copilot::owner::{Claim, Lock, claim_so_far};
 use crate::agent::copilot::store::modified::modified;
-use crate::agent::copilot::store::reading::Reading;
+use crate::agent::reading::Reading;
 use crate::agent::tail::ReadContext;
-use crate::core::fleet::Session;
 use crate::core::limits::Limits;
 use crate::core::owner::{Held, Owner};
+use crate::core::session::Observed;
 use crate::core::time::{Moment, Span, Time};
 use crate::system::process::SLACK;
 use std::collections::HashSet;
@@ -35,36 +35,36 @@ pub(crate) fn owner_now(root: &Path, id: &str, names: &[String], now: Time) -> O
     let mut folder = Folder::new(root, id);
     let Ok(meta) = fs::symlink_metadata(&folder.path) else { return Owner::Never };
     let _ = folder.list_locks(modified(&meta), &reading); // a folder that cannot be listed counts as one without locks
-    folder.find_owner(&reading);
-    match folder.session {
-        Session { owner: Owner::Alive { pid, .. }, held: Held::Pending, .. } => Owner::Unheld { pid },
-        Session { owner, .. } => owner,
+    let mut observed = Observed::default();
+    folder.find_owner(&mut observed, &reading);
+    match observed {
+        Observed { owner: Owner::Alive { pid, .. }, held: Held::Pending, .. } => Owner::Unheld { pid },
+        Observed { owner, .. } => owner,
+    }
+}
+
+/// Moves the owner's start time back to an event that was written while it owned the session: where the wall clock
+/// was set back since the process started, the event would seem older than its owner.
+pub(super) fn cap_owner_start(observed: &mut Observed, before: &Owner, progress: Option<Moment>) {
+    if let (Some(new), Owner::Alive { pid, started: Some(started) }) = (observed.facts.progress, &mut observed.owner)
+        && matches!(before, Owner::Alive { pid: known, .. } if known == pid)
+        && progress.is_none_or(|progress| progress.awake < new.awake)
+    {
+        *started = new.wall.min(*started);
     }
 }
 
 impl Folder {
     /// The process that has the session open without a lock.
     fn opening<'a>(&self, reading: &Reading<'a>) -> Option<&'a OpenSession> {
-        reading.openings.of(self.path.parent()?, &self.session.id)
-    }
-
-    /// Moves the owner's start time back to an event that was written while it owned the session: where the wall clock
-    /// was set back since the process started, the event would seem older than its owner.
-    pub(super) fn cap_owner_start(&mut self, before: &Owner, progress: Option<Moment>) {
-        if let (Some(new), Owner::Alive { pid, started: Some(started) }) =
-            (self.session.facts.progress, &mut self.session.owner)
-            && matches!(before, Owner::Alive { pid: known, .. } if known == pid)
-            && progress.is_none_or(|progress| progress.awake < new.awake)
-        {
-            *started = new.wall.min(*started);
-        }
+        reading.openings.of(self.path.parent()?, self.id())
     }
 
     /// Chooses the owner among the locks: one with a live owner, else one whose process is unknown, else one whose
     /// process does not hold the session, else the newest of the dead ones'. Without a live or unknown owner among
     /// them, a process that has the session open without a lock is the owner.
-    pub(super) fn find_owner(&mut self, reading: &Reading<'_>) {
-        let known = Claim { owner: self.session.owner.clone(), held: self.session.held };
+    pub(super) fn find_owner(&mut self, observed: &mut Observed, reading: &Reading<'_>) {
+        let known = Claim { owner: observed.owner.clone(), held: observed.held };
         self.ended.retain(|(lock, _)| self.locks.contains(lock));
         let mut claims: Vec<_> = self.locks.iter().map(|lock| (self.claim_by(*lock, &known, reading), *lock)).collect();
         let Moment { wall, awake } = reading.context.now;
@@ -89,11 +89,11 @@ impl Folder {
             Owner::Alive { pid, .. } | Owner::Unknown { pid } => Some(pid),
             Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Gone { .. } | Owner::Never => None,
         };
-        self.session.holders = claims.iter().filter_map(|(claim, _)| holds(claim)).collect();
+        observed.holders = claims.iter().filter_map(|(claim, _)| holds(claim)).collect();
         let newcomer = |claim: &Claim| claim.owner.pid().filter(|_| claim.held == Held::Pending);
         self.newcomers = claims.iter().filter_map(|(claim, _)| newcomer(claim)).collect();
         let is_live = |claim: &Claim| matches!(claim.owner, Owner::Alive { .. }) && claim.held != Held::Pending;
-        self.session.contested = claims.iter().filter(|(claim, _)| is_live(claim)).count() > 1;
+        observed.contested = claims.iter().filter(|(claim, _)| is_live(claim)).count() > 1;
         let unverified = |owner| Claim { owner, held: Held::Unverified };
         let owner = claims.pop().map_or_else(|| unverified(Owner::Never), |(claim, _)| claim);
         let owner = if self.more_locks && !matches!(owner.owner, Owner::Alive { .. }) {
@@ -104,29 +104,29 @@ impl Folder {
         };
         let opening = self.opening(reading);
         self.opened = opening.map(|opening| opening.pid);
-        let holders = &mut self.session.holders;
+        let holders = &mut observed.holders;
         holders.extend(self.opened.filter(|pid| !holders.contains(pid)));
-        (self.session.owner, self.session.held) = match (owner.owner, opening) {
+        (observed.owner, observed.held) = match (owner.owner, opening) {
             (Owner::Never | Owner::Gone { .. } | Owner::Unheld { .. }, Some(opening)) => {
                 (opening.owner(), Held::Unverified)
             }
             (known, _) => (known, owner.held),
         };
-        let settled = self.owners_lock().filter(|lock| lock.made + SLACK < wall);
+        let settled = self.owners_lock(observed).filter(|lock| lock.made + SLACK < wall);
         let since = self.claimed.filter(|(lock, at)| Some(*lock) == settled && awake - *at < EVIDENCE);
         self.claimed = settled.map(|lock| (lock, since.map_or(awake, |(_, at)| at)));
     }
 
     /// Finds the former owner of a session that has an open turn or request but no lock: its process may have been
     /// killed and its lock removed. The process was seen to exit, or its log in the home identifies it.
-    pub(super) fn find_former_owner(&mut self, reading: &Reading<'_>) {
-        let (session, now) = (&self.session, reading.context.now);
-        let is_open = session.facts.turn.is_some() || !session.facts.requests.is_empty();
-        let Some(last) = session.facts.progress.filter(|_| is_open && session.facts.shut_down.is_none()) else {
+    pub(super) fn find_former_owner(&mut self, observed: &mut Observed, reading: &Reading<'_>) {
+        let now = reading.context.now;
+        let is_open = observed.facts.turn.is_some() || !observed.facts.requests.is_empty();
+        let Some(last) = observed.facts.progress.filter(|_| is_open && observed.facts.shut_down.is_none()) else {
             return;
         };
         // A session that was silent for longer has ended, whoever its owner was.
-        let matters = session.owner == Owner::Never && now.since(last) <= reading.context.limits.ownerless;
+        let matters = observed.owner == Owner::Never && now.since(last) <= reading.context.limits.ownerless;
         let Some(home) = self.path.parent().and_then(Path::parent).filter(|_| matters) else { return };
         let seen = self.departed.filter(|(_, at)| *at >= last.wall);
         let (pid, at) = match seen {
@@ -136,7 +136,7 @@ impl Folder {
                     now.awake - *at < EVIDENCE || pid.is_some() && *progress == last.wall
                 };
                 let search = || {
-                    let pid = former_owner(home, &session.id, last.wall, reading.owner_names, now.wall);
+                    let pid = former_owner(home, self.id(), last.wall, reading.owner_names, now.wall);
                     (now.awake, pid, last.wall)
                 };
                 let (searched, pid, progress) = self.former.filter(is_known).unwrap_or_else(search);
@@ -145,7 +145,7 @@ impl Folder {
                 (pid, None)
             }
         };
-        self.session.owner = Owner::Gone { pid, at };
+        observed.owner = Owner::Gone { pid, at };
     }
 
     fn claim_by(&self, lock: Lock, known: &Claim, reading: &Reading<'_>) -> Claim {
@@ -192,8 +192,8 @@ impl Folder {
     }
 
     /// The owner's lock.
-    pub(crate) fn owners_lock(&self) -> Option<Lock> {
-        let owner = self.session.owner.pid()?;
+    pub(crate) fn owners_lock(&self, observed: &Observed) -> Option<Lock> {
+        let owner = observed.owner.pid()?;
         self.locks.iter().find(|lock| lock.pid == owner).copied()
     }
 
@@ -203,15 +203,15 @@ impl Folder {
     }
 
     /// Handles a process's exit: the locks that name it have no owner from now on.
-    pub(crate) fn process_ended(&mut self, pid: u32, at: Time) {
+    pub(crate) fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
         let ended = self.locks.iter().filter(|lock| lock.pid == pid).map(|lock| (*lock, at));
         self.ended.extend(ended);
-        if self.owners_lock().is_some_and(|lock| lock.pid == pid) {
+        if self.owners_lock(observed).is_some_and(|lock| lock.pid == pid) {
             self.departed = Some((pid, at));
         }
-        self.session.holders.retain(|holder| *holder != pid);
-        if self.session.owner.pid() == Some(pid) {
-            self.session.owner = Owner::Gone { pid, at: Some(at) };
+        observed.holders.retain(|holder| *holder != pid);
+        if observed.owner.pid() == Some(pid) {
+            observed.owner = Owner::Gone { pid, at: Some(at) };
         }
     }
 }

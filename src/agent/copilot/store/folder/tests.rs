@@ -86,7 +86,7 @@ fn a_process_found_not_to_hold_a_session_is_rechecked_after_five_seconds() {
             std::thread::park_timeout(std::time::Duration::from_millis(50));
         }
         let (limits, known) = (Limits::default(), HashSet::from([pid]));
-        let mut folder = Folder::new(path.parent().unwrap(), "one");
+        let (mut folder, mut observed) = (Folder::new(path.parent().unwrap(), "one"), Observed::default());
         let mut owner_at = |awake: i64| {
             let context = ReadContext {
                 now: Moment { wall: now(), awake: Time(1_000_000 + awake) },
@@ -95,8 +95,8 @@ fn a_process_found_not_to_hold_a_session_is_rechecked_after_five_seconds() {
             };
             let reading =
                 Reading { context, owner_names: &[], known: &known, openings: OpenSessions::NONE, all: false };
-            folder.refresh(&reading, &mut Vec::new()).unwrap();
-            folder.session.owner.clone()
+            folder.refresh(&reading, &mut observed, &mut Vec::new()).unwrap();
+            observed.owner.clone()
         };
         assert_eq!(owner_at(0), Owner::Unheld { pid });
         copilot.hold(&hold);
@@ -119,7 +119,7 @@ fn a_new_locks_process_is_rechecked() {
     let pid = copilot.process.id();
     let Locked { path, hold, lock } = Locked::by(pid, scratch.path());
     let (limits, known, made) = (Limits::default(), HashSet::from([pid]), modified(&fs::metadata(lock).unwrap()));
-    let mut folder = Folder::new(path.parent().unwrap(), "one");
+    let (mut folder, mut observed) = (Folder::new(path.parent().unwrap(), "one"), Observed::default());
     // The awake clock differs from the wall clock.
     let mut seen_at = |age: Span| {
         let now = Moment { wall: made + age, awake: Time(5_000_000) + age };
@@ -130,13 +130,13 @@ fn a_new_locks_process_is_rechecked() {
             openings: OpenSessions::NONE,
             all: false,
         };
-        assert_eq!(folder.refresh(&reading, &mut Vec::new()).unwrap(), ReadStatus::Complete);
-        let is_alive = matches!(folder.session.owner, Owner::Alive { pid: of, .. } if of == pid);
-        let holders: &[u32] = if folder.session.held == Held::Verified { &[pid] } else { &[] };
-        assert_eq!(folder.session.holders, holders, "a new lock does not make its process a holder");
-        let newcomers: &[u32] = if folder.session.held == Held::Pending { &[pid] } else { &[] };
+        assert_eq!(folder.refresh(&reading, &mut observed, &mut Vec::new()).unwrap(), ReadStatus::Complete);
+        let is_alive = matches!(observed.owner, Owner::Alive { pid: of, .. } if of == pid);
+        let holders: &[u32] = if observed.held == Held::Verified { &[pid] } else { &[] };
+        assert_eq!(observed.holders, holders, "a new lock does not make its process a holder");
+        let newcomers: &[u32] = if observed.held == Held::Pending { &[pid] } else { &[] };
         assert_eq!(folder.newcomers(), newcomers);
-        (is_alive, folder.session.held, folder.owner_recheck_at().map(|at| at - Time(5_000_000)))
+        (is_alive, observed.held, folder.owner_recheck_at().map(|at| at - Time(5_000_000)))
     };
     assert_eq!(seen_at(Span(3)), (true, Held::Pending, Some(GRACE)));
     assert_eq!(owner_now(path.parent().unwrap(), "one", &[], made + Span(3)), Owner::Unheld { pid }, "for actions");
@@ -157,9 +157,9 @@ fn an_unreadable_folder_is_not_rechecked_for_its_new_lock() {
     let context =
         ReadContext { now: Moment { wall: made + Span(3), awake: Time(5_000_000) }, limits: &limits, until: None };
     let reading = Reading { context, owner_names: &[], known: &known, openings: OpenSessions::NONE, all: false };
-    let mut folder = Folder::new(path.parent().unwrap(), "one");
-    folder.refresh(&reading, &mut Vec::new()).unwrap();
+    let (mut folder, mut observed) = (Folder::new(path.parent().unwrap(), "one"), Observed::default());
+    folder.refresh(&reading, &mut observed, &mut Vec::new()).unwrap();
     assert!(folder.owner_recheck_at().is_some());
-    folder.unreadable(io::ErrorKind::PermissionDenied.into()).unwrap();
+    folder.unreadable(&mut observed, io::ErrorKind::PermissionDenied.into()).unwrap();
     assert!(folder.owner_recheck_at().is_none() && folder.newcomers() == [pid], "a newcomer stays one");
 }

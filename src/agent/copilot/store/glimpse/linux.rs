@@ -2,7 +2,7 @@
 
 use crate::agent::copilot::store::layout::LOG;
 use crate::agent::copilot::store::modified::at;
-use crate::agent::copilot::store::reading::Glimpse;
+use crate::agent::reading::Glimpse;
 use crate::core::time::Time;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, Stat, fstat, openat, statat};

@@ -2,12 +2,13 @@
 
 use super::super::Fleet;
 use crate::agent::copilot::opened::OpenSessions;
-use crate::agent::copilot::store::{Folder, LOG, Reading};
+use crate::agent::copilot::store::{LOG, SESSIONS};
+use crate::agent::reading::Reading;
+use crate::agent::source::Source;
 use crate::agent::tail::ReadContext;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
-use crate::core::session::Key;
-use crate::core::session::SourceId;
+use crate::core::session::{Key, Session, SourceId};
 use crate::core::time::{Moment, Span};
 use crate::core::verdict::Status;
 use crate::system::clock::Clock;
@@ -37,8 +38,8 @@ impl Fixture {
         let (scratch, limits) = (tempfile::tempdir().unwrap(), Limits::default());
         let process = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
         let pid = process.id();
-        let path = scratch.path().join("s");
-        fs::create_dir(&path).unwrap();
+        let path = scratch.path().join(SESSIONS).join("s");
+        fs::create_dir_all(&path).unwrap();
         fs::write(path.join(format!("inuse.{pid}.lock")), pid.to_string()).unwrap();
         // Whatever the sleeping program is called passes for Copilot.
         let program = fs::canonicalize(format!("/proc/{pid}/exe")).unwrap();
@@ -47,17 +48,17 @@ impl Fixture {
         let (fleet, now, known) = (Fleet::new(limits), Clock::start().now(), HashSet::new());
         let mut fixture = Self { scratch, process, fleet, key, limits, names, known, now };
         fixture.write("user.message", r#"{"content":"x"}"#);
-        let mut folder = Folder::new(fixture.scratch.path(), "s");
-        folder.refresh(&fixture.reading(), &mut Vec::new()).unwrap();
-        let owner = &folder.session.owner;
+        let (mut reader, mut session) = (Source::at(fixture.scratch.path()).reader("s"), Session::new("s"));
+        reader.refresh(&fixture.reading(), &mut session.observed, &mut Vec::new()).unwrap();
+        let owner = &session.observed.owner;
         assert!(matches!(owner, Owner::Alive { .. }), "{owner:?}");
-        fixture.fleet.insert(fixture.key.clone(), folder, fixture.now);
+        fixture.fleet.insert(fixture.key.clone(), reader, session, fixture.now);
         fixture.known.insert(pid);
         fixture
     }
 
     fn log(&self) -> PathBuf {
-        self.scratch.path().join("s").join(LOG)
+        self.scratch.path().join(SESSIONS).join("s").join(LOG)
     }
 
     /// Appends an event to the log, dated by the current wall clock.
@@ -89,7 +90,8 @@ impl Fixture {
             openings: OpenSessions::NONE,
             all: false,
         };
-        self.fleet.folder(&self.key).unwrap().refresh(&reading, &mut Vec::new()).unwrap();
+        let entry = self.fleet.entry(&self.key).unwrap();
+        entry.reader.refresh(&reading, &mut entry.session.observed, &mut Vec::new()).unwrap();
         self.fleet.judge(&self.key, self.now);
         self
     }

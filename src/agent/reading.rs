@@ -1,11 +1,12 @@
-//! What reading a session depends on besides its folder, and its result.
+//! What reading a session depends on besides its own files, and its result.
 
 use crate::agent::copilot::opened::OpenSessions;
 use crate::agent::tail::ReadContext;
+use crate::core::session::Observed;
 use crate::core::time::Time;
 use std::collections::HashSet;
 
-/// What reading a session depends on besides its folder.
+/// What reading a session depends on besides its own files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading<'a> {
     /// Both clocks, the limits, and the deadline.
@@ -22,7 +23,7 @@ pub(crate) struct Reading<'a> {
 
 impl Reading<'_> {
     /// Whether a session without an owner has certainly ended, given when its log was last written.
-    pub(super) fn is_past(&self, touched: Time) -> bool {
+    pub(in crate::agent) fn is_past(&self, touched: Time) -> bool {
         self.context.now.wall - touched > self.context.limits.ownerless
     }
 }
@@ -43,4 +44,11 @@ pub(crate) struct Glimpse {
     pub touched: Time,
     /// Whether there is a log, or something else of its name.
     pub has_log: bool,
+}
+
+impl Glimpse {
+    /// Records that nobody has the session open and that its log is too old to matter.
+    pub(crate) const fn note(self, observed: &mut Observed) {
+        (observed.touched, observed.has_log, observed.unread) = (self.touched, self.has_log, true);
+    }
 }

@@ -1,0 +1,103 @@
+//! Reads one session, whichever agent it is of. Knows what it has read; what it observed is kept by the caller.
+
+use super::copilot::owner::Lock;
+use super::copilot::store::Folder;
+use super::reading::{ReadStatus, Reading};
+use crate::core::session::{About, Observed};
+use crate::core::time::Time;
+use std::io;
+use std::path::Path;
+
+/// Reads one session.
+#[derive(Debug)]
+pub(crate) enum Reader {
+    /// A session's folder.
+    Copilot(Folder),
+}
+
+impl Reader {
+    /// Reads what is new: who owns the session, its description, and its log. Where nothing can be open any more and the
+    /// log is old, the session has ended, and the log is left unread.
+    ///
+    /// # Errors
+    /// Where the session is gone.
+    pub(crate) fn refresh(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<ReadStatus> {
+        match self {
+            Self::Copilot(folder) => folder.refresh(reading, observed, buffer),
+        }
+    }
+
+    /// Reads the log of an old session, to show how it ended.
+    pub(crate) fn read_history(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+        buffer: &mut Vec<u8>,
+    ) -> ReadStatus {
+        match self {
+            Self::Copilot(folder) => folder.read_history(reading, observed, buffer),
+        }
+    }
+
+    /// Reads the session's description without keeping it.
+    pub(crate) fn about(&self) -> About {
+        match self {
+            Self::Copilot(folder) => folder.about(),
+        }
+    }
+
+    /// Frees the state for reading on in the log; another read would start over. With tens of thousands of logs, this
+    /// is most of the memory kept for them.
+    pub(crate) fn forget_log(&mut self) {
+        match self {
+            Self::Copilot(folder) => folder.forget_log(),
+        }
+    }
+
+    /// Where the session is: its folder, or its file.
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::Copilot(folder) => folder.path(),
+        }
+    }
+
+    /// The processes whose exit may change who owns it.
+    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
+        match self {
+            Self::Copilot(folder) => folder.pids(),
+        }
+    }
+
+    /// Processes that are just opening it and do not hold it yet.
+    pub(crate) fn newcomers(&self) -> &[u32] {
+        match self {
+            Self::Copilot(folder) => folder.newcomers(),
+        }
+    }
+
+    /// When to read it again, by the awake clock, even without an event: it was too new to show who owns it.
+    pub(crate) const fn owner_recheck_at(&self) -> Option<Time> {
+        match self {
+            Self::Copilot(folder) => folder.owner_recheck_at(),
+        }
+    }
+
+    /// The lock of its owner.
+    pub(crate) fn owners_lock(&self, observed: &Observed) -> Option<Lock> {
+        match self {
+            Self::Copilot(folder) => folder.owners_lock(observed),
+        }
+    }
+
+    /// Handles a process's exit: it owns the session no longer.
+    pub(crate) fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
+        match self {
+            Self::Copilot(folder) => folder.process_ended(observed, pid, at),
+        }
+    }
+}
