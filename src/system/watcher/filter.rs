@@ -32,10 +32,10 @@ impl Filter {
         self.homes.iter().flat_map(|home| &home.names)
     }
 
-    /// The plan of a home.
+    /// Whether the sessions of a home share folders.
     #[cfg(target_os = "linux")]
-    pub(super) fn plan(&self, home: SourceId) -> Option<&'static WatchPlan> {
-        self.homes.get(home.0).map(|home| home.plan)
+    pub(super) fn has_shared_folders(&self, home: SourceId) -> bool {
+        self.homes.get(home.0).is_some_and(|home| matches!(home.plan.layout, Layout::Files { .. }))
     }
 
     /// Handles an event on a path; `went` if its former file may be gone or replaced. Returns whether the event was

@@ -11,7 +11,7 @@ mod tests;
 use super::filter::Filter;
 use super::hints::{Hints, Refusal};
 use super::mounts::{self, Mounts};
-use super::plan::{Layout, WatchPlan};
+use super::plan::WatchPlan;
 use super::route::{Routes, Scope};
 use crate::core::session::{Key, NoEvents, SourceId};
 use crate::system::file_system::without_events;
@@ -295,17 +295,23 @@ impl Source {
     }
 
     pub(super) fn mark_old(&mut self, key: &Key) {
-        let is_shared = self.shared_folder(key, Path::new("")).is_some();
-        if let Some((watch, _)) = self.held.remove(key).filter(|_| !is_shared) {
+        if let Some((watch, _)) = self.held.remove(key)
+            && !self.filter.has_shared_folders(key.source)
+        {
             self.places.leave(watch, |place| *place == Place::of(key));
             self.places.add_old(watch, key);
         }
     }
 
+    /// A folder that sessions share is no longer watched, so none of them is.
+    fn forget_sharers(&mut self, watch: i32) {
+        let filter = &self.filter;
+        self.held.retain(|key, (of, _)| *of != watch || !filter.has_shared_folders(key.source));
+    }
+
     /// The folder that a session shares with others, where its home has such. It is watched for all of them.
     fn shared_folder<'a>(&self, key: &Key, path: &'a Path) -> Option<&'a Path> {
-        let plan = self.filter.plan(key.source)?;
-        matches!(plan.layout, Layout::Files { .. }).then(|| path.parent().unwrap_or(path))
+        self.filter.has_shared_folders(key.source).then(|| path.parent().unwrap_or(path))
     }
 
     /// Adds a watch. A folder that is already watched under another name keeps one watch, for both names' flags.
@@ -333,7 +339,7 @@ impl Source {
 
     fn unwatch(&mut self, path: &Path) {
         if let Some((watch, _)) = self.folders.remove(path) {
-            self.held.retain(|_, (of, _)| *of != watch);
+            self.forget_sharers(watch);
             self.leave(watch, |place| matches!(place, Place::Folder(folder) if **folder == *path));
         }
     }
@@ -412,7 +418,7 @@ impl Source {
                     // A folder recreated there meanwhile has a watch of its own.
                     Place::Folder(path) if self.folders.get(path).is_some_and(|(now, _)| *now == watch) => {
                         self.folders.remove(path);
-                        self.held.retain(|_, (of, _)| *of != watch);
+                        self.forget_sharers(watch);
                     }
                     Place::Session(home, id) => {
                         let key = Place::key(*home, id);
