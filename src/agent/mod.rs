@@ -6,9 +6,11 @@
 
 pub mod callers;
 pub mod copilot;
+pub(crate) mod openings;
 mod program_file;
 pub(crate) mod reader;
 pub(crate) mod reading;
+pub(crate) mod scanner;
 pub(crate) mod source;
 pub mod tail;
 mod wing;

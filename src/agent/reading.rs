@@ -1,6 +1,6 @@
 //! What reading a session depends on besides its own files, and its result.
 
-use crate::agent::copilot::opened::OpenSessions;
+use super::openings::OpenSessions;
 use crate::agent::tail::ReadContext;
 use crate::core::session::Observed;
 use crate::core::time::Time;

@@ -1,6 +1,8 @@
 //! A source of sessions: an agent, and one of its homes. Lists its sessions, and makes their readers.
 
+use super::copilot::opened;
 use super::copilot::store::{self, Folder, Root};
+use super::openings::Noted;
 use super::reader::Reader;
 use super::reading::{Glimpse, Reading};
 use super::wing::Wing;
@@ -25,6 +27,11 @@ impl Source {
     pub(crate) fn at(home: &Path) -> Self {
         let wing = Wing::of_home(home);
         Self { wing, home: home.to_owned(), root: home.join(wing.sessions_folder()) }
+    }
+
+    /// The agent.
+    pub(crate) const fn wing(&self) -> Wing {
+        self.wing
     }
 
     /// The home.
@@ -71,6 +78,13 @@ impl Source {
     pub(crate) fn reader(&self, id: &str) -> Reader {
         match self.wing {
             Wing::Copilot => Reader::Copilot(Folder::new(&self.root, id)),
+        }
+    }
+
+    /// The sessions that its terminals note as open.
+    pub(crate) fn noted(&self) -> Noted {
+        match self.wing {
+            Wing::Copilot => opened::noted(&self.home),
         }
     }
 

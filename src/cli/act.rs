@@ -16,11 +16,12 @@ use super::ask::confirm;
 use super::bridges::has_bridge;
 use super::context::{Context, runtime};
 use super::pick::{Named, Picked};
-use crate::agent::copilot::opened::OpenScanner;
 use crate::agent::copilot::prompt::system_message;
 use crate::agent::copilot::server::probe::{PROBE_TIMEOUT, has_loaded};
 use crate::agent::copilot::server::servers::{Endpoint, endpoints};
 use crate::agent::copilot::store::{LOG, SESSIONS};
+use crate::agent::scanner::OpenScanner;
+use crate::agent::source::Source;
 use crate::control::caller::is_reserved_for_people;
 use crate::core::action::{Action, ServerState, Trait, has_open_tool, is_hosting, offer, without_program};
 use crate::core::attempts::UNCOUNTED;
@@ -185,9 +186,10 @@ enum Suspicion {
 /// Looks for Copilots that may have a session open, and asks those that listen. `None` if there are none.
 fn suspicion(context: &Context, session: &Session) -> Option<Suspicion> {
     let home = context.home_of(session)?;
-    let (names, root) = (&context.config.owners.names, home.join(SESSIONS));
-    let openings = OpenScanner::default().scan(std::slice::from_ref(&root), names, Clock::start().now().wall);
-    let suspects: Vec<u32> = openings.suspects(&root, session.cwd().map(Path::new)).collect();
+    let source = Source::at(home);
+    let now = Clock::start().now().wall;
+    let openings = OpenScanner::default().scan(&[&source], &context.config.owners.names, now);
+    let suspects: Vec<u32> = openings.suspects(source.root(), session.cwd().map(Path::new)).collect();
     let mut worst = None;
     for pid in suspects {
         let endpoints = endpoints(pid, &context.homes, &context.config.servers, user_home().as_deref());

@@ -1,10 +1,10 @@
 //! Reads every session once, for commands that do not keep running.
 
-use crate::agent::copilot::opened::OpenScanner;
 use crate::agent::copilot::owner::GRACE;
 use crate::agent::copilot::server::servers::endpoints;
 use crate::agent::reader::Reader;
 use crate::agent::reading::{Glimpse, Reading};
+use crate::agent::scanner::OpenScanner;
 use crate::agent::source::Source;
 use crate::agent::tail::ReadContext;
 use crate::config::Config;
@@ -71,7 +71,7 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
     let known = HashSet::new();
     let sources: Vec<_> = homes.iter().map(|home| Source::at(home)).collect();
     let roots: Vec<_> = sources.iter().map(|source| source.root().to_owned()).collect();
-    let openings = OpenScanner::default().scan(&roots, &config.owners.names, now.wall);
+    let openings = OpenScanner::default().scan(&sources.iter().collect::<Vec<_>>(), &config.owners.names, now.wall);
     let reading = Reading {
         context: ReadContext { now, limits: &config.limits, until: None },
         owner_names: &config.owners.names,

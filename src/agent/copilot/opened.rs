@@ -23,7 +23,7 @@ mod log;
 mod tests;
 
 use super::running::{Program, Search};
-use crate::core::owner::Owner;
+use crate::agent::openings::{Noted, OpenSession, OpenSessions, Opened};
 use crate::core::time::{Span, Time};
 use crate::system::mounts::Mounts;
 use crate::system::plain_file::{self, Links};
@@ -45,42 +45,6 @@ const OPEN_SESSIONS_MAX: u64 = 1 << 20;
 /// How long after its start a Copilot that was asked to resume an unnamed session may be about to open any session. It
 /// logs which one within a second; a busy machine takes longer.
 const STARTING: Span = Span::seconds(15);
-
-/// A session that a live process has open.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct OpenSession {
-    pub pid: u32,
-    /// The folder that holds the session folders.
-    root: PathBuf,
-    id: Opened,
-    started: Option<Time>,
-    /// Whether only the command line identifies the process as a Copilot.
-    hidden: bool,
-}
-
-/// What a process has open.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Opened {
-    /// One session, but it is not known yet which.
-    Some,
-    /// Maybe sessions, of which it leaves no trace. It works in this folder; `None` if that cannot be read.
-    Untold(Option<PathBuf>),
-    /// The session with this id.
-    Session(Box<str>),
-}
-
-impl Opened {
-    fn id(&self) -> Option<&str> {
-        match self {
-            Self::Session(id) => Some(id),
-            Self::Some | Self::Untold(_) => None,
-        }
-    }
-}
-
-/// The result of a scan, sorted by session id.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct OpenSessions(Vec<OpenSession>);
 
 /// Scans processes, and remembers how far it has read their logs.
 #[derive(Debug, Default)]
@@ -108,69 +72,6 @@ struct KnownProcess {
     started: Option<Time>,
 }
 
-impl OpenSession {
-    /// The owner of the session, by this evidence.
-    pub(crate) fn owner(&self) -> Owner {
-        let (pid, started) = (self.pid, self.started);
-        if self.hidden { Owner::Unknown { pid } } else { Owner::Opened { pid, started } }
-    }
-}
-
-impl OpenSessions {
-    #[cfg(test)]
-    pub(crate) const NONE: &'static Self = &Self(Vec::new());
-
-    fn new(mut found: Vec<OpenSession>) -> Self {
-        found.sort_by(|one, other| one.id.cmp(&other.id));
-        Self(found)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn all(&self) -> &[OpenSession] {
-        &self.0
-    }
-
-    /// The process that has this session open. A binary search, because every folder is looked up, of which there may
-    /// be tens of thousands.
-    pub(crate) fn of(&self, root: &Path, id: &str) -> Option<&OpenSession> {
-        let from = self.0.partition_point(|opening| opening.id.id() < Some(id));
-        let mut of_id = self.0[from..].iter().take_while(|opening| opening.id.id() == Some(id));
-        of_id.find(|opening| *opening.root == *root)
-    }
-
-    /// The process that has this session open, or may be about to open it.
-    pub(crate) fn opener(&self, root: &Path, id: &str) -> Option<&OpenSession> {
-        self.of(root, id).or_else(|| self.0.iter().find(|opening| opening.root == root && opening.id == Opened::Some))
-    }
-
-    /// The processes that may have a session open that works in this folder, and leave no trace of what they have open:
-    /// those in the same folder, above or below.
-    pub(crate) fn suspects(&self, root: &Path, folder: Option<&Path>) -> impl Iterator<Item = u32> {
-        let is_near = move |theirs: &Option<PathBuf>| match (theirs, folder) {
-            (Some(theirs), Some(ours)) if theirs.parent().is_some() => {
-                theirs.starts_with(ours) || ours.starts_with(theirs)
-            }
-            (Some(_), Some(_)) => false,
-            _ => true,
-        };
-        let may_have = move |opening: &&OpenSession| matches!(&opening.id, Opened::Untold(theirs) if is_near(theirs));
-        self.0.iter().filter(move |opening| opening.root == root).filter(may_have).map(|opening| opening.pid)
-    }
-
-    /// Removes the sessions of a process that has ended.
-    pub(crate) fn forget(&mut self, pid: u32) {
-        self.0.retain(|opening| opening.pid != pid);
-    }
-
-    /// The sessions whose entries differ between these and `others`: the folder that holds the session folders, and the
-    /// session's id.
-    pub(crate) fn differing<'a>(&'a self, others: &'a Self) -> HashSet<(&'a Path, &'a str)> {
-        let only = |some: &'a Self, others: &'a Self| some.0.iter().filter(|opening| !others.0.contains(opening));
-        let both = only(self, others).chain(only(others, self));
-        both.filter_map(|opening| Some((&*opening.root, opening.id.id()?))).collect()
-    }
-}
-
 impl OpenScan {
     /// Begins a scan.
     pub(crate) fn begin() -> Self {
@@ -187,18 +88,19 @@ impl OpenScan {
 }
 
 impl OpenScanner {
-    /// Scans all processes. `roots` are the folders that hold the session folders, `names` further programs that count
-    /// as Copilot, `now` is the wall clock.
+    /// Scans all processes.
     pub(crate) fn scan(&mut self, roots: &[PathBuf], names: &[String], now: Time) -> OpenSessions {
         let mut scan = OpenScan::begin();
         loop {
-            if let Some(openings) = self.advance(&mut scan, roots, names, now, None) {
-                return openings;
+            if let Some(found) = self.advance(&mut scan, roots, names, now, None) {
+                return OpenSessions::new(found);
             }
         }
     }
 
-    /// Continues a scan until the deadline `until`. Returns its result once it is complete.
+    /// Continues a scan of all processes until the deadline `until`. `roots` are the folders that hold the session
+    /// folders, `names` further programs that count as Copilot, `now` is the wall clock. Returns the result once it is
+    /// complete.
     pub(crate) fn advance(
         &mut self,
         scan: &mut OpenScan,
@@ -206,7 +108,7 @@ impl OpenScanner {
         names: &[String],
         now: Time,
         until: Option<Instant>,
-    ) -> Option<OpenSessions> {
+    ) -> Option<Vec<OpenSession>> {
         let found = match &mut scan.found {
             Some(found) => found,
             none => {
@@ -235,12 +137,12 @@ impl OpenScanner {
                 if !known.log.follow(program, &theirs, until) {
                     return None;
                 }
-                let opening = |root: &Path, id: Opened| OpenSession {
+                let opening = |root: &Path, opened: Opened| OpenSession {
                     pid: program.pid,
                     root: root.to_owned(),
-                    id,
+                    opened,
                     started: program.started.map(|_| started),
-                    hidden: program.hidden,
+                    is_uncertain: program.hidden,
                 };
                 for id in known.sessions_of(program, &theirs, now) {
                     scan.openings.extend(of_program.iter().map(|root| opening(root, id.clone())));
@@ -251,7 +153,7 @@ impl OpenScanner {
                 return None;
             }
         }
-        Some(OpenSessions::new(std::mem::take(&mut scan.openings)))
+        Some(std::mem::take(&mut scan.openings))
     }
 
     /// Whether processes that wrote to their logs may have opened or closed a session since the last scan. Reads what
@@ -307,10 +209,6 @@ impl KnownProcess {
         opened
     }
 }
-
-/// The sessions that the terminals of a home recorded as open, each with the time at which it was opened. It changes
-/// when a session is opened or closed, and not with every turn.
-pub(crate) type Noted = BTreeMap<Box<str>, Box<str>>;
 
 /// Reads [`OPEN_SESSIONS`] of a home. A file that cannot be read counts as empty.
 pub(crate) fn noted(home: &Path) -> Noted {

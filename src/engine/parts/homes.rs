@@ -138,9 +138,9 @@ impl Homes {
         self.followed().map(|(home, _)| home).collect()
     }
 
-    /// The roots of the followed homes.
-    pub(crate) fn roots(&self) -> Vec<PathBuf> {
-        self.followed().map(|(_, root)| root.to_owned()).collect()
+    /// The sources of the followed homes.
+    pub(crate) fn sources(&self) -> Vec<&Source> {
+        self.homes.iter().filter(|home| home.is_read()).map(|home| &home.source).collect()
     }
 
     /// Follows a home. Returns its number, or `None` if it was followed already.
@@ -261,8 +261,8 @@ mod tests {
         assert!(!homes.is_followed(SourceId(0)) && homes.is_followed(SourceId(1)) && !homes.is_followed(SourceId(2)));
         homes.invalidate_all();
         assert_eq!(
-            (homes.take_replaced(), homes.numbers(), homes.roots()),
-            (vec![SourceId(1)], vec![SourceId(1)], vec![b])
+            (homes.take_replaced(), homes.numbers(), homes.sources()),
+            (vec![SourceId(1)], vec![SourceId(1)], vec![&source(&b)])
         );
         assert_eq!(homes.follow(source(&a)), Some(SourceId(0)));
         assert_eq!((homes.take_replaced(), homes.number(&a)), (vec![SourceId(0)], Some(SourceId(0))));

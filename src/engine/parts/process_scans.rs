@@ -4,7 +4,8 @@
 use super::agenda::READ_SLICE;
 use super::homes::Homes;
 use super::throttle::Throttle;
-use crate::agent::copilot::opened::{Noted, OpenScan, OpenScanner, OpenSession, OpenSessions, noted};
+use crate::agent::openings::{Noted, OpenSession, OpenSessions};
+use crate::agent::scanner::{OpenScan, OpenScanner};
 use crate::core::session::{Key, SourceId};
 use crate::core::time::{Span, Time};
 use std::collections::{HashMap, HashSet};
@@ -68,7 +69,7 @@ impl ProcessScans {
     /// Scans all processes at once. Returns the sessions that different processes have open than before.
     pub(crate) fn scan_now(&mut self, homes: &Homes, names: &[String], now: Time) -> Vec<Key> {
         self.scan = None;
-        let found = self.scanner.scan(&homes.roots(), names, now);
+        let found = self.scanner.scan(&homes.sources(), names, now);
         self.store(found, homes)
     }
 
@@ -86,7 +87,7 @@ impl ProcessScans {
     pub(crate) fn step(&mut self, homes: &Homes, names: &[String], now: Time) -> Option<Vec<Key>> {
         let mut scan = self.scan.take()?;
         let until = Some(Instant::now() + READ_SLICE);
-        match self.scanner.advance(&mut scan, &homes.roots(), names, now, until) {
+        match self.scanner.advance(&mut scan, &homes.sources(), names, now, until) {
             Some(found) => Some(self.store(found, homes)),
             None => {
                 self.scan = Some(scan);
@@ -149,7 +150,7 @@ impl ProcessScans {
     /// Reads what the terminals of a home have noted as open. If that has changed, a process may have opened or closed
     /// a session.
     pub(crate) fn check_terminal_notes(&mut self, homes: &Homes, home: SourceId, now: Time) {
-        let noted = noted(homes.source(home).home());
+        let noted = homes.source(home).noted();
         if self.notes.get(&home) != Some(&noted) {
             self.notes.insert(home, noted);
             self.request(now);

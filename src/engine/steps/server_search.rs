@@ -68,7 +68,7 @@ impl Engine {
     }
 
     fn endpoints_at(&self, pid: u32) -> Vec<Endpoint> {
-        let homes: Vec<_> = self.homes.roots().iter().filter_map(|root| root.parent().map(Into::into)).collect();
+        let homes: Vec<_> = self.homes.sources().iter().map(|source| source.home().to_owned()).collect();
         endpoints(pid, &homes, &self.config.servers, paths::user_home().as_deref())
     }
 

@@ -5,6 +5,7 @@
 use super::*;
 use crate::agent::copilot::running::programs;
 use crate::agent::copilot::store::SESSIONS;
+use crate::core::owner::Owner;
 use crate::system::process::testing::{copy, now};
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -58,7 +59,7 @@ impl World {
     fn scan(&mut self, homes: &[&Path]) -> OpenSessions {
         let roots: Vec<_> = homes.iter().map(|home| home.join(SESSIONS)).collect();
         let mut found = self.scanner.scan(&roots, &[], now());
-        found.0.retain(|opening| self.processes.iter().any(|child| child.id() == opening.pid));
+        found.retain(|opening| self.processes.iter().any(|child| child.id() == opening.pid));
         found
     }
 }
@@ -76,7 +77,7 @@ impl Drop for World {
 fn of(found: &OpenSessions, home: &Path) -> Vec<(String, u32)> {
     let root = home.join(SESSIONS);
     let of_home = found.all().iter().filter(|opening| opening.root == root);
-    let mut all: Vec<_> = of_home.map(|it| (it.id.id().unwrap_or("some").to_owned(), it.pid)).collect();
+    let mut all: Vec<_> = of_home.map(|it| (it.opened.id().unwrap_or("some").to_owned(), it.pid)).collect();
     all.sort();
     all
 }
@@ -195,9 +196,9 @@ fn sessions_that_differ_between_two_scans_are_reported() {
     let opening = |pid, id: &str| OpenSession {
         pid,
         root: "/home/session-state".into(),
-        id: Opened::Session(id.into()),
+        opened: Opened::Session(id.into()),
         started: None,
-        hidden: false,
+        is_uncertain: false,
     };
     let before = OpenSessions::new(vec![opening(1, A), opening(2, B)]);
     let after = OpenSessions::new(vec![opening(1, A), opening(3, B)]);
@@ -214,9 +215,9 @@ fn an_open_session_is_found_by_its_folder_and_its_id() {
     let opening = |pid, root: &str, id: Option<&str>| OpenSession {
         pid,
         root: root.into(),
-        id: id.map_or(Opened::Some, |id| Opened::Session(id.into())),
+        opened: id.map_or(Opened::Some, |id| Opened::Session(id.into())),
         started: None,
-        hidden: false,
+        is_uncertain: false,
     };
     let (one, other) = (Path::new("/one"), Path::new("/other"));
     let all =

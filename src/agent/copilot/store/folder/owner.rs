@@ -1,9 +1,10 @@
 //! Determines a session's owner, from its locks and from the processes that have it open without one.
 
 use super::Folder;
-use crate::agent::copilot::opened::{OpenScanner, OpenSession, former_owner};
+use crate::agent::copilot::opened::{OpenScanner, former_owner};
 use crate::agent::copilot::owner::{Claim, Lock, claim_so_far};
 use crate::agent::copilot::store::modified::modified;
+use crate::agent::openings::OpenSession;
 use crate::agent::reading::Reading;
 use crate::agent::tail::ReadContext;
 use crate::core::limits::Limits;

@@ -1,8 +1,8 @@
 //! Tests of held sessions under misbehaving clocks: every reading of a clock is passed in.
 
 use super::super::Fleet;
-use crate::agent::copilot::opened::OpenSessions;
 use crate::agent::copilot::store::{LOG, SESSIONS};
+use crate::agent::openings::OpenSessions;
 use crate::agent::reading::Reading;
 use crate::agent::source::Source;
 use crate::agent::tail::ReadContext;

@@ -1,0 +1,117 @@
+//! Which sessions live processes have open, beyond what the sessions' own files say, whichever agents they are.
+
+use crate::core::owner::Owner;
+use crate::core::time::Time;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+/// A session that a live process has open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OpenSession {
+    pub pid: u32,
+    /// The folder that holds the sessions of its home.
+    pub(super) root: PathBuf,
+    pub(super) opened: Opened,
+    pub(super) started: Option<Time>,
+    /// Whether it is not certain which program the process runs.
+    pub(super) is_uncertain: bool,
+}
+
+/// What a process has open.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Opened {
+    /// One session, but it is not known yet which.
+    Some,
+    /// Maybe sessions, of which it leaves no trace. It works in this folder; `None` if that cannot be read.
+    Untold(Option<PathBuf>),
+    /// The session with this id.
+    Session(Box<str>),
+}
+
+impl Opened {
+    pub(super) fn id(&self) -> Option<&str> {
+        match self {
+            Self::Session(id) => Some(id),
+            Self::Some | Self::Untold(_) => None,
+        }
+    }
+}
+
+/// The result of a scan, sorted by session id.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenSessions(Vec<OpenSession>);
+
+/// The sessions that the terminals of a home recorded as open, each with the time at which it was opened. It changes
+/// when a session is opened or closed, and not with every turn.
+pub(crate) type Noted = BTreeMap<Box<str>, Box<str>>;
+
+impl OpenSession {
+    /// The owner of the session, by this evidence.
+    pub(crate) fn owner(&self) -> Owner {
+        let (pid, started) = (self.pid, self.started);
+        if self.is_uncertain { Owner::Unknown { pid } } else { Owner::Opened { pid, started } }
+    }
+}
+
+impl OpenSessions {
+    #[cfg(test)]
+    pub(crate) const NONE: &'static Self = &Self(Vec::new());
+
+    pub(super) fn new(mut found: Vec<OpenSession>) -> Self {
+        found.sort_by(|one, other| one.opened.cmp(&other.opened));
+        Self(found)
+    }
+
+    /// Keeps only some, for tests.
+    #[cfg(test)]
+    pub(super) fn retain(&mut self, keeps: impl Fn(&OpenSession) -> bool) {
+        self.0.retain(keeps);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn all(&self) -> &[OpenSession] {
+        &self.0
+    }
+
+    /// The process that has this session open. A binary search, because every folder is looked up, of which there may
+    /// be tens of thousands.
+    pub(crate) fn of(&self, root: &Path, id: &str) -> Option<&OpenSession> {
+        let from = self.0.partition_point(|opening| opening.opened.id() < Some(id));
+        let mut of_id = self.0[from..].iter().take_while(|opening| opening.opened.id() == Some(id));
+        of_id.find(|opening| *opening.root == *root)
+    }
+
+    /// The process that has this session open, or may be about to open it.
+    pub(crate) fn opener(&self, root: &Path, id: &str) -> Option<&OpenSession> {
+        self.of(root, id)
+            .or_else(|| self.0.iter().find(|opening| opening.root == root && opening.opened == Opened::Some))
+    }
+
+    /// The processes that may have a session open that works in this folder, and leave no trace of what they have open:
+    /// those in the same folder, above or below.
+    pub(crate) fn suspects(&self, root: &Path, folder: Option<&Path>) -> impl Iterator<Item = u32> {
+        let is_near = move |theirs: &Option<PathBuf>| match (theirs, folder) {
+            (Some(theirs), Some(ours)) if theirs.parent().is_some() => {
+                theirs.starts_with(ours) || ours.starts_with(theirs)
+            }
+            (Some(_), Some(_)) => false,
+            _ => true,
+        };
+        let may_have =
+            move |opening: &&OpenSession| matches!(&opening.opened, Opened::Untold(theirs) if is_near(theirs));
+        self.0.iter().filter(move |opening| opening.root == root).filter(may_have).map(|opening| opening.pid)
+    }
+
+    /// Removes the sessions of a process that has ended.
+    pub(crate) fn forget(&mut self, pid: u32) {
+        self.0.retain(|opening| opening.pid != pid);
+    }
+
+    /// The sessions whose entries differ between these and `others`: the folder that holds the sessions, and the
+    /// session's id.
+    pub(crate) fn differing<'a>(&'a self, others: &'a Self) -> HashSet<(&'a Path, &'a str)> {
+        let only = |some: &'a Self, others: &'a Self| some.0.iter().filter(|opening| !others.0.contains(opening));
+        let both = only(self, others).chain(only(others, self));
+        both.filter_map(|opening| Some((&*opening.root, opening.opened.id()?))).collect()
+    }
+}

@@ -1,0 +1,72 @@
+//! Scans all processes for the sessions that they have open, whichever agents they are.
+
+use super::copilot::opened as copilot;
+use super::openings::OpenSessions;
+use super::source::Source;
+use super::wing::Wing;
+use crate::core::time::Time;
+use std::time::Instant;
+
+/// Scans processes, and remembers what it has read of them.
+#[derive(Debug, Default)]
+pub(crate) struct OpenScanner {
+    copilot: copilot::OpenScanner,
+}
+
+/// A scan of all processes in progress.
+#[derive(Debug)]
+pub(crate) struct OpenScan {
+    copilot: copilot::OpenScan,
+}
+
+impl OpenScan {
+    /// Begins a scan.
+    pub(crate) fn begin() -> Self {
+        Self { copilot: copilot::OpenScan::begin() }
+    }
+
+    /// Removes a process that has ended.
+    pub(crate) fn forget(&mut self, pid: u32) {
+        self.copilot.forget(pid);
+    }
+}
+
+impl OpenScanner {
+    /// Scans all processes for sessions of these sources. `names` are further programs that count as Copilot, `now` is
+    /// the wall clock.
+    pub(crate) fn scan(&mut self, sources: &[&Source], names: &[String], now: Time) -> OpenSessions {
+        let mut scan = OpenScan::begin();
+        loop {
+            if let Some(openings) = self.advance(&mut scan, sources, names, now, None) {
+                return openings;
+            }
+        }
+    }
+
+    /// Continues a scan until the deadline `until`. Returns its result once it is complete.
+    pub(crate) fn advance(
+        &mut self,
+        scan: &mut OpenScan,
+        sources: &[&Source],
+        names: &[String],
+        now: Time,
+        until: Option<Instant>,
+    ) -> Option<OpenSessions> {
+        let of = |wing: Wing| sources.iter().filter(move |source| source.wing() == wing);
+        let roots: Vec<_> = of(Wing::Copilot).map(|source| source.root().to_owned()).collect();
+        let found = self.copilot.advance(&mut scan.copilot, &roots, names, now, until)?;
+        Some(OpenSessions::new(found))
+    }
+
+    /// Whether processes that wrote to their logs may have opened or closed a session since the last scan. Reads what
+    /// is new in the logs of known processes, which takes microseconds, until the deadline `until`. An unknown process
+    /// needs a scan.
+    pub(crate) fn may_differ(&mut self, written: impl IntoIterator<Item = u32>, until: Option<Instant>) -> bool {
+        self.copilot.may_differ(written, until)
+    }
+
+    /// Has processes that were not visible looked for again.
+    pub(crate) fn forget_unseen(&mut self) {
+        self.copilot.forget_unseen();
+    }
+}
