@@ -5,7 +5,9 @@
 //! May import: core, system.
 
 pub mod callers;
+pub mod channel;
 pub mod copilot;
+pub(crate) mod evidence;
 pub(crate) mod openings;
 mod program_file;
 pub(crate) mod reader;

@@ -1,7 +1,7 @@
 //! Reads one session, whichever agent it is of. Knows what it has read; what it observed is kept by the caller.
 
-use super::copilot::owner::Lock;
 use super::copilot::store::Folder;
+use super::evidence::Evidence;
 use super::reading::{ReadStatus, Reading};
 use crate::core::session::{About, Observed};
 use crate::core::time::Time;
@@ -87,10 +87,12 @@ impl Reader {
         }
     }
 
-    /// The lock of its owner.
-    pub(crate) fn owners_lock(&self, observed: &Observed) -> Option<Lock> {
+    /// What shows that its owner owns it, where that is enough to signal a process.
+    pub(crate) fn evidence(&self, observed: &Observed) -> Option<Evidence> {
         match self {
-            Self::Copilot(folder) => folder.owners_lock(observed),
+            Self::Copilot(folder) => {
+                Some(Evidence::Copilot { lock: folder.owners_lock(observed)?, folder: folder.path().to_owned() })
+            }
         }
     }
 

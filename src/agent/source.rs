@@ -1,6 +1,9 @@
 //! A source of sessions: an agent, and one of its homes. Lists its sessions, and makes their readers.
 
 use super::copilot::opened;
+use super::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
+use super::copilot::prompt::{self, LastPrompt};
+use super::copilot::resume;
 use super::copilot::store::{self, Folder, Root};
 use super::openings::Noted;
 use super::reader::Reader;
@@ -8,7 +11,9 @@ use super::reading::{Glimpse, Reading};
 use super::wing::Wing;
 use crate::core::owner::Owner;
 use crate::core::time::Time;
+use crate::system::paths::user_home;
 use crate::system::watcher::WatchPlan;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -88,6 +93,54 @@ impl Source {
         }
     }
 
+    /// The last prompt of one of its sessions that the agent did not give itself.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub(crate) fn last_prompt(&self, id: &str) -> io::Result<LastPrompt> {
+        match self.wing {
+            Wing::Copilot => prompt::last_prompt(&self.path(id).join(store::LOG)),
+        }
+    }
+
+    /// Whether the instructions that a session's own program gave it are known, for a server of our own.
+    pub(crate) fn has_instructions(&self, id: &str) -> bool {
+        match self.wing {
+            Wing::Copilot => prompt::system_message(&self.path(id).join(store::LOG)).is_ok(),
+        }
+    }
+
+    /// The agent's program: the one that the settings name, or else the one that is found.
+    ///
+    /// # Errors
+    /// What was tried, and what to do.
+    pub(crate) async fn program(&self, named: Option<&Path>) -> Result<PathBuf, String> {
+        match self.wing {
+            Wing::Copilot => find_program(named, VERSION_TIMEOUT_LONG).await,
+        }
+    }
+
+    /// What a terminal runs to resume one of its sessions with this program.
+    ///
+    /// # Errors
+    /// Why the session cannot be named on a command line.
+    pub(crate) fn resume(&self, program: &Path, id: &str) -> Result<Resume, &'static str> {
+        match self.wing {
+            Wing::Copilot => {
+                let command = resume::command(program, id).ok_or("its id does not have the form of Copilot's ids")?;
+                let inherited = std::env::var_os(resume::HOME);
+                Ok(Resume { command, env: resume::env(&self.home, user_home().as_deref(), inherited.as_deref()) })
+            }
+        }
+    }
+
+    /// The process for whose sake the agent takes one of its sessions for one in use, whether it owns it or not.
+    pub(crate) fn process_in_use(&self, id: &str) -> Option<u32> {
+        match self.wing {
+            Wing::Copilot => store::lock_pids_in_use(&self.path(id)).first().copied(),
+        }
+    }
+
     /// The owner of one of its sessions now, determined from scratch. A process that does not hold the session yet does
     /// not count as its owner; a missing session has none.
     pub(crate) fn owner_now(&self, id: &str, names: &[String], now: Time) -> Owner {
@@ -95,6 +148,13 @@ impl Source {
             Wing::Copilot => store::owner_now(&self.root, id, names, now),
         }
     }
+}
+
+/// What a terminal runs to resume a session.
+pub(crate) struct Resume {
+    pub(crate) command: Vec<OsString>,
+    /// The variables that it needs.
+    pub(crate) env: Vec<(OsString, OsString)>,
 }
 
 /// Lists the ids of a source's sessions.

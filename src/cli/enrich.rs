@@ -5,9 +5,10 @@
 use super::bridges::has_bridge;
 use super::context::{Context, runtime};
 use super::report::say;
-use crate::agent::copilot::server::probe::{PROBE_TIMEOUT, ProbeResult, listen_once, probe};
-use crate::agent::copilot::server::recover::{PIECE_WITHIN, PIECE_WITHIN_UNSEEN};
-use crate::agent::copilot::server::servers::{Endpoint, endpoints};
+use crate::agent::channel::endpoint::Endpoint;
+use crate::agent::channel::endpoints;
+use crate::agent::channel::site::{PIECE_WITHIN, PIECE_WITHIN_UNSEEN};
+use crate::agent::channel::{PROBE_TIMEOUT, ProbeResult, listen_once, probe};
 use crate::control;
 use crate::core::action::ServerState;
 use crate::core::fleet::{Kind, Session};

@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::form::{Form, Value, Wrong};
 use super::problem::Report;
 use super::server_keys::{ADDRESS, HEAD, KEYS, TABLE, TOKEN_ENV, TOKEN_FILE};
-use crate::agent::copilot::server::servers::{ServerSetting, TokenSource};
+use crate::agent::channel::endpoint::{ServerSetting, TokenSource};
 
 /// Reads all servers. A wrong one is reported and left out.
 pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Vec<ServerSetting> {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::agent::copilot::server::servers::ServerSetting;
+use crate::agent::channel::endpoint::ServerSetting;
 use crate::core::alert;
 use crate::core::limits::Limits;
 use crate::core::time::Span;

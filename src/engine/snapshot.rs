@@ -1,7 +1,7 @@
 //! Reads every session once, for commands that do not keep running.
 
+use crate::agent::channel::endpoints;
 use crate::agent::copilot::owner::GRACE;
-use crate::agent::copilot::server::servers::endpoints;
 use crate::agent::reader::Reader;
 use crate::agent::reading::{Glimpse, Reading};
 use crate::agent::scanner::OpenScanner;

@@ -9,7 +9,7 @@
 //! An opened terminal outlives us. It is watched for a second, because one that fails at once has shown the user
 //! nothing. If no terminal can be opened, the error names the command to type.
 //!
-//! - [`Terminals::open`] opens a terminal; [`resume_command`] and [`resume_env`] are what it runs to resume a session.
+//! - [`Terminals::open`] opens a terminal for a command.
 //! - [`show()`] brings a terminal to the front.
 //!
 //! May import: core, system, agent, config.
@@ -32,13 +32,12 @@ mod tests;
 #[cfg(any(windows, test))]
 mod windows;
 
-use crate::core::text::is_uuid;
 use crate::system::paths::{self, is_local_folder};
 use choice::{Launch, Method};
 use environment::Environment;
 use quote::{shell_line, shown};
 use start::WATCH_TIME;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -163,24 +162,4 @@ impl Terminals {
             None => (std::env::temp_dir(), Some(format!("in the temporary folder, {why}"))),
         }
     }
-}
-
-/// The command that resumes a session in a terminal. `None` if the id is not a UUID, as Copilot's are: nothing else may
-/// reach a command line.
-pub(crate) fn resume_command(program: &Path, id: &str) -> Option<Vec<OsString>> {
-    is_uuid(id).then(|| vec![program.into(), format!("--resume={id}").into()])
-}
-
-/// The variables for the command that resumes a session in this Copilot home: none if Copilot uses that home by
-/// default. `inherited` is our own `COPILOT_HOME`, which a terminal may pass on.
-pub(crate) fn resume_env(
-    home: &Path,
-    user_home: Option<&Path>,
-    inherited: Option<&OsStr>,
-) -> Vec<(OsString, OsString)> {
-    let is_default = user_home.is_some_and(|user_home| paths::is_same(&user_home.join(".copilot"), home));
-    if is_default && inherited.is_none_or(OsStr::is_empty) {
-        return Vec::new();
-    }
-    vec![("COPILOT_HOME".into(), home.into())]
 }

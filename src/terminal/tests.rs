@@ -5,6 +5,7 @@ mod display;
 mod words;
 
 use super::*;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;

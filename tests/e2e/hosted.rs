@@ -6,11 +6,13 @@ use crate::support::person::{Manner, Person};
 use crate::support::process::{is_live, kill};
 use crate::support::server::Server;
 use crate::support::{SOON, block_on, wait_until};
+use pilotlight::agent::channel::event::EventKind;
+use pilotlight::agent::channel::failure::Failure;
+use pilotlight::agent::channel::fault::{Fault, Place};
+use pilotlight::agent::channel::order::Policy;
+use pilotlight::agent::channel::site::{Site, Steps as Reported};
 use pilotlight::agent::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
-use pilotlight::agent::copilot::server::attached::{EventKind, Policy};
-use pilotlight::agent::copilot::server::fault::{Fault, Place};
 use pilotlight::agent::copilot::server::hosted::{Hosted, host};
-use pilotlight::agent::copilot::server::recover::{Failure, Site, Steps as Reported};
 use pilotlight::core::order::Step;
 use serde_json::json;
 use std::path::Path;
@@ -31,7 +33,7 @@ fn crashed() -> (Reach, Site) {
 fn hosted(
     reach: &Reach,
     site: &Site,
-    events: UnboundedSender<pilotlight::agent::copilot::server::attached::Event>,
+    events: UnboundedSender<pilotlight::agent::channel::event::Event>,
     steps: Reported<'_>,
 ) -> Result<Hosted, Failure> {
     let program = reach.home.program(&reach.model);
@@ -41,7 +43,7 @@ fn hosted(
 /// Sets the session's model, which only its own client knows.
 fn give_model(reach: &Reach, hosted: &Hosted) {
     let options = json!({"sessionId": reach.session.id(), "provider": reach.server.provider()});
-    block_on(hosted.link().sdk().call("session.options.update", Some(options))).unwrap();
+    block_on(hosted.attached().link().sdk().call("session.options.update", Some(options))).unwrap();
 }
 
 #[test]
@@ -54,12 +56,12 @@ fn a_crashed_session_works_again() {
     let hosted = hosted(&reach, &site, events, &steps.recorder()).unwrap();
     let pid = hosted.pid().unwrap();
     assert_eq!((steps.count(Step::Resume), steps.count(Step::Abort)), (3, 0), "it is idle, so nothing is aborted");
-    assert_eq!(hosted.is_last_client(), Some(true));
+    assert_eq!(hosted.attached().is_last_client(), Some(true));
     let folder = &reach.session.folder;
     assert_eq!((folder.types(), folder.locks()), (before.clone(), dead), "nothing is written before the first prompt");
 
     give_model(&reach, &hosted);
-    block_on(hosted.send("SCRIPT:seq Go on")).unwrap();
+    block_on(hosted.attached().send("SCRIPT:seq Go on")).unwrap();
     // That it works is reported too, unless it is idle again at the next poll.
     folder.wait_nth("assistant.turn_end", 3);
     received.wait("it is idle", |what| *what == EventKind::Idle);
@@ -102,7 +104,7 @@ fn our_own_server_may_shut_down_slowly() {
     let hosted = block_on(host(&slow, &reach.home.dir(), &site, Policy::ApproveAll, events, 1, &ignored)).unwrap();
     let pid = hosted.pid().unwrap();
     give_model(&reach, &hosted);
-    block_on(hosted.send("SCRIPT:plain Go on")).unwrap();
+    block_on(hosted.attached().send("SCRIPT:plain Go on")).unwrap();
     reach.session.folder.wait("assistant.turn_end");
     let timeout = block_on(async { tokio::time::timeout(Duration::from_millis(50), hosted.end()).await });
     assert!(timeout.is_err(), "it does not end before its input does");
@@ -125,7 +127,7 @@ fn case_62_a_session_resumed_elsewhere_is_not_taken_over() {
     resumed.send("SCRIPT:plain Go on");
     resumed.folder.wait("assistant.turn_end");
     let before = resumed.folder.types();
-    assert_eq!(block_on(hosted.send("SCRIPT:plain Go on")), Err(Fault::Taken(Place::Own)));
+    assert_eq!(block_on(hosted.attached().send("SCRIPT:plain Go on")), Err(Fault::Taken(Place::Own)));
     block_on(hosted.end());
     assert_eq!((resumed.folder.types(), resumed.folder.locks()), (before, vec![server.pid()]));
     resumed.folder.assert_one_chain();
@@ -152,7 +154,7 @@ fn case_41_our_own_server_that_dies_leaves_the_session_unchanged() {
         let (events, _received) = event_channel();
         let hosted = hosted(&reach, &site, events, &ignored).unwrap();
         give_model(&reach, &hosted);
-        block_on(hosted.send("SCRIPT:plain Go on")).unwrap();
+        block_on(hosted.attached().send("SCRIPT:plain Go on")).unwrap();
         reach.session.folder.wait("session.resume");
         reach.session.folder.assert_one_chain();
     }

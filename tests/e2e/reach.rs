@@ -5,11 +5,13 @@ use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
 use crate::support::server::{Client, Server, Session};
 use crate::support::{SOON, spawn, wait_until};
-use pilotlight::agent::copilot::server::attached::{self, Attached, Event, EventKind, Policy};
-use pilotlight::agent::copilot::server::recover::{
-    Failure, LogView, Permit, PermitQuestion, RequestAnswer, Site, Steps as Report,
-};
-use pilotlight::agent::copilot::server::servers::Endpoint;
+use pilotlight::agent::channel::endpoint::Endpoint;
+use pilotlight::agent::channel::event::{Event, EventKind};
+use pilotlight::agent::channel::failure::Failure;
+use pilotlight::agent::channel::order::Policy;
+use pilotlight::agent::channel::order::RequestAnswer;
+use pilotlight::agent::channel::site::{LogView, Permit, PermitQuestion, Site, Steps as Report};
+use pilotlight::agent::copilot::server::attached::{self, Attached};
 use pilotlight::core::order::{Step, Which};
 use pilotlight::core::time::Time;
 use serde_json::Value;

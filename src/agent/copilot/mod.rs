@@ -5,7 +5,7 @@
 //!   [`watch_plan`] says what there is to watch.
 //! - [`identity`] decides which processes are Copilot, [`owner`] which one owns a session; [`target`] signals an owner,
 //!   and [`running`] finds every Copilot on the machine.
-//! - [`program`] finds the Copilot CLI, [`server`] talks to its servers, [`bridge`] reaches sessions in plain
+//! - [`program`] finds the Copilot CLI, `resume` is how it resumes a session, [`server`] talks to its servers, [`bridge`] reaches sessions in plain
 //!   terminals.
 //!
 //! Copilot's files are only read: nothing is written into its folders, and nothing is locked. What is observed goes into a
@@ -18,6 +18,7 @@ pub mod opened;
 pub mod owner;
 pub mod program;
 pub mod prompt;
+pub(crate) mod resume;
 pub mod running;
 pub mod server;
 pub mod store;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::agent::copilot::server::servers::{ServerSetting, TokenSource};
+use crate::agent::channel::endpoint::{ServerSetting, TokenSource};
 
 /// The only problem of a `text` that sets nothing.
 fn problem(text: &str) -> String {

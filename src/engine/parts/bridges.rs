@@ -1,6 +1,6 @@
 //! The bridges that are connected: listens for them, and keeps what each reports.
 
-use crate::agent::copilot::bridge::carry::BridgeHandle;
+use crate::agent::channel::BridgeHandle;
 use crate::agent::copilot::bridge::files::Files;
 use crate::agent::copilot::bridge::known::BridgeState;
 use crate::agent::copilot::bridge::socket::{Bridge, BridgeEvent, BridgeSocket, ConnectionId, serve};

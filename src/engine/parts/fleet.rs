@@ -1,6 +1,6 @@
 //! The held sessions, each with its last verdict and the row made from it.
 
-use crate::agent::copilot::owner::Lock;
+use crate::agent::evidence::Evidence;
 use crate::agent::reader::Reader;
 use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish};
 use crate::core::limits::Limits;
@@ -102,9 +102,9 @@ impl Entry {
         &self.session
     }
 
-    /// Its owner's lock.
-    pub(crate) fn owners_lock(&self) -> Option<Lock> {
-        self.reader.owners_lock(&self.session.observed)
+    /// What shows that its owner owns it.
+    pub(crate) fn evidence(&self) -> Option<Evidence> {
+        self.reader.evidence(&self.session.observed)
     }
 
     /// Where it is: its folder, or its file.

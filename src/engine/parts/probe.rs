@@ -1,6 +1,6 @@
 //! A probe of a silent session's server: when one is due, and what it found.
 
-use crate::agent::copilot::server::probe::ProbeResult;
+use crate::agent::channel::ProbeResult;
 use crate::core::action::ServerState;
 use crate::core::fleet::Session;
 use crate::core::session::Key;

@@ -10,14 +10,14 @@ pub(crate) mod message;
 mod order_task;
 pub(crate) mod start;
 
-pub(crate) use message::{Connection, Continuation, TaskEnd, TaskId, TaskMessage};
+pub(crate) use message::{Continuation, TaskEnd, TaskId, TaskMessage};
 
 use super::resumes::{ResumeRecord, Resumer};
-use crate::agent::copilot::server::attached::Event;
-use crate::agent::copilot::server::client::Link;
-use crate::agent::copilot::server::fault::Place;
-use crate::agent::copilot::server::recover::LogView;
-use crate::agent::copilot::server::warnings::ServerWarnings;
+use crate::agent::channel::connection::Connection;
+use crate::agent::channel::event::Event;
+use crate::agent::channel::fault::Place;
+use crate::agent::channel::site::LogView;
+use crate::agent::channel::warnings::ServerWarnings;
 use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
 use crate::core::attempts::Attempts;
@@ -29,7 +29,6 @@ use crate::core::time::Time;
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
 use crate::engine::ledger::{LockGuard, Section};
-use message::disconnect;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,7 +117,7 @@ impl Tasks {
     /// session gone: the folder may only have been moved, and disconnecting could end what runs.
     pub(crate) fn forget(&mut self, key: &Key) {
         if let Some(kept) = self.connections.get(key) {
-            kept.connection.attached().recheck_loaded();
+            kept.connection.recheck_loaded();
         }
         self.probed.remove(key);
         self.auto_reconnected.remove(key);
@@ -170,10 +169,7 @@ impl Tasks {
 
     /// How we are connected to a session, if we are.
     pub(crate) fn connection_state(&self, key: &Key) -> Option<ServerState> {
-        self.connections.get(key).map(|kept| match &*kept.connection {
-            Connection::Attached(_) => ServerState::Attached,
-            Connection::Hosted(hosted) => hosted.pid().map_or(ServerState::Attached, ServerState::Hosted),
-        })
+        self.connections.get(key).map(|kept| kept.connection.state())
     }
 
     /// Passes a session's current state to its tasks and its connection.
@@ -329,21 +325,17 @@ impl Tasks {
 
     /// The server that a session's connection goes to.
     pub(crate) fn server_of(&self, key: &Key) -> Option<Place> {
-        self.connections.get(key).map(|kept| kept.connection.attached().link().place())
+        self.connections.get(key).map(|kept| kept.connection.place())
     }
 
     /// A session's kept connection.
-    pub(crate) fn link_to(&self, key: &Key) -> Option<Link> {
-        self.connections.get(key).map(|kept| kept.connection.attached().link().clone())
+    pub(crate) fn connection_to(&self, key: &Key) -> Option<&Connection> {
+        self.connections.get(key).map(|kept| &*kept.connection)
     }
 
     /// The sessions known to end when we disconnect.
     pub(crate) fn ending_with_us(&self) -> impl Iterator<Item = &Key> {
-        let is_last = |kept: &KeptConnection| match &*kept.connection {
-            Connection::Hosted(_) => true,
-            Connection::Attached(attached) => attached.is_last_client() == Some(true),
-        };
-        self.connections.iter().filter(move |(_, kept)| is_last(kept)).map(|(key, _)| key)
+        self.connections.iter().filter(|(_, kept)| kept.connection.ends_with_us()).map(|(key, _)| key)
     }
 
     /// Drops a connection that was lost, or whose session is gone. Returns whether there was one.
@@ -361,6 +353,13 @@ impl Tasks {
             }
         };
         let _ = tokio::time::timeout(patience, gone).await; // what takes longer ends when we exit
+    }
+}
+
+/// Closes a connection in an orderly way. If a task still uses it, the task closes it at its end.
+async fn disconnect(connection: Arc<Connection>) {
+    if let Some(connection) = Arc::into_inner(connection) {
+        connection.close().await;
     }
 }
 

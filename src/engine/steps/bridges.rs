@@ -1,6 +1,6 @@
 //! Applies what the bridges to terminals report to their sessions.
 
-use crate::agent::copilot::bridge::carry::BridgeHandle;
+use crate::agent::channel::BridgeHandle;
 use crate::agent::copilot::bridge::socket::BridgeEvent;
 use crate::agent::copilot::bridge::wire::{Consent, Message};
 use crate::core::session::Key;

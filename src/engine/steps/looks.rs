@@ -1,9 +1,7 @@
 //! Looks into silences before they reach a limit: whether the session receives its model's answer, which its log does
 //! not have until it is whole.
 
-use crate::agent::copilot::bridge::carry::BridgeHandle;
-use crate::agent::copilot::server::client::Link;
-use crate::agent::copilot::server::servers::Endpoint;
+use crate::agent::channel::listener::Listener;
 use crate::core::fleet::{Kind, Session};
 use crate::core::reception::{Finding, Found, WINDOW, Word};
 use crate::core::session::Key;
@@ -12,18 +10,9 @@ use crate::core::verdict::{Look, Reception, Status};
 use crate::engine::parts::looks::{BeginLook, EndedLook, SocketReader, SocketView};
 use crate::engine::parts::tasks::TaskMessage;
 use crate::engine::{Changes, Engine, Entry};
-use std::path::Path;
-use std::time::Duration;
 
 /// A look that is so much overdue was missed, not late: its limit has passed already.
 const MISSED: Span = Span::seconds(1);
-
-/// Who can be asked whether an answer arrives.
-enum Listener {
-    Connection(Link),
-    Server(Vec<Endpoint>),
-    Bridge(BridgeHandle),
-}
 
 impl Engine {
     /// Begins and ends the looks that are due. `asks_servers`: servers may be asked.
@@ -127,15 +116,15 @@ impl Engine {
 
     /// Who can be asked about a session: a kept connection, its server, or the bridge to its terminal.
     fn listener_for(&self, key: &Key, pid: u32, asks_servers: bool) -> Option<Listener> {
-        if let Some(link) = self.tasks.link_to(key) {
-            return Some(Listener::Connection(link));
+        if let Some(connection) = self.tasks.connection_to(key) {
+            return Some(Listener::over(connection));
         }
         if let Some(bridge) = self.bridge_to(key) {
             return Some(Listener::Bridge(bridge));
         }
         let may_ask = asks_servers && self.config.actions.ask_servers;
         let endpoints = if may_ask { self.verified_endpoints_of(pid, key) } else { Vec::new() };
-        (!endpoints.is_empty()).then_some(Listener::Server(endpoints))
+        (!endpoints.is_empty()).then_some(Listener::Servers(endpoints))
     }
 
     /// Applies what was seen and heard of a session's model.
@@ -173,25 +162,4 @@ impl Engine {
 fn owner_and_progress(entry: &Entry) -> Option<(u32, Time)> {
     let session = entry.session();
     Some((session.observed.owner.live()?, session.observed.facts.progress?.wall))
-}
-
-impl Listener {
-    /// Listens for `window`. `None` if nothing usable was heard.
-    async fn listen(self, id: &str, window: Duration) -> Option<Word> {
-        match self {
-            Self::Connection(link) => link.listen(id, window).await.ok(),
-            Self::Bridge(bridge) => bridge.listen(window).await,
-            Self::Server(endpoints) => {
-                for endpoint in &endpoints {
-                    let Ok(link) = Link::open(endpoint, Path::new("")).await else { continue };
-                    let word = link.listen(id, window).await;
-                    link.leave();
-                    if let Ok(word) = word {
-                        return Some(word);
-                    }
-                }
-                None
-            }
-        }
-    }
 }

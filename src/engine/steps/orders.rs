@@ -5,7 +5,7 @@ mod automatic;
 mod postponed;
 
 use super::reading;
-use crate::agent::copilot::server::hosted;
+use crate::agent::channel::is_of_our_server;
 use crate::control::{self, PendingOrder, Probe, origin};
 use crate::core::action::{Control, Trait, is_bridged, may_end_without_asking, offer};
 use crate::core::attempts::Attempts;
@@ -292,8 +292,8 @@ impl Engine {
             key,
             session: entry.session(),
             status: entry.verdict.status,
-            path: entry.path(),
-            lock: entry.owners_lock(),
+            source: self.homes.source(key.source),
+            evidence: entry.evidence(),
             endpoints,
             finding,
             bridge,
@@ -345,7 +345,7 @@ impl Engine {
         }
         self.fleet.count_shared_owners(self.clock.now(), &mut changes.updated);
         // The server that we started for the session does not count as another process.
-        let is_ours = hosted::is_of_our_server;
+        let is_ours = is_of_our_server;
         let owner = self.fleet.get(&key).and_then(|entry| entry.session().observed.owner.live());
         if let Some(pid) = owner.filter(|pid| resumes && !is_ours(*pid)) {
             return Err(format!("process {pid} has opened it meanwhile; nothing was done"));

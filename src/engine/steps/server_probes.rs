@@ -1,7 +1,7 @@
 //! Probes the servers of silent sessions, without an order: each once before its silence is called `stuck`. Also
 //! reports what servers and kept connections say to `status`, over the control socket, so that it shows what we show.
 
-use crate::agent::copilot::server::probe::{PROBE_TIMEOUT, ProbeResult, probe};
+use crate::agent::channel::{PROBE_TIMEOUT, ProbeResult, probe};
 use crate::core::live_state::LiveState;
 use crate::core::session::Key;
 use crate::core::time::Time;

@@ -1,6 +1,7 @@
 //! Finds out where a session's server listens: only when it matters, not on every read of the session.
 
-use crate::agent::copilot::server::servers::{Endpoint, endpoints};
+use crate::agent::channel::endpoint::Endpoint;
+use crate::agent::channel::endpoints;
 use crate::core::action::ServerState;
 use crate::core::owner::Owner;
 use crate::core::session::Key;

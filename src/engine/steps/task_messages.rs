@@ -1,7 +1,7 @@
 //! Handles the messages of tasks and kept connections.
 
-use crate::agent::copilot::server::attached::{Event, EventKind};
-use crate::agent::copilot::server::fault::Fault;
+use crate::agent::channel::event::{Event, EventKind};
+use crate::agent::channel::fault::Fault;
 use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
 use crate::core::order::{Outcome, Step};

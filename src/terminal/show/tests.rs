@@ -2,8 +2,8 @@
 //! windows.
 
 use super::*;
+use crate::terminal::Terminals;
 use crate::terminal::tests::{wait_until, write_program};
-use crate::terminal::{Terminals, resume_command};
 use std::ffi::OsStr;
 use std::os::unix::net::UnixListener;
 use std::process::{Child, Command, Stdio};
@@ -228,8 +228,7 @@ fn the_variables_of_a_process_are_read() {
 fn xterm(scratch: &Path, name: &str, script: &str) -> u32 {
     let (program, pid) = (scratch.join(name), scratch.join(format!("{name}.pid")));
     write_program(&program, &format!("#!/bin/sh\n{script}\n"));
-    let mut command = resume_command(&program, "36535f61-5c7b-4f09-a70b-2f8aed970001").unwrap();
-    command.push(pid.clone().into());
+    let command = [program.into(), "--resume=36535f61-5c7b-4f09-a70b-2f8aed970001".into(), pid.clone().into()];
     Terminals::new(Some(vec!["xterm".into()])).open(&command, None, &[]).unwrap();
     let mut found = None;
     wait_until("the program in the terminal", || {

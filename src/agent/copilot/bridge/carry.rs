@@ -4,12 +4,14 @@
 use super::known::BridgeState;
 use super::socket::{Bridge, Reply};
 use super::wire::Order;
+use crate::agent::channel::failure::{Failure, FailureKind};
+use crate::agent::channel::order::QuestionAnswer;
+use crate::agent::channel::order::{Prompt, RequestAnswer};
+use crate::agent::channel::site::{EFFECT_TIMEOUT, LogView, Site, Steps};
 use crate::agent::copilot::server::listening::listen;
+use crate::agent::copilot::server::recover::choose;
 use crate::agent::copilot::server::recover::drawn::{DRAWN_WITHIN, still_drawing};
-use crate::agent::copilot::server::recover::{
-    EFFECT_TIMEOUT, Failure, FailureKind, LogView, Prompt, RequestAnswer, Site, Steps, choose,
-};
-use crate::agent::copilot::server::reply::{QuestionAnswer, Ready, STILL_OPEN, form_of};
+use crate::agent::copilot::server::reply::{Ready, STILL_OPEN, form_of};
 use crate::agent::copilot::server::request::Request;
 use crate::core::form::Kind;
 use crate::core::order::{Step, Which};

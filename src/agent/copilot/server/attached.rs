@@ -11,17 +11,19 @@ mod forwarder;
 #[cfg(test)]
 mod tests;
 
-pub use forwarder::{Event, EventKind};
-
 use super::client::{Activity, Decision, Link};
-use super::fault::Fault;
 use super::questions::Questions;
-use super::recover::answer::{RequestAnswer, answer_over, requests_over};
-use super::recover::failure::Failure;
-use super::recover::site::{RECEIVES, Site, Steps, find};
+use super::recover::answer::{answer_over, requests_over};
 use super::recover::stop;
-use super::reply::{self, QuestionAnswer};
+use super::reply;
 use super::request::Request;
+use crate::agent::channel::event::Event;
+use crate::agent::channel::failure::Failure;
+use crate::agent::channel::fault::Fault;
+use crate::agent::channel::order::RequestAnswer;
+use crate::agent::channel::order::{Policy, QuestionAnswer, SilentTurn};
+use crate::agent::channel::site::{RECEIVES, Site, Steps};
+use crate::agent::copilot::server::recover::find::find;
 use crate::core::order::Step;
 use crate::core::text::counted;
 use async_trait::async_trait;
@@ -39,17 +41,6 @@ use tokio::time::{Instant, sleep};
 
 /// How often the server's event log is read for a prompt that was just sent: it shows there within milliseconds.
 const PROMPT_POLL: Duration = Duration::from_millis(10);
-
-/// Who answers the permission requests of an attached session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
-    /// The user, one by one.
-    Ask,
-    /// Pilotlight allows each, because the user's settings say so, except where the organisation requires a person.
-    ApproveAll,
-    /// The user. Open requests and a silent turn are left alone.
-    Observe,
-}
 
 /// An attachment to a session. Dropping it closes the connection.
 #[derive(Debug)]
@@ -120,17 +111,6 @@ impl PermissionHandler for RequestHandler {
             PermissionResult::no_result()
         }
     }
-}
-
-/// What became of a silent turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SilentTurn {
-    /// It was aborted, or there was none.
-    Over,
-    /// It waits for its user, or a tool is open, which may work or wait: it was left alone.
-    Asks,
-    /// It is receiving an answer, and was left alone.
-    Receives,
 }
 
 /// Attaches to a session where it is loaded, so that its requests reach us too. Open requests are taken over. If there

@@ -4,15 +4,15 @@
 //! and disconnecting changes nothing. Only the terminal interface's own session (`--ui-server`) must be *joined* once
 //! before its server reports it as loaded; see [`Link::reach`].
 
-use super::fault::{Fault, Place};
 use super::frame::{FrameReader, StreamEnd, StreamState};
 use super::frame_filter::TOO_LARGE;
 use super::listening::{PIECE, listen};
 use super::peers;
 use super::questions::{self, Questions};
 use super::request::Request;
-use super::servers::{Endpoint, Token};
 use super::shorten::is_cut;
+use crate::agent::channel::endpoint::{Endpoint, Token};
+use crate::agent::channel::fault::{Fault, Place};
 use crate::core::form::Kind;
 use crate::core::reception::Word;
 use crate::core::text;

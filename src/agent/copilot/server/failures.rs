@@ -1,9 +1,13 @@
 //! Servers that fail at each call of every operation: each time, the operation must fail with a message, in time, and
 //! never succeed.
 
-use super::attached::{Attached, Policy, attach};
+use super::attached::{Attached, attach};
 use super::fake::{FakeServer, Response, greeting, site_at};
-use super::recover::{self, Failure, LogView, RequestAnswer};
+use super::recover;
+use crate::agent::channel::failure::Failure;
+use crate::agent::channel::order::RequestAnswer;
+use crate::agent::channel::order::{Policy, Prompt};
+use crate::agent::channel::site::LogView;
 use crate::core::order::{Step, Which};
 use serde_json::json;
 use std::sync::Arc;
@@ -129,7 +133,7 @@ async fn perform(operation: Operation, fake: &FakeServer) -> Result<(), Failure>
                     sender.send_modify(|log_view| log_view.events += 1);
                 }
             };
-            let prompt = recover::Prompt::Repeat("go on".into());
+            let prompt = Prompt::Repeat("go on".into());
             recover::resend(&attached, &prompt, None, &site, Duration::from_secs(5), &on_step).await.map(drop)
         }
     }

@@ -1,7 +1,7 @@
 //! A fake server for tests, with scripted responses.
 
-use super::recover::{LogView, Permit, PermitQuestion, Site};
-use super::servers::{Endpoint, Token};
+use crate::agent::channel::endpoint::{Endpoint, Token};
+use crate::agent::channel::site::{LogView, Permit, PermitQuestion, Site};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -7,10 +7,13 @@
 //! Resuming writes no log and takes no lock before the first prompt. Until then the session's files are as its dead
 //! process left them, and it can be resumed elsewhere; see [`Attached::send`].
 
-use super::attached::{Attached, Event, Policy};
+use super::attached::Attached;
 use super::client::{LOAD_TIMEOUT, Link};
-use super::fault::Fault;
-use super::recover::{Failure, Site, Steps};
+use crate::agent::channel::event::Event;
+use crate::agent::channel::failure::Failure;
+use crate::agent::channel::fault::{Fault, Place};
+use crate::agent::channel::order::Policy;
+use crate::agent::channel::site::{Site, Steps};
 use crate::agent::copilot::prompt::system_message;
 use crate::agent::copilot::store::{LOG, SESSIONS};
 use crate::core::action::without_program;
@@ -19,7 +22,6 @@ use crate::system::descriptors;
 use crate::system::process::{ancestors, end_with_us};
 use github_copilot_sdk::{ProviderConfig, ResumeSessionConfig, SessionId, SystemMessageConfig};
 use std::io;
-use std::ops::Deref;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -39,14 +41,6 @@ pub struct Hosted {
     attached: Attached,
     server: Child,
     has_instructions: bool,
-}
-
-impl Deref for Hosted {
-    type Target = Attached;
-
-    fn deref(&self) -> &Attached {
-        &self.attached
-    }
 }
 
 /// Starts a server, `program` with this Copilot home, and resumes a session in it. The caller has verified that the
@@ -77,7 +71,7 @@ pub async fn host(
     let mut server = start(program, home, cwd)
         .map_err(|error| failed(Fault::NotStarted(format!("{} does not start: {error}", program.display()).into())))?;
     let (Some(input), Some(output)) = (server.stdin.take(), server.stdout.take()) else {
-        return Err(failed(Fault::Gone(super::fault::Place::Own)));
+        return Err(failed(Fault::Gone(Place::Own)));
     };
     let loaded = async {
         let link = Link::over_stdio(output, input, cwd, LOAD_TIMEOUT).await.map_err(failed)?;
@@ -147,6 +141,11 @@ fn start(program: &Path, home: &Path, cwd: &Path) -> io::Result<Child> {
 }
 
 impl Hosted {
+    /// The attached client.
+    pub const fn attached(&self) -> &Attached {
+        &self.attached
+    }
+
     /// The pid of the server's process.
     pub fn pid(&self) -> Option<u32> {
         self.server.id()

@@ -1,14 +1,13 @@
 //! Copilot servers: where they listen, how Pilotlight talks to them, and how it recovers a session through them.
 //!
 //! - [`servers`] finds the endpoints of a process that owns sessions, and the token for each.
-//! - [`client`] is one connection: deadlines, and every failure in a person's words ([`fault`]).
+//! - [`client`] is one connection: deadlines, and every failure in a person's words.
 //! - [`recover`] acts without attaching: it answers permission requests ([`request`]) and stops a turn. It also sends a
 //!   prompt again.
 //! - [`attached`] is one more client of a session, for as long as it is kept. [`hosted`] is the same in a server of our
 //!   own, which [`program`](super::program) finds.
 //! - [`probe`] asks what sessions do, without attaching. `questions` are what an attached session asks its user, and
 //!   [`reply`] answers them.
-//! - [`warnings`] warns once about a server that fails, not once for each of its sessions.
 //!
 //! Nothing here decides *whether* to act: that is [`core::action`](crate::core::action), which the
 //! [`engine`](crate::engine) asks right before. A connection is opened only for an action or a setting of the user's,
@@ -21,7 +20,6 @@ mod envelope;
 mod failures;
 #[cfg(test)]
 mod fake;
-pub mod fault;
 mod frame;
 mod frame_filter;
 pub mod hosted;
@@ -34,4 +32,3 @@ pub mod reply;
 pub mod request;
 pub mod servers;
 mod shorten;
-pub mod warnings;

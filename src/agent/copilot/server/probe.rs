@@ -6,7 +6,7 @@
 //! are not visible without attaching.
 
 use super::client::Link;
-use super::servers::Endpoint;
+use crate::agent::channel::endpoint::Endpoint;
 use crate::core::reception::Word;
 use std::path::Path;
 use std::time::Duration;

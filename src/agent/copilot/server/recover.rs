@@ -5,19 +5,15 @@
 
 pub(super) mod answer;
 pub(crate) mod drawn;
-pub(super) mod failure;
+pub(super) mod find;
 mod resend;
-pub(super) mod site;
 pub(super) mod stop;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use answer::choose;
-pub use answer::{RequestAnswer, answer, requests};
-pub use failure::{Failure, FailureKind};
+pub use answer::{answer, requests};
 pub(crate) use resend::LOG_GROWTH_TIMEOUT;
-pub use resend::{Prompt, resend};
-pub(crate) use site::{EFFECT_TIMEOUT, PIECE_WITHIN, PIECE_WITHIN_UNSEEN, RECEIVES};
-pub use site::{LogView, Permit, PermitQuestion, Site, Steps};
+pub use resend::resend;
 pub(crate) use stop::receives;
 pub use stop::stop;

@@ -5,17 +5,15 @@
 
 use super::client::Link;
 use super::questions::Questions;
-use super::recover::failure::Failure;
-use super::recover::site::{CONFIRM_TIMEOUT, EFFECT_TIMEOUT, Site, Steps};
+use crate::agent::channel::failure::Failure;
+use crate::agent::channel::order::QuestionAnswer;
+use crate::agent::channel::site::{CONFIRM_TIMEOUT, EFFECT_TIMEOUT, Site};
 use crate::core::form::{Form, Kind, is_answer};
 use crate::core::order::{Reply, Step};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
-
-/// Shows a whole question.
-pub(crate) type ShowQuestion<'a> = &'a (dyn Fn(Form) + Send + Sync);
 
 /// How the server reports that a question was answered.
 enum Confirmation {
@@ -25,19 +23,6 @@ enum Confirmation {
     Another,
     /// It reports nothing.
     Missing,
-}
-
-/// An order to answer or show an open question.
-#[derive(Clone, Copy)]
-pub(crate) struct QuestionAnswer<'a> {
-    /// The session.
-    pub(crate) site: &'a Site,
-    /// The answer.
-    pub(crate) reply: &'a Reply,
-    /// Shows the question.
-    pub(crate) show: ShowQuestion<'a>,
-    /// Receives each step.
-    pub(crate) steps: Steps<'a>,
 }
 
 /// Answers an open question, or shows it.

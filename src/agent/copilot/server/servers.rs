@@ -11,9 +11,9 @@
 //! If the system does not report where the process listens, likely addresses are tried without a token: those of the
 //! config, and that of PolyPilot's server, which has none.
 
+use crate::agent::channel::endpoint::{Endpoint, ServerSetting, Token, TokenSource};
 use crate::system::plain_file::{self, Links};
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::{self, Metadata};
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -28,60 +28,6 @@ use crate::system::process::{is_of_our_user, listening};
 const ENTRY_LIMIT: u64 = 64 * 1024;
 /// PolyPilot's port if its file names none.
 const POLYPILOT_PORT: u16 = 4321;
-
-/// A server's secret. Its `Debug` hides it, so that no log or message prints it by mistake.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Token(Box<str>);
-
-/// A server's address, and the token to present.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint {
-    /// A loopback address.
-    pub address: SocketAddr,
-    /// `None` if it requires none, or none is known.
-    pub token: Option<Token>,
-}
-
-/// A server from the config.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerSetting {
-    /// Where it listens.
-    pub address: SocketAddr,
-    /// Where its token is, `None` for a server without one.
-    pub token: Option<TokenSource>,
-}
-
-/// Where a token is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TokenSource {
-    /// In this file, possibly surrounded by white space.
-    File(PathBuf),
-    /// In this variable of our environment.
-    Env(String),
-}
-
-impl Token {
-    /// The longest token, in bytes.
-    pub(crate) const LENGTH_MAX: usize = 4096;
-
-    /// Creates a token. Returns `None` if the text is empty, longer than [`Token::LENGTH_MAX`], or has control
-    /// characters.
-    pub fn new(text: &str) -> Option<Self> {
-        let fits = !text.is_empty() && text.len() <= Self::LENGTH_MAX && !text.chars().any(char::is_control);
-        fits.then(|| Self(text.into()))
-    }
-
-    /// The secret itself, for the server alone.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(…)")
-    }
-}
 
 /// The endpoints of the process `owner`, in order of address. The caller has verified that it is Copilot. A process of
 /// another user has no endpoints.

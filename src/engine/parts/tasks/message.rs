@@ -1,8 +1,8 @@
 //! Messages from tasks to the loop, and the connections that tasks make.
 
-use crate::agent::copilot::server::attached::{Attached, Event};
-use crate::agent::copilot::server::fault::{Fault, Place};
-use crate::agent::copilot::server::hosted::Hosted;
+use crate::agent::channel::connection::Connection;
+use crate::agent::channel::event::Event;
+use crate::agent::channel::fault::{Fault, Place};
 use crate::core::form::Form;
 use crate::core::order::{Outcome, Step};
 use crate::core::reception::Word;
@@ -60,32 +60,4 @@ pub(crate) enum Continuation {
     Sent,
     /// It continues when the turn that still runs is over.
     Waiting,
-}
-
-/// A connection that is kept.
-#[allow(clippy::large_enum_variant, reason = "there are a few of them, each in an `Arc` of its own")]
-pub(crate) enum Connection {
-    /// To a server that we do not run.
-    Attached(Attached),
-    /// To a server of our own.
-    Hosted(Hosted),
-}
-
-impl Connection {
-    /// The attached client, common to both.
-    pub(crate) fn attached(&self) -> &Attached {
-        match self {
-            Self::Attached(attached) => attached,
-            Self::Hosted(hosted) => hosted,
-        }
-    }
-}
-
-/// Closes a connection in an orderly way.
-pub(super) async fn disconnect(connection: Arc<Connection>) {
-    match Arc::try_unwrap(connection) {
-        Ok(Connection::Attached(attached)) => attached.leave().await,
-        Ok(Connection::Hosted(hosted)) => hosted.end().await,
-        Err(_) => {} // a task still uses it, and drops it at its end
-    }
 }

@@ -3,18 +3,16 @@
 mod let_answer;
 mod process;
 
-use super::message::{Connection, Continuation, TaskEnd, TaskId, TaskMessage};
-use crate::agent::copilot::bridge::carry::BridgeHandle;
-use crate::agent::copilot::owner::Lock;
-use crate::agent::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
-use crate::agent::copilot::prompt::{last_prompt, system_message};
-use crate::agent::copilot::server::attached::{self, Policy, SilentTurn};
-use crate::agent::copilot::server::fault::{Fault, Place};
-use crate::agent::copilot::server::hosted;
-use crate::agent::copilot::server::recover::{
-    self, Failure, FailureKind, LOG_GROWTH_TIMEOUT, Prompt, RECEIVES, RequestAnswer, Site,
-};
-use crate::agent::copilot::server::reply::QuestionAnswer;
+use super::message::{Continuation, TaskEnd, TaskId, TaskMessage};
+use crate::agent::channel::connection::Connection;
+use crate::agent::channel::event::Event;
+use crate::agent::channel::failure::{Failure, FailureKind};
+use crate::agent::channel::fault::{Fault, Place};
+use crate::agent::channel::order::{Policy, Prompt, QuestionAnswer, RequestAnswer, SilentTurn};
+use crate::agent::channel::site::{RECEIVES, Site};
+use crate::agent::channel::{self, BridgeHandle, Channel};
+use crate::agent::evidence::Evidence;
+use crate::agent::source::Source;
 use crate::config::{Actions, Permissions};
 use crate::core::action::{Trait, without_program};
 use crate::core::fleet::Kind;
@@ -49,13 +47,10 @@ pub(super) struct OrderTask {
     pub(super) connection: Option<Arc<Connection>>,
     /// The bridge to the session's terminal.
     pub(super) bridge: Option<BridgeHandle>,
-    pub(super) home: PathBuf,
-    pub(super) log: PathBuf,
+    pub(super) source: Source,
     pub(super) kind: Kind,
     pub(super) owner: Owner,
-    pub(super) lock: Option<Lock>,
-    /// The session's folder.
-    pub(super) folder: PathBuf,
+    pub(super) evidence: Option<Evidence>,
     pub(super) names: Vec<String>,
     pub(super) actions: Actions,
     /// The wall clock when the task was started; `started` measures how long ago that was.
@@ -94,24 +89,11 @@ impl From<Failure> for OrderError {
         let outcome = match failure.kind {
             FailureKind::Unconfirmed => Outcome::Unconfirmed(words),
             FailureKind::Refused => Outcome::Refused(words),
-            FailureKind::Failed if failure.faults.iter().any(is_refusal) => Outcome::Refused(words),
+            FailureKind::Failed if failure.faults.iter().any(Fault::refuses_us) => Outcome::Refused(words),
             FailureKind::Failed => Outcome::Failed(words),
         };
         Self { outcome, faults: failure.faults, connection: None }
     }
-}
-
-/// Whether a fault means that the server will refuse us until it, or we, change.
-const fn is_refusal(fault: &Fault) -> bool {
-    matches!(
-        fault,
-        Fault::WrongToken(_)
-            | Fault::TokenNeeded(_)
-            | Fault::TokenUnexpected(_)
-            | Fault::NotCopilot(_)
-            | Fault::Protocol(..)
-            | Fault::Taken(_)
-    )
 }
 
 impl OrderTask {
@@ -126,7 +108,7 @@ impl OrderTask {
             Err(error) => (error.outcome, error.connection, Continuation::None, error.faults),
         };
         let healthy = if matches!(outcome, Outcome::Done(_)) { contacted } else { Vec::new() };
-        let refused = faults.iter().find(|fault| is_refusal(fault)).map(|fault| fault.to_string().into());
+        let refused = faults.iter().find(|fault| fault.refuses_us()).map(|fault| fault.to_string().into());
         let end = TaskEnd { outcome, connection, continuation, faults, healthy, refused };
         let _ = messages.send(TaskMessage::End(task, end)); // fails only when the engine has ended
     }
@@ -177,12 +159,7 @@ impl OrderTask {
     /// Shows an open request, and leaves it open.
     async fn look(self, request: &str) -> OrderResult {
         let step = self.step();
-        let open = match (&self.connection, self.over_bridge()) {
-            (Some(connection), _) => connection.attached().requests(&self.site).await?,
-            (None, Some(bridge)) => bridge.requests(&self.site, &[request.to_owned()]).await,
-            (None, None) => recover::requests(&self.site, &step).await?,
-        };
-        let request = open.into_iter().find(|open| *open.id == *request).ok_or_else(Failure::no_longer_open)?;
+        let request = self.channel().request(&self.site, request, &step).await?;
         self.show_request()(request.shown());
         done("shown, and left open")
     }
@@ -191,12 +168,7 @@ impl OrderTask {
         let show = self.show_request();
         let step = self.step();
         let answer = RequestAnswer { site: &self.site, which, approve, show: &show, steps: &step };
-        let words = match (&self.connection, self.over_bridge()) {
-            (Some(connection), _) => connection.attached().answer(answer).await?,
-            (None, Some(bridge)) => bridge.answer(answer).await?,
-            (None, None) => recover::answer(answer).await?,
-        };
-        done(words)
+        done(self.channel().answer(answer).await?)
     }
 
     /// Answers a session's question to its user, or shows the question.
@@ -207,20 +179,13 @@ impl OrderTask {
         };
         let step = self.step();
         let answer = QuestionAnswer { site: &self.site, reply, show: &show, steps: &step };
-        done(match (&self.connection, &self.bridge) {
-            (Some(connection), _) => connection.attached().reply(answer).await?,
-            (None, Some(bridge)) => bridge.reply(answer).await?,
-            (None, None) => {
-                return Err(OrderError::refused(
-                    "Pilotlight is not attached to it any more: reconnect first, or answer it where it asks",
-                ));
-            }
-        })
+        // Only who is attached hears questions; a bridge is.
+        done(Channel::best(self.connection.clone(), self.bridge.clone(), false).reply(answer).await?)
     }
 
-    /// The bridge, if the session has no server to connect to.
-    fn over_bridge(&self) -> Option<&BridgeHandle> {
-        self.bridge.as_ref().filter(|_| self.site.endpoints.is_empty())
+    /// What the order is carried out over.
+    fn channel(&self) -> Channel {
+        Channel::best(self.connection.clone(), self.bridge.clone(), !self.site.endpoints.is_empty())
     }
 
     /// Brings the session back under control, and continues it if the order asks for that.
@@ -232,14 +197,14 @@ impl OrderTask {
             None => None,
         };
         let step = self.step();
-        if let (None, Some(bridge), Some((prompt, without))) = (&self.connection, self.over_bridge(), &prompt) {
+        if let (Channel::Bridge(bridge), Some((prompt, without))) = (self.channel(), &prompt) {
             bridge.send_on(&self.site, prompt, &step).await?;
             return Ok((sent_words(prompt, without), None, Continuation::Sent));
         }
         let (connection, words) = match (&self.connection, &self.owner, self.kind) {
             (Some(connection), ..) => {
                 let silent = match self.status {
-                    Status::Stuck => connection.attached().abort_silent(&self.site, &step).await?,
+                    Status::Stuck => connection.abort_silent(&self.site, &step).await?,
                     _ => SilentTurn::Over,
                 };
                 if silent == SilentTurn::Receives {
@@ -250,8 +215,8 @@ impl OrderTask {
             }
             (None, owner, _) if owner.live().is_some() => {
                 let (attached, silent) =
-                    attached::attach(&self.site, self.policy(), self.events(), self.task, &step).await?;
-                let connection = Arc::new(Connection::Attached(attached));
+                    channel::attach(&self.site, self.policy(), self.events(), self.task, &step).await?;
+                let connection = Arc::new(attached);
                 match silent {
                     // The turn may still run and ask for something, so somebody must stay attached.
                     Err(failure) => {
@@ -277,16 +242,14 @@ impl OrderTask {
                 }
                 let program = self.program().await?;
                 let (events, policy) = (self.events(), self.policy());
-                let hosted = hosted::host(&program, &self.home, &self.site, policy, events, self.task, &step).await?;
-                (Arc::new(Connection::Hosted(hosted)), "resumed in a server of our own, for as long as Pilotlight runs")
+                let home = self.source.home();
+                let hosted = channel::host(&program, home, &self.site, policy, events, self.task, &step).await?;
+                (Arc::new(hosted), "resumed in a server of our own, for as long as Pilotlight runs")
             }
             (None, ..) => return self.resume().await,
         };
         let kept = self.connection.is_none().then(|| Arc::clone(&connection));
-        let lacks = match &*connection {
-            Connection::Hosted(hosted) if kept.is_some() => Some(without_program(hosted.has_instructions())),
-            _ => None,
-        };
+        let lacks = connection.has_instructions().filter(|_| kept.is_some()).map(without_program);
         let Some((prompt, without)) = prompt else {
             let lacks = lacks.map_or(String::new(), |lacks| format!(", {lacks}"));
             return Ok((format!("{words}{lacks}"), kept, Continuation::None));
@@ -301,9 +264,8 @@ impl OrderTask {
         if follow_up == Some(FollowUp::Continue) && self.has_to_wait(&connection).await {
             return Ok(("attached; it goes on when its turn is over".to_owned(), kept, Continuation::Waiting));
         }
-        let sent = recover::resend(connection.attached(), &prompt, before, &self.site, LOG_GROWTH_TIMEOUT, &step).await;
-        let (outcome, faults) = match sent {
-            Ok(_) => return Ok((format!("{words}; {}", sent_words(&prompt, without)), kept, Continuation::Sent)),
+        let (outcome, faults) = match connection.send_on(&self.site, &prompt, before, &step).await {
+            Ok(()) => return Ok((format!("{words}; {}", sent_words(&prompt, without)), kept, Continuation::Sent)),
             // The connection is kept, and the user learns of both.
             Err(failure) if failure.kind == FailureKind::Unconfirmed => {
                 let words = format!("may have happened: {words}; it was told to go on, but {}", failure.why);
@@ -323,8 +285,8 @@ impl OrderTask {
         if !self.by_command || self.agreed.contains(&Doubt::WithoutProgram) {
             return Ok(());
         }
-        let log = self.log.clone();
-        let lacks = on_thread(move || Ok(without_program(system_message(&log).is_ok()))).await?;
+        let (source, id) = (self.source.clone(), self.site.id.clone());
+        let lacks = on_thread(move || Ok(without_program(source.has_instructions(&id)))).await?;
         Err(OrderError::refused(format!(
             "its process has ended meanwhile; nothing was sent: it would go on {lacks}; add `--yes` if you mean it"
         )))
@@ -334,48 +296,38 @@ impl OrderTask {
     async fn has_to_wait(&self, connection: &Connection) -> bool {
         let turn_open = self.site.log_view.borrow().turn_open;
         // A turn that an exited process left open in the log does not run.
-        let runs = async { connection.attached().activity().await.is_ok_and(|activity| activity.has_active_work) };
-        !self.was_postponed && turn_open && runs.await
+        !self.was_postponed && turn_open && connection.is_working().await
     }
 
-    /// The Copilot CLI: the one in the settings, or else the one that is found.
+    /// The agent's program: the one in the settings, or else the one that is found.
     async fn program(&self) -> Result<PathBuf, OrderError> {
         let named = self.actions.copilot.as_deref();
         let named = named.and_then(|named| expand(named, user_home().as_deref()));
-        find_program(named.as_deref(), VERSION_TIMEOUT_LONG).await.map_err(OrderError::failed)
+        self.source.program(named.as_deref()).await.map_err(OrderError::failed)
     }
 
     /// The prompt to send, and a note on what it leaves out.
     async fn prompt(&self, follow_up: FollowUp) -> Result<(Prompt, &'static str), OrderError> {
         if follow_up == FollowUp::Continue && self.site.log_view.borrow().ran > 0 {
-            let is_by_bridge = self.connection.is_none() && self.over_bridge().is_some();
+            let is_by_bridge = matches!(self.channel(), Channel::Bridge(_));
             // A bridge does not know whether permissions can be given.
             let ours = || if is_by_bridge { GO_ON.to_owned() } else { format!("{PERMISSIONS_ARE_BACK} {GO_ON}") };
             return Ok((Prompt::Continue(self.actions.continue_prompt.clone().unwrap_or_else(ours)), ""));
         }
-        let log = self.log.clone();
+        let (source, id) = (self.source.clone(), self.site.id.clone());
         let failed = |error| format!("the last prompt cannot be read from its log: {error}. Nothing was done");
         // Reading a long log takes time.
-        let last = on_thread(move || last_prompt(&log).map_err(failed)).await?;
+        let last = on_thread(move || source.last_prompt(&id).map_err(failed)).await?;
         let without = if last.has_attachments { ", without its attachments" } else { "" };
         Ok((Prompt::Repeat(last.text), without))
     }
 
-    /// Whether the session's model is answering.
-    async fn receives(&self) -> Result<bool, Failure> {
-        match (&self.connection, self.over_bridge()) {
-            (Some(connection), _) => Ok(connection.attached().receives(&self.site).await),
-            (None, Some(bridge)) => Ok(bridge.receives(&self.site).await),
-            (None, None) => recover::receives(&self.site, &self.step()).await,
-        }
-    }
-
-    /// Reports that it is, so that the session no longer counts as stuck.
+    /// Reports that the session's model is answering, so that it no longer counts as stuck.
     fn report_receiving(&self) {
         let _ = self.messages.send(TaskMessage::Receives(self.task)); // fails only when the engine has ended
     }
 
-    fn events(&self) -> mpsc::UnboundedSender<attached::Event> {
+    fn events(&self) -> mpsc::UnboundedSender<Event> {
         let (events, mut live) = mpsc::unbounded_channel();
         let messages = self.messages.clone();
         tokio::spawn(async move {
@@ -390,17 +342,12 @@ impl OrderTask {
 
     async fn stop(self) -> OrderResult {
         let step = self.step();
-        if self.unless_receiving && self.receives().await? {
+        let channel = self.channel();
+        if self.unless_receiving && channel.receives(&self.site, &step).await? {
             self.report_receiving();
             return Err(OrderError::refused(RECEIVES));
         }
-        match (&self.connection, self.over_bridge()) {
-            (Some(connection), _) => connection.attached().abort(&self.site, &step).await,
-            (None, Some(bridge)) => bridge.stop(&self.site, &step).await,
-            (None, None) => recover::stop(&self.site, &step).await,
-        }
-        .map(|words| (words, None, Continuation::None))
-        .map_err(OrderError::from)
+        done(channel.stop(&self.site, &step).await?)
     }
 }
 

@@ -3,11 +3,11 @@
 use super::message::{TaskId, TaskMessage};
 use super::order_task::OrderTask;
 use super::{NewOwner, RunningTask, Tasks, log_view_of};
-use crate::agent::copilot::bridge::carry::BridgeHandle;
-use crate::agent::copilot::owner::Lock;
-use crate::agent::copilot::server::recover::{Permit, Site};
-use crate::agent::copilot::server::servers::Endpoint;
-use crate::agent::copilot::store::LOG;
+use crate::agent::channel::BridgeHandle;
+use crate::agent::channel::endpoint::Endpoint;
+use crate::agent::channel::site::{Permit, Site};
+use crate::agent::evidence::Evidence;
+use crate::agent::source::Source;
 use crate::config::Actions;
 use crate::control::PendingOrder;
 use crate::core::action::{Action, Trait, is_cut_off};
@@ -20,7 +20,7 @@ use crate::core::verdict::Status;
 use crate::engine::ledger::LockGuard;
 use crate::engine::parts::resumes::Resumer;
 use crate::system::process::terminal_of;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -31,9 +31,9 @@ pub(crate) struct OrderContext<'a> {
     pub(crate) key: &'a Key,
     pub(crate) session: &'a Session,
     pub(crate) status: Status,
-    pub(crate) path: &'a Path,
-    /// The lock of the session's owner.
-    pub(crate) lock: Option<Lock>,
+    pub(crate) source: &'a Source,
+    /// What shows that its owner owns it.
+    pub(crate) evidence: Option<Evidence>,
     pub(crate) endpoints: Vec<Endpoint>,
     /// What its process's connections show, if its turn waits for its model.
     pub(crate) finding: Option<Finding>,
@@ -79,12 +79,10 @@ impl Tasks {
             task,
             connection: self.connections.get(&key).map(|kept| Arc::clone(&kept.connection)),
             bridge: context.bridge,
-            home: home_of(context.path),
-            log: context.path.join(LOG),
+            source: context.source.clone(),
             kind: context.session.observed.about.kind,
             owner: context.session.observed.owner.clone(),
-            lock: context.lock,
-            folder: context.path.to_owned(),
+            evidence: context.evidence,
             names: context.names.to_vec(),
             actions: context.actions.clone(),
             now: context.now,
@@ -120,9 +118,4 @@ fn permit(messages: &UnboundedSender<TaskMessage>, task: TaskId) -> Permit {
         }
     });
     Permit::from(ask)
-}
-
-/// The home of a session's folder.
-fn home_of(folder: &Path) -> PathBuf {
-    folder.parent().and_then(Path::parent).unwrap_or(folder).to_owned()
 }

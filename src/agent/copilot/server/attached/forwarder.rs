@@ -1,10 +1,10 @@
 //! Forwards an attached session's events to the engine: whether it works, what it asks, and that the connection is
 //! lost.
 
+use crate::agent::channel::event::{Event, EventKind};
+use crate::agent::channel::fault::Fault;
 use crate::agent::copilot::server::client::Link;
-use crate::agent::copilot::server::fault::Fault;
 use crate::agent::copilot::server::questions::{self, Questions};
-use crate::core::verdict::Asking;
 use github_copilot_sdk::subscription::{EventSubscription, RecvErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,34 +23,6 @@ const HEARTBEAT: (Duration, Duration) = if cfg!(test) {
 const PINGS_MAX: u8 = 3;
 /// The delay between an event and the check whether the session works, as events come in bursts.
 const DEBOUNCE: Duration = Duration::from_millis(200);
-
-/// An event of an attached session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// The generation given to the attachment. It distinguishes late events of one that was replaced.
-    pub generation: u64,
-    /// The session's id.
-    pub id: Box<str>,
-    /// What happened.
-    pub kind: EventKind,
-}
-
-/// What happened in an attached session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EventKind {
-    /// The turn is over, and the session waits.
-    Idle,
-    /// Whether the session works. Sent at the start and on each change.
-    Active(bool),
-    /// Whether it approves everything without asking. Sent at the start, and on each change. Older servers do not tell.
-    Approves(bool),
-    /// The open questions. Sent at the start if there are any, and on each change.
-    Asks(Vec<Asking>),
-    /// Any event, including those that never reach the disk. Sent at most a few times a second.
-    Activity,
-    /// The attachment is over. No event follows.
-    Lost(Fault),
-}
 
 pub(super) struct EventForwarder {
     pub(super) link: Link,

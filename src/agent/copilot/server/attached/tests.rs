@@ -1,6 +1,10 @@
 use super::super::fake::{FakeServer, Response, event, greeting, site_at};
 use super::*;
-use crate::agent::copilot::server::recover::{self, FailureKind, LogView};
+use crate::agent::channel::event::{Event, EventKind};
+use crate::agent::channel::failure::FailureKind;
+use crate::agent::channel::order::{Policy, Prompt, SilentTurn};
+use crate::agent::channel::site::LogView;
+use crate::agent::copilot::server::recover;
 use crate::core::attempts::Mark;
 use crate::core::form::{Form, FormAnswer};
 use crate::core::order::Reply;
@@ -167,7 +171,7 @@ fn case_7_a_prompt_is_not_sent_again_after_another_one() {
         let span = Duration::from_millis(10);
         let failure = recover::resend(
             &attached,
-            &recover::Prompt::Repeat("Paint it".into()),
+            &Prompt::Repeat("Paint it".into()),
             Some(Mark { event: 1, at: Time(1) }),
             &site,
             span,
@@ -212,7 +216,7 @@ fn case_185_a_prompt_behind_another_one_is_taken_back() {
             })
             .await;
             let (attached, _events) = attached(&fake, Policy::Ask).await;
-            let prompt = recover::Prompt::Repeat("Paint it".into());
+            let prompt = Prompt::Repeat("Paint it".into());
             let sent = recover::resend(&attached, &prompt, None, &site, Duration::from_secs(20), &|_, _| ()).await;
             assert_eq!(fake.called("session.send"), 1);
             if ours_is_first {

@@ -1,7 +1,7 @@
 //! Prompts: what was sent to a session, by whom first, and sending and taking back one of ours.
 
 use super::Link;
-use crate::agent::copilot::server::fault::Fault;
+use crate::agent::channel::fault::Fault;
 use serde_json::json;
 
 impl Link {

@@ -1,30 +1,17 @@
 //! Answers permission requests by their ids.
 
 use super::drawn::{LONG, drawn};
-use super::failure::Failure;
-use super::site::{EFFECT_TIMEOUT, LogView, POLL_INTERVAL, Show, Site, Steps, find};
+use crate::agent::channel::failure::Failure;
+use crate::agent::channel::fault::Fault;
+use crate::agent::channel::order::RequestAnswer;
+use crate::agent::channel::site::{EFFECT_TIMEOUT, LogView, POLL_INTERVAL, Show, Site, Steps};
 use crate::agent::copilot::server::client::{Decision, Link};
-use crate::agent::copilot::server::fault::Fault;
+use crate::agent::copilot::server::recover::find::find;
 use crate::agent::copilot::server::request::Request;
 use crate::core::order::{Step, Which};
 use crate::core::text::counted;
 use crate::core::turn::Call;
 use tokio::time::{sleep, timeout};
-
-/// An order to answer open permission requests. Each is shown whole before it is answered.
-#[derive(Clone, Copy)]
-pub struct RequestAnswer<'a> {
-    /// The session.
-    pub site: &'a Site,
-    /// The requests.
-    pub which: &'a Which,
-    /// Whether to allow them once, or to refuse them.
-    pub approve: bool,
-    /// Shows each request.
-    pub show: Show<'a>,
-    /// Receives each step.
-    pub steps: Steps<'a>,
-}
 
 /// The open requests of a session, without attaching.
 pub async fn requests(site: &Site, steps: Steps<'_>) -> Result<Vec<Request>, Failure> {

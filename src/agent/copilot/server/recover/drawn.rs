@@ -1,7 +1,7 @@
 //! Whether the terminal of a server (`copilot --ui-server`) has drawn what its session asks. A dialog that is answered
 //! before it appears is drawn all the same, and takes the user's keys.
 
-use super::failure::Failure;
+use crate::agent::channel::failure::Failure;
 use crate::core::order::Step;
 use crate::system::process::thread_times;
 use std::time::{Duration, Instant};

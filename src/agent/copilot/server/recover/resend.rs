@@ -1,8 +1,9 @@
 //! Sends a prompt that continues a session, over an attachment.
 
-use super::failure::Failure;
-use super::site::{EFFECT_TIMEOUT, LogView, Site, Steps};
 use super::stop::abort;
+use crate::agent::channel::failure::Failure;
+use crate::agent::channel::order::Prompt;
+use crate::agent::channel::site::{EFFECT_TIMEOUT, LogView, Site, Steps};
 use crate::agent::copilot::server::attached::{Attached, Rest};
 use crate::core::attempts::Mark;
 use crate::core::order::Step;
@@ -16,23 +17,6 @@ pub(crate) const LOG_GROWTH_TIMEOUT: Duration = Duration::from_secs(30);
 const REST_POLL: Duration = Duration::from_millis(50);
 /// The refusal if somebody else was first.
 const PROMPTED: &str = "another prompt was sent meanwhile; this was meant for the turn before it, and nothing was done";
-
-/// The prompt that continues a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Prompt {
-    /// The user's own last prompt, once more. Only if no tool has run since, because it might run twice.
-    Repeat(String),
-    /// A short prompt of ours that asks the agent to continue.
-    Continue(String),
-}
-
-impl Prompt {
-    fn text(&self) -> &str {
-        match self {
-            Self::Repeat(text) | Self::Continue(text) => text,
-        }
-    }
-}
 
 /// Waits until the session rests: what its log says of a turn's end may be ahead of its server. `is_prompted` says
 /// whether its log has another prompt by now.

@@ -1,8 +1,9 @@
 //! Stops a turn.
 
-use super::failure::Failure;
-use super::site::{EFFECT_TIMEOUT, LogView, POLL_INTERVAL, Site, Steps, find};
+use crate::agent::channel::failure::Failure;
+use crate::agent::channel::site::{EFFECT_TIMEOUT, LogView, POLL_INTERVAL, Site, Steps};
 use crate::agent::copilot::server::client::Link;
+use crate::agent::copilot::server::recover::find::find;
 use crate::core::order::Step;
 use tokio::time::{sleep, timeout};
 

@@ -1,6 +1,9 @@
-use super::site::find;
 use super::*;
+use crate::agent::channel::failure::{Failure, FailureKind};
+use crate::agent::channel::order::RequestAnswer;
+use crate::agent::channel::site::{LogView, Site};
 use crate::agent::copilot::server::fake::{FakeServer, Response, greeting, site_at};
+use crate::agent::copilot::server::recover::find::find;
 use crate::agent::copilot::server::request::Request;
 use crate::core::order::{Step, Which};
 use crate::core::time::Time;

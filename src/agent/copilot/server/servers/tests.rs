@@ -1,5 +1,6 @@
 //! These tests use listeners of the test process, which is also the owner, and registry files about them.
 
+use crate::agent::channel::endpoint::{Endpoint, ServerSetting, Token, TokenSource};
 use std::fs::File;
 use std::io::Write;
 use std::net::TcpListener;

@@ -1,13 +1,11 @@
 //! Orders that act on a session's process or its terminal.
 
 use super::{OrderError, OrderResult, OrderTask, done, on_thread};
-use crate::agent::copilot::store::{SESSIONS, lock_pids_in_use, owner_now};
-use crate::agent::copilot::target::Target;
+use crate::agent::source::Resume;
 use crate::core::order::Step;
 use crate::core::time::Span;
-use crate::system::paths::user_home;
 use crate::system::process::{Force, ancestors, is_gone, terminal_of};
-use crate::terminal::{Terminals, resume_command, resume_env, show};
+use crate::terminal::{Terminals, show};
 use std::time::{Duration, Instant};
 
 /// How long a process may take to exit after a signal before the next one. Copilot takes half a second.
@@ -26,13 +24,14 @@ const OWNER_POLL: Duration = Duration::from_millis(150);
 impl OrderTask {
     /// Sends these signals in order, each only if the one before had no effect in time.
     pub(super) async fn end(self, forces: &[Force], confirmed: bool) -> OrderResult {
-        let Some(lock) = self.lock else {
+        let Some(evidence) = &self.evidence else {
             return Err(OrderError::refused("it is no longer known who runs it"));
         };
-        let target = Target::open(lock, &self.folder, &self.names, self.now, confirmed).map_err(OrderError::refused)?;
+        let pid = evidence.pid();
+        let target = evidence.open(&self.names, self.now, confirmed).map_err(OrderError::refused)?;
         for &force in forces {
             self.site.permit.ask().await.map_err(OrderError::refused)?;
-            self.step()(Step::Abort, format!("{} process {}", verb(force), lock.pid));
+            self.step()(Step::Abort, format!("{} process {pid}", verb(force)));
             target.signal(force).map_err(OrderError::failed)?;
             let ended = async {
                 while !target.has_ended() {
@@ -40,19 +39,16 @@ impl OrderTask {
                 }
             };
             if tokio::time::timeout(SIGNAL_PATIENCE, ended).await.is_ok() {
-                return done(format!("process {} has ended; the session can be resumed", lock.pid));
+                return done(format!("process {pid} has ended; the session can be resumed"));
             }
         }
         let next = if forces.contains(&Force::Kill) { "look at it in its terminal" } else { "only force quit is left" };
-        Err(OrderError::failed(format!("process {} does not end: {next}", lock.pid)))
+        Err(OrderError::failed(format!("process {pid} does not end: {next}")))
     }
 
     pub(super) async fn resume(self) -> OrderResult {
         let program = self.program().await?;
-        let command = resume_command(&program, &self.site.id)
-            .ok_or_else(|| OrderError::refused("its id does not have the form of Copilot's ids"))?;
-        let inherited = std::env::var_os("COPILOT_HOME");
-        let env = resume_env(&self.home, user_home().as_deref(), inherited.as_deref());
+        let Resume { command, env } = self.source.resume(&program, &self.site.id).map_err(OrderError::refused)?;
         let asks = self.lock_warning().await;
         self.site.permit.ask().await.map_err(OrderError::refused)?;
         self.step()(Step::Resume, "opens a terminal".into());
@@ -72,7 +68,7 @@ impl OrderTask {
     async fn lock_warning(&self) -> Option<String> {
         let started = Instant::now();
         loop {
-            let pid = *lock_pids_in_use(&self.folder).first()?;
+            let pid = self.source.process_in_use(&self.site.id)?;
             let ended = is_gone(pid, self.now);
             if !ended || started.elapsed() > REAPED_WITHIN {
                 let why = if ended {
@@ -93,9 +89,9 @@ impl OrderTask {
     async fn wait_for_owner(&self) {
         let started = Instant::now();
         while started.elapsed() < OWNED_WITHIN {
-            let (home, id, names) = (self.home.clone(), self.site.id.clone(), self.names.clone());
+            let (source, id, names) = (self.source.clone(), self.site.id.clone(), self.names.clone());
             let now = self.now + Span(i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX));
-            let check = move || owner_now(&home.join(SESSIONS), &id, &names, now);
+            let check = move || source.owner_now(&id, &names, now);
             match tokio::task::spawn_blocking(check).await {
                 Ok(owner) if owner.live().is_none() => tokio::time::sleep(OWNER_POLL).await,
                 _ => return,

@@ -99,6 +99,19 @@ impl Fault {
         )
     }
 
+    /// Whether the server will refuse us until it, or we, change.
+    pub(crate) const fn refuses_us(&self) -> bool {
+        matches!(
+            self,
+            Self::WrongToken(_)
+                | Self::TokenNeeded(_)
+                | Self::TokenUnexpected(_)
+                | Self::NotCopilot(_)
+                | Self::Protocol(..)
+                | Self::Taken(_)
+        )
+    }
+
     /// The server concerned, `None` if it was never started.
     pub(crate) fn place(&self) -> Option<Place> {
         match self {

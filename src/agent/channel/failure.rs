@@ -1,6 +1,6 @@
 //! Why an order failed, and whether it may have taken effect anyway.
 
-use crate::agent::copilot::server::fault::Fault;
+use crate::agent::channel::fault::Fault;
 use crate::core::order::Step;
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub enum FailureKind {
 }
 
 impl Failure {
-    pub(in crate::agent::copilot::server) fn of(step: Step, fault: Fault) -> Self {
+    pub(in crate::agent) fn of(step: Step, fault: Fault) -> Self {
         Self { step, why: fault.to_string(), next: None, kind: FailureKind::Failed, faults: vec![fault] }
     }
 

@@ -1,14 +1,13 @@
 //! The session that an order is for: where it can be reached, what its log shows, and whether the order is still valid.
 
-use super::failure::{Failure, FailureKind};
-use crate::agent::copilot::server::client::{Activity, Link};
-use crate::agent::copilot::server::servers::Endpoint;
+use super::failure::Failure;
+use crate::agent::channel::endpoint::Endpoint;
 use crate::core::attempts::Mark;
 use crate::core::order::Step;
 use crate::core::reception::Finding;
 use crate::core::time::Time;
 use crate::core::turn::Call;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
@@ -17,10 +16,10 @@ use tokio::time::{sleep, timeout};
 pub(crate) const EFFECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait for the log to confirm a call that the server did not answer. A server that was frozen takes a
 /// second after it continues, and longer on a busy machine.
-pub(in crate::agent::copilot::server) const CONFIRM_TIMEOUT: Duration =
+pub(in crate::agent) const CONFIRM_TIMEOUT: Duration =
     if cfg!(test) { Duration::from_secs(1) } else { Duration::from_secs(3) };
 /// The interval at which the server is polled for an effect. Changes on disk notify us.
-pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(250);
+pub(in crate::agent) const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Long enough for events that have already happened to be processed.
 const SETTLE: Duration = Duration::from_millis(1);
 
@@ -133,36 +132,8 @@ impl Site {
     }
 
     /// Waits until the log shows this, when the server has not confirmed it. Returns `false` on timeout.
-    pub(super) async fn log_shows(&self, predicate: impl Fn(&LogView) -> bool) -> bool {
+    pub(in crate::agent) async fn log_shows(&self, predicate: impl Fn(&LogView) -> bool) -> bool {
         let mut log_view = self.log_view.clone();
         timeout(CONFIRM_TIMEOUT, log_view.wait_for(|log_view| predicate(log_view))).await.is_ok_and(|seen| seen.is_ok())
     }
-}
-
-/// Finds the server that has the session loaded, and connects to it.
-pub(in crate::agent::copilot::server) async fn find(
-    site: &Site,
-    steps: Steps<'_>,
-) -> Result<(Link, Activity), Failure> {
-    let cwd = site.cwd.as_deref().unwrap_or(Path::new(""));
-    let mut faults = Vec::new();
-    for endpoint in &site.endpoints {
-        let attempt = async {
-            let link = Link::open(endpoint, cwd).await?;
-            let activity = link.reach(&site.id, site.owned).await?;
-            Ok((link, activity))
-        };
-        match attempt.await {
-            Ok((link, activity)) => {
-                steps(Step::Attach, format!("connected to {}", link.place()));
-                return Ok((link, activity));
-            }
-            Err(fault) => faults.push(fault),
-        }
-    }
-    if faults.is_empty() {
-        return Err(Failure::refusal(Step::Attach, "no known server could have this session"));
-    }
-    let why = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    Err(Failure { step: Step::Attach, why, next: None, kind: FailureKind::Failed, faults })
 }

@@ -1,0 +1,131 @@
+//! What an order is carried out over, whichever agent the session is of.
+//!
+//! So far Copilot alone can be acted on: its servers and its bridges are in its wing. What an order is for is a
+//! [`site`], what is asked of a channel an [`order`], and what goes wrong a [`failure`], with the [`fault`] of each
+//! server that was tried.
+
+pub(crate) mod connection;
+pub mod endpoint;
+pub mod event;
+pub mod failure;
+pub mod fault;
+pub(crate) mod listener;
+pub mod order;
+pub mod site;
+pub(crate) mod warnings;
+
+use super::copilot::server::attached;
+use super::copilot::server::hosted;
+use super::copilot::server::recover;
+use super::copilot::server::request::Request;
+use crate::core::order::Step;
+use connection::Connection;
+use event::Event;
+use failure::Failure;
+use order::{Policy, QuestionAnswer, RequestAnswer, SilentTurn};
+use site::{Site, Steps};
+use std::path::Path;
+use std::sync::Arc;
+use tokio::sync::mpsc::UnboundedSender;
+
+pub(crate) use super::copilot::bridge::carry::BridgeHandle;
+pub(crate) use super::copilot::server::hosted::is_of_our_server;
+pub(crate) use super::copilot::server::probe::{PROBE_TIMEOUT, ProbeResult, has_loaded, listen_once, probe};
+pub(crate) use super::copilot::server::servers::endpoints;
+
+/// What an order is carried out over.
+#[derive(Clone)]
+pub(crate) enum Channel {
+    /// A connection that is kept.
+    Connection(Arc<Connection>),
+    /// The bridge to the session's terminal.
+    Bridge(BridgeHandle),
+    /// The session's servers, to none of which a connection is kept.
+    Servers,
+}
+
+impl Channel {
+    /// The best of what there is. A server is better than a bridge.
+    pub(crate) fn best(connection: Option<Arc<Connection>>, bridge: Option<BridgeHandle>, has_servers: bool) -> Self {
+        match (connection, bridge) {
+            (Some(connection), _) => Self::Connection(connection),
+            (None, Some(bridge)) if !has_servers => Self::Bridge(bridge),
+            (None, _) => Self::Servers,
+        }
+    }
+
+    /// The open request with this id, whole.
+    pub(crate) async fn request(&self, site: &Site, id: &str, steps: Steps<'_>) -> Result<Request, Failure> {
+        let open = match self {
+            Self::Connection(connection) => connection.requests(site).await?,
+            Self::Bridge(bridge) => bridge.requests(site, &[id.to_owned()]).await,
+            Self::Servers => recover::requests(site, steps).await?,
+        };
+        open.into_iter().find(|open| *open.id == *id).ok_or_else(Failure::no_longer_open)
+    }
+
+    /// Answers a permission request. Returns what was achieved.
+    pub(crate) async fn answer(&self, answer: RequestAnswer<'_>) -> Result<String, Failure> {
+        match self {
+            Self::Connection(connection) => connection.answer(answer).await,
+            Self::Bridge(bridge) => bridge.answer(answer).await,
+            Self::Servers => recover::answer(answer).await,
+        }
+    }
+
+    /// Answers a question, or shows it. Returns what was achieved.
+    pub(crate) async fn reply(&self, answer: QuestionAnswer<'_>) -> Result<String, Failure> {
+        match self {
+            Self::Connection(connection) => connection.reply(answer).await,
+            Self::Bridge(bridge) => bridge.reply(answer).await,
+            Self::Servers => Err(Failure::refusal(
+                Step::TakeOver,
+                "Pilotlight is not attached to it any more: reconnect first, or answer it where it asks",
+            )),
+        }
+    }
+
+    /// Stops the turn. Returns what was achieved.
+    pub(crate) async fn stop(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
+        match self {
+            Self::Connection(connection) => connection.stop(site, steps).await,
+            Self::Bridge(bridge) => bridge.stop(site, steps).await,
+            Self::Servers => recover::stop(site, steps).await,
+        }
+    }
+
+    /// Whether the session's model is answering.
+    pub(crate) async fn receives(&self, site: &Site, steps: Steps<'_>) -> Result<bool, Failure> {
+        match self {
+            Self::Connection(connection) => Ok(connection.receives(site).await),
+            Self::Bridge(bridge) => Ok(bridge.receives(site).await),
+            Self::Servers => recover::receives(site, steps).await,
+        }
+    }
+}
+
+/// Attaches to a session where it is loaded, and takes over what it asks. The fate of a silent turn is returned beside the
+/// connection, which exists in any case.
+pub(crate) async fn attach(
+    site: &Site,
+    policy: Policy,
+    events: UnboundedSender<Event>,
+    generation: u64,
+    steps: Steps<'_>,
+) -> Result<(Connection, Result<SilentTurn, Failure>), Failure> {
+    let (attached, silent) = attached::attach(site, policy, events, generation, steps).await?;
+    Ok((Connection::Attached(attached), silent))
+}
+
+/// Resumes a session in a server of our own: `program`, with this home. The caller has verified that its process is gone.
+pub(crate) async fn host(
+    program: &Path,
+    home: &Path,
+    site: &Site,
+    policy: Policy,
+    events: UnboundedSender<Event>,
+    generation: u64,
+    steps: Steps<'_>,
+) -> Result<Connection, Failure> {
+    hosted::host(program, home, site, policy, events, generation, steps).await.map(Connection::Hosted)
+}

@@ -1,0 +1,121 @@
+//! A connection to a session, which is kept.
+
+use super::failure::Failure;
+use super::fault::Place;
+use super::order::{Prompt, QuestionAnswer, RequestAnswer, SilentTurn};
+use super::site::{Site, Steps};
+use crate::agent::copilot::server::attached::Attached;
+use crate::agent::copilot::server::client::Link;
+use crate::agent::copilot::server::hosted::Hosted;
+use crate::agent::copilot::server::recover::{LOG_GROWTH_TIMEOUT, resend};
+use crate::agent::copilot::server::request::Request;
+use crate::core::action::ServerState;
+use crate::core::attempts::Mark;
+
+/// A connection to a session.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there are a few of them, each in an `Arc` of its own")]
+pub(crate) enum Connection {
+    /// To a server that we do not run.
+    Attached(Attached),
+    /// To a server of our own.
+    Hosted(Hosted),
+}
+
+impl Connection {
+    /// The attached client, common to both.
+    const fn attached(&self) -> &Attached {
+        match self {
+            Self::Attached(attached) => attached,
+            Self::Hosted(hosted) => hosted.attached(),
+        }
+    }
+
+    /// Its server.
+    pub(crate) fn place(&self) -> Place {
+        self.link().place()
+    }
+
+    /// The connection to its server.
+    pub(super) fn link(&self) -> &Link {
+        self.attached().link()
+    }
+
+    /// How we are connected.
+    pub(crate) fn state(&self) -> ServerState {
+        match self {
+            Self::Attached(_) => ServerState::Attached,
+            Self::Hosted(hosted) => hosted.pid().map_or(ServerState::Attached, ServerState::Hosted),
+        }
+    }
+
+    /// Whether the session is known to end when we disconnect.
+    pub(crate) fn ends_with_us(&self) -> bool {
+        match self {
+            Self::Attached(attached) => attached.is_last_client() == Some(true),
+            Self::Hosted(_) => true,
+        }
+    }
+
+    /// For a server of our own: whether the session has the instructions that its own program gave it.
+    pub(crate) const fn has_instructions(&self) -> Option<bool> {
+        match self {
+            Self::Attached(_) => None,
+            Self::Hosted(hosted) => Some(hosted.has_instructions()),
+        }
+    }
+
+    /// Call this when the session is gone from disk: its server is asked whether it still has it.
+    pub(crate) fn recheck_loaded(&self) {
+        self.attached().recheck_loaded();
+    }
+
+    /// Whether its server says that the session works.
+    pub(crate) async fn is_working(&self) -> bool {
+        self.attached().activity().await.is_ok_and(|activity| activity.has_active_work)
+    }
+
+    pub(super) async fn requests(&self, site: &Site) -> Result<Vec<Request>, Failure> {
+        self.attached().requests(site).await
+    }
+
+    pub(super) async fn answer(&self, answer: RequestAnswer<'_>) -> Result<String, Failure> {
+        self.attached().answer(answer).await
+    }
+
+    pub(super) async fn reply(&self, answer: QuestionAnswer<'_>) -> Result<String, Failure> {
+        self.attached().reply(answer).await
+    }
+
+    pub(super) async fn stop(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
+        self.attached().abort(site, steps).await
+    }
+
+    pub(super) async fn receives(&self, site: &Site) -> bool {
+        self.attached().receives(site).await
+    }
+
+    /// Aborts the turn if it is silent, and neither asks nor receives.
+    pub(crate) async fn abort_silent(&self, site: &Site, steps: Steps<'_>) -> Result<SilentTurn, Failure> {
+        self.attached().abort_silent(site, steps).await
+    }
+
+    /// Sends a prompt that continues the session. `before` is the last prompt when the order began.
+    pub(crate) async fn send_on(
+        &self,
+        site: &Site,
+        prompt: &Prompt,
+        before: Option<Mark>,
+        steps: Steps<'_>,
+    ) -> Result<(), Failure> {
+        resend(self.attached(), prompt, before, site, LOG_GROWTH_TIMEOUT, steps).await.map(drop)
+    }
+
+    /// Closes it in an orderly way.
+    pub(crate) async fn close(self) {
+        match self {
+            Self::Attached(attached) => attached.leave().await,
+            Self::Hosted(hosted) => hosted.end().await,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What is heard of an attached session, between orders.
+
+use super::fault::Fault;
+use crate::core::verdict::Asking;
+
+/// An event of an attached session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The generation given to the attachment. It distinguishes late events of one that was replaced.
+    pub generation: u64,
+    /// The session's id.
+    pub id: Box<str>,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What happened in an attached session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// The turn is over, and the session waits.
+    Idle,
+    /// Whether the session works. Sent at the start and on each change.
+    Active(bool),
+    /// Whether it approves everything without asking. Sent at the start, and on each change. Older servers do not tell.
+    Approves(bool),
+    /// The open questions. Sent at the start if there are any, and on each change.
+    Asks(Vec<Asking>),
+    /// Any event, including those that never reach the disk. Sent at most a few times a second.
+    Activity,
+    /// The attachment is over. No event follows.
+    Lost(Fault),
+}
