@@ -4,15 +4,16 @@
 //!
 //! May import: core, system.
 
+pub(crate) mod bridges;
 pub mod callers;
 pub mod channel;
 pub mod copilot;
 pub(crate) mod evidence;
 pub(crate) mod openings;
 mod program_file;
-pub(crate) mod reader;
+pub mod reader;
 pub(crate) mod reading;
 pub(crate) mod scanner;
-pub(crate) mod source;
+pub mod source;
 pub mod tail;
-mod wing;
+pub(crate) mod wing;

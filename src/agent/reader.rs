@@ -1,16 +1,18 @@
 //! Reads one session, whichever agent it is of. Knows what it has read; what it observed is kept by the caller.
 
-use super::copilot::store::Folder;
+use super::copilot::resume;
+use super::copilot::store::{Folder, LOG};
+use super::copilot::user_settings;
 use super::evidence::Evidence;
 use super::reading::{ReadStatus, Reading};
 use crate::core::session::{About, Observed};
 use crate::core::time::Time;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reads one session.
 #[derive(Debug)]
-pub(crate) enum Reader {
+pub enum Reader {
     /// A session's folder.
     Copilot(Folder),
 }
@@ -63,6 +65,27 @@ impl Reader {
     pub(crate) fn path(&self) -> &Path {
         match self {
             Self::Copilot(folder) => folder.path(),
+        }
+    }
+
+    /// The session's log.
+    pub(crate) fn log(&self) -> PathBuf {
+        match self {
+            Self::Copilot(folder) => folder.path().join(LOG),
+        }
+    }
+
+    /// The command that resumes it, for the user to type. `None` if its id must not reach a command line.
+    pub(crate) fn resume_line(&self) -> Option<String> {
+        match self {
+            Self::Copilot(folder) => resume::line(folder.id()),
+        }
+    }
+
+    /// Whether the agent itself tells its user when a turn ends.
+    pub(crate) fn agent_notifies(&self) -> bool {
+        match self {
+            Self::Copilot(folder) => folder.home().is_some_and(user_settings::notifies),
         }
     }
 

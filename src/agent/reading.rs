@@ -3,8 +3,12 @@
 use super::openings::OpenSessions;
 use crate::agent::tail::ReadContext;
 use crate::core::session::Observed;
-use crate::core::time::Time;
+use crate::core::time::{Span, Time};
 use std::collections::HashSet;
+
+/// How long after its first trace at a session a process counts as its owner, although it does not hold it yet: a
+/// hundred times the longest that Copilot took on a busy machine.
+pub(crate) const GRACE: Span = Span(250);
 
 /// What reading a session depends on besides its own files.
 #[derive(Clone, Copy, Debug)]

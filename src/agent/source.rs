@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// An agent, and one of its homes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Source {
+pub struct Source {
     wing: Wing,
     home: PathBuf,
     /// The folder of the home that holds its sessions.
@@ -29,7 +29,7 @@ pub(crate) struct Source {
 
 impl Source {
     /// This home, of whichever agent it is.
-    pub(crate) fn at(home: &Path) -> Self {
+    pub fn at(home: &Path) -> Self {
         let wing = Wing::of_home(home);
         Self { wing, home: home.to_owned(), root: home.join(wing.sessions_folder()) }
     }
@@ -53,6 +53,13 @@ impl Source {
     pub(crate) fn path(&self, id: &str) -> PathBuf {
         match self.wing {
             Wing::Copilot => self.root.join(id),
+        }
+    }
+
+    /// The log of one of its sessions.
+    pub(crate) fn log(&self, id: &str) -> PathBuf {
+        match self.wing {
+            Wing::Copilot => self.path(id).join(store::LOG),
         }
     }
 
@@ -80,7 +87,7 @@ impl Source {
     }
 
     /// A reader for one of its sessions, which has read nothing yet.
-    pub(crate) fn reader(&self, id: &str) -> Reader {
+    pub fn reader(&self, id: &str) -> Reader {
         match self.wing {
             Wing::Copilot => Reader::Copilot(Folder::new(&self.root, id)),
         }
@@ -99,14 +106,14 @@ impl Source {
     /// Where it cannot be read.
     pub(crate) fn last_prompt(&self, id: &str) -> io::Result<LastPrompt> {
         match self.wing {
-            Wing::Copilot => prompt::last_prompt(&self.path(id).join(store::LOG)),
+            Wing::Copilot => prompt::last_prompt(&self.log(id)),
         }
     }
 
     /// Whether the instructions that a session's own program gave it are known, for a server of our own.
     pub(crate) fn has_instructions(&self, id: &str) -> bool {
         match self.wing {
-            Wing::Copilot => prompt::system_message(&self.path(id).join(store::LOG)).is_ok(),
+            Wing::Copilot => prompt::system_message(&self.log(id)).is_ok(),
         }
     }
 
@@ -188,5 +195,39 @@ impl Glimpses<'_> {
         match self {
             Self::Copilot(root) => root.past(id, reading),
         }
+    }
+}
+
+/// The home that is meant by the folder that contains it.
+pub(crate) fn below(folder: &Path) -> Option<PathBuf> {
+    let home = folder.join(Wing::Copilot.home_name());
+    Source::at(&home).root.is_dir().then_some(home)
+}
+
+/// The homes of all agents, unless the user names others: what their variables name (empty counts as unset), else what
+/// each makes in the user's home.
+pub(crate) fn usual_homes(variable: impl Fn(&str) -> Option<OsString>, user_home: Option<&Path>) -> Vec<PathBuf> {
+    let home = |wing: &Wing| {
+        let named = variable(wing.home_variable()).filter(|home| !home.is_empty());
+        named.map(PathBuf::from).or_else(|| Some(user_home?.join(wing.home_name())))
+    };
+    Wing::ALL.iter().filter_map(home).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_names_another_home_unless_it_is_empty() {
+        let homes = |value: Option<&str>, user_home| {
+            usual_homes(|name| value.filter(|_| name == "COPILOT_HOME").map(Into::into), user_home)
+        };
+        let user = Path::new("/home/user");
+        assert_eq!(homes(Some("/env"), Some(user))[0], Path::new("/env"));
+        for unset in [None, Some("")] {
+            assert_eq!(homes(unset, Some(user))[0], Path::new("/home/user/.copilot"));
+        }
+        assert_eq!(homes(None, None), Vec::<PathBuf>::new(), "the user's home is unknown");
     }
 }

@@ -19,8 +19,6 @@ use super::pick::{Named, Picked};
 use crate::agent::channel::endpoint::Endpoint;
 use crate::agent::channel::endpoints;
 use crate::agent::channel::{PROBE_TIMEOUT, has_loaded};
-use crate::agent::copilot::prompt::system_message;
-use crate::agent::copilot::store::{LOG, SESSIONS};
 use crate::agent::scanner::OpenScanner;
 use crate::agent::source::Source;
 use crate::control::caller::is_reserved_for_people;
@@ -97,8 +95,8 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
         if arguments.yes && (arguments.go_on || arguments.resend) {
             agreed.push(Doubt::WithoutProgram); // its server may end just now
         } else if is_hosting(session) && (arguments.go_on || arguments.resend) {
-            let log = context.home_of(session).map(|home| home.join(SESSIONS).join(&*session.id).join(LOG));
-            let lacks = without_program(log.is_some_and(|log| system_message(&log).is_ok()));
+            let home = context.home_of(session);
+            let lacks = without_program(home.is_some_and(|home| Source::at(home).has_instructions(&session.id)));
             let question = format!("It would go on {lacks}. Send it on all the same?");
             match confirm(&question) {
                 Some(true) => agreed.push(Doubt::WithoutProgram),

@@ -1,7 +1,7 @@
 //! What every command starts from: Copilot's homes, the settings, and what the user has seen; and the engine on them.
 
 use super::report::{LINE_MAX, say};
-use crate::agent::copilot::store::SESSIONS;
+use crate::agent::source::{self, Source};
 use crate::config::{Config, Problem};
 use crate::core::fleet::Session;
 use crate::core::order::Order;
@@ -155,31 +155,30 @@ impl Context {
     }
 }
 
-/// Copilot's homes: those given with `--home`, else those from the environment and the settings.
+/// The homes: those given with `--home`, else those from the environment and the settings.
 fn homes_of(named: &[PathBuf], config: &Config) -> Vec<PathBuf> {
-    let env = std::env::var_os("COPILOT_HOME").filter(|value| !value.is_empty());
-    paths::homes(named, env, &config.homes, paths::user_home())
+    let user_home = paths::user_home();
+    let usual = source::usual_homes(|name| std::env::var_os(name), user_home.as_deref());
+    paths::homes(named, usual, &config.homes, user_home.as_deref())
 }
 
 /// Whether this home has a session of this id.
 pub(super) fn has_session(home: &Path, id: &str) -> bool {
-    home.join(SESSIONS).join(id).is_dir()
+    Source::at(home).path(id).exists()
 }
-
-/// The name of Copilot's home in the user's.
-const DEFAULT_HOME: &str = ".copilot";
 
 /// Why a home cannot be read.
 fn home_problem(home: &Path) -> Option<String> {
-    let shown = home.display();
-    let error = std::fs::read_dir(home.join(SESSIONS)).err()?;
+    let (shown, source) = (home.display(), Source::at(home));
+    let error = std::fs::read_dir(source.root()).err()?;
+    let sessions = source.root().file_name().unwrap_or_default();
     Some(match (error.kind(), home.is_dir()) {
-        // The folder above Copilot's.
-        (io::ErrorKind::NotFound, true) if home.join(DEFAULT_HOME).join(SESSIONS).is_dir() => {
-            format!("no {SESSIONS} in {shown}: did you mean {}?", home.join(DEFAULT_HOME).display())
+        // The folder above the agent's.
+        (io::ErrorKind::NotFound, true) if let Some(meant) = source::below(home) => {
+            format!("no {} in {shown}: did you mean {}?", sessions.display(), meant.display())
         }
         // The folder in it.
-        (io::ErrorKind::NotFound, true) if home.ends_with(SESSIONS) => {
+        (io::ErrorKind::NotFound, true) if home.ends_with(sessions) => {
             let above = home.parent().unwrap_or(home);
             format!("{shown} holds the sessions of a home: did you mean {}?", above.display())
         }
@@ -221,15 +220,15 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn the_folder_above_copilots_home_names_the_home_that_was_meant() {
+    fn the_folder_above_a_home_names_the_home_that_was_meant() {
         let user = tempfile::tempdir().unwrap();
-        let home = user.path().join(DEFAULT_HOME);
+        let home = user.path().join(".copilot");
         fs::create_dir(&home).unwrap();
         assert_eq!(home_problem(user.path()), None, "a home in which no session was started yet");
-        fs::create_dir(home.join(SESSIONS)).unwrap();
+        fs::create_dir(Source::at(&home).root()).unwrap();
         let problem = format!("no session-state in {}: did you mean {}?", user.path().display(), home.display());
         assert_eq!((home_problem(user.path()), home_problem(&home)), (Some(problem), None));
-        let sessions = home.join(SESSIONS);
+        let sessions = Source::at(&home).root().to_owned();
         let problem = format!("{} holds the sessions of a home: did you mean {}?", sessions.display(), home.display());
         assert_eq!(home_problem(&sessions), Some(problem));
     }

@@ -4,7 +4,7 @@ use super::charset::{has_unicode_stdout, words};
 use super::context::Context;
 use super::json;
 use super::report::say;
-use crate::agent::copilot::dialect;
+use crate::agent::wing::Wing;
 use crate::config;
 use crate::core::replay::{Change, OwnerStory, Replay};
 use crate::core::text;
@@ -53,7 +53,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         Owner::Dead => OwnerStory::Dead,
         Owner::Unknown => OwnerStory::Unknown,
     };
-    let mut replay = Replay::new(story, context.config.limits, dialect::parse);
+    let mut replay = Replay::new(story, context.config.limits, Wing::Copilot.dialect().parse);
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut changes = Vec::new();
     let mut lines: Box<dyn BufRead> = if arguments.file.as_os_str() == "-" {

@@ -10,7 +10,7 @@ mod file;
 use super::ask::confirm;
 use super::pages;
 use super::report::{LINE_MAX, REFUSED, say};
-use crate::agent::copilot::bridge::files::Files;
+use crate::agent::bridges::BridgeFiles;
 use crate::core::text::{counted, plain};
 use crate::system::paths;
 use crate::system::paths::own_program;
@@ -244,7 +244,7 @@ fn after_removing(login: &Login) -> Vec<String> {
     if login.state().on {
         lines.push("Pilotlight still starts at login: its menu has the switch.".to_owned());
     }
-    if paths::project().is_some_and(|project| Files::new(&project).marketplace.exists()) {
+    if paths::project().is_some_and(|project| BridgeFiles::new(&project).marketplace.exists()) {
         lines.push(
             "The bridge to terminals is still installed in Copilot: `pilotlight bridge remove` removes it.".to_owned(),
         );

@@ -4,12 +4,12 @@
 use super::context::{Context, demo_hint};
 use super::live::Live;
 use super::report::say;
-use crate::agent::copilot::bridge::files::Files;
-use crate::agent::copilot::bridge::socket::BridgeEvent;
+use crate::agent::bridges::{BridgeConfig, BridgeEvent, BridgeFiles};
 use crate::config::Permissions;
 use crate::control::caller::CallerPolicy;
+use crate::control::origin;
 use crate::doctor::{examine, report::report};
-use crate::engine::{BridgeConfig, Command, View};
+use crate::engine::{Command, View};
 use crate::system::{log, paths};
 use crate::tray::autostart::Login;
 use crate::tray::feed::Console;
@@ -76,7 +76,11 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
     if let Some(bridges) = bridges {
         engine.connect_bridges(bridges);
     } else if let (Some(project), Some(folder)) = (&project, &control_folder) {
-        engine.listen_to_bridges(BridgeConfig { folder: folder.clone(), files: Files::new(project) });
+        engine.listen_to_bridges(BridgeConfig {
+            folder: folder.clone(),
+            files: BridgeFiles::new(project),
+            is_users: origin::is_listener_of_user,
+        });
     }
     let judge = CallerPolicy { names: context.agent_names().to_vec() };
     let notifications = context.config.notifications.clone();
@@ -112,7 +116,7 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
         notifications,
         open_files,
         login,
-        bridge: project.as_ref().filter(|_| cfg!(unix) && !is_demo).map(Files::new),
+        bridge: project.as_ref().filter(|_| cfg!(unix) && !is_demo).map(BridgeFiles::new),
     };
     tray::run(start)?;
     Ok(ExitCode::SUCCESS)

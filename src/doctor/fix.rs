@@ -1,7 +1,7 @@
 //! Repairs of our own files. Each needs the user's consent, and nothing that a person wrote is lost.
 
 use super::ours::Ours;
-use crate::agent::copilot::bridge::files::Files;
+use crate::agent::bridges::BridgeFiles;
 use crate::config::{self, Config};
 use crate::core::text::plain;
 use crate::system::plain_file;
@@ -31,7 +31,7 @@ pub(crate) enum Fix {
     /// Removes the control socket of a dead tray.
     Socket(PathBuf),
     /// Writes this program's bridge files.
-    Bridge(Files),
+    Bridge(BridgeFiles),
 }
 
 impl Fix {

@@ -4,7 +4,7 @@
 
 use super::check::{EACH, Ground};
 use super::finding::Finding;
-use crate::agent::copilot::store::{LOG, SESSIONS};
+use crate::agent::source::Source;
 use crate::agent::tail::{LogError, length};
 use crate::core::fleet::Session;
 use crate::core::owner::Owner;
@@ -38,7 +38,7 @@ pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
     for (number, home) in (1..).zip(&ground.homes) {
         findings.push(one_home(home, number));
         findings.extend(without_events(home, number, &sessions));
-        findings.extend(links(&home.join(SESSIONS)));
+        findings.extend(links(Source::at(home).root()));
     }
     findings.extend(locks(&sessions));
     findings.extend(logs(&ground.homes, &sessions));
@@ -48,7 +48,7 @@ pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
 fn one_home(home: &Path, number: usize) -> Finding {
     const CHECK: &str = "home";
     let shown = home.display();
-    let (finding, redacted) = match fs::read_dir(home.join(SESSIONS)) {
+    let (finding, redacted) = match fs::read_dir(Source::at(home).root()) {
         Ok(entries) => {
             let count = counted(entries.filter_map(Result::ok).filter(is_session).count(), "session");
             (Finding::ok(CHECK, format!("{shown}: {count}")), count)
@@ -73,9 +73,9 @@ fn one_home(home: &Path, number: usize) -> Finding {
 
 /// Case 161: a home, or a live session in it, on a file system that may not report changes.
 fn without_events(home: &Path, number: usize, sessions: &[Session]) -> Option<Finding> {
-    let root = home.join(SESSIONS);
-    let live = sessions.iter().filter(|session| session.may_be_open()).map(|session| root.join(&*session.id));
-    let mut folders = [home.to_owned(), root.clone()].into_iter().chain(live);
+    let source = Source::at(home);
+    let live = sessions.iter().filter(|session| session.may_be_open()).map(|session| source.path(&session.id));
+    let mut folders = [home.to_owned(), source.root().to_owned()].into_iter().chain(live);
     let (name, folder) = folders.find_map(|folder| Some((file_system::without_events(&folder)?, folder)))?;
     let text = format!("{} is on {name}, which may not report changes of files", folder.display());
     Some(Finding::warning("home", text, POLLING).redacted(format!("home {number}: on {name}, without file events")))
@@ -160,9 +160,9 @@ fn logs(homes: &[PathBuf], sessions: &[Session]) -> Vec<Finding> {
             continue;
         }
         // A snapshot does not record which of several homes a session is in.
-        let folders = homes.iter().map(|home| home.join(SESSIONS).join(&*session.id));
-        let Some(folder) = folders.into_iter().find(|folder| folder.is_dir()) else { continue };
-        let path = folder.join(LOG);
+        let mut sources = homes.iter().map(|home| Source::at(home));
+        let Some(source) = sources.find(|source| source.path(&session.id).exists()) else { continue };
+        let path = source.log(&session.id);
         let shown = path.display();
         troubled.push(match length(&path) {
             Ok(length) if length > HUGE => {

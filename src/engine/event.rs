@@ -2,7 +2,7 @@
 
 use super::command::Command;
 use super::parts::tasks::TaskMessage;
-use crate::agent::copilot::bridge::socket::BridgeEvent;
+use crate::agent::bridges::BridgeEvent;
 use crate::system::signals::{Signal, Signals};
 use crate::system::timer::Alarm;
 use crate::system::watcher::Hints;

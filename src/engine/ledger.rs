@@ -12,7 +12,7 @@
 //! well, which writes nothing there, and either lock is sufficient. Systems that cannot lock folders (Windows) have
 //! only the file.
 
-use crate::agent::copilot::store::SESSIONS;
+use crate::agent::source::Source;
 use crate::core::hash::hash;
 use crate::core::time::Time;
 #[cfg(unix)]
@@ -99,13 +99,13 @@ impl Ledger {
         Self { folder: state_folder.map(|folder| folder.join(FOLDER)) }
     }
 
-    /// The page of a session. `home` is the Copilot home that has it.
+    /// The page of a session. `home` is the home that has it.
     pub(crate) fn page(&self, home: &Path, id: &str) -> Page {
         // A session has the same page under all names of its home.
         let canonical = Mounts::read().real(home);
         let key = key(&canonical, id);
         let stem = self.folder.as_ref().map(|folder| folder.join(&key));
-        let session = home.join(SESSIONS).join(id);
+        let session = Source::at(home).path(id);
         Page { id: id.into(), session, stem, key }
     }
 

@@ -35,12 +35,12 @@ mod view;
 
 use changes::Changes;
 pub(crate) use command::Command;
-pub(crate) use parts::bridges::BridgeConfig;
 pub use parts::fleet::{Entry, Fleet, LastProgress};
 pub(crate) use parts::probe::due_probe;
 pub(crate) use parts::settings_file::SettingsSource;
 pub(crate) use view::{Settings, View};
 
+use crate::agent::bridges::Bridges;
 use crate::agent::source::Source;
 use crate::config::Config;
 use crate::core::session::{Key, SourceId};
@@ -54,7 +54,6 @@ use event::EventSources;
 use last_seen::Seen;
 use ledger::Ledger;
 use parts::agenda::Agenda;
-use parts::bridges::Bridges;
 use parts::file_systems::FileSystems;
 use parts::history::History;
 use parts::homes::Homes;

@@ -1,8 +1,8 @@
 //! Reads every session once, for commands that do not keep running.
 
 use crate::agent::channel::endpoints;
-use crate::agent::copilot::owner::GRACE;
 use crate::agent::reader::Reader;
+use crate::agent::reading::GRACE;
 use crate::agent::reading::{Glimpse, Reading};
 use crate::agent::scanner::OpenScanner;
 use crate::agent::source::Source;

@@ -1,4 +1,4 @@
-//! Paths: Copilot's homes that are watched, our config file, and our folders.
+//! Paths: the homes that are watched, our config file, and our folders.
 //!
 //! Environment variables are passed as arguments, so that each rule can be tested. Only [`user_home`] and [`project`]
 //! ask the system.
@@ -90,21 +90,18 @@ pub(crate) fn make_folder(folder: &Path) -> std::io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Copilot's homes to watch. Those on the command line (`--home`) replace all others. Otherwise `COPILOT_HOME` (empty
-/// counts as unset) or, without it, `.copilot` in the user's home, and those that the config adds, in which a leading
-/// `~` is the user's home.
+/// The homes to watch. Those on the command line (`--home`) replace all others. Otherwise those that are `usual`, and
+/// those that the config adds, in which a leading `~` is the user's home.
 ///
 /// All are absolute, and need not exist. If two are the same folder, even by a symlink, only the first is kept.
 pub(crate) fn homes(
     cli: &[PathBuf],
-    env_copilot_home: Option<OsString>,
+    usual: Vec<PathBuf>,
     config: &[PathBuf],
-    user_home: Option<PathBuf>,
+    user_home: Option<&Path>,
 ) -> Vec<PathBuf> {
     let wanted: Vec<PathBuf> = if cli.is_empty() {
-        let added: Vec<_> = config.iter().filter_map(|path| expand(path, user_home.as_deref())).collect();
-        let named = env_copilot_home.filter(|home| !home.is_empty()).map(PathBuf::from);
-        named.or_else(|| Some(user_home?.join(".copilot"))).into_iter().chain(added).collect()
+        usual.into_iter().chain(config.iter().filter_map(|path| expand(path, user_home))).collect()
     } else {
         cli.to_vec()
     };
@@ -218,23 +215,11 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_replaces_all_other_homes() {
-        let (one, two) = (home().join("one"), home().join("two"));
-        let found = homes(&[one.clone(), two.clone()], Some("/env".into()), &paths(&["/config"]), Some(home()));
-        assert_eq!(found, [one, two]);
-    }
-
-    #[test]
-    fn copilot_home_replaces_the_default_home_and_the_config_adds_homes() {
-        let (env, added) = (home().join("env"), home().join("added"));
-        let env_var = Some(env.clone().into_os_string());
-        assert_eq!(homes(&[], env_var, std::slice::from_ref(&added), Some(home())), [env, added.clone()]);
-        assert_eq!(homes(&[], None, std::slice::from_ref(&added), Some(home())), [home().join(".copilot"), added]);
-    }
-
-    #[test]
-    fn an_empty_copilot_home_counts_as_unset() {
-        assert_eq!(homes(&[], Some(OsString::new()), &[], Some(home())), [home().join(".copilot")]);
+    fn the_command_line_replaces_all_other_homes_and_the_config_adds_some() {
+        let (one, two, usual) = (home().join("one"), home().join("two"), home().join("usual"));
+        let found = homes(&[one.clone(), two.clone()], vec![usual.clone()], &paths(&["/config"]), Some(&home()));
+        assert_eq!(found, [one.clone(), two]);
+        assert_eq!(homes(&[], vec![usual.clone()], std::slice::from_ref(&one), Some(&home())), [usual, one]);
     }
 
     #[test]
@@ -242,17 +227,17 @@ mod tests {
         let config = paths(&["~/a/b", "~", "~user/x"]);
         let there = std::env::current_dir().unwrap();
         assert_eq!(
-            homes(&[], None, &config, Some(home())),
-            [home().join(".copilot"), home().join("a").join("b"), home(), there.join("~user").join("x")]
+            homes(&[], Vec::new(), &config, Some(&home())),
+            [home().join("a").join("b"), home(), there.join("~user").join("x")]
         );
-        assert_eq!(homes(&[], None, &paths(&["~/a"]), None), paths(&[]), "the home is unknown");
+        assert_eq!(homes(&[], Vec::new(), &paths(&["~/a"]), None), paths(&[]), "the home is unknown");
     }
 
     #[test]
     fn homes_are_absolute() {
         let there = std::env::current_dir().unwrap();
-        assert_eq!(homes(&paths(&["x/./y/", ""]), None, &[], None), [there.join("x").join("y")]);
-        assert_eq!(homes(&[], Some("rel".into()), &[], None), [there.join("rel")]);
+        assert_eq!(homes(&paths(&["x/./y/", ""]), Vec::new(), &[], None), [there.join("x").join("y")]);
+        assert_eq!(homes(&[], vec!["rel".into()], &[], None), [there.join("rel")]);
     }
 
     #[test]
@@ -261,9 +246,9 @@ mod tests {
         let real = folder.path().join("real");
         std::fs::create_dir(&real).unwrap();
         let again = real.join("..").join("real");
-        assert_eq!(homes(&[real.clone(), real.join(""), again], None, &[], None), std::slice::from_ref(&real));
+        assert_eq!(homes(&[real.clone(), real.join(""), again], Vec::new(), &[], None), std::slice::from_ref(&real));
         let absent = folder.path().join("absent");
-        assert_eq!(homes(&[absent.clone(), absent.clone()], None, &[], None), [absent]);
+        assert_eq!(homes(&[absent.clone(), absent.clone()], Vec::new(), &[], None), [absent]);
     }
 
     #[cfg(unix)]
@@ -273,7 +258,7 @@ mod tests {
         let (real, link) = (folder.path().join("real"), folder.path().join("link"));
         std::fs::create_dir(&real).unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
-        assert_eq!(homes(&[link.clone(), real], None, &[], None), [link], "the first one, by its given name");
+        assert_eq!(homes(&[link.clone(), real], Vec::new(), &[], None), [link], "the first one, by its given name");
     }
 
     #[cfg(unix)]
@@ -281,7 +266,7 @@ mod tests {
     fn a_home_need_not_be_unicode() {
         use std::os::unix::ffi::OsStringExt;
         let odd = OsString::from_vec(b"/tmp/\xff".to_vec());
-        assert_eq!(homes(&[], Some(odd.clone()), &[], None), [PathBuf::from(odd)]);
+        assert_eq!(homes(&[], vec![odd.clone().into()], &[], None), [PathBuf::from(odd)]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::notify::{Note, NoteSender, Offer};
 use super::open;
 use super::open_files::OpenFiles;
 use super::view::Effect;
-use crate::agent::copilot::bridge::files::Files;
+use crate::agent::bridges::BridgeFiles;
 use crate::control::PendingOrder;
 use crate::core::action::{Action, Trait};
 use crate::core::alert::Detail;
@@ -159,7 +159,7 @@ impl ClickHandler {
                 self.command(Command::Redraw);
             }
             Effect::RenewBridge => {
-                match paths::project().map(|project| Files::new(&project).write()) {
+                match paths::project().map(|project| BridgeFiles::new(&project).write()) {
                     Some(Ok(())) => self.note(&Note::new(
                         "The bridge is renewed",
                         "Sessions that you start in terminals from now on have it.",

@@ -2,6 +2,7 @@
 
 use super::notifications::NotificationState;
 use super::view::{COLUMNS, Text};
+use crate::agent::reader::Reader;
 use crate::core::action::{ServerState, bridge_words};
 use crate::core::fleet::{Row, Session};
 use crate::core::gist::Gist;
@@ -10,7 +11,6 @@ use crate::core::owner::Owner;
 use crate::core::session::{Key, NoEvents};
 use crate::core::text::{counted, lines, listed, plain};
 use crate::engine::LastProgress;
-use std::path::Path;
 
 /// A session, as the menu is built from it.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +23,8 @@ pub struct Source<'a> {
     pub session: &'a Session,
     /// When something was last heard of it.
     pub last_progress: &'a LastProgress,
-    /// Its folder.
-    pub path: &'a Path,
+    /// What reads it.
+    pub reader: &'a Reader,
 }
 
 /// What the details depend on besides the session.

@@ -12,7 +12,7 @@ use super::messages::DesktopEvent;
 use super::notifier::Notifier;
 use super::notify::{Note, Offer};
 use super::view::{Effect, MenuView};
-use crate::agent::copilot::bridge::files::Files;
+use crate::agent::bridges::BridgeFiles;
 use crate::config::Problem;
 use crate::core::fleet::Row;
 use crate::core::session::Key;
@@ -44,14 +44,14 @@ pub(crate) trait Console: Send {
 
 /// The files of the bridge, and whether they are of this version. Read again when the extension's modification time
 /// changes.
-struct BridgeFiles {
-    files: Files,
+struct InstalledBridge {
+    files: BridgeFiles,
     modified: Option<SystemTime>,
     is_current: bool,
 }
 
-impl BridgeFiles {
-    const fn new(files: Files) -> Self {
+impl InstalledBridge {
+    const fn new(files: BridgeFiles) -> Self {
         Self { files, modified: None, is_current: false }
     }
 
@@ -73,7 +73,7 @@ pub(crate) struct Feed {
     notifier: Notifier,
     login: Login,
     /// The bridge to terminals, where it can be switched on.
-    bridge: Option<BridgeFiles>,
+    bridge: Option<InstalledBridge>,
     /// The offer to do so.
     offer: BridgeOffer,
     send: Box<dyn Fn(Arc<MenuView>) + Send>,
@@ -146,8 +146,8 @@ impl Feed {
     }
 
     /// Shows the state of the bridge in the menu, and offers it while the offer is open.
-    pub(crate) fn with_bridge(self, bridge: Option<Files>, offer: BridgeOffer) -> Self {
-        Self { bridge: bridge.map(BridgeFiles::new), offer, ..self }
+    pub(crate) fn with_bridge(self, bridge: Option<BridgeFiles>, offer: BridgeOffer) -> Self {
+        Self { bridge: bridge.map(InstalledBridge::new), offer, ..self }
     }
 
     /// Restores the terminal and closes all popups, at exit.
@@ -160,7 +160,7 @@ impl Feed {
     fn update_menu(&mut self, fleet: &Fleet, now: Moment) {
         self.menu.set_notifications(self.notifier.notifications());
         self.menu.set_login(self.login.state());
-        let bridge = self.bridge.as_mut().map(BridgeFiles::state);
+        let bridge = self.bridge.as_mut().map(InstalledBridge::state);
         if matches!(bridge, Some(Bridge::On | Bridge::Old)) {
             self.offer.settle();
         }
@@ -170,7 +170,7 @@ impl Feed {
             row: &entry.row,
             session: entry.session(),
             last_progress: &entry.last_progress,
-            path: entry.path(),
+            reader: &entry.reader,
         });
         if let Some(view) = self.menu.update(sources, now) {
             (self.send)(view);

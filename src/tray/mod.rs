@@ -53,8 +53,8 @@ pub mod sni;
 pub mod start_menu;
 pub mod view;
 
+use crate::agent::bridges::BridgeFiles;
 use crate::agent::callers::agent_above;
-use crate::agent::copilot::bridge::files::Files;
 use crate::config::Notifications;
 use crate::control::caller::CallerPolicy;
 use crate::control::{self, ControlServer};
@@ -113,7 +113,7 @@ pub(crate) struct Start {
     /// Whether this program starts at login.
     pub login: Login,
     /// The files of the bridge to terminals, where it can be switched on.
-    pub bridge: Option<Files>,
+    pub bridge: Option<BridgeFiles>,
 }
 
 /// Runs until Quit, a signal, or the end of the desktop session. Must be called on the main thread.

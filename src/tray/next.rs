@@ -81,7 +81,8 @@ mod tests {
     fn offered_after(session: &Session, status: Status, failed: Option<Action>) -> (String, Offer) {
         let row = Row { status, ..session.row(Moment::of(Time(1_700_000_000_000)), &Limits::default()).0 };
         let (key, last_progress) = (Key::new(SourceId::default(), "a"), LastProgress::default());
-        let source = Source { key: &key, row: &row, session, last_progress: &last_progress, path: Path::new("/x") };
+        let reader = crate::agent::source::Source::at(Path::new("/x")).reader(ID);
+        let source = Source { key: &key, row: &row, session, last_progress: &last_progress, reader: &reader };
         (became(&row, session, Detail::Full), next(&source, failed))
     }
 

@@ -15,7 +15,6 @@ use super::next;
 use super::notifications::NotificationState;
 use super::notify::{Note, Offer, Popups};
 use super::view::Effect;
-use crate::agent::copilot::user_settings;
 use crate::config::Notifications;
 use crate::core::action::{Action, ServerState, is_bridged, offer};
 use crate::core::alert::{Alertable, Alerts, Completed, Kinds, Now, OpenQuestion, PopupId, Quiet, Request, Settings};
@@ -200,8 +199,7 @@ impl Notifier {
             if self.turns.get(key).is_none_or(|turn| turn.opened != opened) {
                 let is_notified =
                     entry.session().observed.about.kind == Use::Terminal && self.alerts.settings.kinds.done;
-                let home = entry.path().parent().and_then(Path::parent).filter(|_| is_notified);
-                let cli_notifies = home.is_some_and(user_settings::notifies);
+                let cli_notifies = is_notified && entry.reader.agent_notifies();
                 self.turns.insert(key.clone(), ObservedTurn { opened, cli_notifies, ended: None });
             }
         }
@@ -255,7 +253,7 @@ impl Notifier {
             if became {
                 note.body = format!("{}\n{}", note.body, next::became(row, session, self.notifications.detail));
             }
-            let source = Source { key, row, session, last_progress: &entry.last_progress, path: entry.path() };
+            let source = Source { key, row, session, last_progress: &entry.last_progress, reader: &entry.reader };
             next::next(&source, failed)
         });
         self.click_handler.note_for(Some(key), &note.offering(offer.unwrap_or_else(Offer::all)));

@@ -1,5 +1,6 @@
 //! The positions of the menu's rows, whatever happens to the sessions: an open menu must not move under the pointer.
 
+use pilotlight::agent::source;
 use pilotlight::config::List;
 use pilotlight::core::fleet::{About, Row, Session};
 use pilotlight::core::limits::Limits;
@@ -74,7 +75,7 @@ proptest! {
         let mut menu = Menu::new(Limits::default(), List::default(), None, false);
         let mut sessions: Vec<(Key, Session, Row)> = Vec::new();
         let mut now = Moment::of(Time(1_795_197_600_000));
-        let last_progress = &LastProgress::default();
+        let (home, last_progress) = (source::Source::at(Path::new("/nowhere")), &LastProgress::default());
         let (mut shown, mut laid_out): (Option<Arc<MenuView>>, Option<Time>) = (None, None);
         for (change, gap) in changes {
             now = now.plus(Span(gap));
@@ -93,8 +94,10 @@ proptest! {
                 Change::Disappears(which) => sessions.retain(|(key, ..)| !is(which, key)),
                 Change::Appears(_) | Change::Nothing => {}
             }
-            let path = Path::new("/nowhere");
-            let sources = sessions.iter().map(|(key, session, row)| Source { key, row, session, last_progress, path });
+            let readers: Vec<_> = sessions.iter().map(|(key, ..)| home.reader(&key.id)).collect();
+            let sources = sessions.iter().zip(&readers);
+            let sources =
+                sources.map(|((key, session, row), reader)| Source { key, row, session, last_progress, reader });
             let Some(view) = menu.update(sources, now) else { continue };
             let ids: Vec<_> = positions(&view).into_iter().filter_map(|(_, id)| id).collect();
             for (n, id) in ids.iter().enumerate() {

@@ -26,3 +26,6 @@ pub mod target;
 pub mod user_settings;
 pub(crate) mod watch_plan;
 pub mod workspace;
+
+/// Copilot's home in the user's, unless `COPILOT_HOME` names another.
+pub(crate) const HOME_NAME: &str = ".copilot";

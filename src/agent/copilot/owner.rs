@@ -25,13 +25,10 @@ use std::path::Path;
 use hold::Hold;
 
 use super::identity::{is_copilot, runs_copilot};
+use crate::agent::reading::GRACE;
 use crate::core::owner::{Held, Owner};
 use crate::core::time::{Span, Time};
 use crate::system::process::{Reading, SLACK, arguments, read};
-
-/// How long after it made its lock a process counts as the owner of a session that it does not hold yet: a hundred
-/// times the longest that Copilot took on a busy machine.
-pub const GRACE: Span = Span(250);
 
 /// A lock file `inuse.<pid>.lock`, which claims a session for a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

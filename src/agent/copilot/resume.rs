@@ -1,5 +1,6 @@
 //! How a session is resumed in a terminal.
 
+use super::HOME_NAME;
 use crate::core::text::is_uuid;
 use crate::system::paths;
 use std::ffi::{OsStr, OsString};
@@ -14,10 +15,15 @@ pub(crate) fn command(program: &Path, id: &str) -> Option<Vec<OsString>> {
     is_uuid(id).then(|| vec![program.into(), format!("--resume={id}").into()])
 }
 
+/// The same for the user to type.
+pub(crate) fn line(id: &str) -> Option<String> {
+    is_uuid(id).then(|| format!("copilot --resume={id}"))
+}
+
 /// The variables for the command that resumes a session in this home: none if Copilot uses that home by default.
 /// `inherited` is our own [`HOME`], which a terminal may pass on.
 pub(crate) fn env(home: &Path, user_home: Option<&Path>, inherited: Option<&OsStr>) -> Vec<(OsString, OsString)> {
-    let is_default = user_home.is_some_and(|user_home| paths::is_same(&user_home.join(".copilot"), home));
+    let is_default = user_home.is_some_and(|user_home| paths::is_same(&user_home.join(HOME_NAME), home));
     if is_default && inherited.is_none_or(OsStr::is_empty) {
         return Vec::new();
     }

@@ -6,7 +6,7 @@ mod layout;
 mod locks;
 mod modified;
 
-pub(crate) use folder::Folder;
+pub use folder::Folder;
 pub(crate) use folder::owner::owner_now;
 pub(crate) use glimpse::Root;
 pub use layout::lock_pid;

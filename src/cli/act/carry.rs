@@ -3,6 +3,7 @@
 use super::output::Reporter;
 use super::staying::{self, SessionWatch, answer_requests_here, connection_lost, socket_server};
 
+use crate::agent::bridges::BridgeConfig;
 use crate::cli::bridges::{has_bridge, place_for_bridges};
 use crate::cli::context::{Context, runtime};
 use crate::cli::enrich::unresponsive;
@@ -14,8 +15,8 @@ use crate::core::fleet::{Kind, Session};
 use crate::core::order::{Ask, Order, Outcome, Report, Which};
 use crate::core::owner::Owner;
 use crate::core::turn::Call;
+use crate::engine::Command;
 use crate::engine::snapshot;
-use crate::engine::{BridgeConfig, Command};
 use crate::system::paths;
 use crate::system::process::is_stopped;
 use crate::system::runtime::Runtime;

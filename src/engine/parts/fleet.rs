@@ -9,7 +9,6 @@ use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{Look, SAMPLE_DURATION, Sample, Status, Verdict};
 use crate::system::process::{CpuSample, cpu_of_descendants};
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -105,11 +104,6 @@ impl Entry {
     /// What shows that its owner owns it.
     pub(crate) fn evidence(&self) -> Option<Evidence> {
         self.reader.evidence(&self.session.observed)
-    }
-
-    /// Where it is: its folder, or its file.
-    pub(crate) fn path(&self) -> &Path {
-        self.reader.path()
     }
 
     /// By when it must be reported that its next limit has passed.

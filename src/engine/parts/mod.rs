@@ -1,7 +1,6 @@
 //! The engine's parts. Each owns its state, knows nothing of the engine, and is tested alone.
 
 pub(super) mod agenda;
-pub(super) mod bridges;
 pub(super) mod file_systems;
 pub(super) mod fleet;
 pub(super) mod history;

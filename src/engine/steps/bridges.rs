@@ -1,10 +1,8 @@
 //! Applies what the bridges to terminals report to their sessions.
 
+use crate::agent::bridges::{BridgeConfig, BridgeEvent, BridgeNews, ConnectedBridge};
 use crate::agent::channel::BridgeHandle;
-use crate::agent::copilot::bridge::socket::BridgeEvent;
-use crate::agent::copilot::bridge::wire::{Consent, Message};
 use crate::core::session::Key;
-use crate::engine::parts::bridges::{BridgeConfig, ConnectedBridge};
 use crate::engine::{Changes, Engine};
 use tokio::sync::mpsc::Receiver;
 
@@ -32,19 +30,10 @@ impl Engine {
 
     /// Handles a bridge that has connected, reported something, or disconnected.
     pub(super) fn handle_bridge_event(&mut self, event: BridgeEvent, changes: &mut Changes) {
-        let session = match event {
-            BridgeEvent::Joined(id, hello, bridge) => self.bridges.join(id, hello, bridge, self.clock.now().wall),
-            BridgeEvent::Message(id, Message::Consent(Consent { unexpected: true, .. })) => {
-                if self.bridges.is_connected(id) && self.bridges.stop_elevating() {
-                    self.restart_bridge_listener(changes);
-                }
-                None
-            }
-            BridgeEvent::Message(id, message) => self.bridges.hear(id, message),
-            BridgeEvent::Gone(id) => self.bridges.leave(id),
-        };
-        if let Some(session) = session {
-            self.update_bridges(Some(&session), changes);
+        match self.bridges.handle(event, self.clock.now().wall) {
+            Some(BridgeNews::Of(session)) => self.update_bridges(Some(&session), changes),
+            Some(BridgeNews::StoppedElevating) => self.restart_bridge_listener(changes),
+            None => {}
         }
     }
 

@@ -1,9 +1,8 @@
 //! The row of a session and its submenu of at most ten entries.
 
 use super::names::Names;
-use crate::agent::copilot::store::LOG;
 use crate::core::fleet::LABEL_DISTINCT_WIDTH;
-use crate::core::text::{is_uuid, isolated};
+use crate::core::text::isolated;
 use crate::tray::actions;
 use crate::tray::details::{self, DetailsContext, Source};
 use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind, Lead, ROWS, Text, fold};
@@ -67,18 +66,17 @@ fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Item> {
 
 /// The rarely used entries.
 fn more(source: &Source<'_>, context: &DetailsContext<'_>, rest: Vec<Item>) -> Vec<Item> {
-    let Source { key, row, session, path, .. } = *source;
+    let Source { key, row, session, reader, .. } = *source;
     let id = |kind| ItemId::of(key, kind);
     let mut items = rest;
     if let Some(folder) = row.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute()) {
         items.push(Item::action(id(Kind::OpenFolder), "Open folder", Effect::OpenFolder(folder.into())));
     }
     if session.observed.has_log {
-        items.push(Item::action(id(Kind::OpenLog), "Open log", Effect::OpenLog(path.join(LOG))));
+        items.push(Item::action(id(Kind::OpenLog), "Open log", Effect::OpenLog(reader.log())));
     }
-    // Only an id in Copilot's form may reach a command line or the clipboard; a folder can have any name.
-    if is_uuid(&row.id) {
-        let resume = format!("copilot --resume={}", row.id);
+    // Only an id in its agent's form may reach a command line or the clipboard; a folder can have any name.
+    if let Some(resume) = reader.resume_line() {
         items.push(Item::action(id(Kind::CopyId), "Copy id", Effect::Copy(row.id.to_string())));
         items.push(Item::action(id(Kind::CopyResume), "Copy resume command", Effect::Copy(resume)));
     }

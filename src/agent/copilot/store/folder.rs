@@ -32,7 +32,7 @@ const ENDLESS: &str = "its log ends in a line of more than 64 MB, which is not r
 
 /// A session's folder and what was read from it.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub struct Folder {
     path: PathBuf,
     tail: Tail,
     workspace: Option<Time>,
@@ -88,8 +88,13 @@ impl Folder {
     }
 
     /// The session's id: the folder's name.
-    fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         self.path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+    }
+
+    /// The home that it is in.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.path.parent()?.parent()
     }
 
     /// Reads the folder: its locks and their owners, its description, and what is new in its log.

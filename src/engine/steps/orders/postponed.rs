@@ -1,7 +1,7 @@
 //! Orders that wait: for the end of their session's log, for another answer to the same session, for an owner that is just exiting, for one that is just starting, or for the session's bridge.
 
 use crate::agent::channel::PROBE_TIMEOUT;
-use crate::agent::copilot::owner::GRACE;
+use crate::agent::reading::GRACE;
 use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
 use crate::core::fleet::{Kind, Session};

@@ -1,6 +1,7 @@
 //! Properties of the menu for random fleets: its bounds and its consistency.
 
 use super::*;
+use crate::agent;
 use crate::agent::copilot::dialect::parse;
 use crate::core::fleet::{distinguish, mark};
 use crate::core::owner::Held;
@@ -146,9 +147,10 @@ fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError
     let mut all: Vec<_> = sessions.iter().map(|session| session.row(NOW, &Limits::default()).0).collect();
     distinguish(&mut all);
     let keys: Vec<Key> = sessions.iter().map(|session| Key::new(SourceId::default(), &*session.id)).collect();
-    let (path, last_progress) = (Path::new("/nowhere"), &LastProgress::default());
-    let sources = keys.iter().zip(&all).zip(sessions);
-    let sources = sources.map(|((key, row), session)| Source { key, row, session, last_progress, path });
+    let (home, last_progress) = (agent::source::Source::at(Path::new("/nowhere")), &LastProgress::default());
+    let readers: Vec<_> = keys.iter().map(|key| home.reader(&key.id)).collect();
+    let sources = keys.iter().zip(&all).zip(sessions).zip(&readers);
+    let sources = sources.map(|(((key, row), session), reader)| Source { key, row, session, last_progress, reader });
     let mut menu = Menu::new(Limits::default(), List::default(), None, false);
     menu.set_capacity(capacity);
     let view = menu.update(sources, NOW).unwrap();

@@ -1,6 +1,7 @@
 //! Sessions made up for the tests of the menu.
 
 use super::*;
+use crate::agent;
 use crate::core::session::{Key, Observed, SourceId};
 
 /// Sessions made up by a test.
@@ -60,8 +61,11 @@ impl World {
 
     pub(super) fn after(&mut self, span: Span) -> Option<Arc<MenuView>> {
         self.now = self.now.plus(span);
-        let (path, last_progress) = (Path::new("/nowhere"), &self.last_progress);
-        let sources = self.sessions.iter().map(|(key, session, row)| Source { key, row, session, last_progress, path });
+        let home = agent::source::Source::at(Path::new("/nowhere"));
+        let readers: Vec<_> = self.sessions.iter().map(|(key, ..)| home.reader(&key.id)).collect();
+        let last_progress = &self.last_progress;
+        let sources = self.sessions.iter().zip(&readers);
+        let sources = sources.map(|((key, session, row), reader)| Source { key, row, session, last_progress, reader });
         self.menu.update(sources, self.now)
     }
 

@@ -2,8 +2,8 @@
 
 use super::owner::owner_now;
 use super::*;
-use crate::agent::copilot::owner::GRACE;
 use crate::agent::openings::OpenSessions;
+use crate::agent::reading::GRACE;
 use crate::agent::tail::ReadContext;
 use crate::core::limits::Limits;
 use crate::core::owner::Held;

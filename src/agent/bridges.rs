@@ -1,16 +1,22 @@
-//! The bridges that are connected: listens for them, and keeps what each reports.
+//! The bridges to sessions in plain terminals: listens for them, and keeps what each reports.
+//!
+//! So far Copilot alone has one.
 
-use crate::agent::channel::BridgeHandle;
-use crate::agent::copilot::bridge::files::Files;
-use crate::agent::copilot::bridge::known::BridgeState;
-use crate::agent::copilot::bridge::socket::{Bridge, BridgeEvent, BridgeSocket, ConnectionId, serve};
-use crate::agent::copilot::bridge::wire::{Hello, Message};
-use crate::control::origin;
+use super::copilot::bridge::carry::BridgeHandle;
+use super::copilot::bridge::known::BridgeState;
+use super::copilot::bridge::socket::{Bridge, BridgeSocket, ConnectionId, serve};
+use super::copilot::bridge::wire::{Consent, Hello, Message};
+use crate::core::fleet::Session;
 use crate::core::time::Time;
 use crate::system::process::is_gone;
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+pub(crate) use super::copilot::bridge::files::Files as BridgeFiles;
+pub(crate) use super::copilot::bridge::socket::{BridgeEvent, is_listened_to};
 
 /// Where to listen for bridges, and where their key is. Without a key, no bridge is installed.
 #[derive(Clone, Debug)]
@@ -18,7 +24,17 @@ pub(crate) struct BridgeConfig {
     /// The runtime folder.
     pub folder: PathBuf,
     /// The bridge's files on our disk.
-    pub files: Files,
+    pub files: BridgeFiles,
+    /// Whether no tool of a session that this process runs can have started us.
+    pub is_users: fn(u32) -> bool,
+}
+
+/// What an event of a bridge has changed.
+pub(crate) enum BridgeNews {
+    /// What is known of the session with this id.
+    Of(Box<str>),
+    /// All bridges were disconnected: none of them may make use of a remembered consent any more.
+    StoppedElevating,
 }
 
 /// The bridges that are connected.
@@ -76,7 +92,7 @@ impl Bridges {
         if self.socket.is_some() {
             return;
         }
-        match serve(&config.folder, key.to_vec(), config.files.may_elevate(), origin::is_listener_of_user) {
+        match serve(&config.folder, key.to_vec(), config.files.may_elevate(), config.is_users) {
             Ok(socket) => self.socket = Some(socket),
             Err(error) => tracing::warn!("sessions in terminals cannot be reached: {error:#}"),
         }
@@ -99,8 +115,22 @@ impl Bridges {
         std::future::pending().await
     }
 
+    /// Handles a bridge that has connected, reported something, or disconnected.
+    pub(crate) fn handle(&mut self, event: BridgeEvent, now: Time) -> Option<BridgeNews> {
+        let session = match event {
+            BridgeEvent::Joined(id, hello, bridge) => self.join(id, hello, bridge, now),
+            BridgeEvent::Message(id, Message::Consent(Consent { unexpected: true, .. })) => {
+                let stops = self.is_connected(id) && self.stop_elevating();
+                return stops.then_some(BridgeNews::StoppedElevating);
+            }
+            BridgeEvent::Message(id, message) => self.hear(id, message),
+            BridgeEvent::Gone(id) => self.leave(id),
+        };
+        session.map(BridgeNews::Of)
+    }
+
     /// Adds a bridge that has connected, unless its session already has one. Returns its session.
-    pub(crate) fn join(&mut self, id: ConnectionId, hello: Hello, bridge: Bridge, now: Time) -> Option<Box<str>> {
+    fn join(&mut self, id: ConnectionId, hello: Hello, bridge: Bridge, now: Time) -> Option<Box<str>> {
         // The first bridge to connect is the session's, as long as its process lives.
         let first = self.connections.iter().find(|(_, bridge)| bridge.is_of(&hello.session, hello.ppid));
         if let Some((&first, connected)) = first {
@@ -120,26 +150,26 @@ impl Bridges {
     }
 
     /// Notes what a bridge reports. Returns its session if that is new.
-    pub(crate) fn hear(&mut self, id: ConnectionId, message: Message) -> Option<Box<str>> {
+    fn hear(&mut self, id: ConnectionId, message: Message) -> Option<Box<str>> {
         let connected = self.connections.get(&id)?;
         connected.state.send_if_modified(|state| state.hear(message)).then(|| connected.session.clone())
     }
 
     /// Forgets a bridge that has disconnected: what it reported no longer counts. Returns its session.
-    pub(crate) fn leave(&mut self, id: ConnectionId) -> Option<Box<str>> {
+    fn leave(&mut self, id: ConnectionId) -> Option<Box<str>> {
         let gone = self.connections.remove(&id)?;
         tracing::info!(session = %gone.session, "a bridge has disconnected");
         Some(gone.session)
     }
 
     /// Whether this bridge is connected.
-    pub(crate) fn is_connected(&self, id: ConnectionId) -> bool {
+    fn is_connected(&self, id: ConnectionId) -> bool {
         self.connections.contains_key(&id)
     }
 
     /// Copilot asked its user although nobody wanted it to: from now on no bridge elevates without a request. Each
     /// learns that when it connects again, so all are disconnected. Returns false if none elevates anyway.
-    pub(crate) fn stop_elevating(&mut self) -> bool {
+    fn stop_elevating(&mut self) -> bool {
         let Some(config) = self.config.as_ref().filter(|config| config.files.may_elevate()) else { return false };
         tracing::warn!("Copilot asked in a terminal whether Pilotlight may answer, although it had been told before");
         config.files.mark_misread();
@@ -161,4 +191,44 @@ impl Bridges {
     pub(crate) fn of(&self, session: &str, owner: u32) -> Option<&ConnectedBridge> {
         self.connections.values().find(|bridge| bridge.is_of(session, owner))
     }
+}
+
+/// Where no tray runs: listens until all these sessions' bridges have connected, or for that long, and notes what they
+/// say of themselves. Returns false if that is not possible, so that nothing is known. `untried` allows releases that the
+/// bridge was not tested with.
+pub(crate) async fn meet(config: &BridgeConfig, sessions: &mut [Session], untried: bool, within: Duration) -> bool {
+    let Some(key) = config.files.key() else { return false };
+    // Nothing may change because somebody looks: no bridge makes use of a remembered consent, or takes us for the one
+    // that the user lets answer.
+    let Ok((_socket, mut events)) = serve(&config.folder, key.to_vec(), false, |_| false) else { return false };
+    let is_of = |hello: &Hello, session: &Session| {
+        session.id == hello.session && session.observed.owner.live() == Some(hello.ppid)
+    };
+    let mut connected: HashMap<_, (Hello, Bridge)> = HashMap::new();
+    let meet = async {
+        let all_are_there = |connected: &HashMap<_, (Hello, Bridge)>| {
+            sessions.iter().all(|session| connected.values().any(|(hello, _)| is_of(hello, session)))
+        };
+        while !all_are_there(&connected)
+            && let Some(event) = events.recv().await
+        {
+            match event {
+                BridgeEvent::Joined(id, hello, bridge) => {
+                    connected.insert(id, (hello, bridge));
+                }
+                BridgeEvent::Message(..) => {}
+                BridgeEvent::Gone(id) => drop(connected.remove(&id)),
+            }
+        }
+    };
+    let _ = timeout(within, meet).await; // those that have not connected by then are not there
+    for session in sessions {
+        if let Some((hello, _)) = connected.values().find(|(hello, _)| is_of(hello, session)) {
+            let state = BridgeState::new(hello);
+            session.control.bridge = Some(state.bridge(untried));
+            session.control.release.clone_from(&state.release);
+            session.control.old_bridge = state.is_other;
+        }
+    }
+    true
 }
