@@ -17,6 +17,7 @@ use crate::core::text::{counted, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{LastMessage, Phase};
 use crate::core::verdict::{Status, Verdict, last_heard};
+use crate::engine::last_seen::{HomeHash, Marks};
 pub(super) use page::NAME_WIDTH;
 use page::Page;
 use std::io::{self, IsTerminal, Write};
@@ -54,8 +55,9 @@ fn note_told(context: &Context, session: &Session, now: Time) {
     if session.control.approved_by_command.is_none() || !is_read {
         return;
     }
+    let Some(home) = context.home_of(session) else { return };
     let mut seen = context.seen.clone();
-    seen.mark_told(&session.id, now);
+    seen.note(HomeHash::of(home), &session.id, Marks { told: Some(now), ..Marks::default() });
     if let Err(error) = seen.save() {
         say(&format!("{error:#}"));
     }

@@ -5,31 +5,95 @@
 //! once too often.
 
 use crate::core::fleet::Session;
+use crate::core::hash::hash;
 use crate::core::time::Time;
+use crate::system::mounts::Mounts;
 use crate::system::state_file;
 use anyhow::Context;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The file's name in the state folder.
 pub(crate) const FILE: &str = "seen.json";
-/// At most this many times are kept, the latest.
+/// The marks of at most this many sessions are kept, the latest.
 const REMEMBERED: usize = 1000;
 
-/// When the user last saw each session.
+/// A home, by its real path: the same under all its names and in all our processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HomeHash(u64);
+
+impl HomeHash {
+    /// The home in this folder now.
+    pub(crate) fn of(home: &Path) -> Self {
+        Self(hash(Mounts::read().real(home).as_os_str().as_encoded_bytes()))
+    }
+}
+
+/// What is remembered of one session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Marks {
+    /// When the user last saw it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Time>,
+    /// When we last attached to it with somebody to ask.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attached: Option<Time>,
+    /// When we last reconnected it without continuing what it had been told to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_undone: Option<Time>,
+    /// When a command last had a request of it approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved: Option<Time>,
+    /// When the user was told of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told: Option<Time>,
+}
+
+impl Marks {
+    fn each(&mut self) -> [&mut Option<Time>; 5] {
+        let Self { seen, attached, left_undone, approved, told } = self;
+        [seen, attached, left_undone, approved, told]
+    }
+
+    /// Takes over what is later there. Returns whether anything was.
+    fn join(&mut self, mut other: Self) -> bool {
+        let mut is_newer = false;
+        for (known, there) in self.each().into_iter().zip(other.each()) {
+            is_newer |= *there > *known;
+            *known = (*there).max(*known);
+        }
+        is_newer
+    }
+
+    fn latest(mut self) -> Option<Time> {
+        self.each().into_iter().flatten().max().copied()
+    }
+}
+
+/// What is remembered of all sessions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     path: Option<PathBuf>,
-    at: BTreeMap<Box<str>, Time>,
+    /// By id and home. What a version that did not tell homes apart wrote is by id alone, and is for all homes.
+    marks: BTreeMap<Box<str>, Marks>,
 }
 
 impl Seen {
     /// Reads the file at `path`. Without a path, nothing is remembered beyond this run.
     pub(crate) fn load(path: Option<PathBuf>) -> Self {
         let text = path.as_deref().map(state_file::read).unwrap_or_default();
-        let saved: BTreeMap<Box<str>, String> = serde_json::from_str(&text).unwrap_or_default();
-        let at = saved.into_iter().filter_map(|(id, at)| Some((id, Time::parse(at.as_bytes())?))).collect();
-        Self { path, at }
+        let saved: BTreeMap<Box<str>, serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();
+        let mut marks = BTreeMap::<Box<str>, Marks>::new();
+        for (name, saved) in saved {
+            let (name, saved) = match saved.as_str() {
+                Some(at) => old_mark(&name, Time::parse(at.as_bytes())),
+                None => (&*name, serde_json::from_value(saved).unwrap_or_default()),
+            };
+            marks.entry(name.into()).or_default().join(saved);
+        }
+        Self { path, marks }
     }
 
     /// The path of the file.
@@ -40,68 +104,32 @@ impl Seen {
     /// Reads the file again, which another process may have written. The later of both times wins. Returns whether
     /// anything was new.
     pub(crate) fn reload(&mut self) -> bool {
-        let saved = Self::load(self.path.clone()).at;
         let mut is_newer = false;
-        for (id, at) in saved {
-            let known = self.at.entry(id).or_default();
-            is_newer |= at > *known;
-            *known = at.max(*known);
+        for (name, marks) in Self::load(self.path.clone()).marks {
+            is_newer |= self.marks.entry(name).or_default().join(marks);
         }
         is_newer
     }
 
-    /// When the user last saw a session.
-    pub(crate) fn at(&self, id: &str) -> Option<Time> {
-        self.at.get(id).copied()
+    /// What is remembered of the session of this home with this id.
+    pub(crate) fn of(&self, home: HomeHash, id: &str) -> Marks {
+        let mut marks = self.marks.get(id).copied().unwrap_or_default();
+        marks.join(self.marks.get(&*name(home, id)).copied().unwrap_or_default());
+        marks
     }
 
-    /// Notes that the user has seen a session.
-    pub(crate) fn mark(&mut self, id: &str, at: Time) {
-        self.at.insert(id.into(), at);
+    /// Notes something of the session of this home with this id.
+    pub(crate) fn note(&mut self, home: HomeHash, id: &str, marks: Marks) {
+        self.marks.entry(name(home, id)).or_default().join(marks);
     }
 
-    /// When we last attached to a session with somebody to ask.
-    pub(crate) fn attached(&self, id: &str) -> Option<Time> {
-        self.at.get(&*attached_key(id)).copied()
-    }
-
-    /// Notes that we have attached to a session.
-    pub(crate) fn mark_attached(&mut self, id: &str, at: Time) {
-        self.at.insert(attached_key(id), at);
-    }
-
-    /// When we last reconnected a session without continuing what it had been told to do.
-    pub(crate) fn left_undone(&self, id: &str) -> Option<Time> {
-        self.at.get(&*undone_key(id)).copied()
-    }
-
-    /// Notes that we have reconnected a session without continuing what it had been told to do.
-    pub(crate) fn mark_left_undone(&mut self, id: &str, at: Time) {
-        self.at.insert(undone_key(id), at);
-    }
-
-    /// When a command last had a request of this session approved, unless the user was told of that.
-    pub(crate) fn approved(&self, id: &str) -> Option<Time> {
-        let told = self.at.get(&*told_key(id));
-        self.at.get(&*approved_key(id)).copied().filter(|approved| told.is_none_or(|told| told < approved))
-    }
-
-    /// Notes that a command had a request of this session approved.
-    pub(crate) fn mark_approved(&mut self, id: &str, at: Time) {
-        self.at.insert(approved_key(id), at);
-    }
-
-    /// Notes that the user was told of that.
-    pub(crate) fn mark_told(&mut self, id: &str, at: Time) {
-        self.at.insert(told_key(id), at);
-    }
-
-    /// Fills in what is remembered of a session.
-    pub(crate) fn recall(&self, session: &mut Session) {
-        session.seen = self.at(&session.id);
-        session.control.approved_by_command = self.approved(&session.id);
-        session.live.attached = self.attached(&session.id);
-        session.live.left_undone = self.left_undone(&session.id);
+    /// Fills in what is remembered of a session of this home.
+    pub(crate) fn recall(&self, home: HomeHash, session: &mut Session) {
+        let Marks { seen, attached, left_undone, approved, told } = self.of(home, &session.id);
+        session.seen = seen;
+        session.control.approved_by_command = approved.filter(|_| told < approved);
+        session.live.attached = attached;
+        session.live.left_undone = left_undone;
     }
 
     /// Writes the file, merged with what other processes have written.
@@ -111,37 +139,34 @@ impl Seen {
     pub(crate) fn save(&mut self) -> anyhow::Result<()> {
         let Some(path) = self.path.clone() else { return Ok(()) };
         self.reload();
-        if self.at.len() > REMEMBERED {
-            let mut times: Vec<_> = self.at.values().copied().collect();
+        if self.marks.len() > REMEMBERED {
+            let mut times: Vec<_> = self.marks.values().map(|marks| marks.latest()).collect();
             times.sort_unstable();
             let oldest = times[times.len() - REMEMBERED];
-            self.at.retain(|_, at| *at >= oldest);
+            self.marks.retain(|_, marks| marks.latest() >= oldest);
         }
         let failed = || format!("what you have seen cannot be saved in {}", path.display());
-        let text = serde_json::to_vec_pretty(&self.at).with_context(failed)?;
+        let text = serde_json::to_vec_pretty(&self.marks).with_context(failed)?;
         // A click first marks the session as seen. Its order must not wait for the disk, so the file is not synced.
         state_file::replace_without_sync(&path, &text).with_context(failed)
     }
 }
 
-/// The key for the time of attaching, next to that of the last look. No folder's name contains a slash.
-fn attached_key(id: &str) -> Box<str> {
-    format!("attached/{id}").into()
+/// The name of a session's marks. No folder's name contains a slash, so it is no id alone.
+fn name(home: HomeHash, id: &str) -> Box<str> {
+    format!("{id}/{:016x}", home.0).into()
 }
 
-/// The key for the time of a reconnection that left something undone.
-fn undone_key(id: &str) -> Box<str> {
-    format!("undone/{id}").into()
-}
-
-/// The key for the time of an approval by a command.
-fn approved_key(id: &str) -> Box<str> {
-    format!("approved/{id}").into()
-}
-
-/// The key for the time when the user was told of it.
-fn told_key(id: &str) -> Box<str> {
-    format!("told/{id}").into()
+/// A mark as versions wrote it that did not tell homes apart: each had an entry of its own.
+fn old_mark(name: &str, at: Option<Time>) -> (&str, Marks) {
+    let none = Marks::default();
+    match name.split_once('/') {
+        Some(("attached", id)) => (id, Marks { attached: at, ..none }),
+        Some(("undone", id)) => (id, Marks { left_undone: at, ..none }),
+        Some(("approved", id)) => (id, Marks { approved: at, ..none }),
+        Some(("told", id)) => (id, Marks { told: at, ..none }),
+        _ => (name, Marks { seen: at, ..none }),
+    }
 }
 
 #[cfg(test)]
@@ -149,33 +174,70 @@ mod tests {
     use super::*;
     use std::fs;
 
+    const HOME: HomeHash = HomeHash(1);
+
+    fn seen(at: i64) -> Marks {
+        Marks { seen: Some(Time(at)), ..Marks::default() }
+    }
+
     #[test]
     fn case_203_an_approval_by_a_command_is_remembered_until_the_user_was_told() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
+        let approved = |at| Marks { approved: Some(Time(at)), ..Marks::default() };
+        let recalled = |seen: &Seen| {
+            let mut session = Session::new("a");
+            seen.recall(HOME, &mut session);
+            session.control.approved_by_command
+        };
         let mut seen = Seen::load(Some(path.clone()));
-        seen.mark_approved("a", Time(7));
+        seen.note(HOME, "a", approved(7));
         seen.save().unwrap();
         let mut later = Seen::load(Some(path));
-        let mut session = Session { id: "a".into(), ..Session::default() };
-        later.recall(&mut session);
-        assert_eq!(session.control.approved_by_command, Some(Time(7)));
-        later.mark_told("a", Time(8));
+        assert_eq!(recalled(&later), Some(Time(7)));
+        later.note(HOME, "a", Marks { told: Some(Time(8)), ..Marks::default() });
         later.save().unwrap();
-        assert!(seen.reload() && seen.approved("a").is_none(), "other processes learn of it");
-        seen.mark_approved("a", Time(9));
-        assert_eq!(seen.approved("a"), Some(Time(9)), "another one is told anew");
+        assert!(seen.reload() && recalled(&seen).is_none(), "other processes learn of it");
+        seen.note(HOME, "a", approved(9));
+        assert_eq!(recalled(&seen), Some(Time(9)), "another one is told anew");
     }
 
     #[test]
     fn seen_times_survive_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state").join(FILE);
-        let mut seen = Seen::load(Some(path.clone()));
-        seen.mark("a", Time(1_700_000_000_123));
-        seen.save().unwrap();
-        assert_eq!(Seen::load(Some(path.clone())).at("a"), Some(Time(1_700_000_000_123)));
+        let mut ours = Seen::load(Some(path.clone()));
+        ours.note(HOME, "a", seen(1_700_000_000_123));
+        ours.save().unwrap();
+        assert_eq!(Seen::load(Some(path.clone())).of(HOME, "a"), seen(1_700_000_000_123));
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no other file is left");
+    }
+
+    #[test]
+    fn case_249_what_an_earlier_version_wrote_is_for_a_session_of_this_id_in_any_home() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let times = ["a", "attached/a", "undone/a", "approved/a", "told/a"].map(|name| (name, Time(name.len() as i64)));
+        fs::write(&path, serde_json::to_vec(&BTreeMap::from(times)).unwrap()).unwrap();
+        let at = |name: &str| Some(Time(name.len() as i64));
+        let marks = Marks {
+            seen: at("a"),
+            attached: at("attached/a"),
+            left_undone: at("undone/a"),
+            approved: at("approved/a"),
+            told: at("told/a"),
+        };
+        let mut ours = Seen::load(Some(path.clone()));
+        for _ in 0..2 {
+            assert_eq!(
+                (ours.of(HOME, "a"), ours.of(HomeHash(2), "a"), ours.of(HOME, "b")),
+                (marks, marks, Marks::default())
+            );
+            ours.save().unwrap();
+            ours = Seen::load(Some(path.clone()));
+        }
+        ours.note(HOME, "a", seen(99));
+        assert_eq!((ours.of(HOME, "a").seen, ours.of(HomeHash(2), "a").seen), (Some(Time(99)), at("a")));
     }
 
     #[test]
@@ -183,12 +245,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         let (mut ours, mut theirs) = (Seen::load(Some(path.clone())), Seen::load(Some(path)));
-        ours.mark("b", Time(5));
-        theirs.mark("a", Time(1));
-        theirs.mark("b", Time(4));
+        ours.note(HOME, "b", seen(5));
+        theirs.note(HOME, "a", seen(1));
+        theirs.note(HOME, "b", seen(4));
         theirs.save().unwrap();
         assert!(ours.reload());
-        assert_eq!((ours.at("a"), ours.at("b")), (Some(Time(1)), Some(Time(5))));
+        assert_eq!((ours.of(HOME, "a"), ours.of(HOME, "b")), (seen(1), seen(5)));
         assert!(!ours.reload(), "nothing new");
     }
 
@@ -196,19 +258,19 @@ mod tests {
     fn a_broken_file_counts_as_empty() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        for broken in ["", "[]", "{\"a\": 1}", "\0\0", "{\"a\": \"yesterday\"}"] {
+        for broken in ["", "[]", "{\"a\": 1}", "\0\0", "{\"a\": \"yesterday\"}", "{\"a\": {\"seen\": 1}}"] {
             fs::write(&path, broken).unwrap();
-            assert_eq!(Seen::load(Some(path.clone())).at("a"), None);
+            assert_eq!(Seen::load(Some(path.clone())).of(HOME, "a"), Marks::default());
         }
     }
 
     #[test]
     fn only_the_latest_times_are_kept() {
-        let mut seen = Seen { path: Some(tempfile::tempdir().unwrap().path().join(FILE)), ..Seen::default() };
+        let mut ours = Seen { path: Some(tempfile::tempdir().unwrap().path().join(FILE)), ..Seen::default() };
         for n in 0..1500 {
-            seen.mark(&n.to_string(), Time(n));
+            ours.note(HOME, &n.to_string(), seen(n));
         }
-        seen.save().unwrap();
-        assert_eq!((seen.at("499"), seen.at("500")), (None, Some(Time(500))));
+        ours.save().unwrap();
+        assert_eq!((ours.of(HOME, "499"), ours.of(HOME, "500")), (Marks::default(), seen(500)));
     }
 }

@@ -15,7 +15,7 @@ use crate::core::reception::found;
 use crate::core::session::{Key, NoAnswer, Observed, SourceId};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{Reception, Sample};
-use crate::engine::last_seen::Seen;
+use crate::engine::last_seen::{HomeHash, Seen};
 use crate::engine::ledger::Ledger;
 use crate::engine::parts::fleet::is_busy;
 use crate::engine::parts::resumes::recent_resumes;
@@ -70,6 +70,7 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
     let now = clock.now();
     let known = HashSet::new();
     let sources: Vec<_> = homes.iter().map(|home| Source::at(home)).collect();
+    let hashes: Vec<_> = homes.iter().map(|home| HomeHash::of(home)).collect();
     let roots: Vec<_> = sources.iter().map(|source| source.root().to_owned()).collect();
     let openings = OpenScanner::default().scan(&sources.iter().collect::<Vec<_>>(), &config.owners.names, now.wall);
     let reading = Reading {
@@ -108,7 +109,7 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
             }
             let Observed { unread, touched, has_log, .. } = session.observed;
             if !unread || is_kept(Glimpse { touched, has_log }) {
-                seen.recall(&mut session);
+                seen.recall(hashes[source.0], &mut session);
                 reader.forget_log();
                 found.push(Found { source: *source, reader, session });
             }

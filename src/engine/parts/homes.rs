@@ -3,6 +3,7 @@
 use crate::agent::source::Source;
 use crate::core::session::{Key, SourceId};
 use crate::core::time::{Span, Time};
+use crate::engine::last_seen::HomeHash;
 use crate::system::identity::Identity;
 use std::collections::HashSet;
 use std::fs;
@@ -27,6 +28,8 @@ pub(crate) struct Homes {
 
 struct Home {
     source: Source,
+    /// What marks of its sessions are found by.
+    hash: HomeHash,
     is_followed: bool,
     /// Its file system answers. While it does not, nothing in the home is touched.
     is_answering: bool,
@@ -54,7 +57,8 @@ impl RootState {
 
 impl Home {
     fn of(source: Source) -> Self {
-        Self { source, is_followed: true, is_answering: true, state: RootState::Unknown, entries_changed: None }
+        let hash = HomeHash::of(source.home());
+        Self { source, hash, is_followed: true, is_answering: true, state: RootState::Unknown, entries_changed: None }
     }
 
     const fn is_read(&self) -> bool {
@@ -101,6 +105,11 @@ impl Homes {
     /// The source of the sessions of a home.
     pub(crate) fn source(&self, home: SourceId) -> &Source {
         &self.homes[home.0].source
+    }
+
+    /// What marks of a home's sessions are found by.
+    pub(crate) fn hash(&self, home: SourceId) -> HomeHash {
+        self.homes[home.0].hash
     }
 
     /// The folder that holds the sessions of a home.
@@ -181,6 +190,7 @@ impl Homes {
         for (number, home) in self.homes.iter_mut().enumerate().filter(|(_, home)| home.is_read()) {
             let state = RootState::of(home.source.root());
             if std::mem::replace(&mut home.state, state) != state {
+                home.hash = HomeHash::of(home.source.home());
                 replaced.push(SourceId(number));
             }
         }

@@ -29,8 +29,7 @@ impl Engine {
             if !self.may_touch(&key) {
                 continue;
             }
-            let (mut reader, mut session) = (self.homes.source(key.source).reader(&key.id), Session::new(&key.id));
-            self.seen.recall(&mut session);
+            let (mut reader, mut session) = self.new_session(&key);
             let mut reading = reading(&self.config, &self.owners, &self.process_scans, now);
             if reader.refresh(&reading, &mut session.observed, &mut self.buffer).is_err() {
                 continue;

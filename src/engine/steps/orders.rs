@@ -399,8 +399,7 @@ impl Engine {
         if !self.may_touch(&key) {
             return Err(Outcome::Refused("its file system does not answer, so what it does now is unknown".into()));
         }
-        let (mut reader, mut session) = (self.homes.source(key.source).reader(&key.id), Session::new(&key.id));
-        self.seen.recall(&mut session);
+        let (mut reader, mut session) = self.new_session(&key);
         let reading = reading(&self.config, &self.owners, &self.process_scans, self.clock.now());
         reader.refresh(&reading, &mut session.observed, &mut self.buffer).map_err(|_| Outcome::Unknown)?;
         reader.read_history(&reading, &mut session.observed, &mut self.buffer);

@@ -1,18 +1,28 @@
 //! Seen marks: the user's, and those that other processes of ours write.
 
-use crate::core::session::Key;
+use crate::agent::reader::Reader;
+use crate::core::session::{Key, Session};
+use crate::engine::last_seen::Marks;
 use crate::engine::{Changes, Engine};
 use crate::system::paths;
 use std::path::Path;
 
 impl Engine {
+    /// A session of which nothing is known yet but what is remembered of it, and its reader.
+    pub(super) fn new_session(&self, key: &Key) -> (Reader, Session) {
+        let mut session = Session::new(&key.id);
+        self.seen.recall(self.homes.hash(key.source), &mut session);
+        (self.homes.source(key.source).reader(&key.id), session)
+    }
+
     /// Remembers that the user has seen these sessions, and judges them again.
     pub(super) fn mark_seen(&mut self, keys: &[Key], changes: &mut Changes) {
         let now = self.clock.now();
         for key in keys {
             if let Some(session) = self.fleet.session(key) {
                 session.seen = Some(now.wall);
-                self.seen.mark(&key.id, now.wall);
+                let seen = Marks { seen: Some(now.wall), ..Marks::default() };
+                self.seen.note(self.homes.hash(key.source), &key.id, seen);
                 changes.redraw = true;
             }
             self.judge(key, changes);
@@ -35,10 +45,60 @@ impl Engine {
     pub(super) fn apply_seen(&mut self, changes: &mut Changes) {
         for key in self.fleet.keys().collect::<Vec<_>>() {
             if let Some(session) = self.fleet.session(&key) {
-                self.seen.recall(session);
+                self.seen.recall(self.homes.hash(key.source), session);
             }
             self.judge(&key, changes);
         }
         changes.redraw = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::source::Source;
+    use crate::config::Config;
+    use crate::core::session::SourceId;
+    use crate::engine::last_seen::{FILE, Seen};
+    use std::fs;
+    use std::path::PathBuf;
+
+    /// An engine that has read these homes, each with a session of the same id.
+    fn engine(homes: &[PathBuf], state: &Path) -> Engine {
+        let mut engine = Engine::new(homes, Config::default(), Seen::load(Some(state.join(FILE))));
+        let mut changes = Changes::default();
+        engine.check_homes();
+        for number in 0..homes.len() {
+            let key = key(number);
+            let (reader, session) = engine.new_session(&key);
+            engine.add_session(&key, reader, session, &mut changes);
+        }
+        engine
+    }
+
+    fn key(home: usize) -> Key {
+        Key::new(SourceId(home), "one")
+    }
+
+    fn seen(engine: &mut Engine) -> [bool; 2] {
+        [0, 1].map(|home| engine.fleet.session(&key(home)).unwrap().seen.is_some())
+    }
+
+    #[test]
+    fn case_249_two_homes_with_a_session_of_one_id_share_no_marks() {
+        let scratch = tempfile::tempdir().unwrap();
+        let homes = ["original", "copy"].map(|name| scratch.path().join(name));
+        for home in &homes {
+            fs::create_dir_all(Source::at(home).path("one")).unwrap();
+        }
+        let mut first = engine(&homes, scratch.path());
+        let mut second = engine(&homes, scratch.path());
+        first.mark_seen(&[key(1)], &mut Changes::default());
+        first.apply_seen(&mut Changes::default());
+        assert_eq!(seen(&mut first), [false, true]);
+        assert!(second.seen.reload(), "other processes learn of it");
+        second.apply_seen(&mut Changes::default());
+        assert_eq!(seen(&mut second), [false, true]);
+        assert_eq!(seen(&mut engine(&homes, scratch.path())), [false, true], "after a restart, too");
     }
 }

@@ -53,7 +53,7 @@ impl Engine {
         if let Some(past) = source.glimpses(false).past(&key.id, &reading) {
             return self.add_to_history(key, past);
         }
-        let (mut reader, mut session) = (source.reader(&key.id), Session::new(&key.id));
+        let (mut reader, mut session) = self.new_session(key);
         // Watch before reading: later writes then cause events.
         let is_watched = !WATCHES_TREES && self.watcher.watch_session(key, reader.path());
         let Ok(status) = reader.refresh(&reading, &mut session.observed, &mut self.buffer) else {
@@ -66,7 +66,6 @@ impl Engine {
             let Observed { touched, has_log, .. } = session.observed;
             return self.add_to_history(key, Glimpse { touched, has_log });
         }
-        self.seen.recall(&mut session);
         if status == ReadStatus::Partial {
             self.agenda.continue_reading(key);
         }

@@ -6,6 +6,7 @@ use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
 use crate::core::order::{Outcome, Step};
 use crate::core::session::Key;
+use crate::engine::last_seen::Marks;
 use crate::engine::parts::tasks::{Continuation, QueuedOrder, TaskMessage};
 use crate::engine::{Changes, Engine};
 
@@ -65,10 +66,6 @@ impl Engine {
                     }
                     session.control.outcome = Some((now, words.into()));
                     let may_be_approved = matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_));
-                    if action == Action::Approve && is_by_command && may_be_approved {
-                        session.control.approved_by_command = Some(now);
-                        self.seen.mark_approved(&key.id, now);
-                    }
                     if action.is(Trait::Counted) {
                         session.control.pending_continue =
                             (continuation == Continuation::Waiting).then_some(session.observed.facts.marks);
@@ -77,23 +74,25 @@ impl Engine {
                         session.control.under_way = None;
                     }
                     let is_new = attached.is_some() && !session.control.server.is_attached();
-                    if is_new {
-                        session.live.attached = Some(now);
-                        self.seen.mark_attached(&key.id, now);
-                    }
                     // Only if it is known that nothing was sent. What may have been sent is looked for in the log
                     // instead.
                     let is_known =
                         matches!(outcome, Outcome::Done(_) | Outcome::Failed(_)) && continuation != Continuation::Sent;
                     let left_undone = cut_off.filter(|_| is_known && action.is(Trait::Counted) && attached.is_some());
-                    if let Some(at) = left_undone {
-                        session.live.left_undone = Some(at);
-                        self.seen.mark_left_undone(&key.id, at);
-                    }
-                    if (is_new || left_undone.is_some() || session.control.approved_by_command == Some(now))
-                        && let Err(error) = self.seen.save()
-                    {
-                        tracing::warn!("{error:#}");
+                    let is_approved = action == Action::Approve && is_by_command && may_be_approved;
+                    let marks = Marks {
+                        attached: is_new.then_some(now),
+                        left_undone,
+                        approved: is_approved.then_some(now),
+                        ..Marks::default()
+                    };
+                    if marks != Marks::default() {
+                        let home = self.homes.hash(key.source);
+                        self.seen.note(home, &key.id, marks);
+                        self.seen.recall(home, session);
+                        if let Err(error) = self.seen.save() {
+                            tracing::warn!("{error:#}");
+                        }
                     }
                     if let Some(why) = refused {
                         session.control.server = ServerState::Refused(why);
