@@ -12,6 +12,8 @@ use super::view::{Effect, ItemId, Kind, MenuView};
 use crate::core::verdict::Status;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(not(target_os = "linux"))]
+use tray_icon::menu::MenuId;
 
 /// The tray and its current view.
 pub(crate) struct TrayController {
@@ -101,16 +103,11 @@ impl TrayController {
         self.click_handler.act(None, Effect::Live);
     }
 
-    /// Handles a click on the item with this id.
+    /// Handles a click on the entry with this id.
     #[cfg(not(target_os = "linux"))]
-    pub(crate) fn click_named(&mut self, name: &str) {
-        let Ok(id) = name.parse::<ItemId>() else { return };
-        match self.view.effect_of(&id) {
-            Some(effect) if self.tray.as_ref().is_some_and(Tray::has_settled) => {
-                let effect = effect.clone();
-                self.click(Click::Item(id, effect));
-            }
-            Some(_) => self.click(Click::Unaimed),
+    pub(crate) fn click_entry(&mut self, id: &MenuId) {
+        match self.tray.as_ref().and_then(|tray| tray.clicked(id)) {
+            Some(click) => self.click(click),
             None => tracing::debug!("a click on something that is no longer shown"),
         }
     }

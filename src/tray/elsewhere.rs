@@ -47,7 +47,7 @@ impl Loop {
     pub(super) fn run(self, controller: TrayController) -> anyhow::Result<()> {
         let send = self.sender();
         MenuEvent::set_event_handler(Some(move |event: MenuEvent| {
-            send(MainEvent::Click(event.id.0));
+            send(MainEvent::Click(event.id));
         }));
         self.events.run_app(&mut App { controller }).context("the desktop ended the event loop")
     }
@@ -73,7 +73,7 @@ impl ApplicationHandler<MainEvent> for App {
     fn user_event(&mut self, events: &ActiveEventLoop, event: MainEvent) {
         match event {
             MainEvent::View(view) => self.controller.show(view),
-            MainEvent::Click(item) => self.controller.click_named(&item),
+            MainEvent::Click(id) => self.controller.click_entry(&id),
             MainEvent::End => {
                 self.controller.remove_icon();
                 events.exit();

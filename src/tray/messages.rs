@@ -29,9 +29,9 @@ pub(crate) enum MainEvent {
     /// It is time to show the icon again, which failed.
     #[cfg(target_os = "linux")]
     ShowIcon,
-    /// The item with this id, as text, was clicked.
+    /// The entry with this id was clicked.
     #[cfg(not(target_os = "linux"))]
-    Click(String),
+    Click(tray_icon::menu::MenuId),
     /// The session bus or the panel changed.
     #[cfg(target_os = "linux")]
     Bus(BusEvent),

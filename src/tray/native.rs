@@ -3,11 +3,12 @@
 //! If only texts changed, they are set in place, so that an open menu stays open. A different shape needs a new menu.
 
 use super::icon::Icon;
+use super::messages::Click;
 use super::view::{Item, MenuView};
 use crate::core::time::Moment;
 use anyhow::Context;
 use std::time::{Duration, Instant};
-use tray_icon::menu::{CheckMenuItem, IsMenuItem, Menu, MenuItem, PredefinedMenuItem, Submenu};
+use tray_icon::menu::{CheckMenuItem, IsMenuItem, Menu, MenuId, MenuItem, PredefinedMenuItem, Submenu};
 use tray_icon::{TrayIcon, TrayIconBuilder};
 
 /// The id of the icon.
@@ -15,6 +16,9 @@ pub(crate) const ID: &str = "pilotlight";
 
 /// For this long after a new menu is set, a click may have been meant for an entry of the old one.
 const SETTLE_TIME: Duration = Duration::from_millis(1200);
+
+/// How many entries that are gone are remembered, at least.
+const GONE_MAX: usize = 1000;
 
 /// The icon and its menu.
 pub(crate) struct Tray {
@@ -24,6 +28,8 @@ pub(crate) struct Tray {
     shown: MenuView,
     /// The entries that have a text, depth first in the order of [`MenuView`].
     entries: Vec<Entry>,
+    /// What the entries did that are gone, in the order in which they went.
+    gone: Vec<(MenuId, Click)>,
 }
 
 /// An entry, and its text as last set.
@@ -55,12 +61,25 @@ impl Tray {
             menu_set: Instant::now(),
             shown: view.clone(),
             entries,
+            gone: Vec::new(),
         })
     }
 
-    /// Whether the menu has been unchanged long enough for a click to be meant for the entry that it hits.
-    pub(crate) fn has_settled(&self) -> bool {
-        self.menu_set.elapsed() >= SETTLE_TIME
+    /// The click on the entry with this id: on what it does, or did before it was gone.
+    pub(crate) fn clicked(&self, id: &MenuId) -> Option<Click> {
+        let Some(at) = self.entries.iter().position(|entry| entry.widget.id() == id) else {
+            return self.gone.iter().find(|(gone, _)| gone == id).map(|(_, click)| click.clone());
+        };
+        let click = flat(&self.shown.items).get(at).and_then(|item| click_on(item))?;
+        Some(if self.menu_set.elapsed() >= SETTLE_TIME { click } else { Click::Unaimed })
+    }
+
+    /// Remembers what the entries did that are about to go: a menu that is open stays open.
+    fn remember_gone(&mut self) {
+        let before = self.gone.len();
+        let entries = self.entries.iter().zip(flat(&self.shown.items));
+        self.gone.extend(entries.filter_map(|(entry, item)| Some((entry.widget.id().clone(), click_on(item)?))));
+        self.gone.drain(..before.min(self.gone.len().saturating_sub(GONE_MAX)));
     }
 
     /// Shows another view; changes only what differs.
@@ -75,6 +94,7 @@ impl Tray {
             }
         } else {
             let (menu, entries) = build(&view.items, now)?;
+            self.remember_gone();
             self.icon.set_menu(Some(Box::new(menu)));
             self.entries = entries;
             self.menu_set = Instant::now();
@@ -91,6 +111,16 @@ impl Tray {
         }
         self.shown = view.clone();
         Ok(())
+    }
+}
+
+impl Widget {
+    fn id(&self) -> &MenuId {
+        match self {
+            Self::Item(entry) => entry.id(),
+            Self::Check(entry) => entry.id(),
+            Self::Submenu(entry) => entry.id(),
+        }
     }
 }
 
@@ -116,6 +146,11 @@ impl Entry {
         }
         self.text = text;
     }
+}
+
+/// A click on an item, if it can be clicked.
+fn click_on(item: &Item) -> Option<Click> {
+    Some(Click::Item(item.id()?.clone(), item.effect().filter(|_| item.is_enabled())?.clone()))
 }
 
 /// The text of an entry with its age as of now, escaped for menus.
@@ -151,25 +186,20 @@ fn fill(
 ) -> anyhow::Result<()> {
     for item in items {
         let (text, enabled) = (label(item, now), item.is_enabled());
-        let name = item.id().map(ToString::to_string);
         match item {
             Item::Separator => append(&PredefinedMenuItem::separator())?,
             Item::Text(_) | Item::Action { .. } => {
-                let entry = match name {
-                    Some(name) => MenuItem::with_id(name, &text, enabled, None),
-                    None => MenuItem::new(&text, enabled, None),
-                };
+                let entry = MenuItem::new(&text, enabled, None);
                 append(&entry)?;
                 entries.push(Entry { widget: Widget::Item(entry), text });
             }
             Item::Check { .. } => {
-                let name = name.unwrap_or_default();
-                let entry = CheckMenuItem::with_id(name, &text, enabled, is_checked(item), None);
+                let entry = CheckMenuItem::new(&text, enabled, is_checked(item), None);
                 append(&entry)?;
                 entries.push(Entry { widget: Widget::Check(entry), text });
             }
             Item::Submenu { items, .. } => {
-                let menu = Submenu::with_id(name.unwrap_or_default(), &text, enabled);
+                let menu = Submenu::new(&text, enabled);
                 entries.push(Entry { widget: Widget::Submenu(menu.clone()), text });
                 fill(items, now, entries, &mut |item| menu.append(item))?;
                 append(&menu)?;

@@ -305,7 +305,6 @@ impl Item {
     }
 
     /// The effect of a click, if it has one.
-    #[cfg(target_os = "linux")]
     pub(crate) const fn effect(&self) -> Option<&Effect> {
         match self {
             Self::Action { effect, .. } | Self::Check { effect, .. } => Some(effect),

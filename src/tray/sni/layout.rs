@@ -21,11 +21,11 @@ pub(super) use reply::LayoutReply;
 
 use super::fit::Size;
 use super::property::{Properties, Property, ROOT, filtered, root_properties};
+use crate::tray::messages::Click;
 use crate::tray::view::{Item, Text};
 pub(super) use appearance::Wording;
 use appearance::{Appearance, EntryType};
 pub(super) use changes::Changes;
-pub(super) use entry::Meaning;
 use entry::{Entry, collect, find, find_mut, may_be};
 use rebuild::Rebuild;
 use reply::PropertyFilter;
@@ -42,7 +42,7 @@ pub(super) struct Layout {
     entries: Arc<Vec<Entry>>,
     last_number: i32,
     /// What the entries did that are gone, in the order in which they went.
-    gone: Vec<(i32, Meaning)>,
+    gone: Vec<(i32, Click)>,
 }
 
 impl Layout {
@@ -88,16 +88,16 @@ impl Layout {
         update(self.entries_mut(), items, how, changes);
     }
 
-    /// Handles a click on an entry. Returns what it does, or did before it was gone.
-    pub(super) fn clicked(&mut self, number: i32) -> Option<Meaning> {
+    /// Handles a click on an entry. Returns the click on what it does, or did before it was gone.
+    pub(super) fn clicked(&mut self, number: i32) -> Option<Click> {
         let Some(entry) = find_mut(self.entries_mut(), number) else {
             let gone = self.gone.iter().find(|(gone, _)| *gone == number);
-            return gone.map(|(_, meaning)| meaning.clone());
+            return gone.map(|(_, click)| click.clone());
         };
         if let EntryType::Check(checked) = &mut entry.appearance.entry_type {
             *checked = None;
         }
-        entry.meaning()
+        entry.click()
     }
 
     fn entries_mut(&mut self) -> &mut Vec<Entry> {

@@ -1,10 +1,8 @@
-//! The ids of menu items, as clicks carry them from the panel back to us.
+//! The ids of menu items.
 
 use crate::core::action::Action;
-use crate::core::session::{Key, SourceId};
+use crate::core::session::Key;
 use crate::core::turn::Call;
-use std::fmt;
-use std::str::FromStr;
 
 /// The id of an item, which stays the same for as long as its session exists. It is looked up when a click arrives; if
 /// the item is no longer in the menu, nothing happens.
@@ -121,65 +119,6 @@ pub enum Kind {
     Quit,
 }
 
-const FACT: &str = "fact-";
-const FOLD: &str = "fold-";
-/// Creates the kind of an item for a request.
-type OfRequest = fn(Call) -> Kind;
-/// Creates the kind of a numbered item for a request.
-type OneOfRequest = fn(Call, u8) -> Kind;
-/// The kinds that carry a request, and the prefixes of their names.
-const REQUESTS: [(OfRequest, &str); 6] = [
-    (Kind::Answers, "answers-"),
-    (Kind::Approve, "approve-"),
-    (Kind::Deny, "deny-"),
-    (Kind::Details, "details-"),
-    (Kind::Decline, "decline-"),
-    (Kind::Answer, "answer-"),
-];
-/// The kinds that carry a request and a number.
-const NUMBERED: [(OneOfRequest, &str); 2] = [(Kind::Asks, "asks-"), (Kind::Choice, "choice-")];
-const KINDS: [(Kind, &str); 39] = [
-    (Kind::Headline, "headline"),
-    (Kind::Live, "live"),
-    (Kind::Row, "row"),
-    (Kind::Remedy, "remedy"),
-    (Kind::Why, "why"),
-    (Kind::Refused, "refused"),
-    (Kind::More, "more"),
-    (Kind::Ending, "ending"),
-    (Kind::OpenFolder, "open-folder"),
-    (Kind::CopyId, "copy-id"),
-    (Kind::CopyResume, "copy-resume"),
-    (Kind::OpenLog, "open-log"),
-    (Kind::Seen, "seen"),
-    (Kind::SeenAll, "seen-all"),
-    (Kind::Refresh, "refresh"),
-    (Kind::MuteSession, "mute-session"),
-    (Kind::MuteFolder, "mute-folder"),
-    (Kind::Notifications, "notifications"),
-    (Kind::PauseHour, "pause-hour"),
-    (Kind::PauseTomorrow, "pause-tomorrow"),
-    (Kind::PauseOn, "pause-on"),
-    (Kind::Unpause, "unpause"),
-    (Kind::UnmuteAll, "unmute-all"),
-    (Kind::TestNote, "test-note"),
-    (Kind::StartAtLogin, "start-at-login"),
-    (Kind::Bridge, "bridge"),
-    (Kind::OfferBridge, "offer-bridge"),
-    (Kind::RenewBridge, "renew-bridge"),
-    (Kind::OwnLog, "own-log"),
-    (Kind::Settings, "settings"),
-    (Kind::EditSettings, "edit-settings"),
-    (Kind::WrongSettings, "wrong-settings"),
-    (Kind::Diagnostics, "diagnostics"),
-    (Kind::ShowDiagnostics, "show-diagnostics"),
-    (Kind::CopyDiagnostics, "copy-diagnostics"),
-    (Kind::About, "about"),
-    (Kind::Reopen, "reopen"),
-    (Kind::Quitting, "quitting"),
-    (Kind::Quit, "quit"),
-];
-
 impl ItemId {
     /// An item of a session.
     pub(crate) fn of(key: &Key, kind: Kind) -> Self {
@@ -189,113 +128,5 @@ impl ItemId {
     /// An item that belongs to no session.
     pub(crate) const fn own(kind: Kind) -> Self {
         Self { session: None, kind }
-    }
-}
-
-/// Formats like `open-folder:0:<id>` or `quit`.
-impl fmt::Display for ItemId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind {
-            Kind::Fact(n) => write!(f, "{FACT}{n}")?,
-            Kind::Fold(n) => write!(f, "{FOLD}{n}")?,
-            Kind::Asks(call, n) | Kind::Choice(call, n) => {
-                let name = NUMBERED.iter().find(|(kind, _)| kind(call, n) == self.kind).map_or("", |(_, name)| name);
-                write!(f, "{name}{n}-{:x}", call.number())?;
-            }
-            Kind::Answers(call)
-            | Kind::Approve(call)
-            | Kind::Deny(call)
-            | Kind::Details(call)
-            | Kind::Decline(call)
-            | Kind::Answer(call) => {
-                let name = REQUESTS.iter().find(|(kind, _)| kind(call) == self.kind).map_or("", |(_, name)| name);
-                write!(f, "{name}{:x}", call.number())?;
-            }
-            Kind::Act(action) => f.write_str(action.name())?,
-            kind => f.write_str(KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, name)| name))?,
-        }
-        match &self.session {
-            Some(Key { source: SourceId(home), id }) => write!(f, ":{home}:{id}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl FromStr for ItemId {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let mut parts = text.splitn(3, ':');
-        let name = parts.next().ok_or(())?;
-        let kind = if let Some(n) = name.strip_prefix(FACT) {
-            Kind::Fact(n.parse().map_err(drop)?)
-        } else if let Some(n) = name.strip_prefix(FOLD) {
-            Kind::Fold(n.parse().map_err(drop)?)
-        } else if let Some(kind) = numbered_kind(name).or_else(|| request_kind(name)) {
-            kind
-        } else {
-            let action = || Action::ALL.into_iter().find(|action| action.name() == name).map(Kind::Act);
-            KINDS.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind).or_else(action).ok_or(())?
-        };
-        let session = match (parts.next(), parts.next()) {
-            (Some(home), Some(id)) => Some(Key::new(SourceId(home.parse().map_err(drop)?), id)),
-            (None, _) => None,
-            (Some(_), None) => return Err(()),
-        };
-        Ok(Self { session, kind })
-    }
-}
-
-/// Parses the kind of an item that carries a request and a number.
-fn numbered_kind(name: &str) -> Option<Kind> {
-    NUMBERED.iter().find_map(|(kind, prefix)| {
-        let (n, call) = name.strip_prefix(prefix)?.split_once('-')?;
-        Some(kind(Call::from_number(u64::from_str_radix(call, 16).ok()?), n.parse().ok()?))
-    })
-}
-
-/// Parses the kind of an item that carries a request.
-fn request_kind(name: &str) -> Option<Kind> {
-    REQUESTS.iter().find_map(|(kind, prefix)| {
-        let number = u64::from_str_radix(name.strip_prefix(prefix)?, 16).ok()?;
-        Some(kind(Call::from_number(number)))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_id_round_trips_through_its_text() {
-        let requests = REQUESTS.map(|(kind, _)| kind(Call::from_number(u64::MAX)));
-        let numbered = NUMBERED.map(|(kind, _)| kind(Call::from_number(u64::MAX), 255));
-        let facts = [Kind::Fact(0), Kind::Fact(255), Kind::Fold(0), Kind::Fold(255)];
-        let actions = Action::ALL.map(Kind::Act);
-        for kind in KINDS.map(|(kind, _)| kind).into_iter().chain(actions).chain(facts).chain(requests).chain(numbered)
-        {
-            for session in [
-                None,
-                Some(Key::new(SourceId::default(), "36535f61")),
-                Some(Key::new(SourceId(12), "a:b:c")),
-                Some(Key::new(SourceId(1), "")),
-            ] {
-                let id = ItemId { session, kind };
-                assert_eq!(id.to_string().parse(), Ok(id));
-            }
-        }
-        for broken in [
-            "",
-            "nothing",
-            "seen:0",
-            "seen:x:a",
-            "seen:-1:a",
-            "fact-:0:a",
-            "fact-256:0:a",
-            "choice-1:0:a",
-            "choice-256-1:0:a",
-        ] {
-            assert_eq!(broken.parse::<ItemId>(), Err(()), "{broken}");
-        }
     }
 }

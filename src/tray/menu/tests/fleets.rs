@@ -124,7 +124,7 @@ fn rows(items: &[Item]) -> Vec<&Item> {
     out
 }
 
-fn check_bounds(items: &[Item], top: bool, ids: &mut HashSet<String>) -> Result<(), TestCaseError> {
+fn check_bounds(items: &[Item], top: bool, ids: &mut HashSet<ItemId>) -> Result<(), TestCaseError> {
     prop_assert!(top || (1..=ROWS).contains(&items.len()), "{} entries: {items:#?}", items.len());
     for item in items {
         for later in [Span::ZERO, Span::seconds(55), Span::hours(30)] {
@@ -133,7 +133,7 @@ fn check_bounds(items: &[Item], top: bool, ids: &mut HashSet<String>) -> Result<
             prop_assert!(!words.chars().any(|c| c.is_control() || c == '\u{202e}'), "{words:?}");
         }
         if let Some(id) = item.id() {
-            prop_assert!(ids.insert(id.to_string()), "{id} is used twice");
+            prop_assert!(ids.insert(id.clone()), "{id:?} is used twice");
         }
         if let Item::Submenu { items, .. } = item {
             check_bounds(items, false, ids)?;

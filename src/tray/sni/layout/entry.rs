@@ -2,16 +2,10 @@
 
 use super::appearance::Wording;
 use super::appearance::{Appearance, EntryType};
+use crate::tray::messages::Click;
 use crate::tray::sni::property::Properties;
 use crate::tray::view::{Effect, Item, ItemId, Kind};
 use std::collections::BTreeMap;
-
-/// What an entry does.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Meaning {
-    pub(crate) id: ItemId,
-    pub(crate) effect: Effect,
-}
 
 /// An entry of the menu.
 #[derive(Clone, Debug)]
@@ -53,10 +47,10 @@ impl Entry {
         std::mem::discriminant(&self.appearance.entry_type) == std::mem::discriminant(&EntryType::of(item))
     }
 
-    /// What it does, if it can be clicked.
-    pub(super) fn meaning(&self) -> Option<Meaning> {
+    /// A click on it, if it can be clicked.
+    pub(super) fn click(&self) -> Option<Click> {
         let (id, effect) = (self.id.clone()?, self.effect.clone()?);
-        self.appearance.enabled.then_some(Meaning { id, effect })
+        self.appearance.enabled.then_some(Click::Item(id, effect))
     }
 }
 

@@ -3,7 +3,8 @@
 use super::appearance::Appearance;
 use super::appearance::Wording;
 use super::changes::Changes;
-use super::entry::{Entry, Meaning};
+use super::entry::Entry;
+use crate::tray::messages::Click;
 use crate::tray::view::Item;
 
 /// A new tree in the making.
@@ -11,7 +12,7 @@ pub(super) struct Rebuild<'a> {
     /// The highest number given out so far.
     pub(super) last: &'a mut i32,
     /// What the entries did that are gone.
-    pub(super) gone: &'a mut Vec<(i32, Meaning)>,
+    pub(super) gone: &'a mut Vec<(i32, Click)>,
     pub(super) how: Wording,
     pub(super) changes: &'a mut Changes,
 }
@@ -45,7 +46,7 @@ impl Rebuild<'_> {
 
     fn forget(&mut self, entries: impl Iterator<Item = Entry>) {
         for entry in entries {
-            self.gone.extend(entry.meaning().map(|meaning| (entry.number, meaning)));
+            self.gone.extend(entry.click().map(|click| (entry.number, click)));
             self.forget(entry.entries.into_iter());
         }
     }

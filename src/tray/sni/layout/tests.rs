@@ -27,6 +27,16 @@ fn row(id: &str, items: Vec<Item>) -> Item {
     Item::submenu(ItemId::of(&Key::new(SourceId::default(), id), Kind::Row), id, items)
 }
 
+fn id_of(click: Click) -> ItemId {
+    let Click::Item(id, _) = click else { panic!("{click:?}") };
+    id
+}
+
+/// A click on this item.
+fn clicked(item: &Item) -> Option<Click> {
+    Some(Click::Item(item.id()?.clone(), item.effect()?.clone()))
+}
+
 fn numbers(layout: &Layout) -> Vec<i32> {
     layout.entries.iter().map(|entry| entry.number).collect()
 }
@@ -47,7 +57,7 @@ fn an_entry_keeps_its_number_which_is_never_reused() {
     let again = rebuilt(&[seen("a", "1"), seen("c", "3"), Item::Separator, seen("b", "2")]);
     assert_eq!(again[1..], without_a[..]);
     assert!(!with_c.contains(&again[0]), "an entry that comes back has a new number");
-    let clicked = layout.clicked(before[0]).map(|meaning| meaning.id);
+    let clicked = layout.clicked(before[0]).map(id_of);
     assert_eq!((clicked.as_ref(), layout.contains(before[0])), (seen("a", "").id(), false), "it is remembered");
 }
 
@@ -134,7 +144,7 @@ fn an_update_in_place_leaves_entries_that_are_gone_as_they_were() {
     assert_eq!(set, [c]);
     // Once the menu is closed, it is rebuilt.
     layout.rebuild(&[seen("c", "three"), row("x", vec![seen("d", "4")])], NOW, &mut Changes::default());
-    assert_eq!(layout.clicked(numbers(&layout)[0]).unwrap().id.to_string(), seen("c", "").id().unwrap().to_string());
+    assert_eq!(Some(&id_of(layout.clicked(numbers(&layout)[0]).unwrap())), seen("c", "").id());
     assert_eq!(numbers(&layout).len(), 2);
 }
 
@@ -187,7 +197,7 @@ fn a_check_mark_that_a_panel_may_have_toggled_is_sent_again() {
     let (mut layout, mut changes) = (Layout::default(), Changes::default());
     layout.rebuild(&[check(false)], NOW, &mut Changes::default());
     assert!(layout.try_update(&[check(false)], NOW, &mut changes) && changes.is_empty());
-    assert_eq!(layout.clicked(numbers(&layout)[0]).unwrap().id, id);
+    assert_eq!(id_of(layout.clicked(numbers(&layout)[0]).unwrap()), id);
     assert!(layout.try_update(&[check(false)], NOW, &mut changes));
     assert_eq!(changes.set[0].1.get("toggle-state"), Some(&0.into()));
 }
@@ -292,11 +302,11 @@ fn an_entry_that_does_something_else_is_another_entry() {
     let one = numbers(&layout)[0];
     assert!(!layout.try_update(&[stop("two")], NOW, &mut Changes::default()));
     layout.update_in_place(&[stop("two")], NOW, &mut Changes::default());
-    assert_eq!(Some(&layout.clicked(one).unwrap().effect), stop("one").effect());
+    assert_eq!(layout.clicked(one), clicked(&stop("one")));
     layout.rebuild(&[stop("two")], NOW, &mut Changes::default());
     let two = numbers(&layout)[0];
-    assert_eq!(Some(&layout.clicked(two).unwrap().effect), stop("two").effect());
-    assert_eq!(Some(&layout.clicked(one).unwrap().effect), stop("one").effect());
+    assert_eq!(layout.clicked(two), clicked(&stop("two")));
+    assert_eq!(layout.clicked(one), clicked(&stop("one")));
     assert!(layout.shows(&[stop("two")]) && !layout.shows(&[stop("one")]));
 }
 

@@ -1,7 +1,7 @@
 //! The menu as panels know it, and what they reported about it. Pure.
 
 use super::super::fit::{Size, fit};
-use super::super::layout::{Changes, Layout, LayoutReply, Meaning, Wording};
+use super::super::layout::{Changes, Layout, LayoutReply, Wording};
 use super::super::presence::Presence;
 use super::super::property::{Properties, Property, ROOT};
 use super::super::readers::{Readers, Sign};
@@ -306,7 +306,7 @@ impl MenuState {
         let is_current = self.layout.contains(number);
         match self.layout.clicked(number) {
             // Its number says which one it was.
-            Some(Meaning { id, effect }) if !is_current || self.is_aimed(now) => Some(Click::Item(id, effect)),
+            Some(click) if !is_current || self.is_aimed(now) => Some(click),
             Some(_) => Some(Click::Unaimed),
             None => (!is_current).then_some(Click::Outdated),
         }
