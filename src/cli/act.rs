@@ -22,12 +22,13 @@ use crate::agent::channel::{PROBE_TIMEOUT, has_loaded};
 use crate::agent::scanner::OpenScanner;
 use crate::agent::source::Source;
 use crate::control::caller::is_reserved_for_people;
-use crate::core::action::{Action, ServerState, Trait, has_open_tool, is_hosting, offer, without_program};
+use crate::core::action::{Action, ServerState, Trait, has_open_tool, is_hosting, offer};
 use crate::core::attempts::UNCOUNTED;
 use crate::core::fleet::{Kind, Session};
 use crate::core::order::{Ask, Doubt, Order, Outcome};
 use crate::core::owner::{Owner, may_have_it_open};
 use crate::core::text::NAME_MAX;
+use crate::core::words::offer::without_program;
 use crate::system::clock::Clock;
 use crate::system::paths::user_home;
 use carry::carry_out;
@@ -208,7 +209,7 @@ fn suspicion(context: &Context, session: &Session) -> Option<Suspicion> {
 fn only_resumable(context: &Context, session: &Picked) -> Option<String> {
     let status = session.row(session.now, &context.config.limits).1.status;
     offer(Action::Resume, session, status).ok()?;
-    offer(Action::Continue, session, status).err()
+    offer(Action::Continue, session, status).err().map(Into::into)
 }
 
 /// Whether nothing but its terminal, or a bridge to it, can abort a session's turn.

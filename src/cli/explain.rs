@@ -211,7 +211,7 @@ fn actions(page: &mut Page, session: &Session, status: Status, refusals: Refusal
     let mut refused = Vec::new();
     for Offer { action, what } in offers(session, status) {
         match what {
-            Ok(does) => page.line(action.name(), does),
+            Ok(does) => page.line(action.name(), does.to_string()),
             Err(why) if refusals == Refusals::Explained => page.line(action.name(), format!("refused: {why}")),
             Err(_) => refused.push(action.name()),
         }

@@ -20,28 +20,26 @@ pub(crate) use bridge::OTHER_VERSION;
 pub use bridge::bridge_words;
 pub use reach::is_bridged;
 pub(crate) use reach::{has_open_tool, may_await_user, questions};
-pub(crate) use recovery::{is_cut_off, is_hosting, without_program};
+pub(crate) use recovery::{is_cut_off, is_hosting};
 pub use verb::{Action, Ask, Reply, Which};
 pub(crate) use verb::{Callers, Trait};
 
 use super::owner::{Held, Owner};
 use super::session::{Kind, Session};
-use super::text::counted;
 use super::verdict::Status;
+use super::words::offer::Does;
+use super::words::refusal::{Instead, Refusal};
 use answers::{answer, reply};
 use bridge::let_answer;
-use reach::{reachable, unheld};
+use reach::reachable;
 use recovery::{go_on, reconnect, resend, resume};
-
-/// Added to an abort's description when an open tool may be waiting for the user.
-pub(crate) const EVEN_IF_WAITING: &str = "even if it only waits for you";
 
 /// An action and whether it is available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
     pub action: Action,
     /// What it would do, or why it is refused.
-    pub what: Result<String, String>,
+    pub what: Result<Does, Refusal>,
 }
 
 /// Returns every action, with what it would do or why it is refused.
@@ -52,70 +50,61 @@ pub(crate) fn offers(session: &Session, status: Status) -> [Offer; Action::ALL.l
 /// Returns what an action would do to a session with this status.
 ///
 /// # Errors
-/// Why it is refused, in words for the user.
-pub fn offer(action: Action, session: &Session, status: Status) -> Result<String, String> {
+/// Why it is refused.
+pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, Refusal> {
     let control = &session.control;
     if let Some(under_way) = control.under_way
         && action.excludes_others()
     {
-        return Err(format!("{} is under way", under_way.name()));
+        return Err(Refusal::UnderWay { action: under_way });
     }
-    if let Some(no_answer) = &session.no_answer
+    if let Some(no_answer) = session.no_answer
         && !matches!(action, Action::ShowTerminal | Action::Detach)
     {
-        return Err(format!("{}, so what it does now is unknown", no_answer.words()));
+        return Err(Refusal::Unanswering { no_answer });
     }
     match action {
         Action::Approve | Action::Deny => answer(action, session),
         Action::Answer => reply(session, status),
         Action::Continue => go_on(session, status),
-        Action::Reconnect => reconnect(session, status),
+        Action::Reconnect => reconnect(session, status).map(|by| Does::Recovers { by }),
         Action::Resend => resend(session, status),
         Action::Stop => stop(session, status),
         Action::End | Action::ForceQuit => end(action, session),
         Action::Resume => resume(session, status),
         Action::ShowTerminal => show_terminal(session),
         Action::Detach => match control.server {
-            ServerState::Hosted(_) => {
-                Ok("detaches: the server that Pilotlight started for it ends, and it can be resumed".into())
-            }
-            ServerState::Attached => Ok("detaches; if no other client has it open, its server ends its work".into()),
-            _ => Err("Pilotlight is not attached to it".into()),
+            ServerState::Hosted(_) => Ok(Does::EndsHosting),
+            ServerState::Attached => Ok(Does::Detaches),
+            _ => Err(Refusal::NotAttached),
         },
         Action::LetAnswer => let_answer(session),
     }
 }
 
 /// Whether its terminal can be brought to the front.
-fn show_terminal(session: &Session) -> Result<String, String> {
+fn show_terminal(session: &Session) -> Result<Does, Refusal> {
     match session.observed.owner {
         Owner::Alive { .. } | Owner::Opened { .. } if session.observed.about.kind == Kind::Sdk => {
-            Err("a program runs it, not a terminal".into())
+            Err(Refusal::OfProgram)
         }
         Owner::Alive { pid, .. } | Owner::Opened { pid, .. } => match session.terminal {
-            Some((of, Some(why))) if of == pid => Err(why.into()),
-            _ => Ok("brings its terminal to the front".into()),
+            Some((of, Some(why))) if of == pid => Err(Refusal::NotShown { why }),
+            _ => Ok(Does::ShowsTerminal),
         },
-        Owner::Unheld { pid } => Err(unheld(pid)),
-        Owner::Never | Owner::Gone { .. } | Owner::Unknown { .. } => Err("no process runs it".into()),
+        Owner::Unheld { pid } => Err(Refusal::Unheld { pid }),
+        Owner::Never | Owner::Gone { .. } | Owner::Unknown { .. } => Err(Refusal::NoProcess),
     }
 }
 
-fn stop(session: &Session, status: Status) -> Result<String, String> {
+fn stop(session: &Session, status: Status) -> Result<Does, Refusal> {
     match session.runner() {
-        Owner::Gone { .. } | Owner::Never => return Err("no process runs it, there is nothing to stop".into()),
+        Owner::Gone { .. } | Owner::Never => return Err(Refusal::NothingToStop),
         Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => {}
     }
     let terminal = session.observed.about.kind == Kind::Terminal;
     if !is_bridged(session) {
-        reachable(
-            session,
-            if terminal {
-                "press Esc there, or end the session (`pilotlight stop --end`)"
-            } else {
-                "stop it in its own program"
-            },
-        )?;
+        reachable(session, if terminal { Instead::PressEsc } else { Instead::StopThere })?;
     }
     let works = matches!(
         status,
@@ -129,49 +118,34 @@ fn stop(session: &Session, status: Status) -> Result<String, String> {
     );
     // A question, or lost permissions, can outlast the turn.
     if !works || session.observed.facts.turn.is_none() && session.observed.facts.agents.is_empty() {
-        return Err("no turn is open, there is nothing to stop".into());
+        return Err(Refusal::NoTurn);
     }
     let silent = matches!(status, Status::Quiet | Status::Stuck);
-    Ok(if silent && may_await_user(session) {
-        format!("stops the running turn, {EVEN_IF_WAITING}; the session goes on")
-    } else {
-        "stops the running turn; the session goes on".into()
-    })
+    Ok(Does::Stops { even_if_waiting: silent && may_await_user(session) })
 }
 
-fn end(action: Action, session: &Session) -> Result<String, String> {
+fn end(action: Action, session: &Session) -> Result<Does, Refusal> {
     if let ServerState::Hosted(_) = session.control.server {
-        return Err("it runs in a server of Pilotlight's own: detach instead".into());
+        return Err(Refusal::Hosted);
     }
     let pid = match session.observed.owner {
         Owner::Alive { pid, .. } => pid,
-        Owner::Opened { .. } => return Err("it was opened and not prompted yet: close it in its terminal".into()),
-        Owner::Unheld { pid } => return Err(unheld(pid)),
-        Owner::Unknown { pid } => {
-            return Err(format!(
-                "process {pid} cannot be inspected (another user's, a container's, or just ending): it is never signalled"
-            ));
-        }
-        Owner::Gone { .. } | Owner::Never => return Err("no process runs it, there is nothing to end".into()),
+        Owner::Opened { .. } => return Err(Refusal::CloseThere),
+        Owner::Unheld { pid } => return Err(Refusal::Unheld { pid }),
+        Owner::Unknown { pid } => return Err(Refusal::NeverSignalled { pid }),
+        Owner::Gone { .. } | Owner::Never => return Err(Refusal::NothingToEnd),
     };
     if session.observed.about.kind != Kind::Terminal {
-        return Err(format!("process {pid} is not a terminal session: end it in the program that started it"));
+        return Err(Refusal::NoTerminal { pid });
     }
     if session.observed.contested {
-        return Err("two live processes have a lock on it: end it in the terminal you want to close".into());
+        return Err(Refusal::Contested);
     }
     if session.control.other_sessions > 0 {
-        let others = counted(session.control.other_sessions, "other session");
-        return Err(format!("process {pid} has {others} open, which would end as well: end it in its terminal"));
+        return Err(Refusal::OthersOpen { pid, others: session.control.other_sessions });
     }
-    Ok(match action {
-        Action::ForceQuit => {
-            let tool = if has_open_tool(session) { ", its tool may run on" } else { "" };
-            format!("kills process {pid}: nothing more is saved{tool}; it can be resumed")
-        }
-        _ if has_open_tool(session) => format!("ends process {pid}: its tool is killed, it can be resumed"),
-        _ => format!("ends process {pid}: it can be resumed"),
-    })
+    let tool = has_open_tool(session);
+    Ok(if action == Action::ForceQuit { Does::Kills { pid, tool } } else { Does::Ends { pid, tool } })
 }
 
 /// Whether a click is enough to end a session's process. If only the lock says that the process is the owner (an older
@@ -179,11 +153,9 @@ fn end(action: Action, session: &Session) -> Result<String, String> {
 ///
 /// # Errors
 /// Why a click is not enough, and what to do instead.
-pub fn may_end_without_asking(session: &Session) -> Result<(), String> {
+pub fn may_end_without_asking(session: &Session) -> Result<(), Refusal> {
     match (session.observed.held, session.observed.owner.pid()) {
         (Held::Verified, _) | (_, None) => Ok(()),
-        (Held::Pending | Held::Unverified, Some(pid)) => {
-            Err(format!("use `pilotlight stop`, which asks first (only its lock says that process {pid} runs it)"))
-        }
+        (Held::Pending | Held::Unverified, Some(pid)) => Err(Refusal::OnlyByLock { pid }),
     }
 }

@@ -30,3 +30,4 @@ pub mod text;
 pub mod time;
 pub mod turn;
 pub mod verdict;
+pub mod words;

@@ -1,13 +1,15 @@
 //! What was observed of one session: its log, its folder, its owner, its server, and our own relation to it.
 
 mod control;
+pub(in crate::core) mod no_answer;
 
 pub use control::{Bridge, Control, ServerState};
+pub use no_answer::NoAnswer;
 
 use super::facts::Facts;
 use super::owner::{Held, Owner};
 use super::reception::Finding;
-use super::time::{Moment, Time};
+use super::time::Time;
 use super::verdict::{Answer, Live};
 use serde::Serialize;
 use std::sync::Arc;
@@ -77,27 +79,6 @@ pub struct Observed {
     pub has_log: bool,
     /// Its log was not read: no process has it open, and the log is too old to matter.
     pub unread: bool,
-}
-
-/// A file system that does not answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoAnswer {
-    /// What it is, in a word for the user.
-    pub file_system: &'static str,
-    /// When it was first asked in vain.
-    pub since: Moment,
-    /// It could not even be asked: all of them are asked in turn, and one before it does not answer.
-    pub is_behind: bool,
-}
-
-impl NoAnswer {
-    /// In words for the user.
-    pub(crate) fn words(&self) -> String {
-        match self.is_behind {
-            false => format!("its file system ({}) does not answer", self.file_system),
-            true => format!("its file system ({}) is not read while another one does not answer", self.file_system),
-        }
-    }
 }
 
 /// Why changes of a session's folder may cause no file event. It is looked at every few seconds instead while a process

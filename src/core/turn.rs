@@ -291,14 +291,6 @@ impl Request {
     pub(crate) fn is_about_us(&self) -> bool {
         self.is_consent() && self.asks.as_deref() == Some(OUR_EXTENSION)
     }
-
-    /// Describes such a question about an extension. `None` for other requests.
-    pub(crate) fn consent_words(&self) -> Option<&'static str> {
-        self.is_consent().then(|| match self.is_about_us() {
-            true => "Copilot asks in its terminal whether Pilotlight may answer there",
-            false => "Copilot asks in its terminal whether an extension may do more",
-        })
-    }
 }
 
 /// The kinds of request that are about an extension's rights.

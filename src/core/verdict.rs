@@ -26,6 +26,7 @@ use super::question::Question;
 use super::text::listed;
 use super::time::{Moment, Span, Time};
 use super::turn::{Closed, DENIED, Ending, LastMessage, Phase, Request, Turn};
+use super::words::refusal::consent;
 use found::{Found, found, question_found, rests};
 use look::{Silence, Situation};
 use words::{after_words, are, ended_words, error_gist, error_words, is_unprompted, rest_words};
@@ -203,8 +204,8 @@ impl<'a> Judge<'a> {
         // Requests that can be answered from here come first. Copilot's questions about an extension have a wording of
         // their own.
         let first = requests.iter().find(|request| !request.is_consent()).or(requests.first());
-        if let Some(words) = first.and_then(|request| request.consent_words()) {
-            return found(Status::NeedsPermission, first.map_or(self.progress().wall, |first| first.at.wall), words);
+        if let Some(first) = first.filter(|request| request.is_consent()) {
+            return found(Status::NeedsPermission, first.at.wall, consent(first.is_about_us()));
         }
         if let Some(first) = first {
             let what = match requests.len() {

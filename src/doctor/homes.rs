@@ -154,7 +154,7 @@ fn logs(homes: &[PathBuf], sessions: &[Session]) -> Vec<Finding> {
     let (mut troubled, mut without, mut readable) = (Vec::new(), Vec::new(), 0);
     for session in sessions {
         if let Some(no_answer) = &session.no_answer {
-            let text = format!("the log of session {} is not read: {}", shown(session), no_answer.words());
+            let text = format!("the log of session {} is not read: {}", shown(session), no_answer);
             let remedy = "start or reach what serves it, or unmount it (`umount --force` or `--lazy`)";
             troubled.push(Finding::problem(CHECK, text, remedy).redacted("one: its file system does not answer"));
             continue;

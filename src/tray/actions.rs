@@ -8,7 +8,7 @@
 use super::details::Source;
 use super::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS, fold};
 use crate::core::action::{
-    Action, EVEN_IF_WAITING, Offer, Trait, has_open_tool, is_bridged, may_end_without_asking, offer, offers, questions,
+    Action, Offer, Trait, has_open_tool, is_bridged, may_end_without_asking, offer, offers, questions,
 };
 use crate::core::confusable::is_unambiguous;
 use crate::core::fleet::{Row, Session};
@@ -18,6 +18,8 @@ use crate::core::order::{Ask, Order, Reply, Which};
 use crate::core::text::{fit, isolated, plain, wrap};
 use crate::core::turn::{Call, Request, request_verb};
 use crate::core::verdict::Status;
+use crate::core::words::offer::Does;
+use crate::core::words::refusal::{Refusal, consent};
 use unicode_width::UnicodeWidthStr;
 
 /// Maximum number of lines for the text of a request.
@@ -54,14 +56,15 @@ pub(crate) fn request_items(source: &Source<'_>) -> Option<RequestItems> {
     if let Some(request) = requests.iter().find(|request| !request.is_consent()) {
         return Some(items_of_request(source, request, offer_of(&offers, Action::Approve).is_ok()));
     }
-    if let Some((request, words)) = requests.first().and_then(|request| Some((request, request.consent_words()?))) {
+    if let Some(request) = requests.first() {
+        let words = consent(request.is_about_us());
         return Some(RequestItems { lines: lines_of(source, request.id, wrap(words, COLUMNS)), answers: Vec::new() });
     }
     let form = questions(source.session).iter().find_map(|asking| asking.form.as_ref().ok())?;
     Some(items_of_question(source, form, offer_of(&offers, Action::Answer).is_ok()))
 }
 
-fn offer_of(offers: &[Offer], action: Action) -> &Result<String, String> {
+fn offer_of(offers: &[Offer], action: Action) -> &Result<Does, Refusal> {
     &offers.iter().find(|offer| offer.action == action).unwrap_or(&offers[0]).what
 }
 
@@ -161,7 +164,7 @@ fn items_of_question(source: &Source<'_>, form: &Form, can_answer: bool) -> Requ
 
 /// The actions other than answers, with their labels, the best first.
 fn labelled(offers: &[Offer], session: &Session) -> [(Action, &'static str); LISTED.len()] {
-    let stops_if_waiting = || offer_of(offers, Action::Stop).as_ref().is_ok_and(|does| does.contains(EVEN_IF_WAITING));
+    let stops_if_waiting = || *offer_of(offers, Action::Stop) == Ok(Does::Stops { even_if_waiting: true });
     LISTED.map(|action| {
         let label = match action {
             Action::Continue if is_bridged(session) => "Continue",
@@ -204,7 +207,7 @@ pub(crate) fn actions(source: &Source<'_>) -> Vec<Item> {
     items
 }
 
-fn may_end(source: &Source<'_>, offers: &[Offer]) -> Result<(), String> {
+fn may_end(source: &Source<'_>, offers: &[Offer]) -> Result<(), Refusal> {
     offer_of(offers, Action::End).clone().and_then(|_| may_end_without_asking(source.session))
 }
 
@@ -254,8 +257,8 @@ pub(crate) fn remedy(source: &Source<'_>, name: impl FnOnce(usize) -> String) ->
         Status::Failed if row.ended_denied => continued()?,
         Status::Failed if is_bridged(source.session) && works(Action::Continue) => continued()?,
         Status::Stuck if !matches!(row.gist, Gist::Silent { runs_long: true, .. }) => {
-            match offer_of(&offers, Action::Stop).as_deref() {
-                Ok(does) if does.contains(EVEN_IF_WAITING) => ("Stop ", ", even if it waits", Action::Stop),
+            match offer_of(&offers, Action::Stop) {
+                Ok(Does::Stops { even_if_waiting: true }) => ("Stop ", ", even if it waits", Action::Stop),
                 Ok(_) => ("Stop the turn in ", "", Action::Stop),
                 Err(_) => shown()?,
             }

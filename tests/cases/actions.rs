@@ -55,7 +55,7 @@ impl Case {
     }
 
     fn offer(&self, action: Action) -> Result<String, String> {
-        offer(action, &self.session, self.status())
+        offer(action, &self.session, self.status()).map(|does| does.to_string()).map_err(Into::into)
     }
 
     fn because(&self) -> String {
@@ -162,7 +162,7 @@ fn an_owner_known_only_by_its_lock_is_ended_only_after_a_confirmation() {
     with(Held::Unverified).allows(Action::End);
     assert_eq!(may_end_without_asking(&with(Held::Verified).session), Ok(()));
     for held in [Held::Unverified, Held::Pending] {
-        assert!(may_end_without_asking(&with(held).session).unwrap_err().contains("pilotlight stop"));
+        assert!(may_end_without_asking(&with(held).session).unwrap_err().to_string().contains("pilotlight stop"));
     }
     // A process whose lock was created just now gets no token.
     assert!(with(Held::Unverified).session.may_be_trusted() && !with(Held::Pending).session.may_be_trusted());

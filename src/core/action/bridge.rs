@@ -1,8 +1,10 @@
 //! The bridge to a session in a plain terminal: what it may do, and whether its user can be asked there to allow more.
 
-use super::reach::{bridge_of, is_at_server, questions, remedy, unheld, untried};
+use super::reach::{bridge_of, is_at_server, questions, release, remedy};
 use crate::core::owner::Owner;
 use crate::core::session::{Bridge, Session};
+use crate::core::words::offer::Does;
+use crate::core::words::refusal::{Refusal, untried};
 
 /// What is said of a bridge that is not of this program's version: it runs as long as its session.
 pub(crate) const OTHER_VERSION: &str =
@@ -11,7 +13,7 @@ pub(crate) const OTHER_VERSION: &str =
 /// Describes what the bridge to its terminal may do.
 pub fn bridge_words(session: &Session) -> Option<String> {
     let words = match bridge_of(session)? {
-        Bridge::Watches => untried(session),
+        Bridge::Watches => untried(&release(session)),
         Bridge::Joined => "a bridge reaches its terminal; permission requests are answered there".into(),
         Bridge::Declined => {
             "a bridge reaches its terminal; you told Copilot there that it may not answer requests".into()
@@ -23,49 +25,43 @@ pub fn bridge_words(session: &Session) -> Option<String> {
 }
 
 /// Checks that the bridge may answer permission requests.
-pub(super) fn may_answer(bridge: Bridge, session: &Session) -> Result<(), String> {
+pub(super) fn may_answer(bridge: Bridge, session: &Session) -> Result<(), Refusal> {
     Err(match bridge {
         Bridge::Elevated => return Ok(()),
-        Bridge::Watches => format!("answer it in its terminal ({})", untried(session)),
-        Bridge::Joined => {
-            "answer it in its terminal; when that is done, “Let Pilotlight answer here” is for the next ones".into()
-        }
-        Bridge::Declined => "answer it in its terminal: you told Copilot there that Pilotlight may not".into(),
-        Bridge::Asking => "Copilot asks in its terminal whether Pilotlight may answer: answer that first".into(),
+        Bridge::Watches => Refusal::Watched { release: release(session) },
+        Bridge::Joined => Refusal::AnswerThere,
+        Bridge::Declined => Refusal::Declined,
+        Bridge::Asking => Refusal::AsksFirst,
     })
 }
 
 /// Checks that its user can be asked in the terminal. Never while a dialog may be open there: the question would take
 /// the keys meant for it.
-pub(super) fn let_answer(session: &Session) -> Result<String, String> {
+pub(super) fn let_answer(session: &Session) -> Result<Does, Refusal> {
     match session.observed.owner {
         Owner::Alive { .. } | Owner::Opened { .. } => {}
-        Owner::Unheld { pid } => return Err(unheld(pid)),
-        Owner::Unknown { pid } => return Err(format!("process {pid} may run it, and cannot be inspected")),
-        Owner::Gone { .. } | Owner::Never => return Err("no process runs it".into()),
+        Owner::Unheld { pid } => return Err(Refusal::Unheld { pid }),
+        Owner::Unknown { pid } => return Err(Refusal::MayRun { pid }),
+        Owner::Gone { .. } | Owner::Never => return Err(Refusal::NoProcess),
     }
     match bridge_of(session) {
-        None if is_at_server(session) => return Err("it is answered over its server".into()),
-        None => return Err(format!("there is no bridge to its terminal{}", remedy(session))),
-        Some(Bridge::Elevated) => return Err("Pilotlight may already answer there".into()),
+        None if is_at_server(session) => return Err(Refusal::AtServer),
+        None => return Err(Refusal::NoBridge { remedy: remedy(session) }),
+        Some(Bridge::Elevated) => return Err(Refusal::MayAnswer),
         Some(Bridge::Joined) => {}
-        Some(Bridge::Watches) => return Err(untried(session)),
-        Some(Bridge::Declined) => {
-            return Err(
-                "you told Copilot there that Pilotlight may not: that holds until the session is restarted".into()
-            );
-        }
-        Some(Bridge::Asking) => return Err("Copilot is already asking in its terminal".into()),
+        Some(Bridge::Watches) => return Err(Refusal::OnlyWatches { release: release(session) }),
+        Some(Bridge::Declined) => return Err(Refusal::DeclinedForSession),
+        Some(Bridge::Asking) => return Err(Refusal::AlreadyAsking),
     }
     // In autopilot Copilot would refuse on its own, for the whole session.
     if session.observed.facts.autopilot {
-        return Err("not in autopilot, where Copilot asks nobody".into());
+        return Err(Refusal::Autopilot);
     }
     if session.observed.facts.turn.is_some()
         || !session.observed.facts.requests.is_empty()
         || !questions(session).is_empty()
     {
-        return Err("only while it waits for your next prompt: the question would interrupt its work".into());
+        return Err(Refusal::WouldInterrupt);
     }
-    Ok("Copilot asks in its terminal whether Pilotlight may answer there: 1 for this session, 2 for this folder".into())
+    Ok(Does::AsksThere)
 }

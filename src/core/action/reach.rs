@@ -1,8 +1,9 @@
 //! How a session can be reached: over its server, over the bridge to its terminal, or not at all, and why not.
 
-use crate::core::owner::{Owner, UNHELD};
+use crate::core::owner::Owner;
 use crate::core::session::{Bridge, Kind, ServerState, Session};
 use crate::core::verdict::Asking;
+use crate::core::words::refusal::{Instead, Refusal, Remedy};
 
 /// Whether its owner has a server, reachable or not.
 pub(super) const fn is_at_server(session: &Session) -> bool {
@@ -10,20 +11,20 @@ pub(super) const fn is_at_server(session: &Session) -> bool {
 }
 
 /// Checks that its server can be reached. The error says why not, and suggests `instead`.
-pub(super) fn reachable(session: &Session, instead: &str) -> Result<(), String> {
+pub(super) fn reachable(session: &Session, instead: Instead) -> Result<(), Refusal> {
     let terminal = session.observed.about.kind == Kind::Terminal;
     match (&session.runner(), &session.control.server) {
         (
             Owner::Alive { .. } | Owner::Opened { .. },
             ServerState::Listening | ServerState::Refused(_) | ServerState::Attached | ServerState::Hosted(_),
         ) => Ok(()),
-        (Owner::Opened { pid, .. }, _) => Err(opened(*pid)),
-        (Owner::Unheld { pid }, _) => Err(unheld(*pid)),
+        (&Owner::Opened { pid, .. }, _) => Err(Refusal::Opened { pid }),
+        (&Owner::Unheld { pid }, _) => Err(Refusal::Unheld { pid }),
         // The advice comes first, because a menu truncates long text.
-        (Owner::Alive { .. }, _) if terminal => Err(format!("{instead}{}", remedy(session))),
-        (Owner::Alive { pid, .. }, _) => Err(format!("{instead} (process {pid} listens on no port)")),
-        (Owner::Unknown { pid }, _) => Err(uninspectable(*pid)),
-        (Owner::Gone { .. } | Owner::Never, _) => Err("no process runs it".into()),
+        (Owner::Alive { .. }, _) if terminal => Err(Refusal::Unreachable { instead, remedy: remedy(session) }),
+        (&Owner::Alive { pid, .. }, _) => Err(Refusal::NoPort { instead, pid }),
+        (&Owner::Unknown { pid }, _) => Err(Refusal::Uninspectable { pid }),
+        (Owner::Gone { .. } | Owner::Never, _) => Err(Refusal::NoProcess),
     }
 }
 
@@ -62,41 +63,18 @@ pub(crate) fn may_await_user(session: &Session) -> bool {
     has_open_tool(session) && !session.control.server.is_attached() && bridge_of(session).is_none()
 }
 
-/// A hint at what would lift a refusal: a bridge, if none answers in a plain terminal; a Copilot release that it was tried
-/// with.
-pub(super) fn remedy(session: &Session) -> String {
+/// What would lift a refusal: a bridge, if none answers in a plain terminal; a Copilot release that it was tried with.
+pub(super) fn remedy(session: &Session) -> Remedy {
     let is_terminal =
         session.observed.about.kind == Kind::Terminal && matches!(session.observed.owner, Owner::Alive { .. });
     match (is_terminal && !is_at_server(session), session.control.bridge) {
-        (true, None) => {
-            "; no bridge answers in its terminal: run `pilotlight bridge install` once and start the session anew; \
-             `pilotlight bridge status` shows where one runs"
-                .into()
-        }
-        (true, Some(Bridge::Watches)) => format!(" ({})", untried(session)),
-        _ => String::new(),
+        (true, None) => Remedy::Bridge,
+        (true, Some(Bridge::Watches)) => Remedy::Release { release: release(session) },
+        _ => Remedy::None,
     }
 }
 
-/// Explains why a bridge only watches.
-pub(super) fn untried(session: &Session) -> String {
-    let release = session.control.release.as_deref().unwrap_or("this version");
-    format!("the bridge was not tried with Copilot {release}: it only watches, unless `bridge-untried` is set")
-}
-
-/// The refusal for a session that a process has open without having been prompted yet.
-pub(super) fn opened(pid: u32) -> String {
-    format!(
-        "process {pid} has it open, not prompted yet: go on there, or close it first (a second process would corrupt its history)"
-    )
-}
-
-/// The refusal for a session whose owner cannot be inspected.
-pub(super) fn uninspectable(pid: u32) -> String {
-    format!("process {pid} may run it, and cannot be inspected (another user's, a container's, or just ending)")
-}
-
-/// The refusal for a session whose lock its process does not hold.
-pub(super) fn unheld(pid: u32) -> String {
-    format!("{UNHELD} (process {pid})")
+/// The release of its Copilot.
+pub(super) fn release(session: &Session) -> Box<str> {
+    session.control.release.clone().unwrap_or_else(|| "this version".into())
 }

@@ -164,7 +164,7 @@ impl Session {
         let mut verdict = judge(&self.observed.facts, &self.runner(), &self.live, self.seen, at, limits);
         let is_over = matches!(verdict.status, Status::Ended | Status::Crashed);
         if let Some(no_answer) = self.no_answer.filter(|_| !is_over || self.observed.owner == Owner::Never) {
-            let mut because = no_answer.words();
+            let mut because = no_answer.to_string();
             if self.observed.facts.progress.is_some() {
                 because.push_str(&format!("; before that: {}, {}", verdict.status, verdict.because));
             }

@@ -1,0 +1,27 @@
+//! The words for what `core` decides: a reason, a refusal or an offer is a value, and is said here alone. Nothing takes its
+//! words apart again, or compares them: what must be known of one is asked of the value.
+
+/// Defines an enum together with the words for each of its values, which may name the value's fields.
+macro_rules! said {
+    ($(#[$meta:meta])* $name:ident {
+        $($value:ident $({ $($field:ident: $type:ty),* })? => $words:literal $(, $argument:expr)*;)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, clippy::empty_docs, reason = "its words say what each value is")]
+        pub enum $name {
+            $(#[doc = $words] $value $({ $($field: $type),* })?,)*
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self {
+                    $(Self::$value $({ $($field),* })? => write!(f, $words $(, $argument)*),)*
+                }
+            }
+        }
+    };
+}
+
+pub mod offer;
+pub mod refusal;

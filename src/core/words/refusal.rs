@@ -1,0 +1,139 @@
+//! Why an action is refused.
+
+use crate::core::action::verb::Action;
+use crate::core::attempts::ATTEMPTS;
+use crate::core::owner::UNHELD;
+use crate::core::session::no_answer::NoAnswer;
+use crate::core::text::counted;
+
+said! {
+    /// Why an action is refused.
+    Refusal {
+        UnderWay { action: Action } => "{} is under way", action.name();
+        Unanswering { no_answer: NoAnswer } => "{no_answer}, so what it does now is unknown";
+
+        NoProcess => "no process runs it";
+        NothingToStop => "no process runs it, there is nothing to stop";
+        NothingToEnd => "no process runs it, there is nothing to end";
+        Unheld { pid: u32 } => "{UNHELD} (process {pid})";
+        Opened { pid: u32 } =>
+            "process {pid} has it open, not prompted yet: go on there, or close it first (a second process would corrupt its history)";
+        Runs { pid: u32 } => "process {pid} runs it: a second process would corrupt its history";
+        MayRun { pid: u32 } => "process {pid} may run it, and cannot be inspected";
+        Uninspectable { pid: u32 } =>
+            "process {pid} may run it, and cannot be inspected (another user's, a container's, or just ending)";
+        Unreachable { instead: Instead, remedy: Remedy } => "{instead}{remedy}";
+        NoPort { instead: Instead, pid: u32 } => "{instead} (process {pid} listens on no port)";
+
+        OfProgram => "a program runs it, not a terminal";
+        NotShown { why: &'static str } => "{why}";
+        NoTurn => "no turn is open, there is nothing to stop";
+        NotAttached => "Pilotlight is not attached to it";
+
+        Hosted => "it runs in a server of Pilotlight's own: detach instead";
+        CloseThere => "it was opened and not prompted yet: close it in its terminal";
+        NeverSignalled { pid: u32 } =>
+            "process {pid} cannot be inspected (another user's, a container's, or just ending): it is never signalled";
+        NoTerminal { pid: u32 } =>
+            "process {pid} is not a terminal session: end it in the program that started it";
+        Contested => "two live processes have a lock on it: end it in the terminal you want to close";
+        OthersOpen { pid: u32, others: usize } =>
+            "process {pid} has {} open, which would end as well: end it in its terminal",
+            counted(*others, "other session");
+        OnlyByLock { pid: u32 } =>
+            "use `pilotlight stop`, which asks first (only its lock says that process {pid} runs it)";
+
+        AlreadyAttached => "Pilotlight is already attached to it";
+        NotCutOff { resumable: bool } =>
+            "its last turn was neither denied nor cut off{}",
+            if *resumable { ": there is nothing to go on with; resume it instead" } else { "" };
+        NoPrompt => "its last prompt is not known";
+        ResumeAndTell => "a terminal resumes it: resume it, and tell it there to go on";
+        StopFirst => "its turn is still open: stop that first";
+        ToolRan => "a tool ran since, and what it did might be done twice";
+        TurnOpen => "its turn is still open";
+        SendThere => "a terminal resumes it: send it there";
+        TriedEnough =>
+            "it was tried {ATTEMPTS} times, and no turn has completed since: send it a prompt, or start a new session";
+        OwnerUnknown => "it was written to a moment ago, and its owner is not known";
+        JustResumed => "it was resumed less than a minute ago, and its new process does not show yet";
+        NotAnId => "its id is not in Copilot's form, and no other is passed to a program";
+
+        NothingAsked => "it asks for no permission";
+        OnlyYou { about_us: bool } => "{}: only you can say that", consent(*about_us);
+        Managed => "answer it in its terminal: your organisation wants a person to answer it there";
+        Watched { release: Box<str> } => "answer it in its terminal ({})", untried(release);
+        AnswerThere =>
+            "answer it in its terminal; when that is done, “Let Pilotlight answer here” is for the next ones";
+        Declined => "answer it in its terminal: you told Copilot there that Pilotlight may not";
+        AsksFirst => "Copilot asks in its terminal whether Pilotlight may answer: answer that first";
+
+        AnswerIn { place: Place, remedy: Remedy } => "answer it in {place}{remedy}";
+        Unanswerable { why: Box<str> } => "answer it where it asks: {why}";
+        NoQuestion => "it asks nothing that Pilotlight can see";
+        AsksInMessage => "it asks in its last message: send it a prompt where it runs";
+        ReconnectFirst { place: Place } =>
+            "answer it in {place}, or reconnect first: its server shows questions to attached clients only";
+        NotReported { place: Place } =>
+            "its server reports no open question: it was answered just now, or answer it in {place}";
+
+        AtServer => "it is answered over its server";
+        NoBridge { remedy: Remedy } => "there is no bridge to its terminal{remedy}";
+        MayAnswer => "Pilotlight may already answer there";
+        OnlyWatches { release: Box<str> } => "{}", untried(release);
+        DeclinedForSession =>
+            "you told Copilot there that Pilotlight may not: that holds until the session is restarted";
+        AlreadyAsking => "Copilot is already asking in its terminal";
+        Autopilot => "not in autopilot, where Copilot asks nobody";
+        WouldInterrupt => "only while it waits for your next prompt: the question would interrupt its work";
+    }
+}
+
+impl From<Refusal> for String {
+    fn from(refusal: Refusal) -> Self {
+        refusal.to_string()
+    }
+}
+
+said! {
+    /// What to do instead, where a session's server cannot be reached, or why that is needed.
+    Instead {
+        PressEsc => "press Esc there, or end the session (`pilotlight stop --end`)";
+        StopThere => "stop it in its own program";
+        NoSecondProcess => "a second process would corrupt its history";
+        OnlyItsProgram => "only the program that started it can talk to it";
+        AnswerThere => "answer it where it asks";
+    }
+}
+
+said! {
+    /// What would lift a refusal.
+    Remedy {
+        None => "";
+        Bridge =>
+            "; no bridge answers in its terminal: run `pilotlight bridge install` once and start the session anew; `pilotlight bridge status` shows where one runs";
+        Release { release: Box<str> } => " ({})", untried(release);
+    }
+}
+
+/// Why a bridge only watches.
+pub(crate) fn untried(release: &str) -> String {
+    format!("the bridge was not tried with Copilot {release}: it only watches, unless `bridge-untried` is set")
+}
+
+said! {
+    /// Where a question is answered.
+    #[derive(Copy)]
+    Place {
+        Terminal => "its terminal";
+        Program => "the program that runs it";
+    }
+}
+
+/// Describes a question about an extension's rights, which may be our bridge.
+pub(crate) const fn consent(about_us: bool) -> &'static str {
+    match about_us {
+        true => "Copilot asks in its terminal whether Pilotlight may answer there",
+        false => "Copilot asks in its terminal whether an extension may do more",
+    }
+}
