@@ -14,7 +14,7 @@
 //! - [`control`] hands orders ([`core::order`]) from a command to the running tray; [`terminal`] opens and shows
 //!   terminals.
 //! - [`tray`] shows the result as an icon with a menu, [`cli`] in a terminal, with one file per subcommand.
-//! - [`demo`] plays scripted sessions, and [`doctor`] checks for what may keep all of this from working.
+//! - [`doctor`] checks for what may keep all of this from working.
 //!
 //! [`config`] holds the user's settings.
 
@@ -30,7 +30,6 @@ pub mod cli;
 pub mod config;
 pub mod control;
 pub mod core;
-pub mod demo;
 pub mod doctor;
 pub mod engine;
 pub mod system;

@@ -10,6 +10,7 @@ mod docs {
     mod claims;
     mod front;
     mod schema;
+    mod seam;
     mod workflows;
 }
 
@@ -401,7 +402,7 @@ fn case_178_only_the_system_opens_files_and_nothing_else_does() {
         ("src/system/log/capped.rs", "passes options to the one place"),
         ("src/engine/ledger.rs", "passes options to the one place, and locks a folder, which is opened as one"),
         ("src/terminal/macos.rs", "a file of a new name"),
-        ("src/demo", "a scratch folder of its own"),
+        ("src/agent/copilot/demo", "a scratch folder of its own"),
         ("src/cli/demo.rs", "the same folder"),
         ("src/cli/replay.rs", "a file that the user names, maybe a pipe"),
         ("src/cli/pages.rs", "a folder that the user names"),

@@ -20,6 +20,11 @@ impl Wing {
         Self::Copilot
     }
 
+    /// The agent whose log begins so.
+    pub(crate) const fn of_log(_start: &[u8]) -> Self {
+        Self::Copilot
+    }
+
     /// The folder of the user's home that is its home, unless another is named.
     pub(crate) const fn home_name(self) -> &'static str {
         match self {

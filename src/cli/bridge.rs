@@ -199,7 +199,7 @@ fn clean_up(context: &Context, files: &Files) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn program(context: &Context) -> anyhow::Result<PathBuf> {
-    let named = context.config.actions.copilot.as_deref();
+    let named = context.config.actions.program.as_deref();
     let named = named.and_then(|path| paths::expand(path, paths::user_home().as_deref()));
     runtime()?.block_on(find_program(named.as_deref(), VERSION_TIMEOUT_LONG)).map_err(|why| anyhow!(why))
 }

@@ -6,7 +6,6 @@ use crate::config::{Config, Problem};
 use crate::core::fleet::Session;
 use crate::core::order::Order;
 use crate::core::text::plain;
-use crate::demo::World;
 use crate::doctor::Ground;
 use crate::engine::last_seen::{self, Seen};
 use crate::engine::ledger::{Ledger, Page};
@@ -16,6 +15,7 @@ use crate::system::paths;
 use crate::system::signals::Signals;
 use anyhow::Context as _;
 use clap::ColorChoice;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -212,6 +212,26 @@ pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .enable_all()
         .build()
         .context("the system refuses the resources for an event loop")
+}
+
+/// A demo that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct World {
+    /// The stage's folder.
+    pub folder: PathBuf,
+    /// How many times the usual pace.
+    pub speed: u32,
+}
+
+impl World {
+    /// The arguments that come before those of a command, to run it inside of the demo.
+    pub(crate) fn inside(&self) -> Vec<OsString> {
+        let speed = self.speed.to_string();
+        let mut words: Vec<OsString> =
+            ["demo", "--part", "command", "--speed", &speed, "--stage"].map(Into::into).into();
+        words.extend([self.folder.clone().into(), "--".into()]);
+        words
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! `pilotlight demo`: the whole program, on scripted sessions.
 
-use super::context::Context;
+use super::context::{Context, World};
 use super::report::{USAGE, exit_code, say};
 use super::{carry_out, descriptors, parse, print_usage, tray};
-use crate::config::Config;
-use crate::demo::bridge::{self, StageInput};
-use crate::demo::pipe::Told;
-use crate::demo::{self, COPILOT, HOME, STATE, World, script::LENGTH, server, stage, window};
+use crate::agent::copilot::demo::bridge::{self, StageInput};
+use crate::agent::copilot::demo::pipe::Told;
+use crate::agent::copilot::demo::{self, HOME, PROGRAM, STATE, script::LENGTH, server, stage, window};
+use crate::config::{Actions, Config};
 use crate::engine::last_seen::{self, Seen};
 use crate::system::paths;
 use crate::system::plain_file;
@@ -95,7 +95,7 @@ fn context(user: &Config, world: World, color: ColorChoice) -> anyhow::Result<Co
         named_homes: Vec::new(),
         silent: Vec::new(),
         homes: vec![world.folder.join(HOME)],
-        config: demo::config(user, world.speed, &player, &world.folder),
+        config: config(user, world.speed, &player, &world.folder),
         config_path: None,
         seen: Seen::load(Some(state.join(last_seen::FILE))),
         problems: Vec::new(),
@@ -200,9 +200,9 @@ impl stage::Programs for Helpers {
         own_command(if has_server { Part::Server } else { Part::Player }, self.speed)
     }
 
-    fn write_copilot(&self, folder: &Path) -> io::Result<()> {
+    fn write_program(&self, folder: &Path) -> io::Result<()> {
         let (program, player) = (program()?, std::process::id());
-        let path = folder.join(COPILOT);
+        let path = folder.join(PROGRAM);
         let words = |quoted: &dyn Fn(&Path) -> String| {
             format!("{} demo --part window --player {player} --stage {} --", quoted(&program), quoted(folder))
         };
@@ -227,4 +227,41 @@ fn own_command(part: Part, speed: u32) -> io::Result<Command> {
         command.current_dir(home); // the user's working folder may be removed meanwhile
     }
     Ok(command)
+}
+
+/// The demo's settings: the user's own for display and notifications, and none that reach outside the demo. `player` is
+/// the file name of the players' program, `folder` is the stage's.
+fn config(user: &Config, speed: u32, player: &str, folder: &Path) -> Config {
+    let mut config = Config {
+        limits: demo::limits(speed),
+        // So that no click starts the real Copilot on a scripted session.
+        actions: Actions {
+            program: Some(folder.join(PROGRAM)),
+            terminal: user.actions.terminal.clone(),
+            ..Actions::default()
+        },
+        list: user.list,
+        notifications: user.notifications.clone(),
+        ..Config::default()
+    };
+    config.owners.names = vec![player.to_owned()];
+    config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_demos_settings_do_not_reach_outside_it() {
+        let mut user = Config::default();
+        user.homes.push("/somewhere".into());
+        user.actions.auto_reconnect = true;
+        user.list.ended_most = 3;
+        let config = config(&user, 1, "player", Path::new("/scratch"));
+        assert!(config.homes.is_empty() && config.servers.is_empty() && !config.actions.auto_reconnect);
+        assert_eq!(config.list.ended_most, 3, "display settings are the user's");
+        assert_eq!(config.owners.names, ["player"]);
+        assert!(config.actions.program.is_some_and(|path| path.starts_with("/scratch")));
+    }
 }

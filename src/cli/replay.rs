@@ -53,7 +53,6 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         Owner::Dead => OwnerStory::Dead,
         Owner::Unknown => OwnerStory::Unknown,
     };
-    let mut replay = Replay::new(story, context.config.limits, Wing::Copilot.dialect().parse);
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut changes = Vec::new();
     let mut lines: Box<dyn BufRead> = if arguments.file.as_os_str() == "-" {
@@ -62,6 +61,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         let file = File::open(&arguments.file).with_context(|| format!("cannot open {}", arguments.file.display()))?;
         Box::new(BufReader::with_capacity(1 << 17, file))
     };
+    let start = lines.fill_buf().with_context(|| format!("cannot read {}", arguments.file.display()))?;
+    let mut replay = Replay::new(story, context.config.limits, Wing::of_log(start).dialect().parse);
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line).with_context(|| format!("cannot read {}", arguments.file.display()))? > 0 {
         replay.line(&line, &mut changes);

@@ -122,7 +122,7 @@ pub(super) const SETTINGS: &[Setting] = settings! {
     /// {folder} is the session's folder. Empty: $TERMINAL, the desktop's, or a well-known one.
     "terminal": TERMINAL => actions.terminal;
     /// The Copilot CLI that resumes sessions, in a terminal or a server of our own. Empty: `copilot`, found on PATH.
-    "copilot": OWN_PROGRAM => actions.copilot;
+    "copilot": OWN_PROGRAM => actions.program;
     /// What to do with permission requests in sessions that Pilotlight is attached to: ask you, approve all, or leave
     /// them to other clients.
     "permissions": PERMISSIONS => actions.permissions;

@@ -57,7 +57,7 @@ pub(crate) struct Actions {
     /// for.
     pub(crate) terminal: Vec<String>,
     /// As written: [`crate::system::paths::expand`] expands a leading `~`. `None`: the one on `PATH`.
-    pub(crate) copilot: Option<PathBuf>,
+    pub(crate) program: Option<PathBuf>,
     pub(crate) permissions: Permissions,
     pub(crate) auto_reconnect: bool,
     pub(crate) resend: bool,
@@ -72,7 +72,7 @@ impl Default for Actions {
     fn default() -> Self {
         Self {
             terminal: Vec::new(),
-            copilot: None,
+            program: None,
             permissions: Permissions::default(),
             auto_reconnect: false,
             resend: false,

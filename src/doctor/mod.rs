@@ -50,7 +50,7 @@ const CHECKS: [Check; 10] = [
     ("version", "this program", |_| vec![own::version()].into()),
     ("config", "the settings", |ground| own::config(ground).into()),
     ("state", "what Pilotlight remembers", |ground| own::state(ground).into()),
-    ("copilot", "the Copilot CLI", |ground| program::copilot(ground).into()),
+    ("copilot", "the Copilot CLI", |ground| program::program(ground).into()),
     ("sessions", "Copilot's homes", homes_and_servers),
     ("bridge", "the bridge to terminals", |ground| bridge::bridge(ground).into()),
     ("watches", "the limit of file watches", |ground| machine::watches(ground).into()),

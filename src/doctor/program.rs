@@ -9,11 +9,11 @@ use crate::system::paths::expand;
 /// The release that Pilotlight was tested with; others may write other events.
 const TESTED: &str = "1.0.102";
 
-pub(super) fn copilot(ground: &Ground) -> Vec<Finding> {
+pub(super) fn program(ground: &Ground) -> Vec<Finding> {
     const CHECK: &str = "copilot";
     const REMEDY: &str =
         "sessions are shown, but none can be resumed without it; `actions.copilot` in the settings says where it is";
-    let named = ground.config.actions.copilot.as_deref();
+    let named = ground.config.actions.program.as_deref();
     let expanded = named.and_then(|named| expand(named, ground.user_home.as_deref()));
     block_on(CHECK, async {
         let found = async {

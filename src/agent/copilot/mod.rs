@@ -12,6 +12,7 @@
 //! [`Session`](crate::core::fleet::Session); the verdict is left to the core.
 
 pub mod bridge;
+pub mod demo;
 pub mod dialect;
 pub mod identity;
 pub mod opened;

@@ -30,7 +30,7 @@ fn actions_are_read() {
     );
     let read = Actions {
         terminal: ["kitty", "--hold", COMMAND, FOLDER, ""].map(str::to_owned).to_vec(),
-        copilot: Some(PathBuf::from("~/bin/copilot")),
+        program: Some(PathBuf::from("~/bin/copilot")),
         permissions: Permissions::ApproveAll,
         auto_reconnect: true,
         resend: true,
@@ -232,7 +232,7 @@ pub(super) fn any_actions() -> impl Strategy<Value = Actions> {
             let [auto_reconnect, resend, ask_servers, bridge_untried, scripts_may_answer] = switches;
             Actions {
                 terminal,
-                copilot,
+                program: copilot,
                 permissions,
                 auto_reconnect,
                 resend,

@@ -8,6 +8,7 @@ use crate::agent::copilot::dialect::parse;
 use crate::agent::source::Source;
 use crate::core::owner::Owner;
 use crate::core::session::{Key, SourceId};
+use std::path::Path;
 
 const START: Moment = Moment::of(Time(1_700_000_000_000));
 

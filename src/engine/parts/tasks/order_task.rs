@@ -302,7 +302,7 @@ impl OrderTask {
 
     /// The agent's program: the one in the settings, or else the one that is found.
     async fn program(&self) -> Result<PathBuf, OrderError> {
-        let named = self.actions.copilot.as_deref();
+        let named = self.actions.program.as_deref();
         let named = named.and_then(|named| expand(named, user_home().as_deref()));
         self.source.program(named.as_deref()).await.map_err(OrderError::failed)
     }

@@ -15,8 +15,6 @@
 //!
 //! [`script`] is a timetable, [`events`] turns its acts into log lines; both are pure. [`pipe`] is what stage and demo
 //! tell each other.
-//!
-//! May import: core, system, agent, config.
 
 pub(crate) mod bridge;
 pub mod events;
@@ -27,11 +25,8 @@ mod session;
 pub mod stage;
 pub(crate) mod window;
 
-use crate::config::{Actions, Config};
 use crate::core::limits::Limits;
 use crate::core::time::Span;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
 /// The Copilot home, in the stage's folder.
 pub(crate) const HOME: &str = "copilot";
@@ -39,27 +34,7 @@ pub(crate) const HOME: &str = "copilot";
 pub(crate) const STATE: &str = "state";
 
 /// The program that stands for Copilot, in the stage's folder.
-pub(crate) const COPILOT: &str = if cfg!(windows) { "bin/copilot.cmd" } else { "bin/copilot" };
-
-/// A demo that runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct World {
-    /// The stage's folder.
-    pub folder: PathBuf,
-    /// How many times the usual pace.
-    pub speed: u32,
-}
-
-impl World {
-    /// The arguments that come before those of a command, to run it inside of the demo.
-    pub(super) fn inside(&self) -> Vec<OsString> {
-        let speed = self.speed.to_string();
-        let mut words: Vec<OsString> =
-            ["demo", "--part", "command", "--speed", &speed, "--stage"].map(Into::into).into();
-        words.extend([self.folder.clone().into(), "--".into()]);
-        words
-    }
-}
+pub(crate) const PROGRAM: &str = if cfg!(windows) { "bin/copilot.cmd" } else { "bin/copilot" };
 
 /// The demo's limits at `speed` times the usual pace, short enough for every status to appear within two minutes.
 pub(crate) fn limits(speed: u32) -> Limits {
@@ -76,25 +51,6 @@ pub(crate) fn limits(speed: u32) -> Limits {
         finishing: at(usual.finishing),
         ..usual
     }
-}
-
-/// The demo's settings: the user's own for display and notifications, and none that reach outside the demo. `player` is
-/// the file name of the players' program, `folder` is the stage's.
-pub(crate) fn config(user: &Config, speed: u32, player: &str, folder: &Path) -> Config {
-    let mut config = Config {
-        limits: limits(speed),
-        // So that no click starts the real Copilot on a scripted session.
-        actions: Actions {
-            copilot: Some(folder.join(COPILOT)),
-            terminal: user.actions.terminal.clone(),
-            ..Actions::default()
-        },
-        list: user.list,
-        notifications: user.notifications.clone(),
-        ..Config::default()
-    };
-    config.owners.names = vec![player.to_owned()];
-    config
 }
 
 #[cfg(test)]

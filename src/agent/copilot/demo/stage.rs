@@ -34,7 +34,7 @@ pub(crate) trait Programs {
     fn player(&self, has_server: bool) -> io::Result<Command>;
 
     /// Writes the program that stands for Copilot in the stage's folder.
-    fn write_copilot(&self, folder: &Path) -> io::Result<()>;
+    fn write_program(&self, folder: &Path) -> io::Result<()>;
 }
 
 /// Plays until standard input closes. Tells the demo on standard output what happens.
@@ -105,7 +105,7 @@ impl<'a> Stage<'a> {
         for subfolder in [&format!("{HOME}/{SESSIONS}"), STATE, "work", "bin"] {
             fs::create_dir_all(stage.folder.join(subfolder))?;
         }
-        programs.write_copilot(&stage.folder)?;
+        programs.write_program(&stage.folder)?;
         for (index, who) in Who::ALL.into_iter().enumerate() {
             let id = id_of(index);
             fs::create_dir_all(stage.folder.join("work").join(CAST[index].folder))?;

@@ -97,16 +97,3 @@ fn the_script_is_in_order_and_its_acts_are_consistent() {
 fn every_session_says_that_it_is_a_demo() {
     assert!(CAST.iter().all(|role| role.title.starts_with("Demo: ")));
 }
-
-#[test]
-fn the_demos_settings_do_not_reach_outside_it() {
-    let mut user = Config::default();
-    user.homes.push("/somewhere".into());
-    user.actions.auto_reconnect = true;
-    user.list.ended_most = 3;
-    let config = config(&user, 1, "player", Path::new("/scratch"));
-    assert!(config.homes.is_empty() && config.servers.is_empty() && !config.actions.auto_reconnect);
-    assert_eq!(config.list.ended_most, 3, "display settings are the user's");
-    assert_eq!(config.owners.names, ["player"]);
-    assert!(config.actions.copilot.is_some_and(|path| path.starts_with("/scratch")));
-}
