@@ -79,7 +79,7 @@ pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limit
     page.line("session", &*row.id);
     page.line("name", label.to_string());
     page.line("status", format!("{}, since {} ({} ago)", row.status, row.since, ago(now, row.since)));
-    page.line("because", &row.because);
+    page.line("because", row.because.to_string());
     page.line("changes", changes(&verdict, now));
     page.line("last seen", last_seen(session, now));
     page.line("owner", owner(session));

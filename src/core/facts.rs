@@ -19,7 +19,7 @@ use super::question::Question;
 use super::scan::Text;
 use super::text::{COMMAND_MAX, NAME_MAX, plain};
 use super::time::{Moment, Time};
-use super::turn::{Agent, Call, Closed, Denials, Ending, LastMessage, OpenTool, Phase, Request, Turn, asks};
+use super::turn::{Agent, Call, Closed, Denials, Ending, Fault, LastMessage, OpenTool, Phase, Request, Turn, asks};
 use chain::Chain;
 use std::collections::VecDeque;
 
@@ -255,7 +255,7 @@ impl Facts {
             Body::Error { kind, message, status } => {
                 let kind = kind.map(|kind| plain(&kind.read(NAME_MAX), NAME_MAX));
                 let message = message.map(|message| plain(&message.read(COMMAND_MAX), COMMAND_MAX));
-                self.stop_all(Ending::Failed { kind, message, status }, at);
+                self.stop_all(Ending::Failed(Fault { kind, message, status }), at);
             }
             Body::Shutdown => {
                 let unfinished = self.unfinished();
@@ -263,7 +263,7 @@ impl Facts {
                 let last = self.closed.as_ref().filter(|_| self.turn.is_none());
                 let error = last.and_then(Closed::failure).cloned();
                 let asks = last.is_some_and(|closed| closed.asks);
-                self.stop_all(Ending::Shutdown { unfinished, error: error.map(Box::new) }, at);
+                self.stop_all(Ending::Shutdown { unfinished, error }, at);
                 if let Some(closed) = &mut self.closed {
                     closed.asks = asks;
                 }

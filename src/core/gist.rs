@@ -6,6 +6,7 @@ use super::text::{COMMAND_MAX, counted, plain};
 use super::time::{Moment, Span, Time};
 use super::turn::Turn;
 use serde::Serialize;
+use std::fmt::Display;
 
 /// A short reason whose age is worded on display.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,13 +38,13 @@ impl Default for Gist {
 
 impl Gist {
     /// Text from a session, made safe to display on one line.
-    pub(crate) fn of(words: &str) -> Self {
-        Self::Words(plain(words, COMMAND_MAX))
+    pub(crate) fn of(words: impl Display) -> Self {
+        Self::Words(plain(&words.to_string(), COMMAND_MAX))
     }
 
     /// Why it is at rest, and since when.
-    pub(super) fn rested(why: &str, since: Time) -> Self {
-        Self::Ago(plain(why, COMMAND_MAX), since)
+    pub(super) fn rested(why: impl Display, since: Time) -> Self {
+        Self::Ago(plain(&why.to_string(), COMMAND_MAX), since)
     }
 
     /// Its words as of now.
@@ -113,6 +114,30 @@ const NOW: &str = "0 s";
 /// Words an age in steps: of 5 s below a minute, of a minute from there on.
 fn age(age: Span) -> String {
     if age < Span::minutes(1) { Span(floor(age, SECONDS)).to_string() } else { age.in_minutes() }
+}
+
+/// The step that an age is rounded down to, and the next step. An exact age would change all the time.
+pub fn age_step(age: Span) -> (Span, Span) {
+    const STEPS: [Span; 8] = [
+        Span::ZERO,
+        Span::minutes(1),
+        Span::minutes(2),
+        Span::minutes(5),
+        Span::minutes(10),
+        Span::minutes(15),
+        Span::minutes(30),
+        Span::hours(1),
+    ];
+    if let Some(next) = STEPS.iter().position(|&step| step > age) {
+        return (STEPS[next - 1], STEPS[next]);
+    }
+    let unit = match age {
+        _ if age < Span::hours(24) => Span::hours(1),
+        _ if age < Span::hours(24 * 100) => Span::hours(24),
+        _ => Span::hours(24 * 100),
+    };
+    let whole = age.0 / unit.0 * unit.0;
+    (Span(whole), Span(whole.saturating_add(unit.0)))
 }
 
 /// The step of an age below a minute.

@@ -7,7 +7,7 @@
 use super::facts::Facts;
 use super::question::Question;
 use super::session::{About, Observed, Session};
-use super::turn::{Closed, Ending};
+use super::turn::{Closed, Ending, Fault};
 use super::verdict::{Asking, Live};
 
 /// Copilot's own tools. Names of other tools were chosen by their author or the user.
@@ -108,20 +108,18 @@ fn facts(facts: &Facts) -> Facts {
 
 fn plain_ending(ending: &mut Ending) {
     match ending {
-        Ending::Failed { kind, message, .. } => {
-            *message = None;
-            if let Some(kind) = kind {
-                replace(kind, &ERRORS, "error");
-            }
-        }
+        Ending::Failed(fault) => plain_fault(fault),
         Ending::Shutdown { unfinished, error } => {
             unfinished.iter_mut().for_each(|name| replace(name, &TOOLS, "a tool"));
-            if let Some(error) = error {
-                plain_ending(error);
-            }
+            error.iter_mut().for_each(plain_fault);
         }
         _ => {}
     }
+}
+
+fn plain_fault(fault: &mut Fault) {
+    fault.message = None;
+    fault.kind.iter_mut().for_each(|kind| replace(kind, &ERRORS, "error"));
 }
 
 fn replace(text: &mut Box<str>, known: &[&str], other: &str) {
@@ -151,7 +149,7 @@ mod tests {
         session.control.server = ServerState::Hosted(1);
         session.live.has_active_work = Some(true);
         session.live.questions = vec![Asking { question, since: now.wall, form }];
-        let reason = |session: &Session| session.row(now, &Limits::default()).0.because;
+        let reason = |session: &Session| session.row(now, &Limits::default()).0.because.to_string();
         assert_eq!(reason(&session), "asks: \"Launch the rockets?\" (hunter2)");
         assert_eq!(reason(&redacted(&session)), "asks: \"…\"");
         assert!(!format!("{:?}", redacted(&session)).contains("hunter2"));
@@ -202,7 +200,7 @@ mod tests {
     fn case_236_copilots_question_about_an_extension_keeps_its_words() {
         let now = Moment::of(Time(1_000_000));
         let mut session = full_of("hunter2", now);
-        let because = |session: &Session| redacted(session).row(now, &Limits::default()).0.because;
+        let because = |session: &Session| redacted(session).row(now, &Limits::default()).0.because.to_string();
         assert_eq!(because(&session), "asks permission: of a kind unknown here");
         session.observed.facts.requests[0].kind = "extension-permission-access".into();
         assert_eq!(because(&session), "Copilot asks in its terminal whether an extension may do more");
@@ -211,8 +209,8 @@ mod tests {
         assert_eq!(because(&session), "Copilot asks in its terminal whether Pilotlight may answer there");
     }
 
-    fn failed(kind: &str, message: &str) -> Ending {
-        Ending::Failed { kind: Some(kind.into()), message: Some(message.into()), status: Some(429) }
+    fn failed(kind: &str, message: &str) -> Fault {
+        Fault { kind: Some(kind.into()), message: Some(message.into()), status: Some(429) }
     }
 
     #[test]
@@ -221,7 +219,7 @@ mod tests {
         let mut session = full_of("hunter2", now);
         let error = failed("hunter2", "hunter2");
         let unfinished = vec!["hunter2".into()];
-        for ending in [error.clone(), Ending::Shutdown { unfinished, error: Some(Box::new(error)) }] {
+        for ending in [Ending::Failed(error.clone()), Ending::Shutdown { unfinished, error: Some(error) }] {
             session.observed.facts.closed = Some(Closed { ending, at: now, asks: false });
             session.observed.problem = Some("hunter2".into());
             let redacted = redacted(&session);
@@ -241,10 +239,11 @@ mod tests {
         assert_eq!(judged(&redacted(&session)), judged(&session));
         session.observed.facts.requests.clear();
         session.observed.facts.turn = None;
-        session.observed.facts.closed = Some(Closed { ending: failed("quota", "hunter2"), at: now, asks: false });
+        session.observed.facts.closed =
+            Some(Closed { ending: Ending::Failed(failed("quota", "hunter2")), at: now, asks: false });
         assert_eq!(judged(&redacted(&session)), judged(&session));
         let (row, _) = redacted(&session).row(now, &Limits::default());
-        assert_eq!(row.because, "quota, HTTP 429", "Copilot's own words stay");
+        assert_eq!(row.because.to_string(), "quota, HTTP 429", "Copilot's own words stay");
         assert_eq!(judged(&session).1, now.wall, "since it was created");
     }
 }

@@ -10,6 +10,7 @@ use super::owner::Owner;
 use super::scan::Malformed;
 use super::time::{Moment, Span, Time};
 use super::verdict::{Live, Status, Verdict, judge};
+use super::words::reason::Because;
 use serde::Serialize;
 
 /// Who owned the session while its log was written.
@@ -32,7 +33,7 @@ pub struct Change {
     /// The new status.
     pub status: Status,
     /// The reason.
-    pub because: String,
+    pub because: Because,
 }
 
 /// How an agent's log is read: one line, without its line break.

@@ -186,6 +186,15 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
+/// The least number of bytes that [`size`] words like this one.
+pub(crate) const fn least_of_size(bytes: u64) -> u64 {
+    match bytes {
+        0..1000 => bytes,
+        1000..1_000_000 => bytes - bytes % 1000,
+        _ => bytes - bytes % 1_000_000,
+    }
+}
+
 /// Whether an id is a UUID, as Copilot's are. No other id is put into a command line or the clipboard.
 pub(crate) fn is_uuid(id: &str) -> bool {
     let lengths = id.split('-').map(str::len);

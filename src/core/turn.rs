@@ -337,36 +337,37 @@ impl Closed {
     }
 
     /// The error that ended it.
-    pub(crate) const fn failure(&self) -> Option<&Ending> {
-        match self.ending {
-            Ending::Failed { .. } => Some(&self.ending),
-            _ => None,
-        }
+    pub(crate) const fn failure(&self) -> Option<&Fault> {
+        if let Ending::Failed(fault) = &self.ending { Some(fault) } else { None }
     }
 }
 
+/// An error that ends a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Copilot's category.
+    pub kind: Option<Box<str>>,
+    /// Copilot's words.
+    pub message: Option<Box<str>>,
+    /// The HTTP status of the model's answer.
+    pub status: Option<i64>,
+}
+
 /// The ways a turn can end.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It was answered, and its last round ended.
     Completed,
     /// The user stopped it.
     Aborted,
     /// `session.error`.
-    Failed {
-        /// Copilot's category.
-        kind: Option<Box<str>>,
-        /// Copilot's words.
-        message: Option<Box<str>>,
-        /// The HTTP status of the model's answer.
-        status: Option<i64>,
-    },
+    Failed(Fault),
     /// The session was shut down.
     Shutdown {
         /// Tools that were open.
         unfinished: Vec<Box<str>>,
         /// The failure that ended the last turn.
-        error: Option<Box<Ending>>,
+        error: Option<Fault>,
     },
     /// A new prompt took its place.
     Prompted,

@@ -4,32 +4,27 @@
 //! total: the same observations give the same verdict, and between an observation and
 //! [`recheck_at`](Verdict::recheck_at) the verdict cannot change.
 
-mod found;
 mod heard;
 mod live;
 mod look;
 mod open;
-mod status;
-mod words;
+pub(super) mod status;
 
+pub use super::gist::age_step;
 pub use heard::{Heard, last_heard};
 pub use live::{Answer, Asking, Live, Reception, Sample};
 pub use look::Look;
 pub use status::Status;
-pub use words::age_step;
 
 use super::facts::Facts;
 use super::gist::{Gist, TurnView};
 use super::limits::Limits;
 use super::owner::Owner;
 use super::question::Question;
-use super::text::listed;
 use super::time::{Moment, Span, Time};
 use super::turn::{Closed, DENIED, Ending, LastMessage, Phase, Request, Turn};
-use super::words::refusal::consent;
-use found::{Found, found, question_found, rests};
-use look::{Silence, Situation};
-use words::{after_words, are, ended_words, error_gist, error_words, is_unprompted, rest_words};
+use super::words::reason::{Background, Because, Note, Reason, Situation, What, Work};
+use look::Silence;
 
 /// How long after a stop of ours an unprompted round still belongs to the stopped turn.
 const STOPPED: Span = Span::seconds(5);
@@ -48,13 +43,9 @@ pub struct Verdict {
     /// Since when, by the wall clock.
     pub since: Time,
     /// The reason.
-    pub because: String,
+    pub because: Because,
     /// The reason in the fewest words.
     pub gist: Gist,
-    /// The status depends on the last message alone, and becomes `idle` once seen.
-    pub by_message: bool,
-    /// What it asks, if it needs input and the question is known.
-    pub question: Option<Question>,
     /// When to judge again even if nothing is observed, by the awake clock.
     pub recheck_at: Option<Time>,
     /// The same, ignoring the ages in the reason. Before this time only such an age can change, but no status.
@@ -65,21 +56,44 @@ pub struct Verdict {
     pub look: Option<Look>,
     /// The open turn.
     pub turn: Option<TurnView>,
-    /// It was shut down while its tools were denied.
-    pub ended_denied: bool,
+}
+
+impl Verdict {
+    /// Whether the status depends on the last message alone, and becomes `idle` once seen.
+    pub fn is_by_message(&self) -> bool {
+        self.because.reason == Reason::AsksInMessage
+    }
+
+    /// What it asks, if it needs input and the question is known.
+    pub const fn question(&self) -> Option<&Question> {
+        if let Reason::Asks { question } = &self.because.reason { Some(question) } else { None }
+    }
+}
+
+/// A status with its reason, before the rest of the verdict is known.
+struct Found {
+    status: Status,
+    since: Time,
+    because: Because,
+}
+
+fn found(status: Status, since: Time, because: impl Into<Because>) -> Found {
+    Found { status, since, because: because.into() }
 }
 
 /// Judges one session. `seen` is when the user last looked at it, by the wall clock.
 pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now: Moment, limits: &Limits) -> Verdict {
-    let mut judge = Judge { facts, owner, live, now, limits, limit: None, age: None, former: None, look: None };
+    let heard = Moment::default();
+    let mut judge = Judge { facts, owner, live, now, limits, limit: None, age: None, former: None, look: None, heard };
     judge.former = judge.closed_by_new_owner();
     let (turn, closed) = judge.turn();
     let found = judge.status(turn, closed.as_ref(), seen);
     let sample_at = turn.and_then(|turn| judge.sample_at(turn, found.status));
     let look = judge.look.filter(|_| owner.live().is_some());
     let mut because = found.because;
+    let gist = because.reason.gist(found.status, found.since, judge.heard);
     if facts.forked && found.status != Status::Ended {
-        because.push_str("; conflict: two processes write this log");
+        because.notes.push(Note::TwoWriters);
     }
     let recheck_at = judge.limit.into_iter().chain(judge.age).min();
     let (status, since, limit_at) = (found.status, found.since, judge.limit);
@@ -87,26 +101,12 @@ pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now:
     let runs = !matches!(status, Status::Ended | Status::Crashed) && !matches!(owner, Owner::Opened { .. });
     let turn = turn.filter(|_| runs).map(TurnView::of);
     let last = last_heard(facts, live).filter(|_| status.is_work()).map(|heard| heard.at.wall);
-    let gist = match (turn, last, found.gist) {
+    let gist = match (turn, last, gist) {
         (Some(turn), Some(last), _) => Gist::Turn(turn, last),
         (None, Some(last), Gist::Words(what)) => Gist::Work(what, last),
         (.., gist) => gist,
     };
-    let (by_message, question, ended_denied) = (found.by_message, found.question, found.ended_denied);
-    Verdict {
-        status,
-        since,
-        because,
-        gist,
-        by_message,
-        question,
-        recheck_at,
-        limit_at,
-        sample_at,
-        look,
-        turn,
-        ended_denied,
-    }
+    Verdict { status, since, because, gist, recheck_at, limit_at, sample_at, look, turn }
 }
 
 struct Judge<'a> {
@@ -123,6 +123,8 @@ struct Judge<'a> {
     former: Option<Moment>,
     /// The next look whether it receives an answer.
     look: Option<Look>,
+    /// What its silence counts from, if it is silent.
+    heard: Moment,
 }
 
 impl<'a> Judge<'a> {
@@ -195,32 +197,26 @@ impl<'a> Judge<'a> {
         if let Some(over) = self.over(turn, closed, !requests.is_empty(), seen) {
             return over;
         }
-        if let Some(Closed { ending: Ending::Failed { .. }, at, .. }) = closed
+        if let Some(Closed { ending: Ending::Failed(fault), at, .. }) = closed
             && turn.is_none()
         {
-            let gist = Gist::of(&closed.map(error_gist).unwrap_or_default());
-            return Found { gist, ..found(Status::Failed, at.wall, closed.map(error_words).unwrap_or_default()) };
+            return found(Status::Failed, at.wall, Reason::Failed { fault: fault.clone() });
         }
         // Requests that can be answered from here come first. Copilot's questions about an extension have a wording of
         // their own.
         let first = requests.iter().find(|request| !request.is_consent()).or(requests.first());
         if let Some(first) = first.filter(|request| request.is_consent()) {
-            return found(Status::NeedsPermission, first.at.wall, consent(first.is_about_us()));
+            return found(Status::NeedsPermission, first.at.wall, Reason::Consent { about_us: first.is_about_us() });
         }
         if let Some(first) = first {
-            let what = match requests.len() {
-                1 => format!("asks permission: {}", first.kind),
-                n => format!("asks permission: {}; {n} requests are open", first.kind),
-            };
-            let gist = first.asks.as_deref().map_or_else(|| Gist::of(&format!("asks for {}", first.kind)), Gist::of);
-            return Found { gist, ..found(Status::NeedsPermission, first.at.wall, what) };
+            let asks = Reason::AsksPermission { kind: first.kind.clone(), text: first.asks.clone() };
+            let open = requests.len();
+            let asks = asks.and((open > 1).then_some(Note::Requests { open }));
+            return found(Status::NeedsPermission, first.at.wall, asks);
         }
         if let Some(answer) = self.answer().filter(|answer| answer.requests > 0) {
-            let what = format!("its server says that {} open", are(answer.requests));
-            return Found {
-                gist: Gist::of("asks permission"),
-                ..found(Status::NeedsPermission, answer.progress, what)
-            };
+            let asks = Reason::ServerHasRequests { open: answer.requests };
+            return found(Status::NeedsPermission, answer.progress, asks);
         }
         if let Some(lost) = self.permission_lost() {
             return lost;
@@ -230,16 +226,15 @@ impl<'a> Judge<'a> {
         }
         if turn.is_none() && self.facts.is_left_undone(self.live.left_undone) {
             let since = self.live.left_undone.unwrap_or_default();
-            return found(Status::NeedsInput, since, "reconnected; its last prompt was not carried out");
+            return found(Status::NeedsInput, since, Reason::LeftUndone);
         }
         if let Some(Closed { asks: true, at, .. }) = closed
             && turn.is_none()
             && seen.is_none_or(|seen| seen < at.wall)
         {
             let never_closed = matches!(closed, Some(Closed { ending: Ending::NeverClosed, .. }));
-            let suffix = if never_closed { "; answered, never closed its turn" } else { "" };
-            let asks = found(Status::NeedsInput, at.wall, format!("its last message ends in a question{suffix}"));
-            return Found { by_message: true, gist: Gist::of("asks a question"), ..asks };
+            let asks = Reason::AsksInMessage.and(never_closed.then_some(Note::NeverClosed));
+            return found(Status::NeedsInput, at.wall, asks);
         }
         match turn {
             Some(turn) => self.open(turn),
@@ -250,13 +245,9 @@ impl<'a> Judge<'a> {
     /// `idle`, if loaded by a process that was not prompted yet: anything open before is over.
     fn opened(&self, turn: Option<&Turn>, closed: Option<&Closed>) -> Option<Found> {
         let Owner::Opened { started, .. } = *self.owner else { return None };
-        let unfinished = match turn {
-            Some(_) => format!("; {}", self.open_words(turn)),
-            None => after_words(closed),
-        };
+        let unfinished = if turn.is_some() { Some(self.left_open(turn)) } else { after_error(closed) };
         let since = started.unwrap_or_else(|| self.progress().wall);
-        let opened = found(Status::Idle, since, format!("opened, not prompted yet{unfinished}"));
-        Some(Found { gist: Gist::of("opened, not prompted yet"), ..opened })
+        Some(found(Status::Idle, since, Reason::Opened.and(unfinished)))
     }
 
     /// The server's answer, if nothing has happened since the query.
@@ -268,15 +259,12 @@ impl<'a> Judge<'a> {
     fn asks(&self, turn: Option<&Turn>) -> Option<Found> {
         let works = turn.is_some() || self.live.has_active_work == Some(true);
         if let Some(Asking { question, since, .. }) = self.live.questions.first().filter(|_| works) {
-            return Some(question_found(question, *since, self.live.questions.len()));
+            return Some(asked(question, *since, self.live.questions.len()));
         }
         let tool = turn.and_then(Turn::question)?;
         Some(match &tool.question {
-            Some(question) => question_found(question, tool.at.wall, 1),
-            None => Found {
-                gist: Gist::of("asks a question"),
-                ..found(Status::NeedsInput, tool.at.wall, format!("asks a question: {} is open", tool.name))
-            },
+            Some(question) => asked(question, tool.at.wall, 1),
+            None => found(Status::NeedsInput, tool.at.wall, Reason::ToolAsks { tool: tool.name.clone() }),
         })
     }
 
@@ -290,8 +278,8 @@ impl<'a> Judge<'a> {
     ) -> Option<Found> {
         let last = self.progress();
         if let Some(at) = self.facts.shut_down {
-            let (why, more) = closed.map(ended_words).unwrap_or_default();
-            return Some(self.ended(at, &why, &more, closed, seen));
+            let (why, more) = shut_down(closed);
+            return Some(self.ended(at, why, more, closed, seen));
         }
         match *self.owner {
             Owner::Gone { at, .. } => {
@@ -299,29 +287,27 @@ impl<'a> Judge<'a> {
                 let answered =
                     turn.is_some_and(|turn| matches!(turn.phase, Phase::Answered(_) | Phase::MayContinue(_)));
                 if (turn.is_none() || answered) && !requests {
-                    return Some(self.ended(gone, "its process is gone", &after_words(closed), closed, seen));
+                    return Some(self.ended(gone, Reason::ProcessGone, after_error(closed), closed, seen));
                 }
-                let open = self.open_words(turn);
+                let open = Some(self.left_open(turn));
                 if self.passed(gone, self.limits.crashed) {
-                    let ago = self.ago(gone);
-                    let why = format!("crashed {ago} ago");
-                    let crashed = rests(Status::Ended, gone.wall, &why, &format!("; {open}"));
-                    return Some(Found { gist: Gist::of(&why), ..crashed });
+                    let crashed = Reason::Crashed { ago: self.ago(gone) };
+                    return Some(found(Status::Ended, gone.wall, crashed.and(open)));
                 }
-                Some(found(Status::Crashed, gone.wall, format!("its process is gone; {open}")))
+                Some(found(Status::Crashed, gone.wall, Reason::ProcessGone.and(open)))
             }
             Owner::Never if self.facts.progress.is_some() => {
                 // One more millisecond: longer than the limit, not equal to it.
                 if !self.passed(last, self.limits.ownerless + Span(1)) {
                     return None;
                 }
-                let silent = format!("no process has it open, silent for more than {}", self.limits.ownerless);
+                let silent = Reason::Unowned { limit: self.limits.ownerless };
                 if turn.is_none() {
                     let at = last.plus(self.limits.ownerless);
-                    return Some(self.ended(at, &silent, &after_words(closed), closed, seen));
+                    return Some(self.ended(at, silent, after_error(closed), closed, seen));
                 }
-                let open = self.open_words(turn);
-                Some(rests(Status::Ended, last.wall + self.limits.ownerless, &silent, &format!("; {open}")))
+                let silent = silent.and(Some(self.left_open(turn)));
+                Some(found(Status::Ended, last.wall + self.limits.ownerless, silent))
             }
             _ => None,
         }
@@ -329,49 +315,56 @@ impl<'a> Judge<'a> {
 
     /// `ended`, by a shutdown or with its process; or `failed`, if its tools were denied up to the end, until seen or
     /// for [`Limits::crashed`].
-    fn ended(&mut self, at: Moment, why: &str, more: &str, closed: Option<&Closed>, seen: Option<Time>) -> Found {
-        let after_error = matches!(
-            closed.map(|it| &it.ending),
-            Some(Ending::Shutdown { error: Some(_), .. } | Ending::Failed { .. })
-        );
-        let n = self.facts.denials.after(self.live.attached);
-        if n < DENIED || after_error {
-            return rests(Status::Ended, at.wall, why, more);
+    fn ended(
+        &mut self,
+        at: Moment,
+        why: Reason,
+        more: Option<Note>,
+        closed: Option<&Closed>,
+        seen: Option<Time>,
+    ) -> Found {
+        let after_error =
+            matches!(closed.map(|it| &it.ending), Some(Ending::Shutdown { error: Some(_), .. } | Ending::Failed(_)));
+        let (denied, of) = (self.facts.denials.after(self.live.attached), self.facts.denials.of());
+        if denied < DENIED || after_error {
+            return found(Status::Ended, at.wall, why.and(more));
         }
-        let denied = format!("ended denied: {n} of its last {} tools", self.facts.denials.of());
         if seen.is_some_and(|seen| seen >= at.wall) || self.passed(at, self.limits.crashed) {
-            return rests(Status::Ended, at.wall, why, &format!("{more}; {denied}"));
+            let more = more.into_iter().chain([Note::EndedDenied { denied, of }]);
+            return found(Status::Ended, at.wall, why.and(more));
         }
-        Found { ended_denied: true, ..found(Status::Failed, at.wall, denied) }
+        found(Status::Failed, at.wall, Reason::EndedDenied { denied, of })
     }
 
-    /// What was open when the owner ended: "unfinished: bash".
-    fn open_words(&self, turn: Option<&Turn>) -> String {
-        let tools: Vec<_> = turn.iter().flat_map(|turn| &turn.tools).map(|tool| &*tool.name).take(3).collect();
+    /// What was open when the owner ended.
+    fn left_open(&self, turn: Option<&Turn>) -> Note {
+        let tools: Vec<_> = turn.iter().flat_map(|turn| &turn.tools).map(|tool| tool.name.clone()).take(3).collect();
         match (tools.is_empty(), self.facts.requests.is_empty()) {
-            (false, _) => format!("unfinished: {}", listed(&tools)),
-            (true, false) => "unfinished: a permission request".into(),
-            (true, true) => "its turn was open".into(),
+            (false, _) => Note::Unfinished { tools },
+            (true, false) => Note::RequestOpen,
+            (true, true) => Note::TurnOpen,
         }
     }
 
     fn permission_lost(&self) -> Option<Found> {
         let denials = &self.facts.denials;
-        let n = denials.after(self.live.attached);
-        if n < DENIED {
+        let denied = denials.after(self.live.attached);
+        if denied < DENIED {
             return None;
         }
-        let because = format!("{n} of the last {} tools denied: nobody could be asked", denials.of());
-        Some(found(Status::PermissionLost, denials.since()?.wall, because))
+        let lost = Reason::PermissionLost { denied, of: denials.of() };
+        Some(found(Status::PermissionLost, denials.since()?.wall, lost))
     }
 
-    /// Number of background sub-agents at work. Schedules a recheck for when one no longer counts.
-    fn background(&mut self) -> usize {
+    /// The background work. Schedules a recheck for when a sub-agent no longer counts.
+    fn background(&mut self) -> Background {
+        let shells = self.facts.shells.len();
         if self.former.is_some() {
-            return 0;
+            return Background { agents: 0, shells };
         }
         let lasts: Vec<_> = self.facts.background_agents(self.now, self.limits).map(|agent| agent.last).collect();
-        lasts.into_iter().filter(|&last| !self.passed(last, self.limits.background_agent)).count()
+        let agents = lasts.into_iter().filter(|&last| !self.passed(last, self.limits.background_agent)).count();
+        Background { agents, shells }
     }
 
     fn is_of_background(&self, request: &Request) -> bool {
@@ -398,30 +391,47 @@ impl<'a> Judge<'a> {
         let silent = self.facts.agents.iter().map(|agent| agent.last.wall + self.limits.background_agent);
         let rested = self.facts.rested.map(|at| at.wall).into_iter().chain(silent).filter(|&at| at <= self.now.wall);
         let since = rested.fold(closed.map_or(progress.wall, |closed| closed.at.wall), Time::max);
-        let agents = self.background();
-        let background = self.background_words();
+        let background = self.background();
         if let Some(at) = self.facts.compaction.filter(|_| self.former.is_none()) {
             let (quiet, stuck) = (self.limits.tool_quiet, self.limits.tool_stuck);
-            let situation = Situation::of("compacting its history");
-            let silence = Silence { since: progress, quiet, stuck, open: true, situation };
-            return self
-                .silent(&silence)
-                .unwrap_or_else(|| found(Status::Working, at.wall, format!("compacting its history{background}")));
+            let (what, seen) = (What::Compaction, None);
+            let situation = Situation { what, runs_long: false, seen, start_known: true, may_ask: false };
+            let silent = self.silent(Silence { since: progress, quiet, stuck, open: true, situation });
+            let compacts = Reason::Works { work: Work::Compacts, background };
+            return silent.unwrap_or_else(|| found(Status::Working, at.wall, compacts));
         }
-        if agents > 0 {
-            return found(Status::Working, since, background.trim_start_matches(", "));
+        if background.agents > 0 {
+            return found(Status::Working, since, Reason::InBackground { background });
         }
         if self.live.has_active_work == Some(true) {
-            return found(Status::Working, since, "its server reports active work");
+            return found(Status::Working, since, Reason::ServerWorks);
         }
-        let (why, your_turn) = rest_words(self.facts, closed);
-        let gist = match is_unprompted(self.facts, closed) {
-            // What was never prompted is not done: it has no age.
-            true => Gist::of(why),
-            // That it is the user's turn goes without saying.
-            false => Gist::rested(&format!("{why}{background}"), since),
-        };
-        let your_turn = if your_turn { ", your turn" } else { "" };
-        Found { gist, ..found(Status::Idle, since, format!("{why}{your_turn}{background}")) }
+        let unprompted = closed.is_none() && (self.facts.progress.is_none() || self.facts.whole);
+        let ending = closed.map(|closed| closed.ending.clone());
+        found(Status::Idle, since, Reason::Rests { unprompted, ending, background })
     }
+}
+
+/// `needs-input`, in the question's own words.
+fn asked(question: &Question, since: Time, open: usize) -> Found {
+    let asks = Reason::Asks { question: question.clone() };
+    found(Status::NeedsInput, since, asks.and((open > 1).then_some(Note::Questions { open })))
+}
+
+/// How a session was shut down, and with what unfinished.
+fn shut_down(closed: Option<&Closed>) -> (Reason, Option<Note>) {
+    match closed.map(|closed| &closed.ending) {
+        Some(Ending::Shutdown { unfinished, .. }) if !unfinished.is_empty() => {
+            (Reason::ShutDown, Some(Note::Unfinished { tools: unfinished.clone() }))
+        }
+        Some(Ending::Shutdown { error: Some(fault), .. }) => {
+            (Reason::ShutDownAfterError { fault: fault.clone() }, None)
+        }
+        _ => (Reason::ShutDown, None),
+    }
+}
+
+/// The error of the last turn, for an end that is not in the log.
+fn after_error(closed: Option<&Closed>) -> Option<Note> {
+    Some(Note::AfterError { fault: closed?.failure()?.clone() })
 }

@@ -14,6 +14,7 @@ macro_rules! said {
         }
 
         impl std::fmt::Display for $name {
+            #[allow(unused_variables, reason = "not every field is said")]
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 match self {
                     $(Self::$value $({ $($field),* })? => write!(f, $words $(, $argument)*),)*
@@ -24,4 +25,5 @@ macro_rules! said {
 }
 
 pub mod offer;
+pub mod reason;
 pub mod refusal;

@@ -254,7 +254,7 @@ pub(crate) fn remedy(source: &Source<'_>, name: impl FnOnce(usize) -> String) ->
     let shown = || works(Action::ShowTerminal).then_some(("Show the terminal of ", "", Action::ShowTerminal));
     let (before, after, action) = match row.status {
         Status::PermissionLost | Status::Crashed => continued().or_else(shown)?,
-        Status::Failed if row.ended_denied => continued()?,
+        Status::Failed if row.ended_denied() => continued()?,
         Status::Failed if is_bridged(source.session) && works(Action::Continue) => continued()?,
         Status::Stuck if !matches!(row.gist, Gist::Silent { runs_long: true, .. }) => {
             match offer_of(&offers, Action::Stop) {

@@ -47,7 +47,7 @@ pub(crate) fn reason(row: &Row, named: bool, max: usize) -> Vec<Text> {
             let what = lines(&named(what), COLUMNS, max.saturating_sub(1)).into_iter().map(Text::from);
             std::iter::once(Text::age(gist.clone())).chain(what).collect()
         }
-        _ => lines(&named(&plain(&row.because, 300)), COLUMNS, max).into_iter().map(Text::from).collect(),
+        _ => lines(&named(&plain(&row.because.to_string(), 300)), COLUMNS, max).into_iter().map(Text::from).collect(),
     }
 }
 

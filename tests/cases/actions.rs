@@ -59,7 +59,7 @@ impl Case {
     }
 
     fn because(&self) -> String {
-        self.session.row(self.story.moment(self.at), &Limits::default()).0.because
+        self.session.row(self.story.moment(self.at), &Limits::default()).0.because.to_string()
     }
 
     pub(super) fn actions(&self) -> Vec<&'static str> {

@@ -93,7 +93,7 @@ fn case_95_an_open_tool_that_asks_needs_input() {
         let story = Story::prompted().requests(1, &[tool]).tool(1, "t1", tool).done(4000, "t1");
         story.says(1, NeedsInput, tool).is(120, NeedsInput).is(660, NeedsInput).is(3999, NeedsInput).is(4000, Working);
         assert_eq!(story.verdict(3999).since, story.moment(1).wall);
-        assert!(!story.verdict(1).by_message, "the question comes from an open tool");
+        assert!(!story.verdict(1).is_by_message(), "the question comes from an open tool");
     }
     Story::prompted().tool(1, "t1", "bash").tool(1, "t2", "ask_user").is(2, NeedsInput);
 }
@@ -171,7 +171,7 @@ fn case_96_the_next_prompt_answers_the_question() {
 #[test]
 fn case_96_a_question_of_the_last_message_is_idle_when_seen() {
     let story = Story::prompted().answers(10, "Shall I?");
-    assert!(story.verdict(20).by_message);
+    assert!(story.verdict(20).is_by_message());
     story.clone().seen(9.999).is(20, NeedsInput);
     story.clone().seen(10).is(20, Idle);
     story.clone().seen(15).is(20, Idle);

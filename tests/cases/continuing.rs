@@ -27,7 +27,7 @@ fn case_127_reconnected_without_continuing_is_not_idle() {
     back.is(11, NeedsInput).says(11, NeedsInput, "reconnected; its last prompt was not carried out");
     // It is no question: neither seeing it nor time changes it.
     back.clone().seen(20).is(21, NeedsInput).is(1_000_000, NeedsInput);
-    assert!(!back.verdict(11).by_message);
+    assert!(!back.verdict(11).is_by_message());
     // The next prompt ends it.
     let prompted = back.clone().prompt(30).round(30);
     prompted.is(30, Working);

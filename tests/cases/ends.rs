@@ -152,7 +152,7 @@ fn case_12_the_turn_after_every_end_is_like_the_first() {
             let mut differs = (story.facts(100).turn != first.facts(100).turn).then(|| "the turn itself".to_owned());
             for at in [100.0, 130.0, 159.999, 160.0, 219.999, 220.0, 4000.0] {
                 let (verdict, expected) = (story.verdict(at), first.verdict(at));
-                if (verdict.status, &verdict.because) != (expected.status, &expected.because) {
+                if (verdict.status, &verdict.because.to_string()) != (expected.status, &expected.because.to_string()) {
                     differs.get_or_insert(format!("at {at} s {} ({})", verdict.status, verdict.because));
                 }
             }

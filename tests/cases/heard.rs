@@ -90,7 +90,7 @@ fn case_162_what_arrives_from_the_model_is_heard_before_it_is_in_the_log() {
 fn case_162_a_reason_for_watchers_has_no_age_of_progress() {
     let story = Story::prompted().tool(1, "t1", "bash");
     let (early, late) = (row(&story, 2), row(&story, 52));
-    assert_eq!((early.status, late.status, &early.because), (Working, Working, &late.because));
+    assert_eq!((early.status, late.status, &early.because.to_string()), (Working, Working, &late.because.to_string()));
     assert!(!late.differs_from(&early));
     let later = row(&story.sign(50), 52);
     assert!(later.last_progress > late.last_progress && !later.differs_from(&late));
@@ -109,7 +109,7 @@ fn case_173_a_copilot_that_was_just_opened_has_no_age() {
     };
     let shown = |session: Session| session.row(Moment::of(START), &Story::new().limits).0;
     let row_without_log = shown(opened(Owner::Alive { pid: 1, started: None }));
-    assert_eq!((row_without_log.status, &*row_without_log.because), (Idle, "no prompt yet"));
+    assert_eq!((row_without_log.status, &*row_without_log.because.to_string()), (Idle, "no prompt yet"));
     is_ageless(&row_without_log.gist, "no prompt yet");
     is_ageless(&row(&Story::new(), 600).gist, "no prompt yet");
     for started in [None, Some(START)] {

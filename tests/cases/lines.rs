@@ -226,11 +226,11 @@ fn case_85_the_same_id_twice_counts_once() {
 #[test]
 fn case_87_two_writers_that_continue_from_the_same_line_are_a_conflict() {
     let chained = Story::prompted().tool(1, "t1", "bash").sign(2);
-    assert!(!chained.verdict(2).because.contains("conflict"));
+    assert!(!chained.verdict(2).because.to_string().contains("conflict"));
     let forked = chained.forked(2).sign(3);
     forked.says(3, Working, "conflict");
     let settled = forked.resume(10).prompt(11);
-    let because = settled.verdict(11).because;
+    let because = settled.verdict(11).because.to_string();
     assert!(!because.contains("conflict"), "since the last resume: {because}");
 }
 

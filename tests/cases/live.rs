@@ -131,7 +131,7 @@ fn case_126_a_session_that_may_be_waiting_is_never_stuck() {
     live.busy = Some(Sample { busy: true, at: story.moment(659) });
     let works = busy.clone().with_live(live);
     works.says(720, Quiet, "running long: asker-ask is open, its process is busy").is(100_000, Quiet);
-    assert!(!works.verdict(720).because.contains("asking you there"));
+    assert!(!works.verdict(720).because.to_string().contains("asking you there"));
     // While the server's answer is pending, the session is not called stuck.
     story.clone().with_live(Live { asking: true, ..Live::default() }).is(720, Quiet).is(100_000, Quiet);
     // No activity closes the turn, and requests that only the server knows of count.
@@ -163,8 +163,8 @@ fn case_126_a_question_is_quoted_in_the_reason() {
     let story = asks(Story::prompted().tool(0, "t1", "asker-ask"));
     story.is(720, NeedsInput).is(100_000, NeedsInput).says(720, NeedsInput, "asks: \"Which database?\" (test, prod)");
     let verdict = story.verdict(720);
-    assert_eq!((verdict.since, verdict.by_message), (story.moment(1).wall, false));
-    assert_eq!(&*verdict.question.unwrap().text, "Which database?");
+    assert_eq!((verdict.since, verdict.is_by_message()), (story.moment(1).wall, false));
+    assert_eq!(&*verdict.question().unwrap().text, "Which database?");
     // The end of the turn ends the question, even before the server reports it.
     let over = asks(Story::prompted().tool(0, "t1", "asker-ask").abort(5));
     over.clone().server_says(false).is(6, Idle);
@@ -173,6 +173,6 @@ fn case_126_a_question_is_quoted_in_the_reason() {
         "arguments": {"question": "Which color?", "choices": ["red", "blue"]}});
     let tool = Story::prompted().event(1, "tool.execution_start", data);
     tool.says(700, NeedsInput, "asks: \"Which color?\" (red, blue)");
-    assert_eq!(tool.verdict(700).question.unwrap().choices.len(), 2);
+    assert_eq!(tool.verdict(700).question().unwrap().choices.len(), 2);
     Story::prompted().tool(1, "t1", "ask_user").says(2, NeedsInput, "ask_user is open");
 }

@@ -121,11 +121,11 @@ fn case_73_with_two_locks_the_live_one_counts() {
     };
     let (row, _) = session.row(story.moment(2), &story.limits);
     assert_eq!((row.status, row.owner.unwrap().state), (Working, "alive"));
-    assert!(!row.because.contains("conflict"), "{}", row.because);
+    assert!(!row.because.to_string().contains("conflict"), "{}", row.because.to_string());
     session.observed.contested = true;
     let (row, _) = session.row(story.moment(2), &story.limits);
     assert_eq!(row.status, Working);
-    assert!(row.because.contains("conflict"), "{}", row.because);
+    assert!(row.because.to_string().contains("conflict"), "{}", row.because.to_string());
 }
 
 #[test]
@@ -189,7 +189,11 @@ fn case_124_a_lock_not_held_by_its_process_is_reported_and_proves_no_crash() {
         ..Session::default()
     };
     let (row, _) = session.row(Story::new().moment(3), &Story::new().limits);
-    assert!(row.because.ends_with("; the process that its lock names does not hold it"), "{}", row.because);
+    assert!(
+        row.because.to_string().ends_with("; the process that its lock names does not hold it"),
+        "{}",
+        row.because.to_string()
+    );
     assert_eq!((row.owner.unwrap().state, row.actions), ("unknown", vec![]));
 }
 
@@ -205,7 +209,7 @@ fn a_session_without_a_log_is_listed_while_its_owner_lives() {
     assert!(live.is_listed());
     let (row, _) = live.row(Story::new().moment(9000), &Story::new().limits);
     assert_eq!((row.status, row.since, row.last_progress), (Idle, START, None));
-    assert!(row.because.contains("no prompt yet"), "{}", row.because);
+    assert!(row.because.to_string().contains("no prompt yet"), "{}", row.because.to_string());
     assert!(!row.unseen, "nothing has become idle");
     assert!(session(Owner::Unknown { pid: PID }).is_listed(), "it may live");
     assert!(!session(Owner::Gone { pid: PID, at: None }).is_listed());

@@ -10,7 +10,11 @@ use pilotlight::core::session::Observed;
 use pilotlight::core::verdict::Status::{
     Crashed, Ended, Failed, Idle, NeedsPermission, PermissionLost, Quiet, Stuck, Working,
 };
+use pilotlight::core::words::reason::Reason;
 use serde_json::json;
+
+/// Its last tools were denied, and then it ended.
+const DENIED: Reason = Reason::EndedDenied { denied: 4, of: 5 };
 
 /// A turn whose tools are denied (`D`) or succeed (`o`), one a second.
 fn results(pattern: &str) -> Story {
@@ -185,7 +189,7 @@ fn case_128_a_run_that_ends_denied_has_failed_until_seen_or_for_a_day() {
     let run = results("DDoDD").answers(6, "I may not.").shutdown(7).owned(Owner::Never);
     run.is(6, PermissionLost).says(7, Failed, "ended denied: 4 of its last 5 tools");
     let verdict = run.verdict(7);
-    assert_eq!((verdict.since, verdict.ended_denied, verdict.turn), (run.moment(7).wall, true, None));
+    assert_eq!((verdict.since, verdict.because.reason, verdict.turn), (run.moment(7).wall, DENIED, None));
     let day = 24 * 3600;
     run.turns(7 + day, Failed, Ended).says(8 + day, Ended, "shut down; ended denied: 4 of its last 5 tools");
     run.clone().seen(6.9).is(8, Failed);
@@ -201,7 +205,7 @@ fn case_128_a_run_that_ends_denied_has_failed_until_seen_or_for_a_day() {
 fn case_183_a_session_whose_process_is_killed_after_it_was_denied_has_failed_and_can_be_continued() {
     let killed = results("DDoDD").answers(6, "I may not.").owner_gone();
     let verdict = killed.clone().says(7, Failed, "ended denied: 4 of its last 5 tools").verdict(7);
-    assert_eq!((verdict.since, verdict.ended_denied, verdict.turn), (killed.moment(6).wall, true, None));
+    assert_eq!((verdict.since, verdict.because.reason, verdict.turn), (killed.moment(6).wall, DENIED, None));
     let day = 24 * 3600;
     killed.turns(6 + day, Failed, Ended).says(
         8 + day,
@@ -274,7 +278,7 @@ fn case_205_what_a_server_says_of_approvals_counts_until_the_log_tells_otherwise
             Session { observed: Observed { facts: story.facts(10), ..Observed::default() }, ..Session::default() };
         session.observed.owner = Owner::Alive { pid: 1, started: None };
         session.live.approves_all = Some((word, story.moment(at).wall));
-        session.row(story.moment(10), &Limits::default()).0.because.contains("switched off")
+        session.row(story.moment(10), &Limits::default()).0.because.to_string().contains("switched off")
     };
     assert!(said(true, 5) && !said(true, 3) && !said(false, 5));
 }

@@ -88,7 +88,7 @@ proptest! {
                     if let Some((.., row)) = sessions.iter_mut().find(|(key, ..)| is(which, key)) {
                         row.status = Status::ALL[status];
                         row.since = now.wall;
-                        row.because = format!("is {} now", row.status);
+                        row.because = (&*format!("is {} now", row.status)).into();
                     }
                 }
                 Change::Disappears(which) => sessions.retain(|(key, ..)| !is(which, key)),

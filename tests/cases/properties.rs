@@ -34,8 +34,8 @@ fn is_stable_until_its_recheck(story: &Story, now: Span, part: f64) -> Result<()
     for ahead in [1, between, until.0 - 1].into_iter().filter(|&ahead| (0..until.0).contains(&ahead)) {
         let later = story.verdict(now + Span(ahead));
         prop_assert_eq!(
-            (later.status, &later.because),
-            (verdict.status, &verdict.because),
+            (later.status, &later.because.to_string()),
+            (verdict.status, &verdict.because.to_string()),
             "{} ms later, with a recheck after {} ms",
             ahead,
             until.0
@@ -66,7 +66,7 @@ fn case_12_a_failure_ends_with_the_next_prompt() {
     let failed = Story::prompted().error(1);
     failed.clone().shutdown(2).says(2, Status::Ended, "after an error");
     let verdict = failed.prompt(2).shutdown(3).verdict(3);
-    assert!(!verdict.because.contains("error"), "{}", verdict.because);
+    assert!(!verdict.because.to_string().contains("error"), "{}", verdict.because.to_string());
 }
 
 proptest! {
@@ -132,7 +132,7 @@ proptest! {
                 prop_assert!(rechecks < 200, "rechecked again and again");
             }
             let now = judge_at(probe);
-            prop_assert_eq!((now.status, &now.because), (last.status, &last.because), "at {} ms", probe.0);
+            prop_assert_eq!((now.status, &now.because.to_string()), (last.status, &last.because.to_string()), "at {} ms", probe.0);
         }
     }
 

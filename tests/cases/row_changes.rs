@@ -9,6 +9,7 @@ use pilotlight::core::request_view::RequestView;
 use pilotlight::core::session::Observed;
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status::{Ended, Quiet};
+use pilotlight::core::words::reason::Note;
 
 fn row() -> Row {
     let story = Story::prompted().tool(1, "t1", "bash");
@@ -28,7 +29,7 @@ fn story_request() -> RequestView {
 #[test]
 fn every_shown_field_makes_a_difference() {
     type Change = (&'static str, fn(&mut Row));
-    let changes: [Change; 18] = [
+    let changes: [Change; 17] = [
         ("id", |row| row.id = "b".into()),
         ("name", |row| row.name.push('!')),
         ("cwd", |row| row.cwd = None),
@@ -36,7 +37,7 @@ fn every_shown_field_makes_a_difference() {
         ("kind", |row| row.kind = Kind::Sdk),
         ("status", |row| row.status = Quiet),
         ("since", |row| row.since = row.since + Span(1)),
-        ("because", |row| row.because.push('!')),
+        ("because", |row| row.because.notes.push(Note::Approved)),
         ("unseen", |row| row.unseen = true),
         ("owner", |row| row.owner = None),
         ("background", |row| row.background = Background { agents: 1, shells: 0 }),
@@ -45,7 +46,6 @@ fn every_shown_field_makes_a_difference() {
         ("turn", |row| row.turn = None),
         ("request", |row| row.request = Some(story_request())),
         ("question", |row| row.question = Some(Question { id: None, text: "Why?".into(), choices: Vec::new() })),
-        ("ended_denied", |row| row.ended_denied = true),
         ("gist", |row| row.gist = Gist::Words("reconnect under way".into())),
     ];
     let before = row();
@@ -102,7 +102,11 @@ fn a_session_whose_log_cannot_be_read_has_ended_only_with_its_owner() {
         (Owner::Unknown { pid: PID }, true, Quiet),
     ] {
         let row = row(owner.clone(), has_log);
-        assert_eq!((row.status, &*row.because, row.since), (status, problem, START), "{owner:?}, log: {has_log}");
+        assert_eq!(
+            (row.status, &*row.because.to_string(), row.since),
+            (status, problem, START),
+            "{owner:?}, log: {has_log}"
+        );
         let pid = row.owner.map(|OwnerView { pid, .. }| pid);
         assert_eq!(pid, if owner == Owner::Never { None } else { Some(PID) });
     }

@@ -106,9 +106,9 @@ fn case_28_a_stuck_turn_with_an_unknown_start_says_so() {
     let cut = Story::cut().round(0);
     cut.turns(120, Quiet, Stuck).says(120, Stuck, "unknown");
     Story::cut().tool(0, "t9", "bash").says(660, Stuck, "unknown");
-    let whole = Story::prompted().verdict(120).because;
+    let whole = Story::prompted().verdict(120).because.to_string();
     assert!(!whole.contains("unknown"), "{whole}");
-    let next = Story::cut().prompt(0).verdict(120).because;
+    let next = Story::cut().prompt(0).verdict(120).because.to_string();
     assert!(!next.contains("unknown"), "a prompt is where a turn starts: {next}");
 }
 
@@ -138,7 +138,7 @@ fn case_45_an_open_tool_whose_process_is_busy_is_stuck_at_3600_s() {
     let busy = sampled(true, 659);
     busy.turns(600, Working, Quiet).is(660, Quiet).turns(3600, Quiet, Stuck).says(3600, Stuck, "running long");
     sampled(false, 659).turns(660, Quiet, Stuck);
-    let wording = sampled(false, 659).verdict(660).because;
+    let wording = sampled(false, 659).verdict(660).because.to_string();
     assert!(!wording.contains("running long"), "{wording}");
 }
 

@@ -113,7 +113,7 @@ fn every_recorded_session_has_the_labelled_statuses() {
             let verdict = verdict_at(&log, label);
             checked += 1;
             if verdict.status.name() != label.status
-                || !verdict.because.to_lowercase().replace(' ', "_").contains(&label.words)
+                || !verdict.because.to_string().to_lowercase().replace(' ', "_").contains(&label.words)
             {
                 wrong.push(format!("{}\n    got: {} ({})", label.source, verdict.status, verdict.because));
             }

@@ -65,7 +65,7 @@ impl Story {
         let at = at.into();
         let verdict = self.verdict(at);
         assert!(
-            verdict.status == status && verdict.because.contains(words),
+            verdict.status == status && verdict.because.to_string().contains(words),
             "at {} ms: expected {status} ({words}), got {} ({})",
             at.0.0,
             verdict.status,

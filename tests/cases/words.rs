@@ -34,7 +34,7 @@ fn case_107a_reasons_name_limits_of_any_length() {
 fn case_107a_reasons_never_exaggerate() {
     let story = Story::after_a_tool(0).round_end(0);
     for at in (1..20_000).step_by(7) {
-        let because = story.verdict(at).because;
+        let because = story.verdict(at).because.to_string();
         assert!(!because.contains("0 min") || because.contains("10 min") || because.contains("30 min"), "{because}");
         if let Some(silent) = because.strip_prefix("silent ") {
             let (n, rest) = silent.split_once(' ').unwrap();
@@ -70,7 +70,7 @@ fn every_verdict_gives_a_reason() {
     for story in stories {
         for at in [0, 1, 3, 6, 70, 130, 700, 100_000, 1_000_000] {
             let verdict = story.verdict(at);
-            assert!(!verdict.because.trim().is_empty(), "{}", verdict.status);
+            assert!(!verdict.because.to_string().trim().is_empty(), "{}", verdict.status);
         }
     }
     for status in Status::ALL {
@@ -160,7 +160,7 @@ fn case_103_a_reason_is_one_bounded_plain_line() {
             Story::prompted().tool(1, "t1", text).shutdown(1),
         ];
         for story in stories {
-            let because = story.verdict(2).because;
+            let because = story.verdict(2).because.to_string();
             assert!(is_plain_line(&because), "{} characters: {because:?}", because.chars().count());
         }
     }

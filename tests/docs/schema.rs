@@ -37,7 +37,6 @@ fn row() -> Row {
         actions: vec!["stop"],
         label: Label { who: "x".into(), title: None },
         turn: Some(TurnView { since: Time(0), tools: 1, older: false }),
-        ended_denied: false,
         gist: Gist::default(),
         is_seen: false,
         request: Some(RequestView {

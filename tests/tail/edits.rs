@@ -87,7 +87,11 @@ pub(crate) fn play(edits: &[u8], folder: &Path, buffer: &mut Vec<u8>) {
             judge(facts, &owner, &Live::default(), None, moment, &limits)
         };
         let (followed, reread) = (verdict(&facts), verdict(&fresh));
-        assert_eq!((followed.status, followed.because), (reread.status, reread.because), "after {n}: {edit:?}");
+        assert_eq!(
+            (followed.status, followed.because.to_string()),
+            (reread.status, reread.because.to_string()),
+            "after {n}: {edit:?}"
+        );
         assert_eq!(facts.turn.is_some(), fresh.turn.is_some());
         // The awake time of an event dated slightly ahead is the time of its reading, which differs between the two.
         let (followed, reread) = (facts.progress.unwrap_or_default(), fresh.progress.unwrap_or_default());

@@ -483,7 +483,7 @@ fn case_28_a_verdict_says_that_the_start_of_the_turn_was_cut_off() {
     let owner = Owner::Alive { pid: 1, started: None };
     let verdict = judge(&log.facts, &owner, &Live::default(), None, log.now, &log.limits);
     assert_eq!(verdict.status, Status::Stuck);
-    assert!(verdict.because.contains("start of its turn is unknown"), "{}", verdict.because);
+    assert!(verdict.because.to_string().contains("start of its turn is unknown"), "{}", verdict.because.to_string());
 }
 
 /// On disk: a log is read back at most 64 MiB from its end, and here the tools start before that.

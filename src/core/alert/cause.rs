@@ -49,7 +49,7 @@ impl Cause {
 
     /// The cause that follows from a row alone. A run that ended denied counts as lost permissions.
     pub const fn of_row(row: &Row) -> Option<Self> {
-        if row.ended_denied { Some(Self::PermissionLost) } else { Self::of(row.status) }
+        if row.ended_denied() { Some(Self::PermissionLost) } else { Self::of(row.status) }
     }
 
     /// Its name: that of the status, or `done`.

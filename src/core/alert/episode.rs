@@ -87,8 +87,8 @@ impl Tracked {
         if let Some(episode) = self.episode.as_mut().filter(|episode| (episode.cause, episode.mark) == (cause, mark)) {
             match episode.stage {
                 // A run that is over is not notified again.
-                Stage::Open(popup, Some(_)) if session.row.ended_denied => episode.stage = Stage::Open(popup, None),
-                Stage::Waiting(_) if session.row.ended_denied && episode.again => episode.stage = Stage::Silent,
+                Stage::Open(popup, Some(_)) if session.row.ended_denied() => episode.stage = Stage::Open(popup, None),
+                Stage::Waiting(_) if session.row.ended_denied() && episode.again => episode.stage = Stage::Silent,
                 Stage::Open(_, Some(at)) if at <= now.at.awake && calm => {
                     episode.notify_again(now.at.awake - on.gather);
                 }

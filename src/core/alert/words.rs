@@ -60,7 +60,7 @@ pub(super) fn one(
             _ => None,
         });
         if lines.is_empty() {
-            lines.push(capitalised(&plain(&session.row.because, LINE_MAX)));
+            lines.push(capitalised(&plain(&session.row.because.to_string(), LINE_MAX)));
         }
     }
     if cause == Cause::Stuck && stuck >= STUCK_TOO_OFTEN {

@@ -5,15 +5,16 @@ use crate::core::action::offers;
 use crate::core::action::reach::bridge_of;
 use crate::core::gist::{Gist, TurnView, last_seen, lull, next_lull};
 use crate::core::limits::Limits;
-use crate::core::owner::{Owner, UNHELD};
+use crate::core::owner::Owner;
 use crate::core::question::Question;
 use crate::core::request_view::RequestView;
 use crate::core::session::{Bridge, Kind, ServerState, Session};
 use crate::core::text::{COMMAND_MAX, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{Status, Verdict, age_step, judge, last_heard};
+pub use crate::core::words::reason::Background;
+use crate::core::words::reason::{Because, Note, Reason};
 use serde::Serialize;
-use std::borrow::Cow;
 
 /// One session as shown in the table, in the menu and in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,7 +36,7 @@ pub struct Row {
     /// When something was last heard of it: the last progress in its log, or an answer that arrives.
     pub last_progress: Option<Time>,
     /// Why it has this status.
-    pub because: String,
+    pub because: Because,
     /// It became idle, or asked by its last message, since the user last looked at it.
     pub unseen: bool,
     /// Who runs it.
@@ -52,9 +53,6 @@ pub struct Row {
     pub request: Option<RequestView>,
     /// What it asks, if it is `needs-input` and the question is known.
     pub question: Option<Question>,
-    /// It was shut down while its tools were denied. Notified as lost permissions.
-    #[serde(skip)]
-    pub ended_denied: bool,
     /// Why it has this status, in the fewest words.
     #[serde(skip)]
     pub gist: Gist,
@@ -77,35 +75,13 @@ pub struct OwnerView {
     pub bridge: Option<&'static str>,
 }
 
-/// A session's background work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Background {
-    /// Sub-agents at work.
-    pub agents: usize,
-    /// Running shells.
-    pub shells: usize,
-}
-
 impl Session {
     /// Judges the session, and builds its row.
     pub fn row(&self, now: Moment, limits: &Limits) -> (Row, Verdict) {
         let mut verdict = self.judge(now, limits);
-        if self.observed.contested {
-            verdict.because.push_str("; conflict: two live processes have a lock on it");
-        }
-        if let Owner::Unheld { .. } = self.observed.owner {
-            verdict.because.push_str(&format!("; {UNHELD}"));
-        }
+        verdict.because.notes.extend(self.notes());
         if self.is_wanted() {
-            verdict.because.push_str("; a command wants to approve it: allow?");
-            verdict.gist = Gist::of("a command wants to approve it: allow?");
-        }
-        if self.approves_all() {
-            verdict.because.push_str("; approvals are switched off: it approves everything");
-        }
-        // Until the user looks at it.
-        if self.control.approved_by_command.is_some_and(|at| self.seen.is_none_or(|seen| seen < at)) {
-            verdict.because.push_str("; a command approved its request");
+            verdict.gist = Gist::of(Note::Wanted);
         }
         let (name, label) = self.names();
         let row = Row {
@@ -129,11 +105,10 @@ impl Session {
             actions: self.actions(verdict.status),
             label,
             turn: verdict.turn,
-            ended_denied: verdict.ended_denied,
             request: self.request_shown(verdict.status),
-            question: verdict.question.clone(),
+            question: verdict.question().cloned(),
             gist: match self.control.under_way {
-                Some(action) => Gist::of(&format!("{} under way", action.name())),
+                Some(action) => Gist::of(format!("{} under way", action.name())),
                 None => verdict.gist.clone(),
             },
             is_seen: self.seen.is_some_and(|seen| seen >= verdict.since),
@@ -142,43 +117,35 @@ impl Session {
     }
 
     fn judge(&self, now: Moment, limits: &Limits) -> Verdict {
-        let plain = |status, since, because: String| Verdict {
+        let plain = |status, since, because: Because| Verdict {
             status,
             since,
-            gist: if status == Status::Ended { Gist::rested(&because, since) } else { Gist::of(&because) },
+            gist: because.reason.gist(status, since, Moment::default()),
             because,
-            by_message: false,
-            question: None,
             recheck_at: None,
             limit_at: None,
             sample_at: None,
             look: None,
             turn: None,
-            ended_denied: false,
         };
         if self.observed.unread {
-            return plain(Status::Ended, self.observed.touched, "no process has it open".into());
+            return plain(Status::Ended, self.observed.touched, Reason::Unread.into());
         }
         // What is not read any more is judged as of the last time that it was.
         let at = self.no_answer.map_or(now, |no_answer| no_answer.since);
         let mut verdict = judge(&self.observed.facts, &self.runner(), &self.live, self.seen, at, limits);
         let is_over = matches!(verdict.status, Status::Ended | Status::Crashed);
         if let Some(no_answer) = self.no_answer.filter(|_| !is_over || self.observed.owner == Owner::Never) {
-            let mut because = no_answer.to_string();
-            if self.observed.facts.progress.is_some() {
-                because.push_str(&format!("; before that: {}, {}", verdict.status, verdict.because));
-            }
-            return Verdict {
-                gist: Gist::of("file system does not answer"),
-                ..plain(Status::Quiet, no_answer.since.wall, because)
-            };
+            let before = Note::Before { status: verdict.status, because: Box::new(verdict.because) };
+            let before = self.observed.facts.progress.is_some().then_some(before);
+            return plain(Status::Quiet, no_answer.since.wall, Reason::NoAnswer { no_answer }.and(before));
         }
         if let Some(problem) = &self.observed.problem {
             // Without its log it cannot be judged. Only the end of its owner is certain.
             let over = matches!(self.observed.owner, Owner::Gone { .. })
                 || self.observed.owner == Owner::Never && self.observed.has_log;
             let status = if over { Status::Ended } else { Status::Quiet };
-            return plain(status, self.observed.touched, problem.to_string());
+            return plain(status, self.observed.touched, Because::from(&**problem));
         }
         if self.observed.facts.progress.is_none()
             && !matches!(self.observed.owner, Owner::Opened { started: Some(_), .. })
@@ -188,11 +155,25 @@ impl Session {
         verdict
     }
 
+    /// What is to be known of it whatever its status.
+    fn notes(&self) -> impl Iterator<Item = Note> {
+        // Until the user looks at it.
+        let approved = self.control.approved_by_command.is_some_and(|at| self.seen.is_none_or(|seen| seen < at));
+        let notes = [
+            (self.observed.contested, Note::TwoLocks),
+            (matches!(self.observed.owner, Owner::Unheld { .. }), Note::Unheld),
+            (self.is_wanted(), Note::Wanted),
+            (self.approves_all(), Note::ApprovesAll),
+            (approved, Note::Approved),
+        ];
+        notes.into_iter().filter_map(|(is_true, note)| is_true.then_some(note))
+    }
+
     fn is_unseen(&self, verdict: &Verdict) -> bool {
         let had_turn = self.observed.facts.closed.is_some() || self.observed.facts.turn.is_some();
         // The user who reopened it has it on screen.
         let reopened = matches!(self.observed.owner, Owner::Opened { .. });
-        let news = verdict.status == Status::Idle && had_turn && !reopened || verdict.by_message;
+        let news = verdict.status == Status::Idle && had_turn && !reopened || verdict.is_by_message();
         news && self.seen.is_none_or(|seen| seen < verdict.since)
     }
 
@@ -231,6 +212,11 @@ impl Session {
 }
 
 impl Row {
+    /// Whether it was shut down while its tools were denied. Notified as lost permissions.
+    pub const fn ended_denied(&self) -> bool {
+        matches!(self.because.reason, Reason::EndedDenied { .. })
+    }
+
     /// Whether anything but mere progress changed since `before`, so that watchers must be notified.
     pub fn differs_from(&self, before: &Self) -> bool {
         let Self {
@@ -251,7 +237,6 @@ impl Row {
             turn,
             request,
             question,
-            ended_denied,
             gist,
             // Views are notified of this by other means.
             is_seen: _,
@@ -263,7 +248,7 @@ impl Row {
             || turn.as_ref().map(shown) != before.turn.as_ref().map(shown)
             || (unseen, owner, background, actions)
                 != (&before.unseen, &before.owner, &before.background, &before.actions)
-            || (request, question, ended_denied) != (&before.request, &before.question, &before.ended_denied)
+            || (request, question) != (&before.request, &before.question)
             || gist.without_progress() != before.gist.without_progress()
             || (id, name, label, kind) != (&before.id, &before.name, &before.label, &before.kind)
             || (cwd, branch) != (&before.cwd, &before.branch)
@@ -293,7 +278,7 @@ impl Row {
 
     fn reason_with(&self, last: Option<Time>, now: Time) -> String {
         if self.request_text().is_some() {
-            return self.ageless_reason().into();
+            return self.ageless_reason();
         }
         let ages = match self.turn {
             Some(turn) => turn.words(last, now),
@@ -301,7 +286,7 @@ impl Row {
         };
         match ages {
             Some(ages) => format!("{}; {ages}", self.because),
-            None => self.because.clone(),
+            None => self.because.to_string(),
         }
     }
 
@@ -311,9 +296,9 @@ impl Row {
     }
 
     /// Why it has its status, in words that do not age.
-    pub(crate) fn ageless_reason(&self) -> Cow<'_, str> {
+    pub(crate) fn ageless_reason(&self) -> String {
         let asks = self.request_text().map(|asks| format!("{asks} ({})", self.because));
-        asks.map_or(Cow::Borrowed(&self.because), Cow::Owned)
+        asks.unwrap_or_else(|| self.because.to_string())
     }
 
     /// When the wording of its age, or of its turn's age, changes next, by the wall clock.
@@ -349,7 +334,7 @@ mod tests {
 
     fn row(status: Status, because: &str) -> Row {
         let (row, _) = Session::default().row(Moment::of(START), &Limits::default());
-        Row { status, because: because.to_owned(), since: START, last_progress: Some(START), ..row }
+        Row { status, because: because.into(), since: START, last_progress: Some(START), ..row }
     }
 
     fn turn(since: Time) -> Option<TurnView> {

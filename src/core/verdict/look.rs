@@ -4,6 +4,7 @@
 use super::live::Reception;
 use crate::core::reception::WINDOW;
 use crate::core::time::{Moment, Span, Time};
+use crate::core::words::reason::Situation;
 
 /// A silence, and the limits that it is judged by.
 pub(super) struct Silence {
@@ -14,19 +15,6 @@ pub(super) struct Silence {
     /// A tool or something like it is open.
     pub(super) open: bool,
     pub(super) situation: Situation,
-}
-
-/// What is going on during a silence.
-pub(super) struct Situation {
-    pub(super) words: String,
-    /// A tool is open and its process busy: slow, but not stuck.
-    pub(super) runs_long: bool,
-}
-
-impl Situation {
-    pub(super) fn of(words: &str) -> Self {
-        Self { words: words.to_owned(), runs_long: false }
-    }
 }
 
 /// When to look, and for how long.

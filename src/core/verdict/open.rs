@@ -1,17 +1,14 @@
 //! The rules for an open turn: how long it may be silent, and how its work is described.
 
 use super::live::Reception;
-use super::look::{Look, Silence, Situation, is_looked_into};
+use super::look::{Look, Silence, is_looked_into};
 use super::{Found, Judge, SAMPLE_LEAD, SAMPLE_VALID_FOR, Status, found};
-use crate::core::gist::Gist;
 use crate::core::owner::Owner;
 use crate::core::reception::Finding;
-use crate::core::text::{COMMAND_MAX, counted, listed, plain, size};
+use crate::core::text::least_of_size;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{LastMessage, Phase, Turn};
-
-/// What Copilot does about a model that it cannot hear.
-const TRIES_AGAIN: &str = "; Copilot tries again by itself";
+use crate::core::words::reason::{Note, Proof, Reason, Seen, Situation, What, Work};
 
 impl Judge<'_> {
     /// Judges an open turn: `stuck`, `quiet`, `finishing` or `working`.
@@ -19,11 +16,9 @@ impl Judge<'_> {
         let progress = self.progress();
         let compacting = self.facts.compaction.is_some();
         let finishing = match turn.phase {
-            Phase::Answered(at) if turn.tools.is_empty() => {
-                Some((at, "the answer has come, its turn has not ended yet"))
-            }
-            Phase::MayContinue(at) => Some((at, "answered; in autopilot it may go on by itself")),
-            Phase::Unanswered(at) => Some((at, "a round ended without a message")),
+            Phase::Answered(at) if turn.tools.is_empty() => Some((at, Reason::Answered)),
+            Phase::MayContinue(at) => Some((at, Reason::MayContinue)),
+            Phase::Unanswered(at) => Some((at, Reason::WithoutMessage)),
             Phase::Running | Phase::Answered(_) | Phase::Held => None,
         };
         // Past that time only if a server reports active work: then it is working, with the limits for a silent model.
@@ -38,24 +33,15 @@ impl Judge<'_> {
         let (_, quiet, stuck) = turn.silence_limits(compacting, finding, self.limits);
         let tool = turn.tools.last().filter(|_| reception.is_none());
         let open = compacting || tool.is_some();
-        let (stuck, runs_long, what) = if open {
-            let what =
-                tool.map_or_else(|| "compacting its history".to_owned(), |tool| format!("{} is open", tool.name));
-            if self.busy(progress) {
-                (self.limits.tool_busy_stuck, true, format!("running long: {what}, its process is busy"))
-            } else {
-                (stuck, false, what)
-            }
-        } else if !turn.tools.is_empty() {
-            (stuck, false, "a sub-agent waits for its model".to_owned())
-        } else if turn.used > 0 {
-            let what = match turn.last_message {
-                LastMessage::Request if self.facts.denials.of() == 0 => "no tool open",
-                _ => "no answer since the last tool result",
-            };
-            (stuck, false, what.to_owned())
-        } else {
-            (stuck, false, "no tool used in this turn".to_owned())
+        let runs_long = open && self.busy(progress);
+        let stuck = if runs_long { self.limits.tool_busy_stuck } else { stuck };
+        let what = match tool {
+            Some(tool) => What::Tool { name: tool.name.clone() },
+            None if open => What::Compaction,
+            None if !turn.tools.is_empty() => What::SubAgent,
+            None if turn.used == 0 => What::Prompt,
+            None if turn.last_message == LastMessage::Request && self.facts.denials.of() == 0 => What::NoTool,
+            None => What::ToolResult,
         };
         // What is received is heard, although the log does not have it yet.
         let heard = reception.and_then(|reception| reception.heard()).filter(|heard| heard.awake > progress.awake);
@@ -66,44 +52,41 @@ impl Judge<'_> {
             let (_, quiet, stuck) = turn.silence_limits(compacting, Some(finding), self.limits);
             self.look = Some(Look::plan(heard, quiet, stuck, reception.as_ref()));
         }
-        let unknown = if turn.start_known { "" } else { "; the start of its turn is unknown" };
         if let Some(proven) = reception.and_then(|reception| self.proven(&reception, progress)) {
             return proven;
         }
-        let seen = reception.map(|reception| self.reception_words(&reception)).unwrap_or_default();
-        let situation = Situation { words: format!("{what}{seen}{unknown}"), runs_long };
-        let silence = Silence { since: heard, quiet, stuck, open, situation };
-        if let Some(silent) = self.silent(&silence) {
+        let seen = reception.and_then(|reception| self.seen(&reception));
+        let situation = Situation { what, runs_long, seen, start_known: turn.start_known, may_ask: false };
+        if let Some(silent) = self.silent(Silence { since: heard, quiet, stuck, open, situation }) {
             return silent;
         }
         // Without a lock, the log is the only evidence.
-        let unowned = if *self.owner == Owner::Never { "; no process is known to run it" } else { "" };
-        found(Status::Working, turn.opened.wall, self.working_words(turn, finding) + unknown + unowned)
+        let unowned = (*self.owner == Owner::Never).then_some(Note::NoProcess);
+        let notes = (!turn.start_known).then_some(Note::StartUnknown).into_iter().chain(unowned);
+        let works = Reason::Works { work: self.work(turn, finding), background: self.background() };
+        found(Status::Working, turn.opened.wall, works.and(notes))
     }
 
     /// `stuck` or `quiet`, if the silence has passed its limit. If something is `open` and its server reports active
     /// work, it is not stuck: it is busy, or has a question that we cannot see.
-    pub(super) fn silent(&mut self, silence: &Silence) -> Option<Found> {
-        let &Silence { since, quiet, stuck, open, situation: Situation { words: ref situation, runs_long } } = silence;
-        let gist = |what: &str| Gist::Silent { since, what: plain(what, COMMAND_MAX), runs_long };
+    pub(super) fn silent(&mut self, silence: Silence) -> Option<Found> {
+        let Silence { since, quiet, stuck, open, situation } = silence;
+        self.heard = since;
         let reported_busy = open && self.answer().is_some_and(|answer| answer.active);
         let may_be_stuck = !reported_busy && !self.live.asking;
         // Call `passed` even if it cannot be stuck: at this limit the CPU sample is ready, and the words depend on
         // that.
         if self.passed(since, stuck) && may_be_stuck && self.is_looked_into(since, stuck) {
             let silence = self.ago(since).max(stuck);
-            let found = found(Status::Stuck, since.wall + stuck, format!("silent {silence}, {situation}"));
-            return Some(Found { gist: gist(situation), ..found });
+            return Some(found(Status::Stuck, since.wall + stuck, Reason::Silent { silence, situation }));
         }
         // If the limits are equal or reversed, it is quiet instead of stuck.
         let quiet = if may_be_stuck { quiet } else { quiet.min(stuck) };
         if self.passed(since, quiet) && self.is_looked_into(since, quiet) {
             let silence = self.ago(since).max(quiet);
             // A process that uses the CPU is not waiting for an answer.
-            let note = if reported_busy && !self.busy(since) { ": busy, or asking you there" } else { "" };
-            let situation = format!("{situation}{note}");
-            let quiet = found(Status::Quiet, since.wall + quiet, format!("silent {silence}, {situation}"));
-            return Some(Found { gist: gist(&situation), ..quiet });
+            let situation = Situation { may_ask: reported_busy && !self.busy(since), ..situation };
+            return Some(found(Status::Quiet, since.wall + quiet, Reason::Silent { silence, situation }));
         }
         None
     }
@@ -118,73 +101,41 @@ impl Judge<'_> {
 
     /// `stuck` before any limit, if it is proven that no answer can arrive as things are.
     fn proven(&mut self, reception: &Reception, progress: Moment) -> Option<Found> {
-        let (gist, then) = match reception.finding {
-            Finding::Unanswered => ("the network does not answer", TRIES_AGAIN),
-            Finding::Connecting => ("it cannot reach its model", TRIES_AGAIN),
-            Finding::Unread => ("Copilot does not take what arrives", ""),
+        let proof = match reception.finding {
+            Finding::Unanswered => Proof::Unanswered,
+            Finding::Connecting => Proof::Connecting,
+            Finding::Unread => Proof::Unread,
             _ => return None,
         };
-        let silence = match self.ago(progress) {
-            Span::ZERO => String::new(),
-            silence => format!("silent {silence}, "),
-        };
-        let because = format!("{silence}{gist}{then}");
-        Some(Found { gist: Gist::of(gist), ..found(Status::Stuck, reception.at.wall, because) })
+        Some(found(Status::Stuck, reception.at.wall, Reason::Unheard { silence: self.ago(progress), proof }))
     }
 
-    /// What was found out about a silence that only its limits can judge, as a suffix.
-    fn reception_words(&mut self, reception: &Reception) -> String {
+    /// What was found out about a silence that only its limits can judge.
+    fn seen(&mut self, reception: &Reception) -> Option<Seen> {
         // Where nothing has arrived yet, it has been silent for as long as its log.
         let last = reception.last.filter(|last| last.awake > self.progress().awake).unwrap_or(self.progress());
-        let for_so_long = |judge: &mut Self, since| match judge.ago(since) {
-            Span::ZERO => format!("for less than {}", Span::minutes(1)),
-            silence => format!("for {silence}"),
-        };
-        match reception.finding {
-            Finding::Silent { may_not_stream } => {
-                let silence = for_so_long(self, last);
-                let unseen = if may_not_stream { "; the answer may come in one piece" } else { "" };
-                format!("; its connection to the model has been silent {silence}{unseen}")
-            }
-            Finding::Kept => {
-                let silence = for_so_long(self, self.progress());
-                format!("; its model gives signs of life, no text {silence}")
-            }
-            Finding::NoConnection => format!("; no connection to a model is open{TRIES_AGAIN}"),
-            Finding::Unknown(_) => "; no way to see whether it receives an answer".to_owned(),
+        Some(match reception.finding {
+            Finding::Silent { may_not_stream } => Seen::Silent { age: self.ago(last), in_one_piece: may_not_stream },
+            Finding::Kept => Seen::Kept { age: self.ago(self.progress()) },
+            Finding::NoConnection => Seen::NoConnection,
+            Finding::Unknown(_) => Seen::Unknown,
             // It has stopped since.
-            Finding::Receiving { .. } => {
-                let silence = for_so_long(self, last);
-                format!("; its connection to the model has been silent {silence}")
-            }
-            Finding::Unanswered | Finding::Connecting | Finding::Unread => String::new(),
-        }
+            Finding::Receiving { .. } => Seen::Silent { age: self.ago(last), in_one_piece: false },
+            Finding::Unanswered | Finding::Connecting | Finding::Unread => return None,
+        })
     }
 
-    pub(super) fn working_words(&mut self, turn: &Turn, finding: Option<Finding>) -> String {
-        let mut words = match &turn.tools[..] {
+    fn work(&self, turn: &Turn, finding: Option<Finding>) -> Work {
+        match &turn.tools[..] {
             _ if let Some(Finding::Receiving { bytes, within }) = finding => {
-                let bytes = bytes.map(|bytes| format!(": {} in the last {within}", size(bytes))).unwrap_or_default();
-                format!("receiving an answer{bytes}")
+                // No more than is shown: a reason that is worded alike is the same.
+                Work::Receives { bytes: bytes.map(least_of_size), within }
             }
-            [] if self.facts.compaction.is_some() => "compacting its history".to_owned(),
-            [] if turn.resumed.is_some() => "resumed with its pending work".to_owned(),
-            [] => "the model thinks".to_owned(),
-            [tool] => format!("{} is open", tool.name),
-            tools => {
-                let names: Vec<_> = tools.iter().map(|tool| &*tool.name).take(3).collect();
-                format!("{} are open", listed(&names))
-            }
-        };
-        words.push_str(&self.background_words());
-        words
-    }
-
-    pub(super) fn background_words(&mut self) -> String {
-        let agents = self.background();
-        let agents = if agents > 0 { format!(", {}", counted(agents, "background agent")) } else { String::new() };
-        let shells = self.facts.shells.len();
-        if shells > 0 { format!("{agents}, {}", counted(shells, "background shell")) } else { agents }
+            [] if self.facts.compaction.is_some() => Work::Compacts,
+            [] if turn.resumed.is_some() => Work::Resumed,
+            [] => Work::Thinks,
+            tools => Work::Tools { names: tools.iter().map(|tool| tool.name.clone()).take(3).collect() },
+        }
     }
 
     /// Whether the open tool counts as busy.

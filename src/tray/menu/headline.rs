@@ -3,7 +3,6 @@
 use super::names::Names;
 use crate::core::alert::Detail;
 use crate::core::fleet::{Glance, LABEL_DISTINCT_WIDTH, Row, Session};
-use crate::core::gist::Gist;
 use crate::core::text::{COMMAND_MAX, fit, isolated, plain};
 use crate::core::turn::request_verb;
 use crate::core::verdict::Status;
@@ -53,10 +52,6 @@ impl Headline {
 
 /// What a session needs, to follow its name. Nothing here changes with time alone.
 pub(crate) fn needs(row: &Row, session: &Session) -> String {
-    let gist = match &row.gist {
-        Gist::Words(words) => Some(&**words),
-        _ => None,
-    };
     match row.status {
         Status::NeedsPermission => {
             let request = session.observed.facts.requests.iter().find(|request| !request.is_consent());
@@ -66,8 +61,8 @@ pub(crate) fn needs(row: &Row, session: &Session) -> String {
                 _ => "asks for permission".into(),
             }
         }
-        Status::NeedsInput => match gist.filter(|gist| gist.starts_with('“')) {
-            Some(question) => format!("asks {question}"),
+        Status::NeedsInput => match row.question.as_ref().filter(|_| session.control.under_way.is_none()) {
+            Some(question) => format!("asks {}", plain(&format!("“{}”", question.text), COMMAND_MAX)),
             None => "waits for your answer".into(),
         },
         Status::PermissionLost => "lost its permissions".into(),

@@ -29,7 +29,7 @@ fn case_103_a_hostile_title_is_text_and_bounded() {
         stage.change("a", |actor| {
             let current = &mut actor.row;
             let label = Label { who: hostile.clone(), title: Some(hostile.clone().into()) };
-            *current = Row { label, because: hostile.clone(), ..row("a", status, current.since) };
+            *current = Row { label, because: (&*hostile).into(), ..row("a", status, current.since) };
         });
         stage.at(10);
         let (title, body, _) = shown(&stage);

@@ -60,7 +60,7 @@ fn an_age_in_a_reason_causes_no_wakeup_and_is_updated_at_the_next_one() {
     let key = session(&mut fleet, "one", Span::ZERO, &[PROMPT]);
     let stuck = START.plus(Limits::default().fresh_stuck);
     fleet.judge(&key, stuck);
-    let because = |fleet: &Fleet| fleet.entries[&key].row.because.clone();
+    let because = |fleet: &Fleet| fleet.entries[&key].row.because.to_string();
     assert_eq!((because(&fleet), fleet.wake_at()), ("silent 2 min, no tool used in this turn".into(), None));
     // At the next wakeup, whatever its reason.
     assert!(fleet.advance(START.plus(Span::minutes(5))).contains(&key));

@@ -208,7 +208,7 @@ fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError
         let Item::Action { effect: Effect::Act(order), .. } = &pair[1] else { panic!("{pair:?}") };
         prop_assert!(!matches!(order.ask, Ask::Approve(_) | Ask::Answer(_)), "{order:?}");
         let needs_remedy =
-            matches!(row.status, Status::PermissionLost | Status::Crashed | Status::Stuck) || row.ended_denied;
+            matches!(row.status, Status::PermissionLost | Status::Crashed | Status::Stuck) || row.ended_denied();
         prop_assert!(needs_remedy && !matches!(row.gist, Gist::Silent { runs_long: true, .. }), "{row:?}");
     }
     Ok(())

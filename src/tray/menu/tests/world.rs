@@ -3,6 +3,7 @@
 use super::*;
 use crate::agent;
 use crate::core::session::{Key, Observed, SourceId};
+use crate::core::words::reason::Because;
 
 /// Sessions made up by a test.
 pub(super) struct World {
@@ -54,7 +55,7 @@ impl World {
     pub(super) fn set(&mut self, name: &str, status: Status) {
         let now = self.now.wall;
         let row = self.row(name);
-        let because = format!("is {status}");
+        let because = Because::from(&*format!("is {status}"));
         let gist = Gist::of(&because);
         *row = Row { status, since: now, last_progress: Some(now), because, gist, ..row.clone() };
     }

@@ -1,0 +1,298 @@
+//! Why a session has its status.
+
+use super::refusal::consent;
+use crate::core::gist::Gist;
+use crate::core::owner::UNHELD;
+use crate::core::question::Question;
+use crate::core::session::no_answer::NoAnswer;
+use crate::core::text::{COMMAND_MAX, counted, listed, plain, size};
+use crate::core::time::{Moment, Span, Time};
+use crate::core::turn::{Ending, Fault};
+use crate::core::verdict::status::Status;
+use serde::Serialize;
+use std::fmt;
+
+/// What Copilot does about a model that it cannot hear.
+const TRIES_AGAIN: &str = "; Copilot tries again by itself";
+
+said! {
+    /// Why a session has its status.
+    Reason {
+        Unread => "no process has it open";
+        Unowned { limit: Span } => "no process has it open, silent for more than {limit}";
+        ShutDown => "shut down";
+        ShutDownAfterError { fault: Fault } => "shut down after an error: {fault}";
+        ProcessGone => "its process is gone";
+        Crashed { ago: Span } => "crashed {ago} ago";
+        EndedDenied { denied: usize, of: usize } => "ended denied: {denied} of its last {of} tools";
+        Failed { fault: Fault } => "{fault}";
+        NoAnswer { no_answer: NoAnswer } => "{no_answer}";
+        Unreadable { problem: Box<str> } => "{problem}";
+
+        Consent { about_us: bool } => "{}", consent(*about_us);
+        AsksPermission { kind: Box<str>, text: Option<Box<str>> } => "asks permission: {kind}";
+        ServerHasRequests { open: usize } =>
+            "its server says that {} {} open",
+            counted(*open, "permission request"), if *open == 1 { "is" } else { "are" };
+        PermissionLost { denied: usize, of: usize } =>
+            "{denied} of the last {of} tools denied: nobody could be asked";
+        Asks { question: Question } =>
+            "asks: \"{}\"{}", question.text, some(!question.choices.is_empty(), " (", question.choices.join(", "), ")");
+        ToolAsks { tool: Box<str> } => "asks a question: {tool} is open";
+        LeftUndone => "reconnected; its last prompt was not carried out";
+        AsksInMessage => "its last message ends in a question";
+
+        Silent { silence: Span, situation: Situation } => "silent {silence}, {situation}";
+        Unheard { silence: Span, proof: Proof } =>
+            "{}{proof}{}", some(*silence > Span::ZERO, "silent ", silence, ", "),
+            if *proof == Proof::Unread { "" } else { TRIES_AGAIN };
+        Answered => "the answer has come, its turn has not ended yet";
+        MayContinue => "answered; in autopilot it may go on by itself";
+        WithoutMessage => "a round ended without a message";
+        Works { work: Work, background: Background } => "{work}{background}";
+        InBackground { background: Background } => "{}", background.parts().join(", ");
+        ServerWorks => "its server reports active work";
+
+        Opened => "opened, not prompted yet";
+        Rests { unprompted: bool, ending: Option<Ending>, background: Background } =>
+            "{}{background}", match rest(*unprompted, ending.as_ref()) {
+                (why, true) => format!("{why}, your turn"),
+                (why, false) => why.to_owned(),
+            };
+    }
+}
+
+said! {
+    /// What is to be known besides the reason.
+    Note {
+        Requests { open: usize } => "{open} requests are open";
+        Questions { open: usize } => "{open} questions are open";
+        NeverClosed => "answered, never closed its turn";
+        Unfinished { tools: Vec<Box<str>> } => "unfinished: {}", listed(tools);
+        RequestOpen => "unfinished: a permission request";
+        TurnOpen => "its turn was open";
+        AfterError { fault: Fault } => "after an error: {fault}";
+        EndedDenied { denied: usize, of: usize } => "{}", Reason::EndedDenied { denied: *denied, of: *of };
+        StartUnknown => "the start of its turn is unknown";
+        NoProcess => "no process is known to run it";
+        TwoWriters => "conflict: two processes write this log";
+        TwoLocks => "conflict: two live processes have a lock on it";
+        Unheld => "{UNHELD}";
+        Wanted => "a command wants to approve it: allow?";
+        ApprovesAll => "approvals are switched off: it approves everything";
+        Approved => "a command approved its request";
+        Before { status: Status, because: Box<Because> } => "before that: {status}, {because}";
+    }
+}
+
+said! {
+    /// What is open during a silence, or what is waited for.
+    What {
+        Tool { name: Box<str> } => "{name} is open";
+        Compaction => "{}", Work::Compacts;
+        SubAgent => "a sub-agent waits for its model";
+        NoTool => "no tool open";
+        ToolResult => "no answer since the last tool result";
+        Prompt => "no tool used in this turn";
+    }
+}
+
+said! {
+    /// What was found out about a silence that only its limits can judge.
+    Seen {
+        Silent { age: Span, in_one_piece: bool } =>
+            "its connection to the model has been silent {}{}",
+            lasting(*age), if *in_one_piece { "; the answer may come in one piece" } else { "" };
+        Kept { age: Span } => "its model gives signs of life, no text {}", lasting(*age);
+        NoConnection => "no connection to a model is open{TRIES_AGAIN}";
+        Unknown => "no way to see whether it receives an answer";
+    }
+}
+
+said! {
+    /// Why no answer can arrive as things are.
+    #[derive(Copy)]
+    Proof {
+        Unanswered => "the network does not answer";
+        Connecting => "it cannot reach its model";
+        Unread => "Copilot does not take what arrives";
+    }
+}
+
+said! {
+    /// What a turn is at.
+    Work {
+        Receives { bytes: Option<u64>, within: Span } =>
+            "receiving an answer{}", bytes.map(|bytes| format!(": {} in the last {within}", size(bytes))).unwrap_or_default();
+        Compacts => "compacting its history";
+        Resumed => "resumed with its pending work";
+        Thinks => "the model thinks";
+        Tools { names: Vec<Box<str>> } => "{} {} open", listed(names), if names.len() == 1 { "is" } else { "are" };
+    }
+}
+
+/// What is going on during a silence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Situation {
+    /// What is open, or waited for.
+    pub what: What,
+    /// A tool is open and its process busy: slow, but not stuck.
+    pub runs_long: bool,
+    /// What was found out about its model's answer.
+    pub seen: Option<Seen>,
+    /// The beginning of its turn was read.
+    pub start_known: bool,
+    /// Its server says that it has work: it is busy, or has a question that we cannot see.
+    pub may_ask: bool,
+}
+
+impl fmt::Display for Situation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, runs_long, seen, start_known, may_ask } = self;
+        let (before, after) = if *runs_long { ("running long: ", ", its process is busy") } else { ("", "") };
+        write!(f, "{before}{what}{after}{}", seen.iter().map(|seen| format!("; {seen}")).collect::<String>())?;
+        f.write_str(if *start_known { "" } else { "; the start of its turn is unknown" })?;
+        f.write_str(if *may_ask { ": busy, or asking you there" } else { "" })
+    }
+}
+
+/// A session's background work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Background {
+    /// Sub-agents at work.
+    pub agents: usize,
+    /// Running shells.
+    pub shells: usize,
+}
+
+impl Background {
+    fn parts(self) -> Vec<String> {
+        let parts = [(self.agents, "background agent"), (self.shells, "background shell")];
+        parts.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| counted(n, what)).collect()
+    }
+}
+
+impl fmt::Display for Background {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts().iter().try_for_each(|part| write!(f, ", {part}"))
+    }
+}
+
+/// `rate_limit, HTTP 429: try again later`.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.as_deref().unwrap_or("error"))?;
+        self.status.map_or(Ok(()), |status| write!(f, ", HTTP {status}"))?;
+        let message: String = self.message.iter().flat_map(|message| message.chars()).take(120).collect();
+        if message.is_empty() { Ok(()) } else { write!(f, ": {message}") }
+    }
+}
+
+impl Fault {
+    /// In the fewest words: `rate limit (429)`. For Copilot's generic kind `query`, only the message.
+    fn brief(&self) -> String {
+        match (self.kind.as_deref(), &self.message) {
+            (None | Some("query"), Some(message)) if !message.is_empty() => message.to_string(),
+            (kind, _) => {
+                let kind = kind.unwrap_or("error").replace('_', " ");
+                self.status.map_or_else(|| kind.clone(), |status| format!("{kind} ({status})"))
+            }
+        }
+    }
+}
+
+/// Why a session has its status, and what is to be known besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Because {
+    /// The reason.
+    pub reason: Reason,
+    /// The rest, in the order in which it is said.
+    pub notes: Vec<Note>,
+}
+
+impl From<Reason> for Because {
+    fn from(reason: Reason) -> Self {
+        Self { reason, notes: Vec::new() }
+    }
+}
+
+/// What whoever read the log says of it.
+impl From<&str> for Because {
+    fn from(problem: &str) -> Self {
+        Reason::Unreadable { problem: problem.into() }.into()
+    }
+}
+
+impl fmt::Display for Because {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.reason)?;
+        self.notes.iter().try_for_each(|note| write!(f, "; {note}"))
+    }
+}
+
+impl Serialize for Because {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Reason {
+    /// The same with what is to be known besides.
+    pub(crate) fn and(self, notes: impl IntoIterator<Item = Note>) -> Because {
+        Because { reason: self, notes: notes.into_iter().collect() }
+    }
+
+    /// In the fewest words, for a status that the session has since then. `heard`: what its silence counts from, if it is
+    /// silent.
+    pub(crate) fn gist(&self, status: Status, since: Time, heard: Moment) -> Gist {
+        match self {
+            Self::Failed { fault } => Gist::of(fault.brief()),
+            Self::AsksPermission { text: Some(text), .. } => Gist::of(text),
+            Self::AsksPermission { kind, .. } => Gist::of(format!("asks for {kind}")),
+            Self::ServerHasRequests { .. } => Gist::of("asks permission"),
+            Self::PermissionLost { .. } => Gist::of("permissions lost"),
+            Self::Asks { question } => Gist::of(format!("“{}”", question.text)),
+            Self::ToolAsks { .. } | Self::AsksInMessage => Gist::of("asks a question"),
+            Self::NoAnswer { .. } => Gist::of("file system does not answer"),
+            Self::Unheard { proof, .. } => Gist::of(proof),
+            Self::Silent { situation, .. } => {
+                let what = plain(&situation.to_string(), COMMAND_MAX);
+                Gist::Silent { since: heard, what, runs_long: situation.runs_long }
+            }
+            Self::ProcessGone if status == Status::Crashed => Gist::rested("died", since),
+            // What was never prompted is not done: it has no age. That it is the user's turn goes without saying.
+            Self::Rests { unprompted: true, ending, .. } => Gist::of(rest(true, ending.as_ref()).0),
+            Self::Rests { ending, background, .. } => {
+                Gist::rested(format!("{}{background}", rest(false, ending.as_ref()).0), since)
+            }
+            Self::Crashed { .. } => Gist::of(self),
+            _ if status == Status::Ended => Gist::rested(self, since),
+            _ => Gist::of(self),
+        }
+    }
+}
+
+/// Why a session is at rest, and whether it is said that it is the user's turn.
+fn rest(unprompted: bool, ending: Option<&Ending>) -> (&'static str, bool) {
+    match ending {
+        None if unprompted => ("no prompt yet", false),
+        None => ("no turn is open", false),
+        Some(Ending::Aborted) => ("stopped", true),
+        Some(Ending::Resumed) => ("resumed", true),
+        Some(Ending::PassedOver) => ("it went on after an error", true),
+        Some(Ending::Unanswered) => ("its turn ended without an answer", false),
+        Some(Ending::NeverClosed) => ("answered, never closed its turn", false),
+        Some(Ending::ResumedSilent) => ("resumed, nothing since", false),
+        Some(Ending::ByFormerOwner) => ("its process was restarted", true),
+        Some(Ending::NoActiveWork) => ("its server reports no active work", false),
+        Some(_) => ("done", true),
+    }
+}
+
+fn lasting(age: Span) -> String {
+    if age == Span::ZERO { format!("for less than {}", Span::minutes(1)) } else { format!("for {age}") }
+}
+
+fn some(is: bool, before: &str, words: impl fmt::Display, after: &str) -> String {
+    if is { format!("{before}{words}{after}") } else { String::new() }
+}
