@@ -18,12 +18,12 @@ use super::copilot::server::attached;
 use super::copilot::server::hosted;
 use super::copilot::server::recover;
 use super::copilot::server::request::Request;
-use crate::core::order::Step;
+use crate::core::order::{Reply, Step, Which};
 use connection::Connection;
 use event::Event;
 use failure::Failure;
-use order::{Policy, QuestionAnswer, RequestAnswer, SilentTurn};
-use site::{Site, Steps};
+use order::{Policy, SilentTurn};
+use site::Site;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
@@ -55,29 +55,29 @@ impl Channel {
     }
 
     /// The open request with this id, whole.
-    pub(crate) async fn request(&self, site: &Site, id: &str, steps: Steps<'_>) -> Result<Request, Failure> {
+    pub(crate) async fn request(&self, site: &Site, id: &str) -> Result<Request, Failure> {
         let open = match self {
             Self::Connection(connection) => connection.requests(site).await?,
             Self::Bridge(bridge) => bridge.requests(site, &[id.to_owned()]).await,
-            Self::Servers => recover::requests(site, steps).await?,
+            Self::Servers => recover::requests(site).await?,
         };
         open.into_iter().find(|open| *open.id == *id).ok_or_else(Failure::no_longer_open)
     }
 
     /// Answers a permission request. Returns what was achieved.
-    pub(crate) async fn answer(&self, answer: RequestAnswer<'_>) -> Result<String, Failure> {
+    pub(crate) async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
         match self {
-            Self::Connection(connection) => connection.answer(answer).await,
-            Self::Bridge(bridge) => bridge.answer(answer).await,
-            Self::Servers => recover::answer(answer).await,
+            Self::Connection(connection) => connection.answer(site, which, approve).await,
+            Self::Bridge(bridge) => bridge.answer(site, which, approve).await,
+            Self::Servers => recover::answer(site, which, approve).await,
         }
     }
 
     /// Answers a question, or shows it. Returns what was achieved.
-    pub(crate) async fn reply(&self, answer: QuestionAnswer<'_>) -> Result<String, Failure> {
+    pub(crate) async fn reply(&self, site: &Site, reply: &Reply) -> Result<String, Failure> {
         match self {
-            Self::Connection(connection) => connection.reply(answer).await,
-            Self::Bridge(bridge) => bridge.reply(answer).await,
+            Self::Connection(connection) => connection.reply(site, reply).await,
+            Self::Bridge(bridge) => bridge.reply(site, reply).await,
             Self::Servers => Err(Failure::refusal(
                 Step::TakeOver,
                 "Pilotlight is not attached to it any more: reconnect first, or answer it where it asks",
@@ -86,20 +86,20 @@ impl Channel {
     }
 
     /// Stops the turn. Returns what was achieved.
-    pub(crate) async fn stop(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
+    pub(crate) async fn stop(&self, site: &Site) -> Result<String, Failure> {
         match self {
-            Self::Connection(connection) => connection.stop(site, steps).await,
-            Self::Bridge(bridge) => bridge.stop(site, steps).await,
-            Self::Servers => recover::stop(site, steps).await,
+            Self::Connection(connection) => connection.stop(site).await,
+            Self::Bridge(bridge) => bridge.stop(site).await,
+            Self::Servers => recover::stop(site).await,
         }
     }
 
     /// Whether the session's model is answering.
-    pub(crate) async fn receives(&self, site: &Site, steps: Steps<'_>) -> Result<bool, Failure> {
+    pub(crate) async fn receives(&self, site: &Site) -> Result<bool, Failure> {
         match self {
             Self::Connection(connection) => Ok(connection.receives(site).await),
             Self::Bridge(bridge) => Ok(bridge.receives(site).await),
-            Self::Servers => recover::receives(site, steps).await,
+            Self::Servers => recover::receives(site).await,
         }
     }
 }
@@ -111,9 +111,8 @@ pub(crate) async fn attach(
     policy: Policy,
     events: UnboundedSender<Event>,
     generation: u64,
-    steps: Steps<'_>,
 ) -> Result<(Connection, Result<SilentTurn, Failure>), Failure> {
-    let (attached, silent) = attached::attach(site, policy, events, generation, steps).await?;
+    let (attached, silent) = attached::attach(site, policy, events, generation).await?;
     Ok((Connection::Attached(attached), silent))
 }
 
@@ -125,7 +124,6 @@ pub(crate) async fn host(
     policy: Policy,
     events: UnboundedSender<Event>,
     generation: u64,
-    steps: Steps<'_>,
 ) -> Result<Connection, Failure> {
-    hosted::host(program, home, site, policy, events, generation, steps).await.map(Connection::Hosted)
+    hosted::host(program, home, site, policy, events, generation).await.map(Connection::Hosted)
 }

@@ -1,6 +1,6 @@
 //! Pilotlight as an additional client of a session.
 
-use super::reach::{Reach, Steps, answering, attach, event_channel, ignored, open, site_with};
+use super::reach::{Reach, Recorder, at_steps, attach, event_channel, open, site_with};
 use crate::support::person::{Manner, Person};
 use crate::support::process::kill;
 use crate::support::server::Server;
@@ -9,10 +9,9 @@ use pilotlight::agent::channel::event::EventKind;
 use pilotlight::agent::channel::failure::FailureKind;
 use pilotlight::agent::channel::fault::Fault;
 use pilotlight::agent::channel::order::Policy;
-use pilotlight::agent::channel::order::{Prompt, RequestAnswer};
+use pilotlight::agent::channel::order::Prompt;
 use pilotlight::agent::copilot::server::recover::resend;
 use pilotlight::core::order::Step;
-use std::sync::Mutex;
 use std::time::Duration;
 
 #[test]
@@ -26,7 +25,7 @@ fn attaching_restores_permission_requests() {
     let before = reach.session.folder.types();
     assert!(!before.iter().any(|kind| kind.starts_with("permission.")), "nobody was asked");
     let (events, _received) = event_channel();
-    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 1, &ignored)).unwrap();
+    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 1)).unwrap();
     assert_eq!(reach.session.folder.types(), before, "attaching writes nothing");
 
     // The next requests stay open until they are answered.
@@ -35,7 +34,7 @@ fn attaching_restores_permission_requests() {
         reach.session.folder.wait_nth("permission.requested", asked);
         assert!(block_on(attached.activity()).unwrap().has_active_work);
         assert_eq!(
-            block_on(attached.answer(answering(&reach.site(), &open(&reach.session.folder), true))).unwrap(),
+            block_on(attached.answer(&reach.site(), &open(&reach.session.folder), true)).unwrap(),
             "approved 1 request"
         );
     }
@@ -54,7 +53,7 @@ fn approves_everything_if_the_policy_says_so() {
     reach.session.folder.wait_nth("permission.requested", 2);
     let (events, _received) = event_channel();
     // Open requests are taken over, and new ones are approved.
-    let attached = block_on(attach(&reach.site(), Policy::ApproveAll, events, 1, &ignored)).unwrap();
+    let attached = block_on(attach(&reach.site(), Policy::ApproveAll, events, 1)).unwrap();
     reach.session.folder.wait_nth("permission.completed", 2);
     block_on(attached.send("SCRIPT:seq Paint the door")).unwrap();
     reach.session.folder.wait_nth("permission.completed", 3);
@@ -68,15 +67,12 @@ fn approves_everything_if_the_policy_says_so() {
 fn case_135_long_commands_are_shown_and_approved_in_full() {
     let reach = Reach::new(Manner::Leaves);
     let (events, received) = event_channel();
-    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 1, &ignored)).unwrap();
+    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 1)).unwrap();
     block_on(attached.send("SCRIPT:long39 Paint the fence")).unwrap();
     reach.session.folder.wait("permission.requested");
-    let shown = Mutex::new(String::new());
-    let show = |text: String| *shown.lock().unwrap() = text;
-    let (site, which) = (reach.site(), open(&reach.session.folder));
-    let answering = RequestAnswer { show: &show, ..answering(&site, &which, true) };
-    assert_eq!(block_on(attached.answer(answering)).unwrap(), "approved 1 request");
-    let shown = shown.into_inner().unwrap();
+    let (recorder, which) = (Recorder::default(), open(&reach.session.folder));
+    assert_eq!(block_on(attached.answer(&recorder.at(&reach.site()), &which, true)).unwrap(), "approved 1 request");
+    let shown = recorder.shown();
     assert!(shown.len() > 39_000 && shown.contains("\nEND\n\nThe agent says: "), "{} bytes", shown.len());
     assert_eq!(reach.session.folder.wait("tool.execution_complete")["data"]["success"], true);
     assert_eq!(std::fs::metadata(reach.home.project().join("long.txt")).unwrap().len(), 39_000);
@@ -85,7 +81,7 @@ fn case_135_long_commands_are_shown_and_approved_in_full() {
     // The same with automatic approval, where the request arrives in an event.
     let reach = Reach::new(Manner::Leaves);
     let (events, _received) = event_channel();
-    let attached = block_on(attach(&reach.site(), Policy::ApproveAll, events, 1, &ignored)).unwrap();
+    let attached = block_on(attach(&reach.site(), Policy::ApproveAll, events, 1)).unwrap();
     block_on(attached.send("SCRIPT:long100 Paint the door")).unwrap();
     let completed = reach.session.folder.wait("permission.completed");
     assert_eq!(completed["data"]["result"]["kind"], "approved");
@@ -97,13 +93,13 @@ fn the_last_client_keeps_the_session_alive() {
     let reach = Reach::new(Manner::Waits);
     reach.ask();
     let (events, received) = event_channel();
-    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 7, &ignored)).unwrap();
+    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 7)).unwrap();
     assert_eq!(attached.is_last_client(), None, "its own client is still connected");
     reach.client.leave();
     wait_until(SOON, "we are the last client", String::new, || attached.is_last_client());
     // Case 107e: the request, which nobody else can answer, is still open.
     assert_eq!(
-        block_on(attached.answer(answering(&reach.site(), &open(&reach.session.folder), true))).unwrap(),
+        block_on(attached.answer(&reach.site(), &open(&reach.session.folder), true)).unwrap(),
         "approved 1 request"
     );
     reach.home.release_tools();
@@ -124,12 +120,12 @@ fn attaching_aborts_a_silent_turn() {
     reach.model.wait_requested("hang", 0);
     let (events, received) = event_channel();
     let silent = site_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.silent = true);
-    let watched = block_on(attach(&silent, Policy::Observe, events.clone(), 1, &ignored)).unwrap();
+    let watched = block_on(attach(&silent, Policy::Observe, events.clone(), 1)).unwrap();
     assert!(block_on(watched.activity()).unwrap().has_active_work, "an observer aborts nothing");
     block_on(watched.leave());
 
-    let steps = Steps::default();
-    let attached = block_on(attach(&silent, Policy::Ask, events, 2, &steps.recorder())).unwrap();
+    let steps = Recorder::default();
+    let attached = block_on(attach(&steps.at(&silent), Policy::Ask, events, 2)).unwrap();
     assert_eq!((steps.count(Step::Abort), steps.count(Step::Verify)), (1, 1));
     reach.session.folder.wait("abort");
     let first = received.all().into_iter().find(|event| event.generation == 2).unwrap();
@@ -146,10 +142,10 @@ fn a_turn_with_an_open_request_is_not_silent() {
     reach.ask();
     let (events, _received) = event_channel();
     let silent = site_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.silent = true);
-    let attached = block_on(attach(&silent, Policy::Ask, events, 1, &ignored)).unwrap();
+    let attached = block_on(attach(&silent, Policy::Ask, events, 1)).unwrap();
     assert!(!reach.session.folder.types().iter().any(|kind| kind == "abort"));
     assert_eq!(
-        block_on(attached.answer(answering(&reach.site(), &open(&reach.session.folder), false))).unwrap(),
+        block_on(attached.answer(&reach.site(), &open(&reach.session.folder), false)).unwrap(),
         "denied 1 request"
     );
 }
@@ -161,12 +157,12 @@ fn case_64_a_prompt_is_not_sent_behind_a_silent_turn() {
     reach.model.wait_requested("hang", 0);
     let (events, _received) = event_channel();
     let site = reach.site();
-    let attached = block_on(attach(&site, Policy::Ask, events, 1, &ignored)).unwrap();
+    let attached = block_on(attach(&site, Policy::Ask, events, 1)).unwrap();
     let text = "SCRIPT:plain Paint the fence";
     let prompt = &Prompt::Repeat(text.to_owned());
     let send = || {
-        let steps = Steps::default();
-        let sent = block_on(resend(&attached, prompt, None, &site, Duration::from_secs(2), &steps.recorder()));
+        let steps = Recorder::default();
+        let sent = block_on(resend(&attached, prompt, None, &steps.at(&site), Duration::from_secs(2)));
         (sent, steps.count(Step::Resend), steps.count(Step::Abort))
     };
     // The silent turn would block the prompt, and it is neither queued nor is the turn aborted for it.
@@ -188,7 +184,7 @@ fn case_64_a_prompt_is_not_sent_behind_a_silent_turn() {
     block_on(attached.send("SCRIPT:seq Paint the door")).unwrap();
     reach.session.folder.wait_nth("tool.execution_complete", 2);
     wait_until(SOON, "it is seen", String::new, || (site.log_view.borrow().ran > 0).then_some(()));
-    let failure = block_on(resend(&attached, prompt, None, &site, Duration::from_secs(2), &ignored)).unwrap_err();
+    let failure = block_on(resend(&attached, prompt, None, &site, Duration::from_secs(2))).unwrap_err();
     assert!(failure.kind == FailureKind::Refused, "{failure}");
 }
 
@@ -196,7 +192,7 @@ fn case_64_a_prompt_is_not_sent_behind_a_silent_turn() {
 fn case_50_the_loss_of_a_server_is_reported_once() {
     let mut reach = Reach::new(Manner::Approves);
     let (events, received) = event_channel();
-    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 3, &ignored)).unwrap();
+    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 3)).unwrap();
     reach.session.send("SCRIPT:hang Paint the fence");
     received.wait("it works", |what| *what == EventKind::Active(true));
     reach.server.kill();
@@ -212,7 +208,7 @@ fn case_50_the_loss_of_a_server_is_reported_once() {
 fn case_205_that_a_session_approves_everything_is_reported_while_we_are_attached() {
     let reach = Reach::new(Manner::Approves);
     let (events, received) = event_channel();
-    let _attached = block_on(attach(&reach.site(), Policy::Ask, events, 3, &ignored)).unwrap();
+    let _attached = block_on(attach(&reach.site(), Policy::Ask, events, 3)).unwrap();
     received.wait("it asks", |what| *what == EventKind::Approves(false));
     reach.session.send("SCRIPT:plain Paint the fence");
     reach.session.folder.wait("assistant.turn_end");
@@ -228,7 +224,7 @@ fn case_205_that_a_session_approves_everything_is_reported_while_we_are_attached
 fn a_session_closed_by_its_server_is_reported_as_lost() {
     let reach = Reach::new(Manner::Approves);
     let (events, received) = event_channel();
-    let _attached = block_on(attach(&reach.site(), Policy::Ask, events, 3, &ignored)).unwrap();
+    let _attached = block_on(attach(&reach.site(), Policy::Ask, events, 3)).unwrap();
     reach.client.call("sessions.close", serde_json::json!({"sessionId": reach.session.id()}));
     let lost = received.wait("it is lost", |what| matches!(what, EventKind::Lost(_)));
     assert!(matches!(lost.kind, EventKind::Lost(Fault::NotLoaded(_))), "{lost:?}");
@@ -242,14 +238,14 @@ fn case_41_a_server_that_dies_while_we_attach_leaves_the_session_unchanged() {
         reach.ask();
         let pid = reach.server.pid();
         let count = std::sync::atomic::AtomicUsize::new(0);
-        let deadly = move |_: Step, _: String| {
+        let (events, received) = event_channel();
+        let site = site_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.silent = true);
+        let site = at_steps(&site, move |_| {
             if count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == fatal {
                 kill(pid);
             }
-        };
-        let (events, received) = event_channel();
-        let site = site_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.silent = true);
-        match block_on(attach(&site, Policy::Ask, events, 1, &deadly)) {
+        });
+        match block_on(attach(&site, Policy::Ask, events, 1)) {
             Err(failure) => {
                 let step = if fatal == 1 { Step::Attach } else { Step::TakeOver };
                 assert_eq!(failure.step, step, "{failure}");

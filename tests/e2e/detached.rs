@@ -1,7 +1,7 @@
 //! After we detach, a session behaves as before we attached.
 
 use super::orders::Staying;
-use super::reach::{Reach, attach, event_channel, ignored, site_with};
+use super::reach::{Reach, attach, event_channel, site_with};
 use super::stage::Stage;
 use crate::support::person::{Manner, Person};
 use crate::support::{SOON, block_on, wait_until};
@@ -19,7 +19,7 @@ fn case_133_a_session_that_could_ask_nobody_denies_again_after_we_detach() {
         let (events, _received) = event_channel();
         let denied =
             site_with(&reach.session.folder, &[reach.server.address()], true, |log_view| log_view.denied = true);
-        let attached = block_on(attach(&denied, policy, events, 1, &ignored)).unwrap();
+        let attached = block_on(attach(&denied, policy, events, 1)).unwrap();
         block_on(attached.leave());
         reach.session.send("SCRIPT:denied2 Paint the gate");
         let log = &reach.session.folder;
@@ -39,7 +39,7 @@ fn case_133_a_session_that_could_ask_nobody_denies_again_after_we_detach() {
 fn case_133_a_session_asks_its_own_client_again_after_we_detach() {
     let reach = Reach::new(Manner::Waits);
     let (events, _received) = event_channel();
-    let attached = block_on(attach(&reach.site(), Policy::ApproveAll, events, 1, &ignored)).unwrap();
+    let attached = block_on(attach(&reach.site(), Policy::ApproveAll, events, 1)).unwrap();
     block_on(attached.leave());
     reach.ask();
     reach.person.set_manner(Manner::Approves);
@@ -57,7 +57,7 @@ fn case_133_another_client_is_not_affected() {
     let person = Person::new(Manner::Waits);
     let _resumed = reach.server.resume(&other, &reach.session.id(), &person, None);
     let (events, _received) = event_channel();
-    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 1, &ignored)).unwrap();
+    let attached = block_on(attach(&reach.site(), Policy::Ask, events, 1)).unwrap();
     reach.ask();
     block_on(attached.leave());
     person.set_manner(Manner::Approves);

@@ -1,6 +1,6 @@
 //! A session whose server died, hosted in a server of Pilotlight's own.
 
-use super::reach::{Reach, Steps, event_channel, ignored, site_with};
+use super::reach::{Reach, Recorder, at_steps, event_channel, site_with};
 use crate::support::executable::executable;
 use crate::support::person::{Manner, Person};
 use crate::support::process::{is_live, kill};
@@ -10,7 +10,7 @@ use pilotlight::agent::channel::event::EventKind;
 use pilotlight::agent::channel::failure::Failure;
 use pilotlight::agent::channel::fault::{Fault, Place};
 use pilotlight::agent::channel::order::Policy;
-use pilotlight::agent::channel::site::{Site, Steps as Reported};
+use pilotlight::agent::channel::site::Site;
 use pilotlight::agent::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
 use pilotlight::agent::copilot::server::hosted::{Hosted, host};
 use pilotlight::core::order::Step;
@@ -34,10 +34,9 @@ fn hosted(
     reach: &Reach,
     site: &Site,
     events: UnboundedSender<pilotlight::agent::channel::event::Event>,
-    steps: Reported<'_>,
 ) -> Result<Hosted, Failure> {
     let program = reach.home.program(&reach.model);
-    block_on(host(&program, &reach.home.dir(), site, Policy::ApproveAll, events, 1, steps))
+    block_on(host(&program, &reach.home.dir(), site, Policy::ApproveAll, events, 1))
 }
 
 /// Sets the session's model, which only its own client knows.
@@ -52,8 +51,8 @@ fn a_crashed_session_works_again() {
     let dead = reach.session.folder.locks();
     let before = reach.session.folder.types();
     let (events, received) = event_channel();
-    let steps = Steps::default();
-    let hosted = hosted(&reach, &site, events, &steps.recorder()).unwrap();
+    let steps = Recorder::default();
+    let hosted = hosted(&reach, &steps.at(&site), events).unwrap();
     let pid = hosted.pid().unwrap();
     assert_eq!((steps.count(Step::Resume), steps.count(Step::Abort)), (3, 0), "it is idle, so nothing is aborted");
     assert_eq!(hosted.attached().is_last_client(), Some(true));
@@ -82,7 +81,7 @@ fn a_crashed_session_works_again() {
 fn our_own_server_does_not_outlive_us() {
     let (reach, site) = crashed();
     let (events, _received) = event_channel();
-    let hosted = hosted(&reach, &site, events, &ignored).unwrap();
+    let hosted = hosted(&reach, &site, events).unwrap();
     let pid = hosted.pid().unwrap();
     block_on(async { drop(hosted) });
     wait_until(SOON, "the server is gone", String::new, || (!is_live(pid)).then_some(()));
@@ -101,7 +100,7 @@ fn our_own_server_may_shut_down_slowly() {
     );
     executable(&slow, &script);
     let (events, _received) = event_channel();
-    let hosted = block_on(host(&slow, &reach.home.dir(), &site, Policy::ApproveAll, events, 1, &ignored)).unwrap();
+    let hosted = block_on(host(&slow, &reach.home.dir(), &site, Policy::ApproveAll, events, 1)).unwrap();
     let pid = hosted.pid().unwrap();
     give_model(&reach, &hosted);
     block_on(hosted.attached().send("SCRIPT:plain Go on")).unwrap();
@@ -118,7 +117,7 @@ fn our_own_server_may_shut_down_slowly() {
 fn case_62_a_session_resumed_elsewhere_is_not_taken_over() {
     let (reach, site) = crashed();
     let (events, _received) = event_channel();
-    let hosted = hosted(&reach, &site, events, &ignored).unwrap();
+    let hosted = hosted(&reach, &site, events).unwrap();
     give_model(&reach, &hosted);
 
     let server = Server::start(&reach.home, &reach.model);
@@ -139,20 +138,20 @@ fn case_41_our_own_server_that_dies_leaves_the_session_unchanged() {
         let (reach, site) = crashed();
         let before = reach.session.folder.types();
         let (count, project) = (std::sync::atomic::AtomicUsize::new(0), reach.home.project());
-        let deadly = move |_: Step, _: String| {
+        let deadly = at_steps(&site, move |_| {
             let started = servers_in(&project);
             if !started.is_empty() && count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == fatal {
                 started.into_iter().for_each(kill);
             }
-        };
+        });
         let (events, _received) = event_channel();
-        let failure = hosted(&reach, &site, events, &deadly).unwrap_err();
+        let failure = hosted(&reach, &deadly, events).unwrap_err();
         assert!(matches!(failure.faults[..], [Fault::Gone(Place::Own)]), "{failure}");
         assert_eq!(reach.session.folder.types(), before);
 
         // The next attempt succeeds.
         let (events, _received) = event_channel();
-        let hosted = hosted(&reach, &site, events, &ignored).unwrap();
+        let hosted = hosted(&reach, &site, events).unwrap();
         give_model(&reach, &hosted);
         block_on(hosted.attached().send("SCRIPT:plain Go on")).unwrap();
         reach.session.folder.wait("session.resume");
@@ -177,8 +176,7 @@ fn programs_that_are_no_server_are_reported() {
     let (reach, site) = crashed();
     let (events, _received) = event_channel();
     let start = |program: &str| {
-        block_on(host(program.as_ref(), &reach.home.dir(), &site, Policy::Ask, events.clone(), 1, &ignored))
-            .unwrap_err()
+        block_on(host(program.as_ref(), &reach.home.dir(), &site, Policy::Ask, events.clone(), 1)).unwrap_err()
     };
     // It may exit before, during or after the first request.
     for _ in 0..50 {

@@ -1,6 +1,6 @@
 //! Orders to the real CLI: one at a time, only for the turn or request that was meant, with one of three outcomes.
 
-use super::reach::{Reach, answering, attach, ignored, open};
+use super::reach::{Reach, at_step, attach, open};
 use super::stage::Stage;
 use crate::support::freeze::freeze;
 use crate::support::home::Folder;
@@ -9,7 +9,7 @@ use crate::support::process::signal;
 use crate::support::{SOON, block_on, wait_until};
 use pilotlight::agent::channel::failure::{Failure, FailureKind};
 use pilotlight::agent::channel::order::Policy;
-use pilotlight::agent::channel::order::{Prompt, RequestAnswer};
+use pilotlight::agent::channel::order::Prompt;
 use pilotlight::agent::copilot::server::recover::{answer, resend, stop};
 use pilotlight::core::order::Step;
 use rustix::process::{Pid, Signal, kill_process};
@@ -332,14 +332,6 @@ fn case_122_a_late_approval_does_not_affect_the_next_request_often() {
 /// The server is frozen at the moment of the send: the result is reported as uncertain, and nothing is sent twice.
 #[test]
 fn case_130_a_request_to_a_frozen_server_is_reported_as_uncertain() {
-    let frozen_at = |reach: &Reach, at: Step| {
-        let pid = reach.server.pid();
-        move |step: Step, _: String| {
-            if step == at {
-                freeze(pid);
-            }
-        }
-    };
     let is_unconfirmed = |failure: &Failure| {
         assert!(
             failure.kind == FailureKind::Unconfirmed && failure.to_string().starts_with("may have happened: "),
@@ -348,33 +340,28 @@ fn case_130_a_request_to_a_frozen_server_is_reported_as_uncertain() {
     };
     let asking = Reach::new(Manner::Waits);
     asking.ask();
-    let site = asking.site();
+    let (site, pid) = (asking.site(), asking.server.pid());
+    let frozen_at = |step| at_step(&site, step, move || freeze(pid));
     let which = open(&asking.session.folder);
-    let failure = block_on(answer(RequestAnswer {
-        steps: &frozen_at(&asking, Step::TakeOver),
-        ..answering(&site, &which, true)
-    }))
-    .unwrap_err();
+    let failure = block_on(answer(&frozen_at(Step::TakeOver), &which, true)).unwrap_err();
     is_unconfirmed(&failure);
     assert!(failure.to_string().contains("its log has no answer yet"), "{failure}");
     signal(asking.server.pid(), Signal::CONT);
     asking.session.folder.wait("permission.completed");
-    let failure = block_on(stop(&site, &frozen_at(&asking, Step::Abort))).unwrap_err();
+    let failure = block_on(stop(&frozen_at(Step::Abort))).unwrap_err();
     is_unconfirmed(&failure);
     signal(asking.server.pid(), Signal::CONT);
     asking.session.folder.wait("abort");
 
     let (events, _received) = super::reach::event_channel();
-    let attached = block_on(attach(&site, Policy::Ask, events, 1, &ignored)).unwrap();
-    let frozen = frozen_at(&asking, Step::Resend);
+    let attached = block_on(attach(&site, Policy::Ask, events, 1)).unwrap();
     let last = site.log_view.borrow().prompt;
     let failure = block_on(resend(
         &attached,
         &Prompt::Continue("SCRIPT:plain Go on".into()),
         last,
-        &site,
+        &frozen_at(Step::Resend),
         Duration::from_secs(30),
-        &frozen,
     ))
     .unwrap_err();
     is_unconfirmed(&failure);

@@ -9,10 +9,9 @@ use pilotlight::agent::channel::endpoint::Endpoint;
 use pilotlight::agent::channel::event::{Event, EventKind};
 use pilotlight::agent::channel::failure::Failure;
 use pilotlight::agent::channel::order::Policy;
-use pilotlight::agent::channel::order::RequestAnswer;
-use pilotlight::agent::channel::site::{LogView, Permit, PermitQuestion, Site, Steps as Report};
+use pilotlight::agent::channel::site::{LogView, Permit, PermitQuestion, Reports, Site};
 use pilotlight::agent::copilot::server::attached::{self, Attached};
-use pilotlight::core::order::{Step, Which};
+use pilotlight::core::order::{Report, Step, Which};
 use pilotlight::core::time::Time;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -92,7 +91,17 @@ pub(crate) fn site_with(
     });
     let endpoints = at.iter().map(|&address| Endpoint { address, token: None }).collect();
     let (id, permit) = (folder.id().into(), granted());
-    Site { id, cwd: None, endpoints, owned, log_view, finding: None, drawn_by: None, permit }
+    Site {
+        id,
+        cwd: None,
+        endpoints,
+        owned,
+        log_view,
+        finding: None,
+        drawn_by: None,
+        permit,
+        reports: Reports::to(drop),
+    }
 }
 
 /// A permit that is granted each time.
@@ -112,9 +121,8 @@ pub(crate) async fn attach(
     policy: Policy,
     events: mpsc::UnboundedSender<Event>,
     generation: u64,
-    steps: Report<'_>,
 ) -> Result<Attached, Failure> {
-    let (attached, silent) = attached::attach(site, policy, events, generation, steps).await?;
+    let (attached, silent) = attached::attach(site, policy, events, generation).await?;
     silent.map(|_| attached)
 }
 
@@ -163,28 +171,51 @@ pub(crate) fn open(folder: &Folder) -> Which {
     Which::These(ids("permission.requested").into_iter().filter(|id| !done.contains(id)).collect())
 }
 
-/// Records the reported steps.
+/// Records what is reported.
 #[derive(Clone, Default)]
-pub(crate) struct Steps(Arc<Mutex<Vec<(Step, String)>>>);
+pub(crate) struct Recorder(Arc<Mutex<Vec<Report>>>);
 
-impl Steps {
-    pub(crate) fn recorder(&self) -> impl Fn(Step, String) + Send + Sync + 'static {
-        let steps = Arc::clone(&self.0);
-        move |step, words| steps.lock().unwrap().push((step, words))
+impl Recorder {
+    /// The session, as an order sees it whose reports are recorded here.
+    pub(crate) fn at(&self, site: &Site) -> Site {
+        let reports = Arc::clone(&self.0);
+        Site { reports: Reports::to(move |report| reports.lock().unwrap().push(report)), ..site.clone() }
     }
 
     /// How many times a step was reported.
     pub(crate) fn count(&self, step: Step) -> usize {
-        self.0.lock().unwrap().iter().filter(|(other, _)| *other == step).count()
+        let reports = self.0.lock().unwrap();
+        reports.iter().filter(|report| matches!(report, Report::Step(other, _) if *other == step)).count()
+    }
+
+    /// The requests that were shown.
+    pub(crate) fn shown(&self) -> String {
+        let reports = self.0.lock().unwrap();
+        let shown = reports.iter().filter_map(|report| match report {
+            Report::Request(text) => Some(text.as_str()),
+            _ => None,
+        });
+        shown.collect()
     }
 }
 
-/// Ignores the reported steps.
-pub(crate) fn ignored(_: Step, _: String) {}
+/// The session, as an order sees it at each of whose steps this is done.
+pub(crate) fn at_steps(site: &Site, act: impl Fn(Step) + Send + Sync + 'static) -> Site {
+    let reports = Reports::to(move |report| {
+        if let Report::Step(step, _) = report {
+            act(step);
+        }
+    });
+    Site { reports, ..site.clone() }
+}
 
-/// An answer to open requests that shows neither the requests nor the steps.
-pub(crate) fn answering<'a>(site: &'a Site, which: &'a Which, approve: bool) -> RequestAnswer<'a> {
-    RequestAnswer { site, which, approve, show: &|_| (), steps: &ignored }
+/// The session, as an order sees it at one of whose steps this is done.
+pub(crate) fn at_step(site: &Site, step: Step, act: impl Fn() + Send + Sync + 'static) -> Site {
+    at_steps(site, move |now| {
+        if now == step {
+            act();
+        }
+    })
 }
 
 /// The received events of an attachment.

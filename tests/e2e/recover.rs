@@ -1,6 +1,6 @@
 //! Requests are answered and turns stopped over a session's server, without staying attached.
 
-use super::reach::{Reach, Steps, answering, ignored, open, site};
+use super::reach::{Reach, Recorder, at_step, open, site};
 use crate::support::freeze::freeze;
 use crate::support::home::Home;
 use crate::support::model::Model;
@@ -13,7 +13,6 @@ use crate::support::{SOON, block_on, wait_until};
 use pilotlight::agent::channel::endpoint::{Endpoint, Token};
 use pilotlight::agent::channel::failure::FailureKind;
 use pilotlight::agent::channel::fault::{Fault, Place};
-use pilotlight::agent::channel::order::RequestAnswer;
 use pilotlight::agent::channel::site::Site;
 use pilotlight::agent::copilot::server::client::Link;
 use pilotlight::agent::copilot::server::recover::{answer, stop};
@@ -21,7 +20,6 @@ use pilotlight::core::order::{Step, Which};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::sync::Mutex;
 
 /// The open requests of a session according to its server.
 fn pending(reach: &Reach) -> Vec<Value> {
@@ -33,14 +31,10 @@ fn approves_the_request_of_another_client() {
     let reach = Reach::new(Manner::Waits);
     reach.ask();
     let command = pending(&reach)[0]["request"]["fullCommandText"].as_str().unwrap().to_owned();
-    let (shown, steps) = (Mutex::new(Vec::new()), Steps::default());
-    let done = block_on(answer(RequestAnswer {
-        show: &|text| shown.lock().unwrap().push(text),
-        steps: &steps.recorder(),
-        ..answering(&reach.site(), &open(&reach.session.folder), true)
-    }));
+    let steps = Recorder::default();
+    let done = block_on(answer(&steps.at(&reach.site()), &open(&reach.session.folder), true));
     assert_eq!(done.unwrap(), "approved 1 request");
-    let shown = shown.into_inner().unwrap().concat();
+    let shown = steps.shown();
     assert!(
         shown.starts_with(&format!("Run this command:\n\n{command}\n")) && shown.ends_with("says: \"work until told\""),
         "{shown}"
@@ -61,10 +55,7 @@ fn approves_the_request_of_another_client() {
 fn denies_the_request_of_another_client() {
     let reach = Reach::new(Manner::Waits);
     reach.ask();
-    assert_eq!(
-        block_on(answer(answering(&reach.site(), &open(&reach.session.folder), false))).unwrap(),
-        "denied 1 request"
-    );
+    assert_eq!(block_on(answer(&reach.site(), &open(&reach.session.folder), false)).unwrap(), "denied 1 request");
     let completed = reach.session.folder.wait("permission.completed");
     assert_eq!(completed["data"]["result"]["kind"], "denied-interactively-by-user");
     assert_eq!(reach.session.folder.wait("tool.execution_complete")["data"]["success"], false);
@@ -91,18 +82,18 @@ fn case_107b_a_click_on_an_answered_request_approves_nothing() {
     let late = Which::Shown { id: first.clone(), text: text(&first_text) };
     let other = Which::Shown { id: second.clone(), text: text(&first_text) };
     for which in [late, other, Which::These(vec![first])] {
-        let failure = block_on(answer(answering(&site, &which, true))).unwrap_err();
+        let failure = block_on(answer(&site, &which, true)).unwrap_err();
         assert!(failure.kind == FailureKind::Refused, "{failure}");
     }
     assert_eq!(pending(&reach).len(), 1);
     assert!(!["one.txt", "two.txt"].iter().any(|name| reach.home.project().join(name).exists()));
     let right = Which::Shown { id: second, text: text(&second_text) };
-    assert_eq!(block_on(answer(answering(&site, &right, true))).unwrap(), "approved 1 request");
+    assert_eq!(block_on(answer(&site, &right, true)).unwrap(), "approved 1 request");
     reach.session.folder.wait_nth("assistant.turn_end", 2);
     let written = |name| reach.home.project().join(name).exists();
     assert_eq!(written("two.txt"), second_text.to_string().contains("two.txt"));
     assert_ne!(written("one.txt"), written("two.txt"), "one was refused, the other approved");
-    let failure = block_on(answer(answering(&site, &open(&reach.session.folder), true))).unwrap_err();
+    let failure = block_on(answer(&site, &open(&reach.session.folder), true)).unwrap_err();
     assert_eq!(failure.to_string(), "no permission request was open when this was asked for");
 }
 
@@ -113,10 +104,7 @@ fn approves_the_request_of_a_disconnected_client() {
     let _stays = reach.server.resume(&other, &reach.session.id(), &Person::new(Manner::Leaves), None);
     reach.ask();
     reach.client.leave();
-    assert_eq!(
-        block_on(answer(answering(&reach.site(), &open(&reach.session.folder), true))).unwrap(),
-        "approved 1 request"
-    );
+    assert_eq!(block_on(answer(&reach.site(), &open(&reach.session.folder), true)).unwrap(), "approved 1 request");
     reach.home.release_tools();
     reach.session.folder.wait_nth("assistant.turn_end", 2);
     reach.session.folder.assert_one_chain();
@@ -133,12 +121,12 @@ fn stops_a_hanging_tool_and_a_silent_model() {
     let site = reach.site();
     reach.session.send("SCRIPT:tool Paint the fence");
     reach.session.folder.wait("permission.completed");
-    assert_eq!(block_on(stop(&site, &ignored)).unwrap(), "stopped");
+    assert_eq!(block_on(stop(&site)).unwrap(), "stopped");
     reach.session.folder.wait_nth("abort", 1);
     reach.session.send("SCRIPT:hang Paint the fence");
     reach.model.wait_requested("hang", 0);
-    let steps = Steps::default();
-    assert_eq!(block_on(stop(&site, &steps.recorder())).unwrap(), "stopped");
+    let steps = Recorder::default();
+    assert_eq!(block_on(stop(&steps.at(&site))).unwrap(), "stopped");
     assert_eq!([Step::Attach, Step::Abort, Step::Verify].map(|step| steps.count(step)), [1, 1, 1]);
     reach.session.folder.wait_nth("abort", 2);
 
@@ -151,7 +139,7 @@ fn stops_a_hanging_tool_and_a_silent_model() {
     answer_of_other.release();
     other.folder.wait("assistant.turn_end");
     // Stopping an idle session succeeds.
-    assert_eq!(block_on(stop(&site, &ignored)).unwrap(), "stopped");
+    assert_eq!(block_on(stop(&site)).unwrap(), "stopped");
 }
 
 #[test]
@@ -161,9 +149,9 @@ fn a_session_of_another_server_is_not_loaded_twice() {
     let before = reach.session.folder.types();
     let wrong = Server::start(&reach.home, &reach.model);
     let site = site(&reach.session.folder, &[wrong.address()], false);
-    let failure = block_on(answer(answering(&site, &open(&reach.session.folder), true))).unwrap_err();
+    let failure = block_on(answer(&site, &open(&reach.session.folder), true)).unwrap_err();
     assert_eq!(failure.faults, [Fault::NotLoaded(Place::At(wrong.address()))]);
-    let failure = block_on(stop(&site, &ignored)).unwrap_err();
+    let failure = block_on(stop(&site)).unwrap_err();
     assert_eq!((failure.step, failure.faults.len()), (Step::Attach, 1));
     // Nothing was loaded there, and nothing was written.
     let link = block_on(Link::open(&Endpoint { address: wrong.address(), token: None }, Path::new(""))).unwrap();
@@ -228,12 +216,12 @@ fn a_terminal_with_a_server_loses_nothing() {
 
     // A server that is not known to be the owner, and does not report the session as loaded, is not asked to join it.
     let another = Site { id: "00000000-0000-4000-8000-000000000000".into(), ..site(&terminal.folder, &at, false) };
-    let failure = block_on(answer(answering(&another, &open(&terminal.folder), true))).unwrap_err();
+    let failure = block_on(answer(&another, &open(&terminal.folder), true)).unwrap_err();
     assert!(matches!(failure.faults[..], [Fault::NotLoaded(_)]), "{failure}");
     // After joining and leaving, the request can still be answered in the terminal.
     let owned = site(&terminal.folder, &at, true);
     let nothing = Which::These(vec!["none".to_owned()]);
-    assert!(block_on(answer(answering(&owned, &nothing, true))).unwrap_err().kind == FailureKind::Refused);
+    assert!(block_on(answer(&owned, &nothing, true)).unwrap_err().kind == FailureKind::Refused);
     assert_eq!(terminal.folder.types(), before, "nothing is written");
     terminal.approve();
     home.release_tools();
@@ -244,11 +232,11 @@ fn a_terminal_with_a_server_loses_nothing() {
     terminal.enter("SCRIPT:tool Paint the door");
     terminal.folder.wait_nth("permission.requested", 2);
     terminal.wait_screen("Do you want to run this command?");
-    assert_eq!(block_on(answer(answering(&owned, &open(&terminal.folder), true))).unwrap(), "approved 1 request");
+    assert_eq!(block_on(answer(&owned, &open(&terminal.folder), true)).unwrap(), "approved 1 request");
     terminal.folder.wait_nth("permission.completed", 2);
     let dialog = || (!terminal.screen().contains("Do you want to run this command?")).then_some(());
     wait_until(SOON, "the dialog is gone", || terminal.screen(), dialog);
-    assert_eq!(block_on(stop(&owned, &ignored)).unwrap(), "stopped");
+    assert_eq!(block_on(stop(&owned)).unwrap(), "stopped");
     terminal.folder.wait("abort");
 
     // It continues to run, and asks as before.
@@ -265,10 +253,10 @@ fn a_hanging_server_is_reported_and_may_recover() {
     let reach = Reach::new(Manner::Waits);
     reach.ask();
     freeze(reach.server.pid());
-    let failure = block_on(answer(answering(&reach.site(), &open(&reach.session.folder), true))).unwrap_err();
+    let failure = block_on(answer(&reach.site(), &open(&reach.session.folder), true)).unwrap_err();
     assert_eq!(failure.faults, [Fault::Silent { place: Place::At(reach.server.address()), seconds: 5 }]);
     signal(reach.server.pid(), Signal::CONT);
-    let answered = block_on(answer(answering(&reach.site(), &open(&reach.session.folder), true)));
+    let answered = block_on(answer(&reach.site(), &open(&reach.session.folder), true));
     assert_eq!(answered.as_deref(), Ok("approved 1 request"), "{failure}\n{}", reach.session.folder.dump());
 }
 
@@ -278,17 +266,12 @@ fn case_41_a_server_that_dies_at_any_step_leaves_the_session_unchanged() {
     for (is_stop, step) in [(false, Step::Attach), (false, Step::TakeOver), (true, Step::Attach), (true, Step::Abort)] {
         let mut reach = Reach::new(Manner::Waits);
         reach.ask();
-        let (pid, site) = (reach.server.pid(), reach.site());
-        let deadly = move |now: Step, _: String| {
-            if now == step {
-                kill(pid);
-            }
-        };
+        let pid = reach.server.pid();
+        let site = at_step(&reach.site(), step, move || kill(pid));
         let failure = if is_stop {
-            block_on(stop(&site, &deadly)).err()
+            block_on(stop(&site)).err()
         } else {
-            block_on(answer(RequestAnswer { steps: &deadly, ..answering(&site, &open(&reach.session.folder), true) }))
-                .err()
+            block_on(answer(&site, &open(&reach.session.folder), true)).err()
         };
         // The log shows an abort that took effect before the server died.
         if let Some(failure) = failure {

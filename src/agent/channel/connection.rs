@@ -2,8 +2,8 @@
 
 use super::failure::Failure;
 use super::fault::Place;
-use super::order::{Prompt, QuestionAnswer, RequestAnswer, SilentTurn};
-use super::site::{Site, Steps};
+use super::order::{Prompt, SilentTurn};
+use super::site::Site;
 use crate::agent::copilot::server::attached::Attached;
 use crate::agent::copilot::server::client::Link;
 use crate::agent::copilot::server::hosted::Hosted;
@@ -11,6 +11,7 @@ use crate::agent::copilot::server::recover::{LOG_GROWTH_TIMEOUT, resend};
 use crate::agent::copilot::server::request::Request;
 use crate::core::action::ServerState;
 use crate::core::attempts::Mark;
+use crate::core::order::{Reply, Which};
 
 /// A connection to a session.
 #[derive(Debug)]
@@ -79,16 +80,16 @@ impl Connection {
         self.attached().requests(site).await
     }
 
-    pub(super) async fn answer(&self, answer: RequestAnswer<'_>) -> Result<String, Failure> {
-        self.attached().answer(answer).await
+    pub(super) async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
+        self.attached().answer(site, which, approve).await
     }
 
-    pub(super) async fn reply(&self, answer: QuestionAnswer<'_>) -> Result<String, Failure> {
-        self.attached().reply(answer).await
+    pub(super) async fn reply(&self, site: &Site, reply: &Reply) -> Result<String, Failure> {
+        self.attached().reply(site, reply).await
     }
 
-    pub(super) async fn stop(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
-        self.attached().abort(site, steps).await
+    pub(super) async fn stop(&self, site: &Site) -> Result<String, Failure> {
+        self.attached().abort(site).await
     }
 
     pub(super) async fn receives(&self, site: &Site) -> bool {
@@ -96,19 +97,13 @@ impl Connection {
     }
 
     /// Aborts the turn if it is silent, and neither asks nor receives.
-    pub(crate) async fn abort_silent(&self, site: &Site, steps: Steps<'_>) -> Result<SilentTurn, Failure> {
-        self.attached().abort_silent(site, steps).await
+    pub(crate) async fn abort_silent(&self, site: &Site) -> Result<SilentTurn, Failure> {
+        self.attached().abort_silent(site).await
     }
 
     /// Sends a prompt that continues the session. `before` is the last prompt when the order began.
-    pub(crate) async fn send_on(
-        &self,
-        site: &Site,
-        prompt: &Prompt,
-        before: Option<Mark>,
-        steps: Steps<'_>,
-    ) -> Result<(), Failure> {
-        resend(self.attached(), prompt, before, site, LOG_GROWTH_TIMEOUT, steps).await.map(drop)
+    pub(crate) async fn send_on(&self, site: &Site, prompt: &Prompt, before: Option<Mark>) -> Result<(), Failure> {
+        resend(self.attached(), prompt, before, site, LOG_GROWTH_TIMEOUT).await.map(drop)
     }
 
     /// Closes it in an orderly way.

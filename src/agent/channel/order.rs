@@ -1,9 +1,5 @@
 //! What is asked of a channel.
 
-use super::site::{Show, Site, Steps};
-use crate::core::form::Form;
-use crate::core::order::{Reply, Which};
-
 /// Who answers the permission requests of an attached session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
@@ -41,35 +37,4 @@ impl Prompt {
             Self::Repeat(text) | Self::Continue(text) => text,
         }
     }
-}
-
-/// Shows a whole question.
-pub(crate) type ShowQuestion<'a> = &'a (dyn Fn(Form) + Send + Sync);
-
-/// An order to answer or show an open question.
-#[derive(Clone, Copy)]
-pub(crate) struct QuestionAnswer<'a> {
-    /// The session.
-    pub(crate) site: &'a Site,
-    /// The answer.
-    pub(crate) reply: &'a Reply,
-    /// Shows the question.
-    pub(crate) show: ShowQuestion<'a>,
-    /// Receives each step.
-    pub(crate) steps: Steps<'a>,
-}
-
-/// An order to answer open permission requests. Each is shown whole before it is answered.
-#[derive(Clone, Copy)]
-pub struct RequestAnswer<'a> {
-    /// The session.
-    pub site: &'a Site,
-    /// The requests.
-    pub which: &'a Which,
-    /// Whether to allow them once, or to refuse them.
-    pub approve: bool,
-    /// Shows each request.
-    pub show: Show<'a>,
-    /// Receives each step.
-    pub steps: Steps<'a>,
 }

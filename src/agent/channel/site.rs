@@ -3,11 +3,14 @@
 use super::failure::Failure;
 use crate::agent::channel::endpoint::Endpoint;
 use crate::core::attempts::Mark;
-use crate::core::order::Step;
+use crate::core::form::Form;
+use crate::core::order::{Report, Step};
 use crate::core::reception::Finding;
 use crate::core::time::Time;
 use crate::core::turn::Call;
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
@@ -23,10 +26,22 @@ pub(in crate::agent) const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Long enough for events that have already happened to be processed.
 const SETTLE: Duration = Duration::from_millis(1);
 
-/// Receives each step.
-pub type Steps<'a> = &'a (dyn Fn(Step, String) + Send + Sync);
-/// Shows a whole request before it is answered.
-pub(crate) type Show<'a> = &'a (dyn Fn(String) + Send + Sync);
+/// Receives the reports on an order: its steps, and what is shown before it is answered.
+#[derive(Clone)]
+pub struct Reports(Arc<dyn Fn(Report) + Send + Sync>);
+
+impl Reports {
+    /// Reports that are given to this.
+    pub fn to(receiver: impl Fn(Report) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(receiver))
+    }
+}
+
+impl fmt::Debug for Reports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reports")
+    }
+}
 
 /// The state of a session as its log shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,6 +93,8 @@ pub struct Site {
     pub drawn_by: Option<u32>,
     /// Checked right before anything is sent.
     pub permit: Permit,
+    /// Receives what is done.
+    pub reports: Reports,
 }
 
 /// How long to wait for a piece of an answer before a turn is aborted, or called stuck by a command. At one piece a second, 92 of
@@ -124,6 +141,21 @@ impl Site {
             Some(Finding::Unknown(_)) => hears(PIECE_WITHIN_UNSEEN).await,
             _ => hears(PIECE_WITHIN).await,
         }
+    }
+
+    /// Reports a step, in words that contain nothing of the session's content.
+    pub(crate) fn step(&self, step: Step, words: impl Into<String>) {
+        (self.reports.0)(Report::Step(step, words.into()));
+    }
+
+    /// Shows a whole request.
+    pub(crate) fn show_request(&self, text: String) {
+        (self.reports.0)(Report::Request(text));
+    }
+
+    /// Shows a whole question.
+    pub(crate) fn show_question(&self, form: Form) {
+        (self.reports.0)(Report::Question(Box::new(form)));
     }
 
     /// Call this right before anything is sent.

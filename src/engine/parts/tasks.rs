@@ -22,7 +22,6 @@ use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
-use crate::core::form::Form;
 use crate::core::order::{Outcome, Report, Step};
 use crate::core::session::Key;
 use crate::core::time::Time;
@@ -133,11 +132,9 @@ impl Tasks {
     pub(crate) fn deliver_remaining(&mut self) {
         while let Ok(message) = self.messages.try_recv() {
             match message {
-                TaskMessage::Step(task, step, words) => self.report_step(task, step, words),
+                TaskMessage::Report(task, report) => self.report(task, report),
                 TaskMessage::End(task, end) => drop(self.finish(task, end)),
-                TaskMessage::Request(..)
-                | TaskMessage::Question(..)
-                | TaskMessage::MaySend(..)
+                TaskMessage::MaySend(..)
                 | TaskMessage::Receives(_)
                 | TaskMessage::Live(_)
                 | TaskMessage::Probed(_)
@@ -257,25 +254,13 @@ impl Tasks {
         }
     }
 
-    /// Reports a step: in the log by its tag, and to whoever gave the order.
-    pub(crate) fn report_step(&self, task: TaskId, step: Step, words: String) {
+    /// Passes a report on to whoever gave the order. Only a step is logged, too, by its tag.
+    pub(crate) fn report(&self, task: TaskId, report: Report) {
         let Some(running) = self.running.get(&task) else { return };
-        tracing::info!(tag = step.tag(), session = %running.key.id, "{words}");
-        running.pending.report(Report::Step(step, words));
-    }
-
-    /// Reports a request's text, only to whoever gave the order.
-    pub(crate) fn report_request(&self, task: TaskId, text: String) {
-        if let Some(running) = self.running.get(&task) {
-            running.pending.report(Report::Request(text));
+        if let Report::Step(step, words) = &report {
+            tracing::info!(tag = step.tag(), session = %running.key.id, "{words}");
         }
-    }
-
-    /// Reports a question, only to whoever gave the order.
-    pub(crate) fn report_question(&self, task: TaskId, form: Box<Form>) {
-        if let Some(running) = self.running.get(&task) {
-            running.pending.report(Report::Question(form));
-        }
+        running.pending.report(report);
     }
 
     /// Ends a task: keeps its connection and reports its outcome. Returns the events that the connection sent in the

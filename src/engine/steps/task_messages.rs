@@ -4,7 +4,7 @@ use crate::agent::channel::event::{Event, EventKind};
 use crate::agent::channel::fault::Fault;
 use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
-use crate::core::order::{Outcome, Step};
+use crate::core::order::{Outcome, Report, Step};
 use crate::core::session::Key;
 use crate::engine::last_seen::Marks;
 use crate::engine::parts::tasks::{Continuation, QueuedOrder, TaskMessage};
@@ -14,8 +14,12 @@ impl Engine {
     /// Handles a message of a task or a kept connection.
     pub(super) fn handle_task_message(&mut self, message: TaskMessage, changes: &mut Changes) {
         match message {
-            TaskMessage::Step(task, step, words) => {
-                self.tasks.report_step(task, step, words);
+            TaskMessage::Report(task, report) => {
+                let step = match &report {
+                    Report::Step(step, _) => Some(*step),
+                    Report::Request(_) | Report::Question(_) | Report::End(_) => None,
+                };
+                self.tasks.report(task, report);
                 let now = self.clock.now().wall;
                 // What we send ourselves must not count as the user continuing the session.
                 if let Some((key, action)) = self.tasks.session_and_action(task)
@@ -23,17 +27,15 @@ impl Engine {
                 {
                     let attempts = &mut session.control.attempts;
                     match step {
-                        Step::Abort => attempts.note_abort(now),
+                        Some(Step::Abort) => attempts.note_abort(now),
                         // A denial ends the turn.
-                        Step::TakeOver if action == Action::Deny => attempts.note_abort(now),
-                        Step::Resend => attempts.note_prompt(now),
+                        Some(Step::TakeOver) if action == Action::Deny => attempts.note_abort(now),
+                        Some(Step::Resend) => attempts.note_prompt(now),
                         _ => return,
                     }
                     self.save_attempts(task, &key);
                 }
             }
-            TaskMessage::Request(task, text) => self.tasks.report_request(task, text),
-            TaskMessage::Question(task, form) => self.tasks.report_question(task, form),
             TaskMessage::MaySend(task, answer) => {
                 let _ = answer.send(self.may_send(task, changes)); // the task may have ended
             }

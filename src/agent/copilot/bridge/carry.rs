@@ -5,16 +5,15 @@ use super::known::BridgeState;
 use super::socket::{Bridge, Reply};
 use super::wire::Order;
 use crate::agent::channel::failure::{Failure, FailureKind};
-use crate::agent::channel::order::QuestionAnswer;
-use crate::agent::channel::order::{Prompt, RequestAnswer};
-use crate::agent::channel::site::{EFFECT_TIMEOUT, LogView, Site, Steps};
+use crate::agent::channel::order::Prompt;
+use crate::agent::channel::site::{EFFECT_TIMEOUT, LogView, Site};
 use crate::agent::copilot::server::listening::listen;
-use crate::agent::copilot::server::recover::choose;
 use crate::agent::copilot::server::recover::drawn::{DRAWN_WITHIN, still_drawing};
-use crate::agent::copilot::server::reply::{Ready, STILL_OPEN, form_of};
+use crate::agent::copilot::server::recover::{begin_answer, choose};
+use crate::agent::copilot::server::reply::{Ready, STILL_OPEN, form_of, ready};
 use crate::agent::copilot::server::request::Request;
 use crate::core::form::Kind;
-use crate::core::order::{Step, Which};
+use crate::core::order::{self, Step, Which};
 use crate::core::reception::Word;
 use crate::core::text::{counted, plain};
 use crate::core::turn::Call;
@@ -128,18 +127,18 @@ impl BridgeHandle {
     ///
     /// # Errors
     /// Why it was not stopped, or what is not confirmed.
-    pub(crate) async fn stop(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
+    pub(crate) async fn stop(&self, site: &Site) -> Result<String, Failure> {
         site.may_send(Step::Abort).await?;
         let before = site.log_view.borrow().clone();
         let Some(after) = before.root.clone() else {
             return Err(Failure::refusal(Step::Abort, "the turn that runs cannot be named: press Esc in its terminal"));
         };
-        steps(Step::Abort, "tells it to stop".to_owned());
+        site.step(Step::Abort, "tells it to stop");
         let ordered = self.order(site, Step::Abort, Order::Stop { after }).await?;
         let has_ended =
             |log_view: &LogView| log_view.aborted != before.aborted || before.turn_open && !log_view.turn_open;
         if self.seen(site, has_ended).await {
-            steps(Step::Verify, "the turn has ended".to_owned());
+            site.step(Step::Verify, "the turn has ended");
             return Ok("stopped".to_owned());
         }
         ordered?;
@@ -179,16 +178,15 @@ impl BridgeHandle {
     ///
     /// # Errors
     /// Why it was not answered, or what is not confirmed.
-    pub(crate) async fn answer(&self, answer: RequestAnswer<'_>) -> Result<String, Failure> {
-        let RequestAnswer { site, which, approve, show, steps } = answer;
+    pub(crate) async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
         let ids = match which {
             Which::These(ids) => ids.as_slice(),
             Which::Shown { id, .. } => std::slice::from_ref(id),
         };
-        let chosen = choose(self.requests(site, ids).await, which, show)?;
+        let chosen = choose(site, self.requests(site, ids).await, which)?;
         let commands = &site.log_view.borrow().commands.clone();
         chosen.iter().try_for_each(|request| is_logged(&site.log_view.borrow(), request))?;
-        let done = answer.begin(&chosen).await?;
+        let done = begin_answer(site, &chosen, approve).await?;
         for request in &chosen {
             is_logged(&site.log_view.borrow(), request)?;
             let open = self.known.borrow().open(&request.id).cloned();
@@ -213,7 +211,7 @@ impl BridgeHandle {
                 return Err(Failure::because(Step::Verify, why, "look at its terminal").unconfirmed());
             }
         }
-        steps(Step::Verify, "its log says so".to_owned());
+        site.step(Step::Verify, "its log says so");
         Ok(format!("{done} {}", counted(chosen.len(), "request")))
     }
 
@@ -221,9 +219,9 @@ impl BridgeHandle {
     ///
     /// # Errors
     /// Why it was not answered, or what is not confirmed.
-    pub(crate) async fn reply(&self, answer: QuestionAnswer<'_>) -> Result<String, Failure> {
+    pub(crate) async fn reply(&self, site: &Site, reply: &order::Reply) -> Result<String, Failure> {
         let find = |request: Option<&str>| form_of(&self.known.borrow().questions, request);
-        let Some(Ready { request, kind, result }) = answer.ready(find).await? else {
+        let Some(Ready { request, kind, result }) = ready(site, reply, find).await? else {
             return Ok(STILL_OPEN.to_owned());
         };
         let request_id: Box<str> = request.into();
@@ -232,7 +230,7 @@ impl BridgeHandle {
             Kind::Form(_) => Order::Answer { request_id, result },
             Kind::Input => return Err(Failure::refusal(Step::TakeOver, "answer it in its terminal")),
         };
-        let ordered = self.order(answer.site, Step::TakeOver, order).await?;
+        let ordered = self.order(site, Step::TakeOver, order).await?;
         let mut known = self.known.clone();
         let closed = known.wait_for(|known| known.questions.find(Some(request)).is_none());
         let is_closed = timeout(EFFECT_TIMEOUT, closed).await.is_ok_and(|closed| closed.is_ok());
@@ -242,7 +240,7 @@ impl BridgeHandle {
             let why = "Copilot took the answer, but has not reported that the question is closed";
             return Err(Failure::because(Step::Verify, why, "look at its terminal").unconfirmed());
         }
-        (answer.steps)(Step::Verify, "it is no longer open".to_owned());
+        site.step(Step::Verify, "it is no longer open");
         Ok("answered".to_owned())
     }
 
@@ -251,10 +249,10 @@ impl BridgeHandle {
     ///
     /// # Errors
     /// Why it did not ask, or that the user refused.
-    pub(crate) async fn let_answer(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
+    pub(crate) async fn let_answer(&self, site: &Site) -> Result<String, Failure> {
         site.may_send(Step::TakeOver).await?;
         let after = site.log_view.borrow().root.clone().unwrap_or_default();
-        steps(Step::TakeOver, "has Copilot ask in the terminal whether Pilotlight may answer there".to_owned());
+        site.step(Step::TakeOver, "has Copilot ask in the terminal whether Pilotlight may answer there");
         let mut known = self.known.clone();
         let mut released = false;
         let result = tokio::select! {
@@ -279,7 +277,7 @@ impl BridgeHandle {
     ///
     /// # Errors
     /// Why it was not sent, or what is not confirmed.
-    pub(crate) async fn send_on(&self, site: &Site, prompt: &Prompt, steps: Steps<'_>) -> Result<(), Failure> {
+    pub(crate) async fn send_on(&self, site: &Site, prompt: &Prompt) -> Result<(), Failure> {
         site.may_send(Step::Resend).await?;
         let before = site.log_view.borrow().clone();
         let Some(after) = before.root.clone() else {
@@ -292,10 +290,10 @@ impl BridgeHandle {
             Prompt::Repeat(text) => (text.as_str(), "sends your last prompt again"),
             Prompt::Continue(text) => (text.as_str(), "tells it to go on"),
         };
-        steps(Step::Resend, what.to_owned());
+        site.step(Step::Resend, what);
         let ordered = self.order(site, Step::Resend, Order::Send { after, prompt: text.into() }).await?;
         if self.seen(site, |log_view| log_view.prompt != before.prompt).await {
-            steps(Step::Verify, "its log has the prompt".to_owned());
+            site.step(Step::Verify, "its log has the prompt");
             return Ok(());
         }
         ordered?;

@@ -20,11 +20,10 @@ use super::request::Request;
 use crate::agent::channel::event::Event;
 use crate::agent::channel::failure::Failure;
 use crate::agent::channel::fault::Fault;
-use crate::agent::channel::order::RequestAnswer;
-use crate::agent::channel::order::{Policy, QuestionAnswer, SilentTurn};
-use crate::agent::channel::site::{RECEIVES, Site, Steps};
+use crate::agent::channel::order::{Policy, SilentTurn};
+use crate::agent::channel::site::{RECEIVES, Site};
 use crate::agent::copilot::server::recover::find::find;
-use crate::core::order::Step;
+use crate::core::order::{Reply, Step, Which};
 use crate::core::text::counted;
 use async_trait::async_trait;
 use forwarder::EventForwarder;
@@ -121,16 +120,15 @@ pub async fn attach(
     policy: Policy,
     events: UnboundedSender<Event>,
     generation: u64,
-    steps: Steps<'_>,
 ) -> Result<(Attached, Result<SilentTurn, Failure>), Failure> {
-    let (link, _) = find(site, steps).await?;
+    let (link, _) = find(site).await?;
     let failed = |fault| Failure::of(Step::Attach, fault);
     // A resume event in the log would mean that the session starts over.
     let config = ResumeSessionConfig::new(SessionId::new(&*site.id)).with_suppress_resume_event(true);
     let attached = Attached::over(link, site, policy, config, events, generation).await.map_err(failed)?;
-    steps(Step::Attach, "attached".to_owned());
-    let open = attached.take_over(steps).await?;
-    let silent = attached.abort_if_silent(site, open, steps).await;
+    site.step(Step::Attach, "attached");
+    let open = attached.take_over(site).await?;
+    let silent = attached.abort_if_silent(site, open).await;
     Ok((attached, silent))
 }
 
@@ -186,7 +184,7 @@ impl Attached {
     }
 
     /// Takes over the requests that were open before we attached. Returns how many there were.
-    pub(super) async fn take_over(&self, steps: Steps<'_>) -> Result<usize, Failure> {
+    pub(super) async fn take_over(&self, site: &Site) -> Result<usize, Failure> {
         if self.policy == Policy::Observe {
             return Ok(0);
         }
@@ -199,7 +197,7 @@ impl Attached {
                 approved += usize::from(answered.map_err(failed)?);
             }
         }
-        steps(Step::TakeOver, format!("{}, {approved} approved", counted(open.len(), "open request")));
+        site.step(Step::TakeOver, format!("{}, {approved} approved", counted(open.len(), "open request")));
         Ok(open.len())
     }
 
@@ -210,32 +208,27 @@ impl Attached {
 
     /// Aborts the turn of a session that is silent although its server reports work, if it had no requests open when we
     /// attached.
-    pub(crate) async fn abort_if_silent(
-        &self,
-        site: &Site,
-        open: usize,
-        steps: Steps<'_>,
-    ) -> Result<SilentTurn, Failure> {
+    pub(crate) async fn abort_if_silent(&self, site: &Site, open: usize) -> Result<SilentTurn, Failure> {
         let is_silent = self.policy != Policy::Observe && open == 0 && site.log_view.borrow().silent;
-        if is_silent { self.abort_silent(site, steps).await } else { Ok(SilentTurn::Over) }
+        if is_silent { self.abort_silent(site).await } else { Ok(SilentTurn::Over) }
     }
 
     /// Aborts the turn if one runs, unless an open question to the user is known, a tool is open, which may work, or wait
     /// for the user of another client, or its model's answer arrives.
-    pub(crate) async fn abort_silent(&self, site: &Site, steps: Steps<'_>) -> Result<SilentTurn, Failure> {
+    pub(crate) async fn abort_silent(&self, site: &Site) -> Result<SilentTurn, Failure> {
         if self.asks() {
-            steps(Step::TakeOver, "it asks you something: nothing is stopped".to_owned());
+            site.step(Step::TakeOver, "it asks you something: nothing is stopped");
             return Ok(SilentTurn::Asks);
         }
         if site.log_view.borrow().tools_open > 0 {
-            steps(Step::TakeOver, "a tool is open, which may work, or wait for you: nothing is stopped".to_owned());
+            site.step(Step::TakeOver, "a tool is open, which may work, or wait for you: nothing is stopped");
             return Ok(SilentTurn::Asks);
         }
         if self.receives(site).await {
-            steps(Step::TakeOver, RECEIVES.to_owned());
+            site.step(Step::TakeOver, RECEIVES);
             return Ok(SilentTurn::Receives);
         }
-        self.abort_if_busy(site, steps).await?;
+        self.abort_if_busy(site).await?;
         Ok(SilentTurn::Over)
     }
 
@@ -245,10 +238,10 @@ impl Attached {
     }
 
     /// Aborts the turn if one runs.
-    pub(super) async fn abort_if_busy(&self, site: &Site, steps: Steps<'_>) -> Result<(), Failure> {
+    pub(super) async fn abort_if_busy(&self, site: &Site) -> Result<(), Failure> {
         let activity = self.activity().await.map_err(|fault| Failure::of(Step::Abort, fault))?;
         if activity.has_active_work {
-            self.abort(site, steps).await?;
+            self.abort(site).await?;
         }
         Ok(())
     }
@@ -259,18 +252,18 @@ impl Attached {
     }
 
     /// Answers open requests, like [`answer`](super::recover::answer()).
-    pub async fn answer(&self, answer: RequestAnswer<'_>) -> Result<String, Failure> {
-        answer_over(&self.link, answer).await
+    pub async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
+        answer_over(&self.link, site, which, approve).await
     }
 
     /// Answers an open question, or shows it.
-    pub(crate) async fn reply(&self, answer: QuestionAnswer<'_>) -> Result<String, Failure> {
-        reply::reply(&self.link, &self.questions, answer).await
+    pub(crate) async fn reply(&self, site: &Site, reply: &Reply) -> Result<String, Failure> {
+        reply::reply(&self.link, &self.questions, site, reply).await
     }
 
     /// Aborts the running turn, like [`stop`](super::recover::stop()).
-    pub(crate) async fn abort(&self, site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
-        stop::abort(&self.link, site, steps).await
+    pub(crate) async fn abort(&self, site: &Site) -> Result<String, Failure> {
+        stop::abort(&self.link, site).await
     }
 
     /// The session's activity.

@@ -2,10 +2,9 @@
 //! never succeed.
 
 use super::attached::{Attached, attach};
-use super::fake::{FakeServer, Response, greeting, site_at};
+use super::fake::{FakeServer, Response, greeting, on_step, site_at};
 use super::recover;
 use crate::agent::channel::failure::Failure;
-use crate::agent::channel::order::RequestAnswer;
 use crate::agent::channel::order::{Policy, Prompt};
 use crate::agent::channel::site::LogView;
 use crate::core::order::{Step, Which};
@@ -112,29 +111,28 @@ async fn perform(operation: Operation, fake: &FakeServer) -> Result<(), Failure>
     let (site, sender) = site_at(vec![fake.endpoint.clone()], log_view);
     let (events, _receiver) = mpsc::unbounded_channel();
     let attached = async |policy| -> Result<Attached, Failure> {
-        let (attached, silent) = attach(&site, policy, events.clone(), 1, &|_, _| ()).await?;
+        let (attached, silent) = attach(&site, policy, events.clone(), 1).await?;
         silent.map(|_| attached)
     };
     let which = open();
-    let answering = |approve| RequestAnswer { site: &site, which: &which, approve, show: &|_| (), steps: &|_, _| () };
     match operation {
-        Operation::Approve => recover::answer(answering(true)).await.map(drop),
-        Operation::DenyAll => recover::answer(answering(false)).await.map(drop),
-        Operation::Stop => recover::stop(&site, &|_, _| ()).await.map(drop),
+        Operation::Approve => recover::answer(&site, &which, true).await.map(drop),
+        Operation::DenyAll => recover::answer(&site, &which, false).await.map(drop),
+        Operation::Stop => recover::stop(&site).await.map(drop),
         Operation::Attach(policy) => attached(policy).await.map(drop),
         Operation::AttachToSilent => attached(Policy::Ask).await.map(drop),
-        Operation::ApproveAttached => attached(Policy::Ask).await?.answer(answering(true)).await.map(drop),
-        Operation::AbortAttached => attached(Policy::Ask).await?.abort(&site, &|_, _| ()).await.map(drop),
+        Operation::ApproveAttached => attached(Policy::Ask).await?.answer(&site, &which, true).await.map(drop),
+        Operation::AbortAttached => attached(Policy::Ask).await?.abort(&site).await.map(drop),
         Operation::Resend => {
             let attached = attached(Policy::Ask).await?;
             // The log grows as soon as the prompt is sent.
-            let on_step = |step, _| {
+            let site = on_step(&site, move |step| {
                 if step == Step::Resend {
                     sender.send_modify(|log_view| log_view.events += 1);
                 }
-            };
+            });
             let prompt = Prompt::Repeat("go on".into());
-            recover::resend(&attached, &prompt, None, &site, Duration::from_secs(5), &on_step).await.map(drop)
+            recover::resend(&attached, &prompt, None, &site, Duration::from_secs(5)).await.map(drop)
         }
     }
 }

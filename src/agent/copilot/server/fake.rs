@@ -1,7 +1,8 @@
 //! A fake server for tests, with scripted responses.
 
 use crate::agent::channel::endpoint::{Endpoint, Token};
-use crate::agent::channel::site::{LogView, Permit, PermitQuestion, Site};
+use crate::agent::channel::site::{LogView, Permit, PermitQuestion, Reports, Site};
+use crate::core::order::{Report, Step};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -127,9 +128,20 @@ pub(super) fn site_at(endpoints: Vec<Endpoint>, log_view: LogView) -> (Site, wat
             finding: None,
             drawn_by: None,
             permit: granted(),
+            reports: Reports::to(drop),
         },
         sender,
     )
+}
+
+/// The same session, as an order sees it whose steps this learns of.
+pub(super) fn on_step(site: &Site, learn: impl Fn(Step) + Send + Sync + 'static) -> Site {
+    let reports = Reports::to(move |report| {
+        if let Report::Step(step, _) = report {
+            learn(step);
+        }
+    });
+    Site { reports, ..site.clone() }
 }
 
 /// A permit that is granted each time.

@@ -13,7 +13,7 @@ use crate::agent::channel::event::Event;
 use crate::agent::channel::failure::Failure;
 use crate::agent::channel::fault::{Fault, Place};
 use crate::agent::channel::order::Policy;
-use crate::agent::channel::site::{Site, Steps};
+use crate::agent::channel::site::Site;
 use crate::agent::copilot::prompt::system_message;
 use crate::agent::copilot::store::{LOG, SESSIONS};
 use crate::core::order::Step;
@@ -56,7 +56,6 @@ pub async fn host(
     policy: Policy,
     events: UnboundedSender<Event>,
     generation: u64,
-    steps: Steps<'_>,
 ) -> Result<Hosted, Failure> {
     let failed = |fault| Failure {
         next: Some("resume the session in a terminal".to_owned()),
@@ -66,7 +65,7 @@ pub async fn host(
     // Reading a long log takes time.
     let instructions = tokio::task::spawn_blocking(move || system_message(&log)).await.ok().and_then(Result::ok);
     let has_instructions = instructions.is_some();
-    steps(Step::Resume, format!("resumes it {}", without_program(has_instructions)));
+    site.step(Step::Resume, format!("resumes it {}", without_program(has_instructions)));
     let cwd = site.cwd.as_deref().filter(|cwd| cwd.is_dir()).unwrap_or(home);
     let mut server = start(program, home, cwd)
         .map_err(|error| failed(Fault::NotStarted(format!("{} does not start: {error}", program.display()).into())))?;
@@ -75,7 +74,7 @@ pub async fn host(
     };
     let loaded = async {
         let link = Link::over_stdio(output, input, cwd, LOAD_TIMEOUT).await.map_err(failed)?;
-        steps(Step::Resume, "a server was started".to_owned());
+        site.step(Step::Resume, "a server was started");
         let in_use = link.in_use_elsewhere(&site.id).await.map_err(failed)?;
         let mut config =
             with_provider(ResumeSessionConfig::new(SessionId::new(&*site.id)), |name| std::env::var(name).ok());
@@ -84,12 +83,12 @@ pub async fn host(
         }
         let mut attached = Attached::over(link, site, policy, config, events, generation).await.map_err(failed)?;
         attached.in_use_before = Some(in_use);
-        steps(Step::Resume, "the session is loaded".to_owned());
+        site.step(Step::Resume, "the session is loaded");
         // Its process is gone, so they never end.
         if site.log_view.borrow().tools_open > 0 {
-            attached.abort_if_busy(site, steps).await?;
+            attached.abort_if_busy(site).await?;
         }
-        attached.take_over(steps).await?;
+        attached.take_over(site).await?;
         Ok(attached)
     };
     match loaded.await {

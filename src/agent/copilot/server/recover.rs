@@ -11,8 +11,8 @@ pub(super) mod stop;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use answer::choose;
 pub use answer::{answer, requests};
+pub(crate) use answer::{begin_answer, choose};
 pub(crate) use resend::LOG_GROWTH_TIMEOUT;
 pub use resend::resend;
 pub(crate) use stop::receives;

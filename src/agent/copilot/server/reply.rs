@@ -6,7 +6,6 @@
 use super::client::Link;
 use super::questions::Questions;
 use crate::agent::channel::failure::Failure;
-use crate::agent::channel::order::QuestionAnswer;
 use crate::agent::channel::site::{CONFIRM_TIMEOUT, EFFECT_TIMEOUT, Site};
 use crate::core::form::{Form, Kind, is_answer};
 use crate::core::order::{Reply, Step};
@@ -29,17 +28,17 @@ enum Confirmation {
 pub(super) async fn reply(
     link: &Link,
     questions: &watch::Sender<Questions>,
-    answer: QuestionAnswer<'_>,
+    site: &Site,
+    reply: &Reply,
 ) -> Result<String, Failure> {
     let refusal = |why: &str| Failure::refusal(Step::TakeOver, why);
-    let QuestionAnswer { site, steps, .. } = answer;
-    let ready = answer.ready(|request| form_of(&questions.borrow(), request)).await?;
+    let ready = ready(site, reply, |request| form_of(&questions.borrow(), request)).await?;
     let Some(Ready { request, kind, result }) = ready else {
         return Ok(STILL_OPEN.to_owned());
     };
     match link.reply(&site.id, &kind, request, result.clone()).await {
         Ok(true) => match confirmation(link, questions, site, request, &result, EFFECT_TIMEOUT).await {
-            Confirmation::Ours => steps(Step::Verify, "its server confirms the answer".to_owned()),
+            Confirmation::Ours => site.step(Step::Verify, "its server confirms the answer"),
             Confirmation::Another => {
                 let why = "its server accepted the answer, but reports a different one";
                 return Err(Failure::refusal(Step::Verify, why).unconfirmed());
@@ -52,7 +51,7 @@ pub(super) async fn reply(
         Ok(false) => return Err(gone()),
         Err(fault) if !fault.may_have_succeeded() => return Err(Failure::of(Step::TakeOver, fault)),
         Err(fault) => match confirmation(link, questions, site, request, &result, CONFIRM_TIMEOUT).await {
-            Confirmation::Ours => steps(Step::Verify, "its server did not reply, but confirms the answer".to_owned()),
+            Confirmation::Ours => site.step(Step::Verify, "its server did not reply, but confirms the answer"),
             Confirmation::Another => return Err(refusal("somebody else answered it first")),
             Confirmation::Missing => return Err(Failure::of(Step::Verify, fault).unconfirmed()),
         },
@@ -73,29 +72,28 @@ pub(crate) struct Ready<'a> {
     pub(crate) result: Value,
 }
 
-impl<'a> QuestionAnswer<'a> {
-    /// Prepares an answer, for whichever connection sends it. Checks that the question is the one that the user was
-    /// shown, both before and after asking for the permit. Returns `None` if the order was only to show the question.
-    pub(crate) async fn ready(
-        &self,
-        find: impl Fn(Option<&str>) -> Result<Form, Failure>,
-    ) -> Result<Option<Ready<'a>>, Failure> {
-        let (request, shown, with) = match self.reply {
-            Reply::Look(request) => {
-                (self.show)(find(request.as_deref())?);
-                return Ok(None);
-            }
-            Reply::Give { request, shown, with } => (request, *shown, with),
-        };
-        check_shown(&find(Some(request))?, shown)?;
-        self.site.may_send(Step::TakeOver).await?;
-        // By now, events that arrived while waiting for the permit have been applied.
-        let form = find(Some(request))?;
-        check_shown(&form, shown)?;
-        let result = form.result(with).map_err(|why| Failure::refusal(Step::TakeOver, why))?;
-        (self.steps)(Step::TakeOver, "answers its question".to_owned());
-        Ok(Some(Ready { request, kind: form.kind, result }))
-    }
+/// Prepares an answer, for whichever connection sends it. Checks that the question is the one that the user was shown,
+/// both before and after asking for the permit. Returns `None` if the order was only to show the question.
+pub(crate) async fn ready<'a>(
+    site: &Site,
+    reply: &'a Reply,
+    find: impl Fn(Option<&str>) -> Result<Form, Failure>,
+) -> Result<Option<Ready<'a>>, Failure> {
+    let (request, shown, with) = match reply {
+        Reply::Look(request) => {
+            site.show_question(find(request.as_deref())?);
+            return Ok(None);
+        }
+        Reply::Give { request, shown, with } => (request, *shown, with),
+    };
+    check_shown(&find(Some(request))?, shown)?;
+    site.may_send(Step::TakeOver).await?;
+    // By now, events that arrived while waiting for the permit have been applied.
+    let form = find(Some(request))?;
+    check_shown(&form, shown)?;
+    let result = form.result(with).map_err(|why| Failure::refusal(Step::TakeOver, why))?;
+    site.step(Step::TakeOver, "answers its question");
+    Ok(Some(Ready { request, kind: form.kind, result }))
 }
 
 /// The form of the open question with this id. Without an id, that of the oldest that can be answered.

@@ -3,8 +3,7 @@
 use crate::agent::channel::connection::Connection;
 use crate::agent::channel::event::Event;
 use crate::agent::channel::fault::{Fault, Place};
-use crate::core::form::Form;
-use crate::core::order::{Outcome, Step};
+use crate::core::order::{Outcome, Report};
 use crate::core::reception::Word;
 use crate::core::session::Key;
 use crate::engine::parts::looks::LookId;
@@ -17,12 +16,8 @@ pub(crate) type TaskId = u64;
 
 /// A message from a task or a kept connection to the loop.
 pub(crate) enum TaskMessage {
-    /// A step is about to be taken.
-    Step(TaskId, Step, String),
-    /// The complete request that is about to be answered.
-    Request(TaskId, String),
-    /// The complete question.
-    Question(TaskId, Box<Form>),
+    /// What it does, or shows.
+    Report(TaskId, Report),
     /// Something is about to be sent: asks for permission.
     MaySend(TaskId, oneshot::Sender<Result<(), String>>),
     /// The session's model is answering.

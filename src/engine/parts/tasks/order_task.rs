@@ -8,7 +8,7 @@ use crate::agent::channel::connection::Connection;
 use crate::agent::channel::event::Event;
 use crate::agent::channel::failure::{Failure, FailureKind};
 use crate::agent::channel::fault::{Fault, Place};
-use crate::agent::channel::order::{Policy, Prompt, QuestionAnswer, RequestAnswer, SilentTurn};
+use crate::agent::channel::order::{Policy, Prompt, SilentTurn};
 use crate::agent::channel::site::{RECEIVES, Site};
 use crate::agent::channel::{self, BridgeHandle, Channel};
 use crate::agent::evidence::Evidence;
@@ -16,8 +16,7 @@ use crate::agent::source::Source;
 use crate::config::{Actions, Permissions};
 use crate::core::action::Trait;
 use crate::core::fleet::Kind;
-use crate::core::form::Form;
-use crate::core::order::{Ask, Doubt, Outcome, Reply, Step, Which};
+use crate::core::order::{Ask, Doubt, Outcome, Reply, Which};
 use crate::core::owner::Owner;
 use crate::core::time::Time;
 use crate::core::verdict::Status;
@@ -134,13 +133,6 @@ impl OrderTask {
         }
     }
 
-    fn step(&self) -> impl Fn(Step, String) + Send + Sync + use<> {
-        let (messages, task) = (self.messages.clone(), self.task);
-        move |step, words| {
-            let _ = messages.send(TaskMessage::Step(task, step, words)); // fails only when the engine has ended
-        }
-    }
-
     fn policy(&self) -> Policy {
         match self.actions.permissions {
             Permissions::Ask => Policy::Ask,
@@ -149,39 +141,21 @@ impl OrderTask {
         }
     }
 
-    /// Reports requests whole.
-    fn show_request(&self) -> impl Fn(String) + Send + Sync + use<> {
-        let (messages, task) = (self.messages.clone(), self.task);
-        move |text| {
-            let _ = messages.send(TaskMessage::Request(task, text)); // fails only when the engine has ended
-        }
-    }
-
     /// Shows an open request, and leaves it open.
     async fn look(self, request: &str) -> OrderResult {
-        let step = self.step();
-        let request = self.channel().request(&self.site, request, &step).await?;
-        self.show_request()(request.shown());
+        let request = self.channel().request(&self.site, request).await?;
+        self.site.show_request(request.shown());
         done("shown, and left open")
     }
 
     async fn answer(self, which: &Which, approve: bool) -> OrderResult {
-        let show = self.show_request();
-        let step = self.step();
-        let answer = RequestAnswer { site: &self.site, which, approve, show: &show, steps: &step };
-        done(self.channel().answer(answer).await?)
+        done(self.channel().answer(&self.site, which, approve).await?)
     }
 
     /// Answers a session's question to its user, or shows the question.
     async fn reply(self, reply: &Reply) -> OrderResult {
-        let (messages, task) = (self.messages.clone(), self.task);
-        let show = move |form: Form| {
-            let _ = messages.send(TaskMessage::Question(task, Box::new(form))); // fails only when the engine has ended
-        };
-        let step = self.step();
-        let answer = QuestionAnswer { site: &self.site, reply, show: &show, steps: &step };
         // Only who is attached hears questions; a bridge is.
-        done(Channel::best(self.connection.clone(), self.bridge.clone(), false).reply(answer).await?)
+        done(Channel::best(self.connection.clone(), self.bridge.clone(), false).reply(&self.site, reply).await?)
     }
 
     /// What the order is carried out over.
@@ -197,15 +171,14 @@ impl OrderTask {
             Some(follow_up) => Some(self.prompt(follow_up).await?),
             None => None,
         };
-        let step = self.step();
         if let (Channel::Bridge(bridge), Some((prompt, without))) = (self.channel(), &prompt) {
-            bridge.send_on(&self.site, prompt, &step).await?;
+            bridge.send_on(&self.site, prompt).await?;
             return Ok((sent_words(prompt, without), None, Continuation::Sent));
         }
         let (connection, words) = match (&self.connection, &self.owner, self.kind) {
             (Some(connection), ..) => {
                 let silent = match self.status {
-                    Status::Stuck => connection.abort_silent(&self.site, &step).await?,
+                    Status::Stuck => connection.abort_silent(&self.site).await?,
                     _ => SilentTurn::Over,
                 };
                 if silent == SilentTurn::Receives {
@@ -215,8 +188,7 @@ impl OrderTask {
                 (Arc::clone(connection), "attached as before")
             }
             (None, owner, _) if owner.live().is_some() => {
-                let (attached, silent) =
-                    channel::attach(&self.site, self.policy(), self.events(), self.task, &step).await?;
+                let (attached, silent) = channel::attach(&self.site, self.policy(), self.events(), self.task).await?;
                 let connection = Arc::new(attached);
                 match silent {
                     // The turn may still run and ask for something, so somebody must stay attached.
@@ -244,7 +216,7 @@ impl OrderTask {
                 let program = self.program().await?;
                 let (events, policy) = (self.events(), self.policy());
                 let home = self.source.home();
-                let hosted = channel::host(&program, home, &self.site, policy, events, self.task, &step).await?;
+                let hosted = channel::host(&program, home, &self.site, policy, events, self.task).await?;
                 (Arc::new(hosted), "resumed in a server of our own, for as long as Pilotlight runs")
             }
             (None, ..) => return self.resume().await,
@@ -265,7 +237,7 @@ impl OrderTask {
         if follow_up == Some(FollowUp::Continue) && self.has_to_wait(&connection).await {
             return Ok(("attached; it goes on when its turn is over".to_owned(), kept, Continuation::Waiting));
         }
-        let (outcome, faults) = match connection.send_on(&self.site, &prompt, before, &step).await {
+        let (outcome, faults) = match connection.send_on(&self.site, &prompt, before).await {
             Ok(()) => return Ok((format!("{words}; {}", sent_words(&prompt, without)), kept, Continuation::Sent)),
             // The connection is kept, and the user learns of both.
             Err(failure) if failure.kind == FailureKind::Unconfirmed => {
@@ -342,13 +314,12 @@ impl OrderTask {
     }
 
     async fn stop(self) -> OrderResult {
-        let step = self.step();
         let channel = self.channel();
-        if self.unless_receiving && channel.receives(&self.site, &step).await? {
+        if self.unless_receiving && channel.receives(&self.site).await? {
             self.report_receiving();
             return Err(OrderError::refused(RECEIVES));
         }
-        done(channel.stop(&self.site, &step).await?)
+        done(channel.stop(&self.site).await?)
     }
 }
 

@@ -5,7 +5,7 @@ use super::order_task::OrderTask;
 use super::{NewOwner, RunningTask, Tasks, log_view_of};
 use crate::agent::channel::BridgeHandle;
 use crate::agent::channel::endpoint::Endpoint;
-use crate::agent::channel::site::{Permit, Site};
+use crate::agent::channel::site::{Permit, Reports, Site};
 use crate::agent::evidence::Evidence;
 use crate::agent::source::Source;
 use crate::config::Actions;
@@ -68,6 +68,7 @@ impl Tasks {
                 .live()
                 .filter(|pid| context.session.observed.about.kind == Kind::Terminal && terminal_of(*pid).is_some()),
             permit: permit(&self.sender, task),
+            reports: reports(&self.sender, task),
         };
         let order_task = OrderTask {
             messages: self.sender.clone(),
@@ -118,4 +119,10 @@ fn permit(messages: &UnboundedSender<TaskMessage>, task: TaskId) -> Permit {
         }
     });
     Permit::from(ask)
+}
+
+/// Reports that go to the loop.
+fn reports(messages: &UnboundedSender<TaskMessage>, task: TaskId) -> Reports {
+    let messages = messages.clone();
+    Reports::to(move |report| drop(messages.send(TaskMessage::Report(task, report)))) // fails only when the engine has ended
 }

@@ -1,13 +1,13 @@
-use super::super::fake::{FakeServer, Response, event, greeting, site_at};
+use super::super::fake::{FakeServer, Response, event, greeting, on_step, site_at};
 use super::*;
 use crate::agent::channel::event::{Event, EventKind};
 use crate::agent::channel::failure::FailureKind;
 use crate::agent::channel::order::{Policy, Prompt, SilentTurn};
-use crate::agent::channel::site::LogView;
+use crate::agent::channel::site::{LogView, Reports};
 use crate::agent::copilot::server::recover;
 use crate::core::attempts::Mark;
 use crate::core::form::{Form, FormAnswer};
-use crate::core::order::Reply;
+use crate::core::order::{Reply, Report};
 use crate::core::reception::{Finding, WINDOW};
 use crate::core::time::Time;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn default_response(method: &str) -> Response {
 async fn attached(fake: &FakeServer, policy: Policy) -> (Attached, mpsc::UnboundedReceiver<Event>) {
     let (site, _sender) = site_at(vec![fake.endpoint.clone()], LogView::default());
     let (sender, events) = mpsc::unbounded_channel();
-    let (attached, silent) = attach(&site, policy, sender, 9, &|_, _| ()).await.unwrap();
+    let (attached, silent) = attach(&site, policy, sender, 9).await.unwrap();
     silent.unwrap();
     (attached, events)
 }
@@ -175,7 +175,6 @@ fn case_7_a_prompt_is_not_sent_again_after_another_one() {
             Some(Mark { event: 1, at: Time(1) }),
             &site,
             span,
-            &|_, _| (),
         )
         .await
         .unwrap_err();
@@ -217,7 +216,7 @@ fn case_185_a_prompt_behind_another_one_is_taken_back() {
             .await;
             let (attached, _events) = attached(&fake, Policy::Ask).await;
             let prompt = Prompt::Repeat("Paint it".into());
-            let sent = recover::resend(&attached, &prompt, None, &site, Duration::from_secs(20), &|_, _| ()).await;
+            let sent = recover::resend(&attached, &prompt, None, &site, Duration::from_secs(20)).await;
             assert_eq!(fake.called("session.send"), 1);
             if ours_is_first {
                 assert_eq!((sent.unwrap().as_str(), fake.called("session.queue.withdrawMessage")), ("sent", 0));
@@ -306,10 +305,13 @@ async fn replied(
     .await;
     let (attached, _events) = attached(&fake, Policy::Ask).await;
     let (site, _sender) = site_at(Vec::new(), LogView::default());
-    let shown = AtomicBool::new(false);
-    let show = |_: Form| shown.store(true, Ordering::Relaxed);
-    let outcome = attached.reply(QuestionAnswer { site: &site, reply, show: &show, steps: &|_, _| () }).await;
-    (outcome, fake.called(ANSWER), shown.into_inner())
+    let shown = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&shown);
+    let reports = Reports::to(move |report| {
+        seen.fetch_or(matches!(report, Report::Question(_)), Ordering::Relaxed);
+    });
+    let outcome = attached.reply(&Site { reports, ..site }, reply).await;
+    (outcome, fake.called(ANSWER), shown.load(Ordering::Relaxed))
 }
 
 /// The second choice as the reply to the question of these tests.
@@ -362,8 +364,7 @@ fn a_confirmation_that_was_lost_is_read_from_the_event_log() {
         .await;
         let (attached, _events) = attached(&fake, Policy::Ask).await;
         let (site, _sender) = site_at(Vec::new(), LogView::default());
-        let outcome =
-            attached.reply(QuestionAnswer { site: &site, reply: &blue(), show: &|_| (), steps: &|_, _| () }).await;
+        let outcome = attached.reply(&site, &blue()).await;
         assert_eq!(outcome, Ok("answered".to_owned()));
     });
 }
@@ -423,19 +424,19 @@ fn case_156_nothing_that_receives_an_answer_is_aborted_for_its_silence() {
             let log_view = LogView { turn_open: true, silent: true, ..LogView::default() };
             let (site, seen) = site_at(vec![fake.endpoint.clone()], log_view);
             let (sender, _events) = mpsc::unbounded_channel();
-            let steps = |step, _| {
+            let site = on_step(&site, move |step| {
                 if step == Step::Abort {
                     seen.send_modify(|log_view| {
                         log_view.aborted = Some(Time(log_view.aborted.map_or(1, |at| at.0 + 1)));
                     });
                 }
-            };
-            let (_attached, silent) = attach(&site, Policy::Ask, sender, 9, &steps).await.unwrap();
+            });
+            let (_attached, silent) = attach(&site, Policy::Ask, sender, 9).await.unwrap();
             assert_eq!(silent.unwrap(), if receives { SilentTurn::Receives } else { SilentTurn::Over });
             assert_eq!(fake.called("session.abort"), usize::from(!receives));
             // A stop that was offered for the silence; the user's own stops.
-            assert_eq!(recover::receives(&site, &steps).await.unwrap(), receives);
-            stop(&site, &steps).await.unwrap();
+            assert_eq!(recover::receives(&site).await.unwrap(), receives);
+            stop(&site).await.unwrap();
         }
     });
 }
@@ -447,6 +448,6 @@ fn case_156_what_arrives_on_its_connection_is_an_answer() {
         let fake = silent(false).await;
         let (mut site, _seen) = site_at(vec![fake.endpoint.clone()], LogView { turn_open: true, ..LogView::default() });
         site.finding = Some(Finding::Receiving { bytes: None, within: WINDOW });
-        assert!(recover::receives(&site, &|_, _| ()).await.unwrap());
+        assert!(recover::receives(&site).await.unwrap());
     });
 }

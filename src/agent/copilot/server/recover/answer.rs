@@ -3,8 +3,7 @@
 use super::drawn::{LONG, drawn};
 use crate::agent::channel::failure::Failure;
 use crate::agent::channel::fault::Fault;
-use crate::agent::channel::order::RequestAnswer;
-use crate::agent::channel::site::{EFFECT_TIMEOUT, LogView, POLL_INTERVAL, Show, Site, Steps};
+use crate::agent::channel::site::{EFFECT_TIMEOUT, LogView, POLL_INTERVAL, Site};
 use crate::agent::copilot::server::client::{Decision, Link};
 use crate::agent::copilot::server::recover::find::find;
 use crate::agent::copilot::server::request::Request;
@@ -14,8 +13,8 @@ use crate::core::turn::Call;
 use tokio::time::{sleep, timeout};
 
 /// The open requests of a session, without attaching.
-pub async fn requests(site: &Site, steps: Steps<'_>) -> Result<Vec<Request>, Failure> {
-    let (link, _) = find(site, steps).await?;
+pub async fn requests(site: &Site) -> Result<Vec<Request>, Failure> {
+    let (link, _) = find(site).await?;
     requests_over(&link, site).await
 }
 
@@ -30,24 +29,25 @@ pub(in crate::agent::copilot::server) async fn requests_over(
 }
 
 /// Answers requests without attaching.
-pub async fn answer(answer: RequestAnswer<'_>) -> Result<String, Failure> {
-    let (link, _) = find(answer.site, answer.steps).await?;
-    answer_over(&link, answer).await
+pub async fn answer(site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
+    let (link, _) = find(site).await?;
+    answer_over(&link, site, which, approve).await
 }
 
 /// Like [`answer`], over an existing connection.
 pub(in crate::agent::copilot::server) async fn answer_over(
     link: &Link,
-    answer: RequestAnswer<'_>,
+    site: &Site,
+    which: &Which,
+    approve: bool,
 ) -> Result<String, Failure> {
-    let RequestAnswer { site, which, approve, show, steps } = answer;
     let (id, failed) = (&site.id, |fault| Failure::of(Step::TakeOver, fault));
     if let Some(process) = site.drawn_by {
         let is_long = |request: &Request| request.too_large || request.text.len() > LONG;
         drawn(process, requests_over(link, site).await?.iter().any(is_long)).await?;
     }
-    let chosen = choose(requests_over(link, site).await?, which, show)?;
-    let done = answer.begin(&chosen).await?;
+    let chosen = choose(site, requests_over(link, site).await?, which)?;
+    let done = begin_answer(site, &chosen, approve).await?;
     let decision = if approve { Decision::Approve } else { Decision::Deny };
     let (mut answered, mut fault) = (Vec::new(), None);
     for request in &chosen {
@@ -77,7 +77,7 @@ pub(in crate::agent::copilot::server) async fn answer_over(
             };
             return Err(Failure { why: format!("{so_far}{fault}; {log}"), ..failed(fault) }.unconfirmed());
         }
-        steps(Step::Verify, "its server did not reply, but its log has the answer".to_owned());
+        site.step(Step::Verify, "its server did not reply, but its log has the answer");
         if request == &chosen[chosen.len() - 1].id {
             answered.push(request);
             return Ok(summary(done, answered.len(), chosen.len()));
@@ -100,9 +100,9 @@ pub(in crate::agent::copilot::server) async fn answer_over(
         }
     };
     match timeout(EFFECT_TIMEOUT, closed).await {
-        Ok(Ok(())) => steps(Step::Verify, "no longer open".to_owned()),
+        Ok(Ok(())) => site.step(Step::Verify, "no longer open"),
         // A session that ended after its last answer has no open requests.
-        Ok(Err(Fault::NotLoaded(_))) => steps(Step::Verify, "the session has ended".to_owned()),
+        Ok(Err(Fault::NotLoaded(_))) => site.step(Step::Verify, "the session has ended"),
         // The server accepted the answer. The log can confirm the rest.
         Ok(Err(fault)) => {
             let calls: Vec<_> = answered.iter().map(|id| Call::of(id)).collect();
@@ -110,7 +110,7 @@ pub(in crate::agent::copilot::server) async fn answer_over(
             if !site.log_shows(|log_view| calls.iter().all(|call| has(log_view, *call))).await {
                 return Err(Failure::of(Step::Verify, fault).unconfirmed());
             }
-            steps(Step::Verify, "its log says so".to_owned());
+            site.step(Step::Verify, "its log says so");
         }
         Err(_) => {
             let why = "the answer was accepted, but the request is still open";
@@ -120,20 +120,17 @@ pub(in crate::agent::copilot::server) async fn answer_over(
     Ok(summary(done, answered.len(), chosen.len()))
 }
 
-impl RequestAnswer<'_> {
-    /// Shows each request whole, and asks for the permit. Returns the past participle for the outcome: approved or
-    /// denied.
-    pub(crate) async fn begin(&self, chosen: &[Request]) -> Result<&'static str, Failure> {
-        chosen.iter().for_each(|request| (self.show)(request.shown()));
-        if self.approve && chosen.iter().any(|request| request.too_large) {
-            let why = "it is too large to be read here: read it where it asks, and answer it there, or deny it here";
-            return Err(Failure::refusal(Step::TakeOver, why));
-        }
-        self.site.may_send(Step::TakeOver).await?;
-        let (does, done) = if self.approve { ("approves", "approved") } else { ("denies", "denied") };
-        (self.steps)(Step::TakeOver, format!("{does} {}", counted(chosen.len(), "request")));
-        Ok(done)
+/// Shows each request whole, and asks for the permit. Returns the past participle for the outcome: approved or denied.
+pub(crate) async fn begin_answer(site: &Site, chosen: &[Request], approve: bool) -> Result<&'static str, Failure> {
+    chosen.iter().for_each(|request| site.show_request(request.shown()));
+    if approve && chosen.iter().any(|request| request.too_large) {
+        let why = "it is too large to be read here: read it where it asks, and answer it there, or deny it here";
+        return Err(Failure::refusal(Step::TakeOver, why));
     }
+    site.may_send(Step::TakeOver).await?;
+    let (does, done) = if approve { ("approves", "approved") } else { ("denies", "denied") };
+    site.step(Step::TakeOver, format!("{does} {}", counted(chosen.len(), "request")));
+    Ok(done)
 }
 
 /// The outcome: how many of the chosen requests were answered.
@@ -147,7 +144,7 @@ fn summary(done: &str, answered: usize, chosen: usize) -> String {
 
 /// Selects the requests to answer from the open ones. A request that differs from what the user was shown is shown
 /// again, and the order refused.
-pub(crate) fn choose(open: Vec<Request>, which: &Which, show: Show<'_>) -> Result<Vec<Request>, Failure> {
+pub(crate) fn choose(site: &Site, open: Vec<Request>, which: &Which) -> Result<Vec<Request>, Failure> {
     match which {
         Which::These(ids) if ids.is_empty() => {
             Err(Failure::refusal(Step::TakeOver, "no permission request was open when this was asked for"))
@@ -160,7 +157,7 @@ pub(crate) fn choose(open: Vec<Request>, which: &Which, show: Show<'_>) -> Resul
             let request = open.into_iter().find(|request| *request.id == **id).ok_or_else(Failure::no_longer_open)?;
             if request.decisive().as_deref() != Some(text) && request.shown() != *text {
                 // The user sees what is open now.
-                show(request.shown());
+                site.show_request(request.shown());
                 let why = "the request asks for more, or for something else, than was shown; open it in Details and answer it there";
                 return Err(Failure::refusal(Step::TakeOver, why));
             }

@@ -1,16 +1,13 @@
 //! Finds the server of a session.
 
 use crate::agent::channel::failure::{Failure, FailureKind};
-use crate::agent::channel::site::{Site, Steps};
+use crate::agent::channel::site::Site;
 use crate::agent::copilot::server::client::{Activity, Link};
 use crate::core::order::Step;
 use std::path::Path;
 
 /// Finds the server that has the session loaded, and connects to it.
-pub(in crate::agent::copilot::server) async fn find(
-    site: &Site,
-    steps: Steps<'_>,
-) -> Result<(Link, Activity), Failure> {
+pub(in crate::agent::copilot::server) async fn find(site: &Site) -> Result<(Link, Activity), Failure> {
     let cwd = site.cwd.as_deref().unwrap_or(Path::new(""));
     let mut faults = Vec::new();
     for endpoint in &site.endpoints {
@@ -21,7 +18,7 @@ pub(in crate::agent::copilot::server) async fn find(
         };
         match attempt.await {
             Ok((link, activity)) => {
-                steps(Step::Attach, format!("connected to {}", link.place()));
+                site.step(Step::Attach, format!("connected to {}", link.place()));
                 return Ok((link, activity));
             }
             Err(fault) => faults.push(fault),

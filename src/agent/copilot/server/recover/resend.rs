@@ -3,7 +3,7 @@
 use super::stop::abort;
 use crate::agent::channel::failure::Failure;
 use crate::agent::channel::order::Prompt;
-use crate::agent::channel::site::{EFFECT_TIMEOUT, LogView, Site, Steps};
+use crate::agent::channel::site::{EFFECT_TIMEOUT, LogView, Site};
 use crate::agent::copilot::server::attached::{Attached, Rest};
 use crate::core::attempts::Mark;
 use crate::core::order::Step;
@@ -42,10 +42,10 @@ async fn wait_for_rest(
 }
 
 /// Takes back a prompt that waits behind another one: that came in the moment between our last question and our prompt.
-async fn take_back(attached: &Attached, message: &str, prompt: &Prompt, steps: Steps<'_>) -> Failure {
+async fn take_back(attached: &Attached, message: &str, prompt: &Prompt, site: &Site) -> Failure {
     match attached.withdraw(message, prompt.text()).await {
         Ok(true) => {
-            steps(Step::Verify, "another prompt came first; this one was taken back".to_owned());
+            site.step(Step::Verify, "another prompt came first; this one was taken back");
             Failure::refusal(Step::Resend, PROMPTED)
         }
         Ok(false) | Err(_) => {
@@ -67,7 +67,6 @@ pub async fn resend(
     last: Option<Mark>,
     site: &Site,
     span: Duration,
-    steps: Steps<'_>,
 ) -> Result<String, Failure> {
     let mut log_view = site.log_view.clone();
     if log_view.borrow().prompt != last {
@@ -93,7 +92,7 @@ pub async fn resend(
             let log_view = log_view.borrow_and_update();
             (log_view.events, log_view.prompt)
         };
-        steps(Step::Resend, format!("sends it, attempt {attempt}"));
+        site.step(Step::Resend, format!("sends it, attempt {attempt}"));
         let message = match attached.send(prompt.text()).await {
             Ok(message) => message,
             Err(fault) if !fault.may_have_succeeded() => return Err(Failure::of(Step::Resend, fault)),
@@ -102,7 +101,7 @@ pub async fn resend(
                 return Err(Failure::of(Step::Resend, fault).unconfirmed());
             }
             Err(_) => {
-                steps(Step::Verify, "its server did not reply, but its log has the prompt".to_owned());
+                site.step(Step::Verify, "its server did not reply, but its log has the prompt");
                 return Ok("sent".to_owned());
             }
         };
@@ -110,26 +109,26 @@ pub async fn resend(
         if let (Some(since), Some(message)) = (since, message)
             && attached.is_behind(&since, &message, until).await.unwrap_or(false)
         {
-            return Err(take_back(attached, &message, prompt, steps).await);
+            return Err(take_back(attached, &message, prompt, site).await);
         }
         let has_grown = |log_view: &LogView| log_view.events != before;
         let grown = timeout_at(until, log_view.wait_for(has_grown)).await.is_ok_and(|seen| seen.is_ok());
         if grown {
-            steps(Step::Verify, "the session works on it".to_owned());
+            site.step(Step::Verify, "the session works on it");
             return Ok("sent".to_owned());
         }
         if log_view.borrow().tools_open > 0 {
-            steps(Step::Verify, "a tool is still open".to_owned());
+            site.step(Step::Verify, "a tool is still open");
             return Ok("sent, and waits for a tool that is still open".to_owned());
         }
         if attached.asks() {
-            steps(Step::Verify, "it asks you something".to_owned());
+            site.step(Step::Verify, "it asks you something");
             return Ok("sent, and waits for your answer to what it asks".to_owned());
         }
         if attempt == 1 {
-            abort(&attached.link, site, steps).await?;
+            abort(&attached.link, site).await?;
             if log_view.borrow().prompt != prompt_before {
-                steps(Step::Verify, "the prompt was logged late".to_owned());
+                site.step(Step::Verify, "the prompt was logged late");
                 return Ok("the prompt was sent again, and its turn stopped".to_owned());
             }
         }

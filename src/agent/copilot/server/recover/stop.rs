@@ -1,39 +1,35 @@
 //! Stops a turn.
 
 use crate::agent::channel::failure::Failure;
-use crate::agent::channel::site::{EFFECT_TIMEOUT, LogView, POLL_INTERVAL, Site, Steps};
+use crate::agent::channel::site::{EFFECT_TIMEOUT, LogView, POLL_INTERVAL, Site};
 use crate::agent::copilot::server::client::Link;
 use crate::agent::copilot::server::recover::find::find;
 use crate::core::order::Step;
 use tokio::time::{sleep, timeout};
 
 /// Aborts the running turn, without attaching, and verifies that it ended.
-pub async fn stop(site: &Site, steps: Steps<'_>) -> Result<String, Failure> {
-    let (link, _) = find(site, steps).await?;
-    abort(&link, site, steps).await
+pub async fn stop(site: &Site) -> Result<String, Failure> {
+    let (link, _) = find(site).await?;
+    abort(&link, site).await
 }
 
 /// Whether the session's model is answering. Attaches to nothing.
-pub(crate) async fn receives(site: &Site, steps: Steps<'_>) -> Result<bool, Failure> {
-    let (link, _) = find(site, steps).await?;
+pub(crate) async fn receives(site: &Site) -> Result<bool, Failure> {
+    let (link, _) = find(site).await?;
     let receives = site.receives(|wait| link.hears(&site.id, wait)).await;
     link.leave();
     Ok(receives)
 }
 
 /// Like [`stop`], over an existing connection.
-pub(in crate::agent::copilot::server) async fn abort(
-    link: &Link,
-    site: &Site,
-    steps: Steps<'_>,
-) -> Result<String, Failure> {
+pub(in crate::agent::copilot::server) async fn abort(link: &Link, site: &Site) -> Result<String, Failure> {
     let next = "reconnect the session, or end its process";
     site.may_send(Step::Abort).await?;
     let mut log_view = site.log_view.clone();
     let before = log_view.borrow_and_update().clone();
     let has_ended = |log_view: &LogView| log_view.aborted != before.aborted || before.turn_open && !log_view.turn_open;
     let failed = |step, fault| Failure { next: Some(next.to_owned()), ..Failure::of(step, fault) };
-    steps(Step::Abort, "tells it to stop".to_owned());
+    site.step(Step::Abort, "tells it to stop");
     let response = match link.abort(&site.id).await {
         Err(fault) if !fault.may_have_succeeded() => return Err(failed(Step::Abort, fault)),
         response => response,
@@ -52,9 +48,9 @@ pub(in crate::agent::copilot::server) async fn abort(
         }
     };
     match timeout(EFFECT_TIMEOUT, ended).await {
-        Ok(Ok(())) => steps(Step::Verify, "the turn has ended".to_owned()),
+        Ok(Ok(())) => site.step(Step::Verify, "the turn has ended"),
         Ok(Err(fault)) if site.log_shows(has_ended).await => {
-            steps(Step::Verify, format!("its log says that the turn has ended, though {fault}"));
+            site.step(Step::Verify, format!("its log says that the turn has ended, though {fault}"));
         }
         Ok(Err(fault)) => return Err(failed(Step::Verify, fault).unconfirmed()),
         Err(_) => {

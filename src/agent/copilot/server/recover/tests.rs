@@ -1,11 +1,10 @@
 use super::*;
 use crate::agent::channel::failure::{Failure, FailureKind};
-use crate::agent::channel::order::RequestAnswer;
-use crate::agent::channel::site::{LogView, Site};
-use crate::agent::copilot::server::fake::{FakeServer, Response, greeting, site_at};
+use crate::agent::channel::site::{LogView, Reports, Site};
+use crate::agent::copilot::server::fake::{FakeServer, Response, greeting, on_step, site_at};
 use crate::agent::copilot::server::recover::find::find;
 use crate::agent::copilot::server::request::Request;
-use crate::core::order::{Step, Which};
+use crate::core::order::{Report, Step, Which};
 use crate::core::time::Time;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,10 +29,6 @@ fn these(ids: &[&str]) -> Which {
     Which::These(ids.iter().map(|id| (*id).to_owned()).collect())
 }
 
-fn allow<'a>(site: &'a Site, which: &'a Which) -> RequestAnswer<'a> {
-    RequestAnswer { site, which, approve: true, show: &|_| (), steps: &|_, _| () }
-}
-
 fn site(fakes: &[&FakeServer]) -> (Site, watch::Sender<LogView>) {
     let endpoints = fakes.iter().map(|fake| fake.endpoint.clone()).collect();
     let (site, sender) = site_at(endpoints, LogView { turn_open: true, ..LogView::default() });
@@ -42,29 +37,31 @@ fn site(fakes: &[&FakeServer]) -> (Site, watch::Sender<LogView>) {
 
 #[test]
 fn case_122_only_what_was_named_is_answered() {
+    let (site, _sight) = site(&[]);
     let both = || open(&[("a", "one"), ("b", "two")]);
     let ids =
         |chosen: Result<Vec<Request>, Failure>| chosen.unwrap().iter().map(|r| r.id.to_string()).collect::<Vec<_>>();
     // Another request was opened since, or one of the chosen ones is gone.
-    assert_eq!(ids(choose(both(), &these(&["b"]), &|_| ())), ["b"]);
-    assert_eq!(ids(choose(both(), &these(&["z", "b", "a"]), &|_| ())), ["a", "b"]);
+    assert_eq!(ids(choose(&site, both(), &these(&["b"]))), ["b"]);
+    assert_eq!(ids(choose(&site, both(), &these(&["z", "b", "a"]))), ["a", "b"]);
     for which in [&[][..], &["z"]] {
-        assert!(choose(both(), &these(which), &|_| ()).unwrap_err().kind == FailureKind::Refused);
+        assert!(choose(&site, both(), &these(which)).unwrap_err().kind == FailureKind::Refused);
     }
 }
 
 #[test]
 fn case_107b_a_request_that_is_not_what_was_shown_is_refused() {
     let shown = |id: &str, text: &str| Which::Shown { id: id.to_owned(), text: text.to_owned() };
+    let (site, _sight) = site(&[]);
     let now = || open(&[("b", "rm -rf /")]);
     // A was answered elsewhere, and B opened, while A's popup was shown.
-    assert!(choose(now(), &shown("a", "ls"), &|_| ()).unwrap_err().kind == FailureKind::Refused);
-    assert!(choose(now(), &these(&["a"]), &|_| ()).unwrap_err().kind == FailureKind::Refused);
+    assert!(choose(&site, now(), &shown("a", "ls")).unwrap_err().kind == FailureKind::Refused);
+    assert!(choose(&site, now(), &these(&["a"])).unwrap_err().kind == FailureKind::Refused);
     // The id matches, but the text differs by at least one character.
     for text in ["ls", "rm -rf / ", "rm -rf", ""] {
-        assert!(choose(now(), &shown("b", text), &|_| ()).unwrap_err().kind == FailureKind::Refused, "{text:?}");
+        assert!(choose(&site, now(), &shown("b", text)).unwrap_err().kind == FailureKind::Refused, "{text:?}");
     }
-    assert_eq!(choose(now(), &shown("b", "rm -rf /"), &|_| ()).unwrap().len(), 1);
+    assert_eq!(choose(&site, now(), &shown("b", "rm -rf /")).unwrap().len(), 1);
 }
 
 #[test]
@@ -78,7 +75,7 @@ fn case_92_a_request_that_somebody_else_answered_is_reported() {
         })
         .await;
         let (site, _sight) = site(&[&fake]);
-        let failure = answer(allow(&site, &these(&["a"]))).await.unwrap_err();
+        let failure = answer(&site, &these(&["a"]), true).await.unwrap_err();
         assert!(failure.kind == FailureKind::Refused, "{failure}");
         assert!(failure.to_string().starts_with("the request is no longer open"), "{failure}");
     });
@@ -106,17 +103,17 @@ fn case_192_a_request_beside_a_huge_one_is_answered() {
         })
         .await;
         let (site, _sight) = site(&[&fake]);
-        let refused = answer(allow(&site, &these(&["huge"]))).await.unwrap_err();
+        let refused = answer(&site, &these(&["huge"]), true).await.unwrap_err();
         assert!(
             refused.kind == FailureKind::Refused && refused.to_string().contains("too large to be read here"),
             "{refused}"
         );
         assert!(
-            answer(allow(&site, &these(&["huge", "small"]))).await.unwrap_err().kind == FailureKind::Refused,
+            answer(&site, &these(&["huge", "small"]), true).await.unwrap_err().kind == FailureKind::Refused,
             "none of several unread"
         );
-        answer(allow(&site, &these(&["small"]))).await.unwrap();
-        answer(RequestAnswer { approve: false, ..allow(&site, &these(&["huge"])) }).await.unwrap();
+        answer(&site, &these(&["small"]), true).await.unwrap();
+        answer(&site, &these(&["huge"]), false).await.unwrap();
         let done = [("small", "approve-once"), ("huge", "reject")].map(|(id, kind)| (id.to_owned(), kind.to_owned()));
         assert_eq!(*answered.lock().unwrap(), done);
     });
@@ -128,8 +125,8 @@ fn answering_and_stopping_close_their_connections() {
     run(async {
         let fake = abortable(|_| false).await;
         let (site, _sight) = site(&[&fake]);
-        stop(&site, &|_, _| ()).await.unwrap();
-        answer(allow(&site, &these(&["a"]))).await.unwrap_err();
+        stop(&site).await.unwrap();
+        answer(&site, &these(&["a"]), true).await.unwrap_err();
         let all_left = async {
             while fake.left.load(Ordering::SeqCst) < 2 {
                 sleep(Duration::from_millis(5)).await;
@@ -153,14 +150,14 @@ fn an_answer_without_effect_is_a_failure() {
         })
         .await;
         let (site, _sight) = site(&[&fake]);
-        let shown = Mutex::new(Vec::new());
-        let failure = answer(RequestAnswer {
-            approve: false,
-            show: &|text| shown.lock().unwrap().push(text),
-            ..allow(&site, &these(&["a"]))
-        })
-        .await
-        .unwrap_err();
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&shown);
+        let reports = Reports::to(move |report| {
+            if let Report::Request(text) = report {
+                seen.lock().unwrap().push(text);
+            }
+        });
+        let failure = answer(&Site { reports, ..site }, &these(&["a"]), false).await.unwrap_err();
         assert_eq!((failure.step, failure.kind), (Step::Verify, FailureKind::Unconfirmed), "{failure}");
         assert!(failure.to_string().starts_with("may have happened: "), "{failure}");
         assert_eq!(*shown.lock().unwrap(), ["Run this command:\n\nls"]);
@@ -182,15 +179,15 @@ fn the_server_that_has_the_session_is_found_among_others() {
         .await;
         let gone = FakeServer::start(|_, _, _| Response::Close).await;
         let (both, _sight) = site(&[&gone, &without, &with]);
-        let (link, _) = find(&both, &|_, _| ()).await.unwrap();
+        let (link, _) = find(&both).await.unwrap();
         assert_eq!(link.place().to_string(), format!("the Copilot server at {}", with.endpoint.address));
 
         let (neither, _sight) = site(&[&gone, &without]);
-        let failure = find(&neither, &|_, _| ()).await.unwrap_err();
+        let failure = find(&neither).await.unwrap_err();
         assert_eq!((failure.step, failure.faults.len()), (Step::Attach, 2));
         assert!(failure.to_string().starts_with("the step \"attach\" failed: the Copilot server at"), "{failure}");
         let (none, _sight) = site(&[]);
-        assert!(find(&none, &|_, _| ()).await.unwrap_err().kind == FailureKind::Refused);
+        assert!(find(&none).await.unwrap_err().kind == FailureKind::Refused);
     });
 }
 
@@ -213,19 +210,17 @@ fn a_stop_is_seen_at_the_server_or_on_disk() {
     run(async {
         let fake = abortable(|aborts| aborts == 0).await;
         let (by_server, _sight) = site(&[&fake]);
-        assert_eq!(stop(&by_server, &|_, _| ()).await.unwrap(), "stopped");
+        assert_eq!(stop(&by_server).await.unwrap(), "stopped");
 
         // Background work continues, but the log shows that the turn was aborted.
         let fake = abortable(|_| true).await;
         let (by_disk, log_view) = site(&[&fake]);
-        let log_view = Arc::new(log_view);
-        let seen = Arc::clone(&log_view);
-        let steps = move |step, _| {
+        let by_disk = on_step(&by_disk, move |step| {
             if step == Step::Abort {
-                seen.send_modify(|log_view| log_view.aborted = Some(Time(1)));
+                log_view.send_modify(|log_view| log_view.aborted = Some(Time(1)));
             }
-        };
-        assert_eq!(stop(&by_disk, &steps).await.unwrap(), "stopped");
+        });
+        assert_eq!(stop(&by_disk).await.unwrap(), "stopped");
     });
 }
 
@@ -236,7 +231,7 @@ fn a_stop_of_background_work_is_seen_at_the_server() {
         let fake = abortable(|_| true).await;
         let (site, log_view) = site(&[&fake]);
         log_view.send_modify(|log_view| log_view.turn_open = false);
-        let failure = stop(&site, &|_, _| ()).await.unwrap_err();
+        let failure = stop(&site).await.unwrap_err();
         assert_eq!(failure.step, Step::Verify, "{failure}");
     });
 }
@@ -246,7 +241,7 @@ fn a_stop_without_effect_names_what_to_do_next() {
     run(async {
         let fake = abortable(|_| true).await;
         let (site, _sight) = site(&[&fake]);
-        let failure = stop(&site, &|_, _| ()).await.unwrap_err();
+        let failure = stop(&site).await.unwrap_err();
         assert_eq!(failure.step, Step::Verify);
         assert!(failure.to_string().contains("reconnect the session, or end its process"), "{failure}");
     });

@@ -30,7 +30,7 @@ impl OrderTask {
     pub(super) async fn let_answer(&self) -> OrderResult {
         let Some(bridge) = &self.bridge else { return Err(OrderError::refused("the bridge to its terminal has gone")) };
         self.wait_while_typed().await?;
-        done(bridge.let_answer(&self.site, &self.step()).await?)
+        done(bridge.let_answer(&self.site).await?)
     }
 
     /// Waits until nobody types into the session's terminal.
@@ -49,7 +49,7 @@ impl OrderTask {
                 ));
             }
             if !std::mem::replace(&mut is_said, true) {
-                self.step()(Step::Verify, "something was just typed in its terminal; waits until nobody types".into());
+                self.site.step(Step::Verify, "something was just typed in its terminal; waits until nobody types");
             }
             // A prompt ends the wait.
             let wait = wait.min(LOOK_AGAIN);

@@ -31,7 +31,7 @@ impl OrderTask {
         let target = evidence.open(&self.names, self.now, confirmed).map_err(OrderError::refused)?;
         for &force in forces {
             self.site.permit.ask().await.map_err(OrderError::refused)?;
-            self.step()(Step::Abort, format!("{} process {pid}", verb(force)));
+            self.site.step(Step::Abort, format!("{} process {pid}", verb(force)));
             target.signal(force).map_err(OrderError::failed)?;
             let ended = async {
                 while !target.has_ended() {
@@ -51,7 +51,7 @@ impl OrderTask {
         let Resume { command, env } = self.source.resume(&program, &self.site.id).map_err(OrderError::refused)?;
         let asks = self.lock_warning().await;
         self.site.permit.ask().await.map_err(OrderError::refused)?;
-        self.step()(Step::Resume, "opens a terminal".into());
+        self.site.step(Step::Resume, "opens a terminal");
         let (setting, cwd) = (self.actions.terminal.clone(), self.site.cwd.clone());
         let opened =
             move || Terminals::new(Some(setting)).open(&command, cwd.as_deref(), &env).map(|opened| opened.to_string());
