@@ -10,10 +10,13 @@ pub mod channel;
 pub mod copilot;
 pub(crate) mod evidence;
 pub(crate) mod openings;
+mod profile;
 mod program_file;
 pub mod reader;
 pub(crate) mod reading;
 pub(crate) mod scanner;
 pub mod source;
+#[cfg(test)]
+mod sundial;
 pub mod tail;
 pub(crate) mod wing;

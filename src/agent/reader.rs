@@ -5,6 +5,8 @@ use super::copilot::store::{Folder, LOG};
 use super::copilot::user_settings;
 use super::evidence::Evidence;
 use super::reading::{ReadStatus, Reading};
+#[cfg(test)]
+use super::sundial;
 use crate::core::session::{About, Observed};
 use crate::core::time::Time;
 use std::io;
@@ -12,9 +14,13 @@ use std::path::{Path, PathBuf};
 
 /// Reads one session.
 #[derive(Debug)]
+#[cfg_attr(test, expect(clippy::large_enum_variant, reason = "nearly all are the largest"))]
 pub enum Reader {
     /// A session's folder.
     Copilot(Folder),
+    /// A session's file.
+    #[cfg(test)]
+    Sundial(sundial::Dial),
 }
 
 impl Reader {
@@ -31,6 +37,8 @@ impl Reader {
     ) -> io::Result<ReadStatus> {
         match self {
             Self::Copilot(folder) => folder.refresh(reading, observed, buffer),
+            #[cfg(test)]
+            Self::Sundial(dial) => dial.refresh(reading, observed),
         }
     }
 
@@ -43,6 +51,11 @@ impl Reader {
     ) -> ReadStatus {
         match self {
             Self::Copilot(folder) => folder.read_history(reading, observed, buffer),
+            #[cfg(test)]
+            Self::Sundial(dial) => {
+                dial.read(reading, observed);
+                ReadStatus::Complete
+            }
         }
     }
 
@@ -50,6 +63,8 @@ impl Reader {
     pub(crate) fn about(&self) -> About {
         match self {
             Self::Copilot(folder) => folder.about(),
+            #[cfg(test)]
+            Self::Sundial(dial) => dial.about(),
         }
     }
 
@@ -58,6 +73,8 @@ impl Reader {
     pub(crate) fn forget_log(&mut self) {
         match self {
             Self::Copilot(folder) => folder.forget_log(),
+            #[cfg(test)]
+            Self::Sundial(_) => {}
         }
     }
 
@@ -65,6 +82,8 @@ impl Reader {
     pub(crate) fn path(&self) -> &Path {
         match self {
             Self::Copilot(folder) => folder.path(),
+            #[cfg(test)]
+            Self::Sundial(dial) => dial.path(),
         }
     }
 
@@ -72,6 +91,8 @@ impl Reader {
     pub(crate) fn log(&self) -> PathBuf {
         match self {
             Self::Copilot(folder) => folder.path().join(LOG),
+            #[cfg(test)]
+            Self::Sundial(dial) => dial.path().to_owned(),
         }
     }
 
@@ -79,6 +100,8 @@ impl Reader {
     pub(crate) fn resume_line(&self) -> Option<String> {
         match self {
             Self::Copilot(folder) => resume::line(folder.id()),
+            #[cfg(test)]
+            Self::Sundial(_) => None,
         }
     }
 
@@ -86,20 +109,27 @@ impl Reader {
     pub(crate) fn agent_notifies(&self) -> bool {
         match self {
             Self::Copilot(folder) => folder.home().is_some_and(user_settings::notifies),
+            #[cfg(test)]
+            Self::Sundial(_) => false,
         }
     }
 
     /// The processes whose exit may change who owns it.
     pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
-        match self {
-            Self::Copilot(folder) => folder.pids(),
-        }
+        let (locks, noted) = match self {
+            Self::Copilot(folder) => (Some(folder.pids()), None),
+            #[cfg(test)]
+            Self::Sundial(dial) => (None, dial.pid()),
+        };
+        locks.into_iter().flatten().chain(noted)
     }
 
     /// Processes that are just opening it and do not hold it yet.
     pub(crate) fn newcomers(&self) -> &[u32] {
         match self {
             Self::Copilot(folder) => folder.newcomers(),
+            #[cfg(test)]
+            Self::Sundial(_) => &[],
         }
     }
 
@@ -107,6 +137,8 @@ impl Reader {
     pub(crate) const fn owner_recheck_at(&self) -> Option<Time> {
         match self {
             Self::Copilot(folder) => folder.owner_recheck_at(),
+            #[cfg(test)]
+            Self::Sundial(_) => None,
         }
     }
 
@@ -116,6 +148,8 @@ impl Reader {
             Self::Copilot(folder) => {
                 Some(Evidence::Copilot { lock: folder.owners_lock(observed)?, folder: folder.path().to_owned() })
             }
+            #[cfg(test)]
+            Self::Sundial(_) => None,
         }
     }
 
@@ -123,6 +157,8 @@ impl Reader {
     pub(crate) fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
         match self {
             Self::Copilot(folder) => folder.process_ended(observed, pid, at),
+            #[cfg(test)]
+            Self::Sundial(dial) => dial.process_ended(observed, pid, at),
         }
     }
 }

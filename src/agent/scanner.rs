@@ -55,14 +55,26 @@ impl OpenScanner {
         let of = |wing: Wing| sources.iter().filter(move |source| source.wing() == wing);
         let roots: Vec<_> = of(Wing::Copilot).map(|source| source.root().to_owned()).collect();
         let found = self.copilot.advance(&mut scan.copilot, &roots, names, now, until)?;
+        #[cfg(test)]
+        let found = of(Wing::Sundial).fold(found, |mut found, source| {
+            found.extend(super::sundial::open_sessions(source.home(), source.root(), now));
+            found
+        });
         Some(OpenSessions::new(found))
     }
 
     /// Whether processes that wrote to their logs may have opened or closed a session since the last scan. Reads what
     /// is new in the logs of known processes, which takes microseconds, until the deadline `until`. An unknown process
     /// needs a scan.
-    pub(crate) fn may_differ(&mut self, written: impl IntoIterator<Item = u32>, until: Option<Instant>) -> bool {
-        self.copilot.may_differ(written, until)
+    pub(crate) fn may_differ(
+        &mut self,
+        sources: &[&Source],
+        written: impl IntoIterator<Item = u32>,
+        until: Option<Instant>,
+    ) -> bool {
+        // What other agents' processes write is as short as a scan of it.
+        let is_noted = sources.iter().any(|source| source.wing() != Wing::Copilot);
+        self.copilot.may_differ(written, until) || is_noted
     }
 
     /// Has processes that were not visible looked for again.

@@ -8,6 +8,8 @@ use super::copilot::store::{self, Folder, Root};
 use super::openings::Noted;
 use super::reader::Reader;
 use super::reading::{Glimpse, Reading};
+#[cfg(test)]
+use super::sundial;
 use super::wing::Wing;
 use crate::core::owner::Owner;
 use crate::core::time::Time;
@@ -31,7 +33,7 @@ impl Source {
     /// This home, of whichever agent it is.
     pub fn at(home: &Path) -> Self {
         let wing = Wing::of_home(home);
-        Self { wing, home: home.to_owned(), root: home.join(wing.sessions_folder()) }
+        Self { wing, home: home.to_owned(), root: home.join(wing.profile().sessions) }
     }
 
     /// The agent.
@@ -53,6 +55,8 @@ impl Source {
     pub(crate) fn path(&self, id: &str) -> PathBuf {
         match self.wing {
             Wing::Copilot => self.root.join(id),
+            #[cfg(test)]
+            Wing::Sundial => sundial::path(&self.root, id),
         }
     }
 
@@ -60,12 +64,14 @@ impl Source {
     pub(crate) fn log(&self, id: &str) -> PathBuf {
         match self.wing {
             Wing::Copilot => self.path(id).join(store::LOG),
+            #[cfg(test)]
+            Wing::Sundial => self.path(id),
         }
     }
 
     /// What there is to watch in it.
     pub(crate) const fn watch_plan(&self) -> &'static WatchPlan {
-        self.wing.watch_plan()
+        &self.wing.profile().watch_plan
     }
 
     /// Lists the ids of its sessions.
@@ -75,6 +81,8 @@ impl Source {
     pub(crate) fn list(&self) -> io::Result<SessionIds> {
         match self.wing {
             Wing::Copilot => store::session_ids(&self.root).map(SessionIds::Copilot),
+            #[cfg(test)]
+            Wing::Sundial => sundial::list(&self.root).map(|ids| SessionIds::Listed(ids.into_iter())),
         }
     }
 
@@ -83,6 +91,8 @@ impl Source {
         match self.wing {
             Wing::Copilot if many => Glimpses::Copilot(Root::open(&self.root)),
             Wing::Copilot => Glimpses::Copilot(Root::at(&self.root)),
+            #[cfg(test)]
+            Wing::Sundial => Glimpses::None,
         }
     }
 
@@ -90,6 +100,8 @@ impl Source {
     pub fn reader(&self, id: &str) -> Reader {
         match self.wing {
             Wing::Copilot => Reader::Copilot(Folder::new(&self.root, id)),
+            #[cfg(test)]
+            Wing::Sundial => Reader::Sundial(sundial::Dial::new(&self.root, id)),
         }
     }
 
@@ -97,6 +109,8 @@ impl Source {
     pub(crate) fn noted(&self) -> Noted {
         match self.wing {
             Wing::Copilot => opened::noted(&self.home),
+            #[cfg(test)]
+            Wing::Sundial => Noted::new(),
         }
     }
 
@@ -107,6 +121,8 @@ impl Source {
     pub(crate) fn last_prompt(&self, id: &str) -> io::Result<LastPrompt> {
         match self.wing {
             Wing::Copilot => prompt::last_prompt(&self.log(id)),
+            #[cfg(test)]
+            Wing::Sundial => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -114,6 +130,8 @@ impl Source {
     pub(crate) fn has_instructions(&self, id: &str) -> bool {
         match self.wing {
             Wing::Copilot => prompt::system_message(&self.log(id)).is_ok(),
+            #[cfg(test)]
+            Wing::Sundial => false,
         }
     }
 
@@ -124,6 +142,8 @@ impl Source {
     pub(crate) async fn program(&self, named: Option<&Path>) -> Result<PathBuf, String> {
         match self.wing {
             Wing::Copilot => find_program(named, VERSION_TIMEOUT_LONG).await,
+            #[cfg(test)]
+            Wing::Sundial => Err("it cannot be started".to_owned()),
         }
     }
 
@@ -135,9 +155,11 @@ impl Source {
         match self.wing {
             Wing::Copilot => {
                 let command = resume::command(program, id).ok_or("its id does not have the form of Copilot's ids")?;
-                let inherited = std::env::var_os(resume::HOME);
+                let inherited = std::env::var_os(self.wing.profile().home_variable);
                 Ok(Resume { command, env: resume::env(&self.home, user_home().as_deref(), inherited.as_deref()) })
             }
+            #[cfg(test)]
+            Wing::Sundial => Err("it cannot be resumed"),
         }
     }
 
@@ -145,6 +167,8 @@ impl Source {
     pub(crate) fn process_in_use(&self, id: &str) -> Option<u32> {
         match self.wing {
             Wing::Copilot => store::lock_pids_in_use(&self.path(id)).first().copied(),
+            #[cfg(test)]
+            Wing::Sundial => None,
         }
     }
 
@@ -153,6 +177,8 @@ impl Source {
     pub(crate) fn owner_now(&self, id: &str, names: &[String], now: Time) -> Owner {
         match self.wing {
             Wing::Copilot => store::owner_now(&self.root, id, names, now),
+            #[cfg(test)]
+            Wing::Sundial => Owner::Never,
         }
     }
 }
@@ -169,6 +195,9 @@ pub(crate) struct Resume {
 pub(crate) enum SessionIds {
     /// The names of folders.
     Copilot(store::SessionIds),
+    /// These.
+    #[cfg(test)]
+    Listed(std::vec::IntoIter<Arc<str>>),
 }
 
 impl Iterator for SessionIds {
@@ -177,6 +206,8 @@ impl Iterator for SessionIds {
     fn next(&mut self) -> Option<Self::Item> {
         match self {
             Self::Copilot(ids) => ids.next(),
+            #[cfg(test)]
+            Self::Listed(ids) => ids.next(),
         }
     }
 }
@@ -186,6 +217,9 @@ impl Iterator for SessionIds {
 pub(crate) enum Glimpses<'a> {
     /// Relative to the folder of the sessions.
     Copilot(Root<'a>),
+    /// There are none: each session is read.
+    #[cfg(test)]
+    None,
 }
 
 impl Glimpses<'_> {
@@ -194,13 +228,15 @@ impl Glimpses<'_> {
     pub(crate) fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
         match self {
             Self::Copilot(root) => root.past(id, reading),
+            #[cfg(test)]
+            Self::None => None,
         }
     }
 }
 
 /// The home that is meant by the folder that contains it.
 pub(crate) fn below(folder: &Path) -> Option<PathBuf> {
-    let home = folder.join(Wing::Copilot.home_name());
+    let home = folder.join(Wing::Copilot.profile().home);
     Source::at(&home).root.is_dir().then_some(home)
 }
 
@@ -208,8 +244,8 @@ pub(crate) fn below(folder: &Path) -> Option<PathBuf> {
 /// each makes in the user's home.
 pub(crate) fn usual_homes(variable: impl Fn(&str) -> Option<OsString>, user_home: Option<&Path>) -> Vec<PathBuf> {
     let home = |wing: &Wing| {
-        let named = variable(wing.home_variable()).filter(|home| !home.is_empty());
-        named.map(PathBuf::from).or_else(|| Some(user_home?.join(wing.home_name())))
+        let named = variable(wing.profile().home_variable).filter(|home| !home.is_empty());
+        named.map(PathBuf::from).or_else(|| Some(user_home?.join(wing.profile().home)))
     };
     Wing::ALL.iter().filter_map(home).collect()
 }

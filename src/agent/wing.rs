@@ -1,7 +1,10 @@
 //! The one table of the agents.
 
+use super::copilot;
+use super::profile::Profile;
+#[cfg(test)]
+use super::sundial;
 use super::tail::Dialect;
-use crate::system::watcher::WatchPlan;
 use std::path::Path;
 
 /// An agent.
@@ -9,54 +12,36 @@ use std::path::Path;
 pub(crate) enum Wing {
     /// GitHub Copilot.
     Copilot,
+    /// A made-up one.
+    #[cfg(test)]
+    Sundial,
 }
 
 impl Wing {
-    /// All of them.
-    pub(crate) const ALL: &[Self] = &[Self::Copilot];
+    /// All of them. The first one's is a home that tells nothing else.
+    pub(crate) const ALL: &[Self] = &[
+        Self::Copilot,
+        #[cfg(test)]
+        Self::Sundial,
+    ];
+
+    /// What is the same about all its homes.
+    pub(crate) const fn profile(self) -> &'static Profile {
+        match self {
+            Self::Copilot => &copilot::profile::PROFILE,
+            #[cfg(test)]
+            Self::Sundial => &sundial::PROFILE,
+        }
+    }
 
     /// The agent whose home this is, by what is in it.
-    pub(crate) fn of_home(_home: &Path) -> Self {
-        Self::Copilot
+    pub(crate) fn of_home(home: &Path) -> Self {
+        let told = Self::ALL.iter().skip(1).find(|wing| (wing.profile().is_home)(home));
+        told.or(Self::ALL.first()).copied().unwrap_or(Self::Copilot)
     }
+}
 
-    /// The agent whose log begins so.
-    pub(crate) const fn of_log(_start: &[u8]) -> Self {
-        Self::Copilot
-    }
-
-    /// The folder of the user's home that is its home, unless another is named.
-    pub(crate) const fn home_name(self) -> &'static str {
-        match self {
-            Self::Copilot => super::copilot::HOME_NAME,
-        }
-    }
-
-    /// The variable that names another home.
-    pub(crate) const fn home_variable(self) -> &'static str {
-        match self {
-            Self::Copilot => super::copilot::resume::HOME,
-        }
-    }
-
-    /// The folder of a home that holds its sessions.
-    pub(crate) const fn sessions_folder(self) -> &'static str {
-        match self {
-            Self::Copilot => super::copilot::store::SESSIONS,
-        }
-    }
-
-    /// How it writes its logs.
-    pub(crate) const fn dialect(self) -> &'static Dialect {
-        match self {
-            Self::Copilot => &super::copilot::dialect::DIALECT,
-        }
-    }
-
-    /// What there is to watch in a home.
-    pub(crate) const fn watch_plan(self) -> &'static WatchPlan {
-        match self {
-            Self::Copilot => &super::copilot::watch_plan::WATCH_PLAN,
-        }
-    }
+/// How the log is written that begins so.
+pub(crate) const fn dialect_of(_start: &[u8]) -> &'static Dialect {
+    &copilot::dialect::DIALECT
 }

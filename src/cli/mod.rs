@@ -178,3 +178,6 @@ fn print_usage(error: &clap::Error) -> ExitCode {
     }
     exit_code(written.map(|()| ExitCode::SUCCESS).map_err(anyhow::Error::from).and_then(flush_stdout))
 }
+
+#[cfg(test)]
+mod tests;

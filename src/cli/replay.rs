@@ -4,7 +4,7 @@ use super::charset::{has_unicode_stdout, words};
 use super::context::Context;
 use super::json;
 use super::report::say;
-use crate::agent::wing::Wing;
+use crate::agent::wing::dialect_of;
 use crate::config;
 use crate::core::replay::{Change, OwnerStory, Replay};
 use crate::core::text;
@@ -62,7 +62,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         Box::new(BufReader::with_capacity(1 << 17, file))
     };
     let start = lines.fill_buf().with_context(|| format!("cannot read {}", arguments.file.display()))?;
-    let mut replay = Replay::new(story, context.config.limits, Wing::of_log(start).dialect().parse);
+    let mut replay = Replay::new(story, context.config.limits, dialect_of(start).parse);
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line).with_context(|| format!("cannot read {}", arguments.file.display()))? > 0 {
         replay.line(&line, &mut changes);

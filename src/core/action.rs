@@ -63,6 +63,11 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, 
     {
         return Err(Refusal::Unanswering { no_answer });
     }
+    if let Some(why) = session.observed.read_only
+        && action != Action::ShowTerminal
+    {
+        return Err(Refusal::ReadOnly { why });
+    }
     match action {
         Action::Approve | Action::Deny => answer(action, session),
         Action::Answer => reply(session, status),

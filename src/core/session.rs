@@ -79,6 +79,8 @@ pub struct Observed {
     pub has_log: bool,
     /// Its log was not read: no process has it open, and the log is too old to matter.
     pub unread: bool,
+    /// Why nothing can be done with it but look at it, if its agent cannot be acted on.
+    pub read_only: Option<&'static str>,
 }
 
 /// Why changes of a session's folder may cause no file event. It is looked at every few seconds instead while a process

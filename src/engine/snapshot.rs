@@ -224,7 +224,9 @@ fn find_servers(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
         session.control.other_sessions = count.saturating_sub(1);
         if let Some(pid) = session.observed.owner.live() {
             session.terminal = Some((pid, why_not(pid)));
-            let server_state = || match endpoints(pid, homes, &config.servers, user_home.as_deref()).is_empty() {
+            let server_state = || match session.observed.read_only.is_some()
+                || endpoints(pid, homes, &config.servers, user_home.as_deref()).is_empty()
+            {
                 true => ServerState::NotListening,
                 false => ServerState::Listening,
             };

@@ -7,6 +7,7 @@ pub mod clock;
 pub(crate) mod deadline;
 pub mod descriptors;
 pub(crate) mod file_system;
+pub(crate) mod file_times;
 pub(crate) mod heap;
 pub mod identity;
 pub mod log;

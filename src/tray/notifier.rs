@@ -40,7 +40,7 @@ const SLEEP_MIN: Span = Span::seconds(5);
 
 /// A turn that was observed while it was open.
 #[derive(Clone, Copy, Debug)]
-struct ObservedTurn {
+pub(crate) struct ObservedTurn {
     opened: Time,
     /// Copilot itself notifies its user when the turn is done.
     cli_notifies: bool,
@@ -302,7 +302,12 @@ const NO_KINDS: Kinds = Kinds {
 };
 
 /// What notifications depend on in a session; `turn` is its last turn, if that was observed open.
-fn alertable<'a>(key: &'a Key, row: &'a Row, session: &'a Session, turn: Option<ObservedTurn>) -> Alertable<'a> {
+pub(crate) fn alertable<'a>(
+    key: &'a Key,
+    row: &'a Row,
+    session: &'a Session,
+    turn: Option<ObservedTurn>,
+) -> Alertable<'a> {
     // An order under way will be over when the user clicks; if not, the click is refused with a reason.
     let may = |action| session.control.under_way.is_some() || offer(action, session, row.status).is_ok();
     let open = session.observed.facts.requests.iter().find(|request| !request.is_consent());

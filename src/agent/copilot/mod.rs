@@ -1,8 +1,8 @@
 //! GitHub Copilot: its sessions on disk, the processes named by their locks, its servers, and the bridge into its
 //! terminals.
 //!
-//! - [`store`], [`workspace`], [`opened`], [`prompt`] and [`user_settings`] read its home, in its [`dialect`];
-//!   [`watch_plan`] says what there is to watch.
+//! - [`store`], [`workspace`], [`opened`], [`prompt`] and [`user_settings`] read its home, in its [`dialect`]; `home` names it, `profile` says what is the
+//!   same about all of them.
 //! - [`identity`] decides which processes are Copilot, [`owner`] which one owns a session; [`target`] signals an owner,
 //!   and [`running`] finds every Copilot on the machine.
 //! - [`program`] finds the Copilot CLI, `resume` is how it resumes a session, [`server`] talks to its servers, [`bridge`] reaches sessions in plain
@@ -14,9 +14,11 @@
 pub mod bridge;
 pub mod demo;
 pub mod dialect;
+pub(crate) mod home;
 pub mod identity;
 pub mod opened;
 pub mod owner;
+pub(crate) mod profile;
 pub mod program;
 pub mod prompt;
 pub(crate) mod resume;
@@ -25,8 +27,4 @@ pub mod server;
 pub mod store;
 pub mod target;
 pub mod user_settings;
-pub(crate) mod watch_plan;
 pub mod workspace;
-
-/// Copilot's home in the user's, unless `COPILOT_HOME` names another.
-pub(crate) const HOME_NAME: &str = ".copilot";

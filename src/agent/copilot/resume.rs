@@ -1,13 +1,10 @@
 //! How a session is resumed in a terminal.
 
-use super::HOME_NAME;
+use super::home;
 use crate::core::text::is_uuid;
 use crate::system::paths;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-
-/// The variable that names Copilot's home.
-pub(crate) const HOME: &str = "COPILOT_HOME";
 
 /// The command that resumes a session in a terminal. `None` if the id is not a UUID, as Copilot's are: nothing else may
 /// reach a command line.
@@ -21,13 +18,13 @@ pub(crate) fn line(id: &str) -> Option<String> {
 }
 
 /// The variables for the command that resumes a session in this home: none if Copilot uses that home by default.
-/// `inherited` is our own [`HOME`], which a terminal may pass on.
-pub(crate) fn env(home: &Path, user_home: Option<&Path>, inherited: Option<&OsStr>) -> Vec<(OsString, OsString)> {
-    let is_default = user_home.is_some_and(|user_home| paths::is_same(&user_home.join(HOME_NAME), home));
+/// `inherited` is our own `COPILOT_HOME`, which a terminal may pass on.
+pub(crate) fn env(folder: &Path, user_home: Option<&Path>, inherited: Option<&OsStr>) -> Vec<(OsString, OsString)> {
+    let is_default = user_home.is_some_and(|user_home| paths::is_same(&user_home.join(home::NAME), folder));
     if is_default && inherited.is_none_or(OsStr::is_empty) {
         return Vec::new();
     }
-    vec![(HOME.into(), home.into())]
+    vec![(home::VARIABLE.into(), folder.into())]
 }
 
 #[cfg(test)]
@@ -54,7 +51,7 @@ mod tests {
         std::fs::create_dir(&default).unwrap();
         std::os::unix::fs::symlink(&default, scratch.path().join("link")).unwrap();
         let of = |home: &Path, inherited: Option<&str>| env(home, Some(scratch.path()), inherited.map(OsStr::new));
-        let named = |home: &Path| vec![(OsString::from(HOME), home.as_os_str().to_owned())];
+        let named = |home: &Path| vec![(OsString::from(home::VARIABLE), home.as_os_str().to_owned())];
         for same in [&default, &scratch.path().join("link")] {
             assert_eq!(of(same, None), []);
             assert_eq!(of(same, Some("")), []);

@@ -4,7 +4,6 @@ mod folder;
 mod glimpse;
 mod layout;
 mod locks;
-mod modified;
 
 pub use folder::Folder;
 pub(crate) use folder::owner::owner_now;

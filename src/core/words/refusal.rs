@@ -12,6 +12,8 @@ said! {
         UnderWay { action: Action } => "{} is under way", action.name();
         Unanswering { no_answer: NoAnswer } => "{no_answer}, so what it does now is unknown";
 
+        ReadOnly { why: &'static str } => "{why}";
+
         NoProcess => "no process runs it";
         NothingToStop => "no process runs it, there is nothing to stop";
         NothingToEnd => "no process runs it, there is nothing to end";

@@ -137,12 +137,13 @@ impl ProcessScans {
     }
 
     /// Reads the written logs if that is due: one of their processes may have opened or closed a session.
-    pub(crate) fn check_written_logs(&mut self, now: Time) {
+    pub(crate) fn check_written_logs(&mut self, homes: &Homes, now: Time) {
         if self.written_at.is_none_or(|at| at > now) {
             return;
         }
         self.written_at = None;
-        if self.scanner.may_differ(std::mem::take(&mut self.written), Some(Instant::now() + READ_SLICE)) {
+        let until = Some(Instant::now() + READ_SLICE);
+        if self.scanner.may_differ(&homes.sources(), std::mem::take(&mut self.written), until) {
             self.start(now);
         }
     }
@@ -195,16 +196,16 @@ mod tests {
 
     #[test]
     fn logs_are_read_once_for_a_burst_of_lines() {
-        let mut scans = ProcessScans::new();
+        let (mut scans, homes) = (ProcessScans::new(), Homes::new(&[], NOW));
         scans.logs_written(HashSet::new(), NOW);
         assert_eq!(scans.wake_at(), None);
         for millis in [0, 50, 150] {
             scans.logs_written(HashSet::from([2_000_000_000]), later(millis));
         }
         assert_eq!(scans.wake_at(), Some(later(200)));
-        scans.check_written_logs(later(199));
+        scans.check_written_logs(&homes, later(199));
         assert!(!scans.is_scanning());
-        scans.check_written_logs(later(200));
+        scans.check_written_logs(&homes, later(200));
         assert!(scans.is_scanning(), "what an unknown process has open is unknown");
         assert!(scans.wake_at().is_none());
     }

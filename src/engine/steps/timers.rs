@@ -51,7 +51,7 @@ impl Engine {
             }
         }
         self.look_at_polled_sessions(now.awake);
-        self.process_scans.check_written_logs(now.awake);
+        self.process_scans.check_written_logs(&self.homes, now.awake);
         if self.recent_resumes.until().is_some_and(|until| until <= now.awake) {
             self.refresh_recent_resumes();
         }

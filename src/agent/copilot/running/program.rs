@@ -1,6 +1,6 @@
 //! A running Copilot.
 
-use crate::agent::copilot::HOME_NAME;
+use crate::agent::copilot::home;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ pub(super) fn home_of(variable: impl Fn(&str) -> Option<OsString>, folder: Optio
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     let home = match set("COPILOT_HOME") {
         Some(home) => PathBuf::from(home),
-        None => PathBuf::from(set("HOME").or_else(|| set("USERPROFILE"))?).join(HOME_NAME),
+        None => PathBuf::from(set("HOME").or_else(|| set("USERPROFILE"))?).join(home::NAME),
     };
     Some(folder.map_or_else(|| home.clone(), |folder| folder.join(&home))).filter(|home| home.is_absolute())
 }

@@ -4,8 +4,8 @@
 //! the same, but locks of existing processes take precedence: the others cannot own anything.
 
 use super::layout::lock_pid;
-use super::modified::modified;
 use crate::agent::copilot::owner::Lock;
+use crate::system::file_times::modified;
 use std::fs;
 use std::io;
 use std::path::Path;

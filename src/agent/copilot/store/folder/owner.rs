@@ -3,7 +3,6 @@
 use super::Folder;
 use crate::agent::copilot::opened::{OpenScanner, former_owner};
 use crate::agent::copilot::owner::{Claim, Lock, claim_so_far};
-use crate::agent::copilot::store::modified::modified;
 use crate::agent::openings::OpenSession;
 use crate::agent::reading::Reading;
 use crate::agent::tail::ReadContext;
@@ -11,6 +10,7 @@ use crate::core::limits::Limits;
 use crate::core::owner::{Held, Owner};
 use crate::core::session::Observed;
 use crate::core::time::{Moment, Span, Time};
+use crate::system::file_times::modified;
 use crate::system::process::SLACK;
 use std::collections::HashSet;
 use std::fs;

@@ -1,9 +1,9 @@
 //! A glimpse on Linux: lists the folder, and reads one file's time.
 
 use crate::agent::copilot::store::layout::LOG;
-use crate::agent::copilot::store::modified::at;
 use crate::agent::reading::Glimpse;
 use crate::core::time::Time;
+use crate::system::file_times::at;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, Stat, fstat, openat, statat};
 use std::mem::MaybeUninit;
@@ -46,7 +46,7 @@ fn written(meta: &Stat) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::copilot::store::modified::modified;
+    use crate::system::file_times::modified;
     use std::fs;
     use std::os::unix::fs::symlink;
     use std::time::{Duration, UNIX_EPOCH};

@@ -5,12 +5,12 @@ use std::fs::Metadata;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// When a file was last written, by the wall clock.
-pub(super) fn modified(meta: &Metadata) -> Time {
+pub(crate) fn modified(meta: &Metadata) -> Time {
     meta.modified().map_or(Time::default(), wall)
 }
 
 /// When a file was created, by the wall clock. `None` if its file system does not keep that.
-pub(super) fn created(meta: &Metadata) -> Option<Time> {
+pub(crate) fn created(meta: &Metadata) -> Option<Time> {
     meta.created().ok().map(wall)
 }
 
@@ -25,7 +25,7 @@ fn wall(at: SystemTime) -> Time {
 
 /// A time from the system's seconds since 1970 and nanoseconds.
 #[cfg(target_os = "linux")]
-pub(super) fn at(seconds: i64, nanoseconds: i64) -> Time {
+pub(crate) fn at(seconds: i64, nanoseconds: i64) -> Time {
     in_range(Time(seconds.saturating_mul(1000).saturating_add(nanoseconds / 1_000_000)))
 }
 

@@ -1,0 +1,23 @@
+//! What is the same about all homes of Copilot.
+
+use super::home;
+use super::opened::{LOGS, OPEN_SESSIONS, log_pid};
+use super::store::{LOG, SESSIONS, WORKSPACE, lock_pid};
+use crate::agent::profile::Profile;
+use crate::system::watcher::{Layout, WatchPlan};
+
+/// What is the same about all its homes.
+pub(crate) const PROFILE: Profile = Profile {
+    home: home::NAME,
+    home_variable: home::VARIABLE,
+    is_home: |home| home.join(SESSIONS).is_dir(),
+    sessions: SESSIONS,
+    watch_plan: WatchPlan {
+        layout: Layout::Folders {
+            is_session_file: |file| file == LOG || file == WORKSPACE || lock_pid(file).is_some(),
+        },
+        logs: LOGS,
+        log_pid,
+        notes: Some(OPEN_SESSIONS),
+    },
+};

@@ -1,0 +1,18 @@
+//! What is the same about all homes of an agent: plain data, given by its wing.
+
+use crate::system::watcher::WatchPlan;
+use std::path::Path;
+
+/// What is the same about all homes of an agent.
+pub(crate) struct Profile {
+    /// The folder of the user's home that is its home, unless another is named.
+    pub(crate) home: &'static str,
+    /// The variable that names another home.
+    pub(crate) home_variable: &'static str,
+    /// Whether a folder is one of its homes, by what is in it.
+    pub(crate) is_home: fn(&Path) -> bool,
+    /// The folder of a home that holds its sessions.
+    pub(crate) sessions: &'static str,
+    /// What there is to watch in a home.
+    pub(crate) watch_plan: WatchPlan,
+}

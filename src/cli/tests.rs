@@ -1,0 +1,198 @@
+//! A made-up agent shows everywhere, and nothing but its wing knows it (`agent/sundial`).
+
+use super::explain::{Refusals, page};
+use super::table::{Style, lines};
+use crate::config::Config;
+use crate::config::List;
+use crate::core::alert::{Alerts, Change, Now, Quiet, Settings};
+use crate::core::fleet::{Row, Session, ShortIds};
+use crate::core::limits::Limits;
+use crate::core::session::Key;
+use crate::core::time::{Moment, Span, Time};
+use crate::core::verdict::Status;
+use crate::engine::last_seen::Seen;
+use crate::engine::{Engine, Fleet, View, snapshot};
+use crate::system::clock::Clock;
+use crate::system::signals::Signals;
+use crate::tray::details;
+use crate::tray::menu::Menu;
+use crate::tray::notifier::alertable;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime};
+use tempfile::TempDir;
+
+/// A home with a session that runs, and one that ended long ago.
+struct Home {
+    scratch: TempDir,
+    process: Child,
+    began: Time,
+}
+
+impl Home {
+    fn new() -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        let process = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
+        let home = Self { scratch, process, began: Clock::start().now().wall };
+        fs::write(home.at("sundial.toml"), "").unwrap();
+        home.write(
+            "2024/02/29",
+            "old",
+            ("Lay the stones", Time(1_709_208_000_000)),
+            &[("prompt", ""), ("turn over", "")],
+        );
+        let old = fs::File::options().append(true).open(home.at("days/2024/02/29/old.json")).unwrap();
+        old.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_709_208_000)).unwrap();
+        home.tell(&[("prompt", ""), ("tool", "turn the gnomon")]);
+        fs::create_dir(home.at("running")).unwrap();
+        fs::write(home.at("running").join(home.process.id().to_string()), "noon").unwrap();
+        home
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.scratch.path().join(path)
+    }
+
+    fn write(&self, day: &str, id: &str, (title, began): (&str, Time), events: &[(&str, &str)]) {
+        let folder = self.at("days").join(day);
+        fs::create_dir_all(&folder).unwrap();
+        let event = |(n, (what, text)): (i64, &(&str, &str))| serde_json::json!({ "at": (began + Span(n)).to_string(), "what": what, "text": text });
+        let events: Vec<_> = (0..).zip(events).map(event).collect();
+        let file = serde_json::json!({ "title": title, "folder": "/srv/garden", "events": events });
+        let whole = folder.join(format!(".{id}"));
+        fs::write(&whole, file.to_string()).unwrap();
+        fs::rename(whole, folder.join(format!("{id}.json"))).unwrap();
+    }
+
+    /// What happened in the session that runs.
+    fn tell(&self, events: &[(&str, &str)]) {
+        self.write("2026/11/25", "noon", ("Set the sundial", self.began), events);
+    }
+
+    fn homes(&self) -> [PathBuf; 1] {
+        [self.scratch.path().to_owned()]
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn a_made_up_agent_shows_in_status_and_explain() {
+    let home = Home::new();
+    let config = Config::default();
+    let taken = snapshot::take(&home.homes(), &config, &Seen::default(), true);
+    let row = |session: &Session| session.row(taken.now, &Limits::default()).0;
+    let mut rows: Vec<Row> = taken.sessions.iter().map(row).collect();
+    rows.sort_by(|one, other| one.id.cmp(&other.id));
+    let style = Style { width: None, height: None, colour: false, unicode: true };
+    let table = lines(&rows, &ShortIds::new(taken.ids.iter().map(|id| &**id)), taken.now.wall, style).join("\n");
+    assert!(table.contains("Set the sundial") && table.contains("shadow is open"), "{table}");
+    assert_eq!(rows.iter().map(|row| row.status).collect::<Vec<_>>(), [Status::Working, Status::Ended], "{table}");
+    let noon = taken.sessions.iter().find(|session| *session.id == *"noon").unwrap();
+    let page = page(noon, &rows[0].label, taken.now, &Limits::default(), Refusals::Explained);
+    for told in ["/srv/garden", &format!("process {}, alive", home.process.id()), "a sundial only shows the time"] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+}
+
+/// Follows the sessions as `watch`, the menu and notifications do, and makes each next thing happen in the home.
+struct Watching {
+    home: Home,
+    menu: Menu,
+    alerts: Alerts,
+    /// The lines of `watch`, and the popups.
+    lines: Vec<String>,
+    popups: Vec<String>,
+    history: Vec<Box<str>>,
+    shown: String,
+}
+
+impl View for Watching {
+    fn show(&mut self, fleet: &Fleet, changed: &[Key], _: &[Key], now: Moment) -> ControlFlow<()> {
+        let Some((key, entry)) = fleet.entries().find(|(key, _)| *key.id == *"noon") else {
+            return ControlFlow::Continue(());
+        };
+        self.lines.extend(changed.iter().filter_map(|key| Some(serde_json::to_string(&fleet.get(key)?.row).unwrap())));
+        let sources = fleet.entries().map(|(key, entry)| details::Source {
+            key,
+            row: &entry.row,
+            session: &entry.session,
+            last_progress: &entry.last_progress,
+            reader: &entry.reader,
+        });
+        if let Some(view) = self.menu.update(sources, now) {
+            self.shown = format!("{:?}", view.items);
+        }
+        let alertable = alertable(key, &entry.row, &entry.session, None);
+        let clock = Now { at: now, minute: 0, started: Time(0), woke: None };
+        for change in self.alerts.update([alertable], &clock) {
+            if let Change::Raise(popup) = change {
+                self.popups.push(format!("{popup:?}"));
+            }
+        }
+        match entry.row.status {
+            Status::Working if self.lines.len() == 1 => {
+                self.home.tell(&[
+                    ("prompt", ""),
+                    ("tool", "turn the gnomon"),
+                    ("tool over", ""),
+                    ("answer", "Which way is north?"),
+                    ("turn over", ""),
+                ]);
+            }
+            Status::NeedsInput if self.home.process.try_wait().unwrap().is_none() => {
+                assert!(self.shown.contains("Set the sundial"), "{}", self.shown);
+                self.home.tell(&[("prompt", ""), ("answer", "Which way is north?"), ("turn over", ""), ("prompt", "")]);
+            }
+            Status::Working => self.home.process.kill().unwrap(),
+            Status::Crashed => return ControlFlow::Break(()),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn wants_history(&self) -> bool {
+        true
+    }
+
+    fn show_history(&mut self, sessions: &mut dyn Iterator<Item = Session>, _: Moment) -> ControlFlow<()> {
+        self.history.extend(sessions.map(|session| session.id));
+        ControlFlow::Continue(())
+    }
+}
+
+#[tokio::test]
+async fn a_made_up_agent_shows_in_watch_menu_notifications_and_history() {
+    let home = Home::new();
+    let homes = home.homes();
+    let alerts = Settings { gather: Span::ZERO, start_grace: Span::ZERO, ..Settings::default() };
+    let mut watching = Watching {
+        home,
+        menu: Menu::new(Limits::default(), List::default(), None, false),
+        alerts: Alerts::new(alerts, Quiet::default()),
+        lines: Vec::new(),
+        popups: Vec::new(),
+        history: Vec::new(),
+        shown: String::new(),
+    };
+    let engine = Engine::new(&homes, Config::default(), Seen::default());
+    let run = engine.run(Signals::new().unwrap(), &mut watching);
+    let ended = tokio::time::timeout(Duration::from_secs(30), run).await;
+    let Watching { lines, popups, history, shown, .. } = watching;
+    assert!(ended.is_ok(), "{lines:#?}");
+    let statuses: Vec<_> = lines.iter().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()).collect();
+    let mut statuses: Vec<_> = statuses.iter().map(|row| row["status"].as_str().unwrap().to_owned()).collect();
+    statuses.dedup();
+    assert_eq!(statuses, ["working", "needs-input", "working", "crashed"], "{lines:#?}");
+    assert!(popups.iter().any(|popup| popup.contains("garden waits for your answer")), "{popups:#?}");
+    assert!(popups.iter().any(|popup| popup.contains("garden crashed")), "{popups:#?}");
+    assert!(shown.contains("Set the sundial") && shown.contains("a sundial only shows the time"), "{shown}");
+    assert_eq!(history, ["old".into()], "what ended long ago is history");
+}
