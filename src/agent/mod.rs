@@ -1,6 +1,14 @@
-//! The agents whose sessions are watched. Each has a folder with everything specific to it: files, names, processes,
-//! protocol and wording. [`tail`] follows a growing log in any dialect. The core judges common facts; the
-//! engine and the edges still name the one agent that there is.
+//! The agents whose sessions are watched, and the seam between them and everything else. Each has a wing with everything
+//! specific to it: files, names, processes, protocol and wording.
+//!
+//! - [`wing`] is the one table that lists them, `profile` what is the same about all homes of one.
+//! - [`source`] is an agent and one of its homes: it lists sessions, and makes their readers. [`reader`] reads one session,
+//!   [`scanner`] finds those that processes have open ([`openings`]). [`tail`] follows a growing log in any dialect.
+//! - [`channel`] is what an order is carried out over, [`evidence`] what shows whose process may be signalled, [`bridges`]
+//!   keeps the bridges to plain terminals.
+//! - [`callers`] knows which agent started a process, whichever it is.
+//!
+//! The core judges common facts, and nothing outside of this folder names an agent.
 //!
 //! May import: core, system.
 
