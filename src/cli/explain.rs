@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     };
     enrich::enrich(std::slice::from_mut(&mut picked.session), context, picked.now);
     let page = page(&picked, &picked.label, picked.now, &context.config.limits, Refusals::Explained);
-    write!(io::stdout(), "{}", words(&page, has_unicode_stdout()))?;
+    write!(io::stdout(), "{}", words(&page.to_string(), has_unicode_stdout()))?;
     note_told(context, &picked, picked.now.wall);
     Ok(ExitCode::SUCCESS)
 }
@@ -73,7 +73,7 @@ pub(super) enum Refusals {
 }
 
 /// All that is known of a session, as lines of a name, in the first [`NAME_WIDTH`] columns, and a value.
-pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limits, refusals: Refusals) -> String {
+pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limits, refusals: Refusals) -> Page {
     let (row, verdict) = session.row(now, limits);
     let mut page = Page::default();
     page.line("session", &*row.id);
@@ -91,7 +91,7 @@ pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limit
     open_questions(&mut page, session, now);
     limits_that_apply(&mut page, session, limits);
     actions(&mut page, session, row.status, refusals);
-    page.0
+    page
 }
 
 fn ago(now: Moment, at: Time) -> Span {

@@ -181,18 +181,18 @@ impl Live {
 
     fn run_command(&mut self, key: Pressed, row: &Row) -> io::Result<()> {
         match selection::command(key, row) {
-            Ok(command) => {
+            Ok(Some(selection::Command { arguments, .. })) => {
                 self.give_terminal_back();
-                let started = ForegroundCommand::start(&self.context, command, &row.id, self.redraw_trigger());
+                let started = ForegroundCommand::start(&self.context, arguments, &row.id, self.redraw_trigger());
                 match started {
                     Ok(foreground) => self.foreground = Some(foreground),
                     Err(error) => {
                         self.take_terminal()?;
-                        self.refused = Some(format!("`pilotlight {}` cannot be started: {error}", command.join(" ")));
+                        self.refused = Some(format!("`pilotlight {}` cannot be started: {error}", arguments.join(" ")));
                     }
                 }
             }
-            Err("") => {}
+            Ok(None) => {}
             Err(what) => {
                 let who = row.label.cut(NAME_WIDTH);
                 self.refused = Some(format!("{what} does nothing for {who} now; Enter says why"));

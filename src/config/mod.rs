@@ -41,7 +41,7 @@ pub use self::values::{Config, List};
 
 use self::form::Value;
 use self::printable::shown;
-use self::problem::{ALL, Report};
+use self::problem::{Instead, Report};
 use self::settings::{SETTINGS, contradiction, table};
 
 /// Larger files are refused. In bytes.
@@ -52,7 +52,10 @@ const LARGEST: u64 = 1024 * 1024;
 pub(crate) fn load(path: &Path) -> (Config, Vec<Problem>) {
     match read(path) {
         Ok(text) => parse(&text, path),
-        Err(what) => (Config::default(), vec![Problem { path: path.to_owned(), at: None, what, instead: ALL.into() }]),
+        Err(what) => (
+            Config::default(),
+            vec![Problem { path: path.to_owned(), at: None, what, hint: None, instead: Instead::Defaults }],
+        ),
     }
 }
 
@@ -91,7 +94,7 @@ pub fn parse(text: &str, path: &Path) -> (Config, Vec<Problem>) {
         }
         Err(error) => {
             let what = format!("not TOML: {}", shown(error.message()));
-            reader.report.add(error.span().map(|span| span.start), what, ALL);
+            reader.report.add(error.span().map(|span| span.start), what, Instead::Defaults);
         }
     }
     (reader.config, reader.report.into_problems())

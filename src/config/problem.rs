@@ -13,8 +13,20 @@ use super::settings::name;
 /// How many problems of one file are reported; the rest are counted.
 const MOST: usize = 20;
 
-/// What holds instead of a file that cannot be used at all.
-pub(super) const ALL: &str = "All settings have their defaults";
+/// What holds instead of what is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// The default of every setting: the file cannot be used at all.
+    Defaults,
+    /// Something else, in words without the closing full stop. May be empty.
+    Else(String),
+}
+
+impl<W: Into<String>> From<W> for Instead {
+    fn from(words: W) -> Self {
+        Self::Else(words.into())
+    }
+}
 
 /// One thing that is wrong with a config, and what holds instead. Shown as `FILE:LINE:COLUMN: what.`
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +37,10 @@ pub struct Problem {
     pub at: Option<Position>,
     /// What is wrong, without the closing full stop.
     pub what: String,
-    /// What holds instead when the file is read at the start, without the closing full stop. May be empty.
-    pub instead: String,
+    /// What was probably meant.
+    pub hint: Option<String>,
+    /// What holds instead when the file is read at the start.
+    pub instead: Instead,
 }
 
 /// A place in a text, as editors count: both from 1, columns in characters.
@@ -41,23 +55,36 @@ pub struct Position {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.complaint())?;
-        if self.instead.is_empty() { Ok(()) } else { write!(f, " {}.", self.instead) }
+        match &self.instead {
+            Instead::Defaults => f.write_str(" All settings have their defaults."),
+            Instead::Else(words) if words.is_empty() => Ok(()),
+            Instead::Else(words) => write!(f, " {words}."),
+        }
     }
 }
 
 impl Problem {
     /// Whether the whole file is ignored, including what is right in it.
     pub(crate) fn spoils_all(&self) -> bool {
-        self.instead == ALL
+        self.instead == Instead::Defaults
     }
 
     /// The place and what is wrong there, without what holds instead: `FILE:LINE:COLUMN: what.`
     pub(crate) fn complaint(&self) -> String {
-        let (path, what) = (printable(self.path.to_string_lossy().chars()), &self.what);
-        let stop = if what.ends_with('?') { "" } else { "." };
-        match self.at {
-            Some(Position { line, column }) => format!("{path}:{line}:{column}: {what}{stop}"),
-            None => format!("{path}: {what}{stop}"),
+        self.about(&self.path)
+    }
+
+    /// The same without the folders of the file.
+    pub(crate) fn brief(&self) -> String {
+        self.about(self.path.file_name().map_or(&*self.path, Path::new))
+    }
+
+    fn about(&self, file: &Path) -> String {
+        let (file, what) = (printable(file.to_string_lossy().chars()), &self.what);
+        let at = self.at.map(|Position { line, column }| format!(":{line}:{column}")).unwrap_or_default();
+        match &self.hint {
+            Some(hint) => format!("{file}{at}: {what}, did you mean `{hint}`?"),
+            None => format!("{file}{at}: {what}."),
         }
     }
 }
@@ -67,7 +94,7 @@ pub(super) struct Report<'t> {
     text: &'t str,
     path: &'t Path,
     /// Each with its offset into the text, if it has one.
-    found: Vec<(Option<usize>, String, String)>,
+    found: Vec<(Option<usize>, String, Option<String>, Instead)>,
 }
 
 impl<'t> Report<'t> {
@@ -76,15 +103,14 @@ impl<'t> Report<'t> {
     }
 
     /// Adds a problem at the byte `offset` of the text, and what holds instead.
-    pub(super) fn add(&mut self, offset: Option<usize>, what: impl Into<String>, instead: impl Into<String>) {
-        self.found.push((offset, what.into(), instead.into()));
+    pub(super) fn add(&mut self, offset: Option<usize>, what: impl Into<String>, instead: impl Into<Instead>) {
+        self.found.push((offset, what.into(), None, instead.into()));
     }
 
     /// Adds a key of `table` that does not exist.
     pub(super) fn unknown_key(&mut self, table: &str, key: &Spanned<DeString<'_>>) {
-        let hint = nearest(table, key.get_ref()).map_or(String::new(), |key| format!(", did you mean `{key}`?"));
-        let name = name(table, &shown(key.get_ref()));
-        self.add(Some(key.span().start), format!("unknown key `{name}`{hint}"), "It is ignored");
+        let what = format!("unknown key `{}`", name(table, &shown(key.get_ref())));
+        self.found.push((Some(key.span().start), what, nearest(table, key.get_ref()), "It is ignored".into()));
     }
 
     /// The first [`MOST`] problems in the order of the file, and the number of the others as the last one.
@@ -93,10 +119,11 @@ impl<'t> Report<'t> {
         found.sort_by_key(|&(offset, ..)| offset);
         if let more @ 1.. = found.len().saturating_sub(MOST) {
             found.truncate(MOST);
-            found.push((None, format!("{more} more like these"), String::new()));
+            found.push((None, format!("{more} more like these"), None, "".into()));
         }
         let place = |offset: Option<usize>| offset.map(|offset| position(text, offset));
-        let problem = |(offset, what, instead)| Problem { path: path.to_owned(), at: place(offset), what, instead };
+        let problem =
+            |(offset, what, hint, instead)| Problem { path: path.to_owned(), at: place(offset), what, hint, instead };
         found.into_iter().map(problem).collect()
     }
 }
@@ -129,11 +156,13 @@ mod tests {
             path: PathBuf::from("/home/u/a\nb.toml"),
             at: Some(Position { line: 7, column: 1 }),
             what: "wrong".into(),
+            hint: None,
             instead: "Ignored".into(),
         };
         assert_eq!(problem.to_string(), "/home/u/a\\nb.toml:7:1: wrong. Ignored.");
         problem.at = None;
         assert_eq!(problem.to_string(), "/home/u/a\\nb.toml: wrong. Ignored.");
         assert_eq!(problem.complaint(), "/home/u/a\\nb.toml: wrong.");
+        assert_eq!(problem.brief(), "a\\nb.toml: wrong.");
     }
 }

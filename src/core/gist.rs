@@ -58,9 +58,9 @@ impl Gist {
                 Some(seen) => format!("{what}, {seen}"),
                 None => what.to_string(),
             },
-            Self::Ago(words, at) => match age(now.wall - *at) {
-                age if age == NOW => format!("{words}, just now"),
-                age => format!("{words}, {age} ago"),
+            Self::Ago(words, at) => match now.wall - *at {
+                age if age < SECONDS => format!("{words}, just now"),
+                since => format!("{words}, {} ago", age(since)),
             },
         }
     }
@@ -108,12 +108,16 @@ impl Gist {
 /// closer together.
 const LULL: Span = Span::seconds(10);
 
-/// How [`age`] words less than its first step.
-const NOW: &str = "0 s";
+/// Rounds an age down to a step: of 5 s below a minute, of a minute from there on.
+fn rounded(age: Span) -> Span {
+    let minute = Span::minutes(1);
+    Span(floor(age, if age < minute { SECONDS } else { minute }))
+}
 
-/// Words an age in steps: of 5 s below a minute, of a minute from there on.
+/// Words an age in these steps.
 fn age(age: Span) -> String {
-    if age < Span::minutes(1) { Span(floor(age, SECONDS)).to_string() } else { age.in_minutes() }
+    let age = rounded(age);
+    if age < Span::minutes(1) { age.to_string() } else { age.in_minutes() }
 }
 
 /// The step that an age is rounded down to, and the next step. An exact age would change all the time.
@@ -186,9 +190,10 @@ impl TurnView {
     /// "12 min, 8 tools, 45 s ago"; "last seen 45 s ago" if that is how old it is. `last`: when something last happened, if
     /// that is to be said.
     fn full_words(self, last: Option<Time>, now: Time) -> String {
-        let lull = last.and_then(|last| lull(last, now));
-        let age = age(now - self.since);
-        if let Some(lull) = lull.as_ref().filter(|lull| **lull == age && self.tools == 0) {
+        let (lull, since) = (last.and_then(|last| lull(last, now)), now - self.since);
+        if let Some(lull) = lull.as_ref().filter(|_| self.tools == 0)
+            && last.is_some_and(|last| rounded(now - last) == rounded(since))
+        {
             return format!("last seen {lull} ago");
         }
         let at_least = if self.older { "at least " } else { "" };
@@ -197,7 +202,10 @@ impl TurnView {
             n => format!(", {}", counted(n as usize, "tool")),
         };
         let ago = lull.map(|lull| format!(", {lull} ago")).unwrap_or_default();
-        if age == NOW { format!("just begun{tools}{ago}") } else { format!("{at_least}{age}{tools}{ago}") }
+        if since < SECONDS {
+            return format!("just begun{tools}{ago}");
+        }
+        format!("{at_least}{}{tools}{ago}", age(since))
     }
 
     /// "12 min, 8 tools, 45 s ago", for a table: in its first minute only "last seen 45 s ago", so that a turn full of

@@ -225,7 +225,7 @@ impl View for Feed {
     fn configure(&mut self, settings: &Settings<'_>) {
         let (config, lines) = (settings.config, settings.lines());
         log::set_level(config.log.level);
-        self.menu.configure(config, settings.problems.first().map(Problem::complaint));
+        self.menu.configure(config, settings.problems.first().map(Problem::brief));
         self.notifier.configure(&config.notifications, settings.homes, &config.actions.terminal);
         if !settings.at_start && !lines.is_empty() {
             let note = Note::not_done("Pilotlight's settings", lines.join("\n"));

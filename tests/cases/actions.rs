@@ -63,7 +63,8 @@ impl Case {
     }
 
     pub(super) fn actions(&self) -> Vec<&'static str> {
-        self.session.row(self.story.moment(self.at), &Limits::default()).0.actions
+        let row = self.session.row(self.story.moment(self.at), &Limits::default()).0;
+        row.actions.into_iter().map(Action::name).collect()
     }
 
     #[track_caller]

@@ -1,6 +1,7 @@
 //! What counts as a change of a row, and the row of a session whose log cannot be read.
 
 use super::story::{PID, START, Story};
+use pilotlight::core::action::Action;
 use pilotlight::core::fleet::{Background, Kind, Label, OwnerView, Row, Session, TurnView};
 use pilotlight::core::gist::Gist;
 use pilotlight::core::owner::Owner;
@@ -41,7 +42,7 @@ fn every_shown_field_makes_a_difference() {
         ("unseen", |row| row.unseen = true),
         ("owner", |row| row.owner = None),
         ("background", |row| row.background = Background { agents: 1, shells: 0 }),
-        ("actions", |row| row.actions.push("approve")),
+        ("actions", |row| row.actions.push(Action::Approve)),
         ("label", |row| row.label = Label { who: "shed".into(), title: None }),
         ("turn", |row| row.turn = None),
         ("request", |row| row.request = Some(story_request())),

@@ -34,7 +34,7 @@ fn row() -> Row {
         unseen: false,
         owner: Some(OwnerView { pid: 1, state: "alive", attachable: Some(true), bridge: Some("joined") }),
         background: Background::default(),
-        actions: vec!["stop"],
+        actions: vec![Action::Stop],
         label: Label { who: "x".into(), title: None },
         turn: Some(TurnView { since: Time(0), tools: 1, older: false }),
         gist: Gist::default(),

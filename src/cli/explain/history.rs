@@ -63,7 +63,7 @@ pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<Exi
         let is = if change.is == NONE { "gone" } else { &change.is };
         page.line("then", format!("{is} at {}: {}", zone.shown(at), change.because));
     }
-    write!(io::stdout(), "{}", words(&page.0, has_unicode_stdout()))?;
+    write!(io::stdout(), "{}", words(&page.to_string(), has_unicode_stdout()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -44,10 +44,10 @@ pub(super) fn details(
     let page = page(session, &row.label, now, limits, if all { Refusals::Explained } else { Refusals::Named });
     let own = [if all { "m less" } else { "m more" }, "Enter back", "j/k scroll", "? help", "q quit"];
     let keys = packed(offered(row).chain(own.map(str::to_owned)), style);
-    let mut lines: Vec<_> = page.lines().flat_map(|line| folded(line, style.width)).collect();
+    let mut lines: Vec<_> = page.0.iter().flat_map(|(name, value)| folded(name, value, style.width)).collect();
     let room = room(&keys, style);
     if !all && lines.len() > room {
-        lines = shortened(page.lines().collect(), room, style.width);
+        lines = shortened(page.0, room, style.width);
     }
     scrolled(&lines, keys, from, room)
 }
@@ -58,15 +58,17 @@ fn room(keys: &[String], style: Style) -> usize {
 }
 
 /// The most important of these lines of a name and a value, each in one line of the terminal where that has the width.
-fn shortened(mut lines: Vec<&str>, room: usize, width: Option<usize>) -> Vec<String> {
+fn shortened(mut lines: Vec<(&str, Box<str>)>, room: usize, width: Option<usize>) -> Vec<String> {
     for name in LESSER {
         if lines.len() > room {
-            lines.retain(|line| line.get(..NAME_WIDTH).map(str::trim_end) != Some(name));
+            lines.retain(|line| line.0 != name);
         }
     }
     match width.filter(|width| *width >= NAME_WIDTH + VALUE_MIN) {
-        Some(width) => lines.into_iter().map(|line| fit(line, width)).collect(),
-        None => lines.into_iter().flat_map(|line| folded(line, width)).collect(),
+        Some(width) => {
+            lines.into_iter().map(|(name, value)| fit(&format!("{name:NAME_WIDTH$}{value}"), width)).collect()
+        }
+        None => lines.into_iter().flat_map(|(name, value)| folded(name, &value, width)).collect(),
     }
 }
 
@@ -89,12 +91,11 @@ fn scrolled(lines: &[String], keys: Vec<String>, from: &mut usize, room: usize) 
 }
 
 /// A line of a name and a value, wrapped at words.
-fn folded(line: &str, width: Option<usize>) -> Vec<String> {
-    let (name, value) = line.split_at_checked(NAME_WIDTH).unwrap_or((line, ""));
-    let Some(width) = width else { return vec![line.to_owned()] };
+fn folded(name: &str, value: &str, width: Option<usize>) -> Vec<String> {
+    let Some(width) = width else { return vec![format!("{name:NAME_WIDTH$}{value}")] };
     if width < NAME_WIDTH + VALUE_MIN {
         let value = wrap(value, width.saturating_sub(2).max(1)).into_iter().map(|line| format!("  {line}"));
-        return std::iter::once(fit(name.trim_end(), width)).chain(value).collect();
+        return std::iter::once(fit(name, width)).chain(value).collect();
     }
     let values = wrap(value, width - NAME_WIDTH).into_iter().enumerate();
     values.map(|(at, value)| format!("{:NAME_WIDTH$}{value}", if at == 0 { name } else { "" })).collect()
@@ -110,10 +111,7 @@ pub(super) fn help(from: &mut usize, style: Style) -> Vec<String> {
         ("q", "quit"),
     ];
     let acting = ACTING.map(|(_, key, does)| (key, does));
-    let keys = acting
-        .into_iter()
-        .chain(others)
-        .flat_map(|(key, does)| folded(&format!("{key:<NAME_WIDTH$}{does}"), style.width));
+    let keys = acting.into_iter().chain(others).flat_map(|(key, does)| folded(key, does, style.width));
     let about = "A key acts on the session that is marked, if that action is possible now.";
     let about = wrap(about, style.width.unwrap_or(usize::MAX));
     let lines: Vec<_> = keys.chain([String::new()]).chain(about).collect();
@@ -161,17 +159,17 @@ mod tests {
     #[test]
     fn case_231_the_most_important_details_of_a_busy_session_fit_24_lines_without_scrolling() {
         let long = "a long value, ".repeat(20);
-        let named = |name: &&str| format!("{name:<NAME_WIDTH$}{long}");
+        let named = |name: &&'static str| (*name, long.as_str().into());
         let own = ["session", "name", "status", "because", "last seen", "owner", "bridge", "folder", "turn"];
         let more = ["open tool", "open tool", "asks permission", "background", "approve", "deny", "stop", "end"];
         let page: Vec<_> = own.iter().chain(&more).chain(&LESSER).chain(&["not possible"]).map(named).collect();
-        let lines = shortened(page.iter().map(String::as_str).collect(), 22, Some(80));
+        let lines = shortened(page.clone(), 22, Some(80));
         assert!(lines.len() <= 22 && lines.iter().all(|line| line.width() <= 80), "{lines:#?}");
         for name in own.iter().chain(&more).chain(&["not possible"]) {
             assert!(lines.iter().any(|line| line.starts_with(name)), "{name}: {lines:#?}");
         }
         assert!(lines.iter().any(|line| line.starts_with("limits")), "no more is left out than must be: {lines:#?}");
-        let narrow = shortened(page.iter().map(String::as_str).collect(), 10, Some(39));
+        let narrow = shortened(page, 10, Some(39));
         assert!(narrow.iter().all(|line| line.width() <= 39), "{narrow:#?}");
     }
 

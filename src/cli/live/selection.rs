@@ -2,6 +2,7 @@
 
 use super::super::keyboard::Key;
 use super::super::table::Style;
+use crate::core::action::Action;
 use crate::core::fleet::Row;
 use crate::core::text::{fit, plain, wrap};
 use crate::core::time::Time;
@@ -46,30 +47,39 @@ impl Selection {
     }
 }
 
-/// The command line for a key, without the session's id.
+/// What a key does.
+pub(super) struct Command {
+    /// In a hint.
+    hint: &'static str,
+    /// The command line, without the session's id.
+    pub(super) arguments: &'static [&'static str],
+}
+
+/// What a key does to a session; `None` if it never does anything to one.
 ///
 /// # Errors
 /// The name of the action, if the session does not offer it now.
-pub(super) fn command(key: Key, row: &Row) -> Result<&'static [&'static str], &'static str> {
-    let can = |action: &str| row.actions.contains(&action);
+pub(super) fn command(key: Key, row: &Row) -> Result<Option<Command>, &'static str> {
+    let can = |action| row.actions.contains(&action);
+    let runs = |hint, arguments| Ok(Some(Command { hint, arguments }));
     match key {
-        Key::Approve if can("approve") => Ok(&["approve", "--ask"]),
+        Key::Approve if can(Action::Approve) => runs("approve", &["approve", "--ask"]),
         Key::Approve => Err("approve"),
-        Key::Deny if can("deny") => Ok(&["deny", "--ask"]),
+        Key::Deny if can(Action::Deny) => runs("deny", &["deny", "--ask"]),
         Key::Deny => Err("deny"),
-        Key::Reconnect if can("continue") => Ok(&["reconnect", "--continue"]),
-        Key::Reconnect if can("reconnect") => Ok(&["reconnect"]),
-        Key::Reconnect if can("resume") => Ok(&["resume"]),
+        Key::Reconnect if can(Action::Continue) => runs("reconnect and continue", &["reconnect", "--continue"]),
+        Key::Reconnect if can(Action::Reconnect) => runs("reconnect", &["reconnect"]),
+        Key::Reconnect if can(Action::Resume) => runs("resume", &["resume"]),
         Key::Reconnect => Err("reconnect or resume"),
-        Key::Stop if can("stop") => Ok(&["stop"]),
+        Key::Stop if can(Action::Stop) => runs("stop", &["stop"]),
         // It asks first. `stop` alone would not end a session that the bridge reaches.
-        Key::Stop if can("end") => Ok(&["stop", "--end"]),
+        Key::Stop if can(Action::End) => runs("end", &["stop", "--end"]),
         Key::Stop => Err("stop"),
-        Key::Answer if can("answer") => Ok(&["answer"]),
+        Key::Answer if can(Action::Answer) => runs("answer", &["answer"]),
         Key::Answer => Err("answer"),
-        Key::Show if can("show-terminal") => Ok(&["show"]),
+        Key::Show if can(Action::ShowTerminal) => runs("show", &["show"]),
         Key::Show => Err("show"),
-        Key::Quit | Key::Up | Key::Down | Key::Explain | Key::More | Key::Help => Err(""),
+        Key::Quit | Key::Up | Key::Down | Key::Explain | Key::More | Key::Help => Ok(None),
     }
 }
 
@@ -98,14 +108,7 @@ pub(super) const ACTING: [(Key, &str, &str); 6] = [
 
 /// The hints for the keys that would do something to the selected session now.
 pub(super) fn offered(row: &Row) -> impl Iterator<Item = String> {
-    ACTING.into_iter().filter_map(|(key, letter, _)| {
-        let words = match command(key, row).ok()? {
-            ["stop", "--end"] => &["end"],
-            words => words,
-        };
-        let words = words.iter().filter(|word| **word != "--ask").map(|word| word.trim_start_matches("--"));
-        Some(format!("{letter} {}", words.collect::<Vec<_>>().join(" and ")))
-    })
+    ACTING.into_iter().filter_map(|(key, letter, _)| Some(format!("{letter} {}", command(key, row).ok()??.hint)))
 }
 
 /// Packs hints into as few lines as possible.
@@ -135,9 +138,13 @@ mod tests {
     use crate::core::fleet::Session;
     use crate::core::time::Moment;
 
-    fn row(id: &str, actions: &[&'static str]) -> Row {
+    fn row(id: &str, actions: &[Action]) -> Row {
         let row = Session { id: id.into(), ..Session::default() }.row(Moment::default(), &Default::default()).0;
         Row { actions: actions.into(), ..row }
+    }
+
+    fn runs(key: Key, row: &Row) -> Result<&'static [&'static str], &'static str> {
+        command(key, row).map(|command| command.unwrap().arguments)
     }
 
     #[test]
@@ -171,15 +178,15 @@ mod tests {
     #[test]
     fn case_230_the_key_for_a_terminal_that_cannot_be_shown_is_not_offered() {
         let style = Style { width: None, height: None, colour: false, unicode: true };
-        assert_eq!(keys(Some(&row("a", &["show-terminal"])), style)[0].split("   ").next(), Some("o show"));
-        assert!(!keys(Some(&row("a", &["stop"])), style).concat().contains("show"));
+        assert_eq!(keys(Some(&row("a", &[Action::ShowTerminal])), style)[0].split("   ").next(), Some("o show"));
+        assert!(!keys(Some(&row("a", &[Action::Stop])), style).concat().contains("show"));
     }
 
     #[test]
     fn a_key_runs_its_command_if_the_action_is_offered() {
-        let asks = row("a", &["approve", "deny", "stop"]);
-        assert_eq!(command(Key::Approve, &asks), Ok(&["approve", "--ask"][..]));
-        assert_eq!(command(Key::Reconnect, &asks), Err("reconnect or resume"));
+        let asks = row("a", &[Action::Approve, Action::Deny, Action::Stop]);
+        assert_eq!(runs(Key::Approve, &asks), Ok(&["approve", "--ask"][..]));
+        assert_eq!(runs(Key::Reconnect, &asks), Err("reconnect or resume"));
         let style = Style { width: Some(80), height: None, colour: false, unicode: true };
         assert_eq!(
             keys(Some(&asks), style),
@@ -188,15 +195,15 @@ mod tests {
         let narrow = Style { width: Some(24), ..style };
         let wrapped = ["a approve   d deny", "s stop   Enter explain", "↑↓ choose   ? help", "q quit"];
         assert_eq!(keys(Some(&asks), narrow), wrapped, "at words, and whole");
-        let lost = row("a", &["continue", "reconnect"]);
-        assert_eq!(command(Key::Reconnect, &lost), Ok(&["reconnect", "--continue"][..]));
+        let lost = row("a", &[Action::Continue, Action::Reconnect]);
+        assert_eq!(runs(Key::Reconnect, &lost), Ok(&["reconnect", "--continue"][..]));
         assert!(keys(Some(&lost), style)[0].starts_with("r reconnect and continue   Enter"));
-        assert_eq!(command(Key::Answer, &row("a", &["answer"])), Ok(&["answer"][..]));
-        assert_eq!(command(Key::Show, &row("a", &["show-terminal"])), Ok(&["show"][..]));
-        assert_eq!((command(Key::Answer, &asks), command(Key::Show, &asks)), (Err("answer"), Err("show")));
-        assert_eq!(command(Key::Reconnect, &row("a", &["resume"])), Ok(&["resume"][..]));
-        let idle = row("a", &["end"]);
-        assert_eq!(command(Key::Stop, &idle), Ok(&["stop", "--end"][..]));
+        assert_eq!(runs(Key::Answer, &row("a", &[Action::Answer])), Ok(&["answer"][..]));
+        assert_eq!(runs(Key::Show, &row("a", &[Action::ShowTerminal])), Ok(&["show"][..]));
+        assert_eq!((runs(Key::Answer, &asks), runs(Key::Show, &asks)), (Err("answer"), Err("show")));
+        assert_eq!(runs(Key::Reconnect, &row("a", &[Action::Resume])), Ok(&["resume"][..]));
+        let idle = row("a", &[Action::End]);
+        assert_eq!(runs(Key::Stop, &idle), Ok(&["stop", "--end"][..]));
         assert!(keys(Some(&idle), style)[0].starts_with("s end   Enter"));
         assert_eq!(keys(None, style), ["? help   q quit"]);
     }

@@ -55,6 +55,12 @@ actions! {
     LetAnswer,
 }
 
+impl Serialize for Action {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
 /// What an order asks for: an action, with whatever it takes. The names are those on the wire: a change of one changes the
 /// control socket's protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

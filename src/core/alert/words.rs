@@ -127,7 +127,7 @@ fn open_question(session: &Alertable<'_>) -> Option<ShownRequest> {
 pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: Option<&ShownRequest>) -> Vec<Button> {
     use Action::{Answer, Approve, Continue, Deny, Reconnect, Resume, ShowTerminal, Stop};
     use Button::{Act, Details, Mute, Review};
-    let offered = |action: &Action| session.row.actions.contains(&action.name());
+    let offered = |action: &Action| session.row.actions.contains(action);
     let first = |of: &[Action]| of.iter().copied().find(offered).map(Act);
     let has_bridge = |owner: &OwnerView| owner.bridge.is_some() && owner.attachable == Some(false);
     let is_bridged = session.row.owner.as_ref().is_some_and(has_bridge);

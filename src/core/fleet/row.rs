@@ -1,8 +1,8 @@
 //! A session's row, as every view shows it.
 
 use super::label::Label;
-use crate::core::action::offers;
 use crate::core::action::reach::bridge_of;
+use crate::core::action::{Action, offers};
 use crate::core::gist::{Gist, TurnView, last_seen, lull, next_lull};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
@@ -43,8 +43,8 @@ pub struct Row {
     pub owner: Option<OwnerView>,
     /// Its background work.
     pub background: Background,
-    /// The names of the actions available now.
-    pub actions: Vec<&'static str>,
+    /// The actions available now.
+    pub actions: Vec<Action>,
     /// Its name for people: the folder first, then the title. Made unique before it is truncated anywhere.
     pub label: Label,
     /// The open turn.
@@ -177,12 +177,12 @@ impl Session {
         news && self.seen.is_none_or(|seen| seen < verdict.since)
     }
 
-    /// The names of the actions available now.
-    fn actions(&self, status: Status) -> Vec<&'static str> {
+    /// The actions available now.
+    fn actions(&self, status: Status) -> Vec<Action> {
         if self.observed.unread && !self.observed.has_log {
             return Vec::new();
         }
-        offers(self, status).into_iter().filter(|offer| offer.what.is_ok()).map(|offer| offer.action.name()).collect()
+        offers(self, status).into_iter().filter(|offer| offer.what.is_ok()).map(|offer| offer.action).collect()
     }
 
     /// Copilot's questions about an extension are answered in its terminal alone.

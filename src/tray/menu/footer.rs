@@ -19,9 +19,7 @@ pub(super) fn footer(
 
 /// An entry with an error in the settings; a click opens them.
 pub(super) fn settings_error(complaint: &str) -> Item {
-    // Starts with the file's name and position, without its folders.
-    let place = complaint.rsplit_once(std::path::MAIN_SEPARATOR).map_or(complaint, |(_, name)| name);
-    let text = fit(&format!("Settings: {}", plain(place, 110)), COLUMNS);
+    let text = fit(&format!("Settings: {}", plain(complaint, 110)), COLUMNS);
     Item::action(ItemId::own(Kind::WrongSettings), text, Effect::OpenSettings)
 }
 

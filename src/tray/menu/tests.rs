@@ -8,6 +8,7 @@ mod world;
 
 use super::*;
 use crate::agent::copilot::dialect;
+use crate::config::{Problem, parse};
 use crate::core::alert::Pause;
 use crate::core::fleet::{About, Label, Row, Session, State};
 use crate::core::gist::Gist;
@@ -222,9 +223,11 @@ fn the_icon_counts_sessions_that_need_the_user_if_configured() {
 fn case_154_a_mistake_in_the_settings_is_shown_in_the_first_row() {
     let mut world = World::all(&["a"], Status::Working);
     let path = Path::new("pilotlight").join("config.toml");
-    world.menu.configure(&Config::default(), Some(format!("{}:3:1: unknown key", path.display())));
+    let (_, problems) = parse("\n\nlog = \"a/b\"\n", &path);
+    world.menu.configure(&Config::default(), problems.first().map(Problem::brief));
     world.update().unwrap();
-    assert_eq!(world.entries()[..2], ["Settings: config.toml:3:1: unknown key", "1 working"]);
+    assert!(world.entries()[0].starts_with("Settings: config.toml:3:1: "), "{:?}", world.entries());
+    assert_eq!(world.entries()[1], "1 working");
     let open = world.menu.shown.as_ref().unwrap().effect_of(&ItemId::own(Kind::WrongSettings));
     assert_eq!(open, Some(&Effect::OpenSettings));
 }

@@ -53,7 +53,7 @@ fn a_failed_session_is_sent_on_only_over_a_bridge() {
         let mut stage = Stage::new();
         stage.change("a", |actor| {
             let owner = Some(OwnerView { pid: 4711, state: "alive", attachable, bridge });
-            let actions = vec!["continue", "show-terminal"];
+            let actions = vec![Action::Continue, ShowTerminal];
             actor.row = Row { owner, actions, ..row("a", Status::Failed, actor.row.since) };
         });
         stage.at(10);

@@ -4,6 +4,7 @@
 //! recheck, and when the test changes something. After every update it checks the invariants.
 
 use super::super::story::{At, START, Story};
+use pilotlight::core::action::Action;
 use pilotlight::core::alert::{
     About, Alertable, Alerts, Cause, Change, Completed, Now, OpenQuestion, Popup, PopupId, Quiet, Request, Settings,
 };
@@ -66,7 +67,7 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
         unseen: status == Status::Idle,
         owner: None,
         background: Background::default(),
-        actions: vec!["reconnect", "stop", "resume", "show-terminal", "mute"],
+        actions: vec![Action::Reconnect, Action::Stop, Action::Resume, Action::ShowTerminal],
         label: Label { who: id.into(), title: Some(format!("Session {id}").into()) },
         turn: None,
         gist: Gist::default(),

@@ -185,20 +185,20 @@ fn a_long_summary_names_some_and_counts_the_rest() {
 fn a_popup_offers_the_next_steps_that_are_possible() {
     use Action::{Continue, Reconnect, Resume, ShowTerminal, Stop};
     use Button::{Act, Details, Mute};
-    let all = vec!["reconnect", "stop", "resume", "show-terminal"];
+    let all = vec![Reconnect, Stop, Resume, ShowTerminal];
     for (status, actions, buttons) in [
         (Status::Stuck, all.clone(), vec![Act(Reconnect), Act(Stop), Act(ShowTerminal), Mute]),
-        (Status::Stuck, vec!["show-terminal"], vec![Act(ShowTerminal), Mute]),
-        (Status::Stuck, vec!["stop"], vec![Act(Stop), Mute]),
+        (Status::Stuck, vec![ShowTerminal], vec![Act(ShowTerminal), Mute]),
+        (Status::Stuck, vec![Stop], vec![Act(Stop), Mute]),
         (Status::Stuck, vec![], vec![Details, Mute]),
         (Status::PermissionLost, all.clone(), vec![Act(Reconnect), Act(ShowTerminal), Mute]),
-        (Status::PermissionLost, vec!["resume"], vec![Act(Resume), Mute]),
-        (Status::PermissionLost, vec!["continue", "reconnect"], vec![Act(Continue), Act(Reconnect), Mute]),
-        (Status::NeedsInput, vec!["continue", "show-terminal"], vec![Act(Continue), Act(ShowTerminal), Mute]),
-        (Status::Crashed, vec!["reconnect", "resume"], vec![Act(Reconnect), Mute]),
-        (Status::Crashed, vec!["resume"], vec![Act(Resume), Mute]),
+        (Status::PermissionLost, vec![Resume], vec![Act(Resume), Mute]),
+        (Status::PermissionLost, vec![Continue, Reconnect], vec![Act(Continue), Act(Reconnect), Mute]),
+        (Status::NeedsInput, vec![Continue, ShowTerminal], vec![Act(Continue), Act(ShowTerminal), Mute]),
+        (Status::Crashed, vec![Reconnect, Resume], vec![Act(Reconnect), Mute]),
+        (Status::Crashed, vec![Resume], vec![Act(Resume), Mute]),
         (Status::NeedsInput, all.clone(), vec![Act(ShowTerminal), Mute]),
-        (Status::Failed, vec!["resume"], vec![Act(Resume), Mute]),
+        (Status::Failed, vec![Resume], vec![Act(Resume), Mute]),
     ] {
         let mut stage = Stage::new();
         stage.change("a", |actor| actor.row.actions.clone_from(&actions)).is("a", status).at(10);

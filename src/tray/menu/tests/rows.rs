@@ -138,7 +138,7 @@ fn case_230_a_terminal_that_cannot_be_shown_is_offered_neither_in_the_menu_nor_i
         session.terminal = Some((1, why));
         let row = session.row(now, &Limits::default()).0;
         let row = Row { status: Status::Stuck, ..row };
-        assert_eq!(row.actions.contains(&"show-terminal"), why.is_none(), "{row:?}");
+        assert_eq!(row.actions.contains(&Action::ShowTerminal), why.is_none(), "{row:?}");
         let json = serde_json::to_string(&row).unwrap();
         assert_eq!(json.contains("show-terminal"), why.is_none(), "{json}");
         *world.row("api") = row;
