@@ -16,7 +16,7 @@ use crate::agent::source::Source;
 use crate::config::{Actions, Permissions};
 use crate::core::action::Trait;
 use crate::core::fleet::Kind;
-use crate::core::order::{Ask, Doubt, Outcome, Reply, Which};
+use crate::core::order::{Ask, Doubt, Order, Outcome, Reply, Which};
 use crate::core::owner::Owner;
 use crate::core::time::Time;
 use crate::core::verdict::Status;
@@ -37,11 +37,8 @@ const PERMISSIONS_ARE_BACK: &str = "Permissions can be given again in this sessi
 pub(super) struct OrderTask {
     pub(super) messages: mpsc::UnboundedSender<TaskMessage>,
     pub(super) site: Site,
-    pub(super) ask: Ask,
-    /// What the user agreed to.
-    pub(super) agreed: Vec<Doubt>,
-    /// A command gave the order, and not a click.
-    pub(super) by_command: bool,
+    /// The order. It knows whether a command gave it, and not a click.
+    pub(super) order: Order,
     pub(super) status: Status,
     pub(super) task: TaskId,
     pub(super) connection: Option<Arc<Connection>>,
@@ -56,8 +53,6 @@ pub(super) struct OrderTask {
     /// The wall clock when the task was started; `started` measures how long ago that was.
     pub(super) now: Time,
     pub(super) started: Instant,
-    /// A turn that receives its model's answer is left alone.
-    pub(super) unless_receiving: bool,
     /// The session was already told to continue, and that waited for the end of its turn.
     pub(super) was_postponed: bool,
 }
@@ -100,7 +95,7 @@ impl OrderTask {
     /// Carries out the order and reports its end.
     pub(super) async fn run(self) {
         let (messages, task) = (self.messages.clone(), self.task);
-        let asks_server = self.ask.action().is(Trait::AsksServer);
+        let asks_server = self.order.ask.action().is(Trait::AsksServer);
         let contacted = self.site.endpoints.iter().filter(|_| asks_server).map(|endpoint| Place::At(endpoint.address));
         let contacted: Vec<_> = contacted.collect();
         let (outcome, connection, continuation, faults) = match self.carry_out().await {
@@ -114,7 +109,7 @@ impl OrderTask {
     }
 
     async fn carry_out(self) -> OrderResult {
-        match self.ask.clone() {
+        match self.order.ask.clone() {
             Ask::Look(request) => self.look(&request).await,
             Ask::Approve(which) => self.answer(&which, true).await,
             Ask::Deny(which) => self.answer(&which, false).await,
@@ -227,7 +222,7 @@ impl OrderTask {
             let lacks = lacks.map_or(String::new(), |lacks| format!(", {lacks}"));
             return Ok((format!("{words}{lacks}"), kept, Continuation::None));
         };
-        if let Some(lacks) = lacks.filter(|_| !self.agreed.contains(&Doubt::WithoutProgram)) {
+        if let Some(lacks) = lacks.filter(|_| !self.order.agreed.contains(&Doubt::WithoutProgram)) {
             let words = format!(
                 "nothing was sent: it is resumed in a server of our own, {lacks}; tell it to go on once more if you \
                  want that"
@@ -255,7 +250,7 @@ impl OrderTask {
     /// Refuses to host a session for a command that is to send a prompt and has not agreed to what it would lack: its
     /// process ended after the command was given. A click only hosts it, and another one sends the prompt.
     async fn check_agreed(&self) -> Result<(), OrderError> {
-        if !self.by_command || self.agreed.contains(&Doubt::WithoutProgram) {
+        if !self.order.by_command || self.order.agreed.contains(&Doubt::WithoutProgram) {
             return Ok(());
         }
         let (source, id) = (self.source.clone(), self.site.id.clone());
@@ -315,7 +310,7 @@ impl OrderTask {
 
     async fn stop(self) -> OrderResult {
         let channel = self.channel();
-        if self.unless_receiving && channel.receives(&self.site).await? {
+        if self.order.unless_receiving && channel.receives(&self.site).await? {
             self.report_receiving();
             return Err(OrderError::refused(RECEIVES));
         }

@@ -12,6 +12,7 @@ use crate::config::Actions;
 use crate::control::PendingOrder;
 use crate::core::action::{Action, Trait, is_cut_off};
 use crate::core::fleet::{Kind, Session};
+use crate::core::order::Order;
 use crate::core::owner::Held;
 use crate::core::reception::Finding;
 use crate::core::session::Key;
@@ -73,9 +74,7 @@ impl Tasks {
         let order_task = OrderTask {
             messages: self.sender.clone(),
             site,
-            ask: pending.order.ask.clone(),
-            agreed: pending.order.agreed.clone(),
-            by_command: pending.is_by_command(),
+            order: Order { by_command: pending.is_by_command(), ..pending.order.clone() },
             status: context.status,
             task,
             connection: self.connections.get(&key).map(|kept| Arc::clone(&kept.connection)),
@@ -88,7 +87,6 @@ impl Tasks {
             actions: context.actions.clone(),
             now: context.now,
             started: Instant::now(),
-            unless_receiving: pending.order.unless_receiving,
             was_postponed: context.session.control.pending_continue.is_some(),
         };
         let creates_owner = action.is(Trait::Recovery) && context.session.runner().live().is_none();
