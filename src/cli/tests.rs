@@ -96,7 +96,7 @@ fn a_made_up_agent_shows_in_status_and_explain() {
     assert!(table.contains("Set the sundial") && table.contains("shadow is open"), "{table}");
     assert_eq!(rows.iter().map(|row| row.status).collect::<Vec<_>>(), [Status::Working, Status::Ended], "{table}");
     let noon = taken.sessions.iter().find(|session| *session.id == *"noon").unwrap();
-    let page = page(noon, &rows[0].label, taken.now, &Limits::default(), Refusals::Explained);
+    let page = page(noon, &rows[0].label, taken.now, &Limits::default(), Refusals::Explained).to_string();
     for told in ["/srv/garden", &format!("process {}, alive", home.process.id()), "a sundial only shows the time"] {
         assert!(page.contains(told), "{told}: {page}");
     }
