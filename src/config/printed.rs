@@ -30,6 +30,16 @@ pub(crate) fn redacted(config: &Config) -> Vec<String> {
 /// A whole `config.toml` with every key at its present value, preceded by its meaning, form and default. Reading it
 /// returns `config` again.
 pub fn print(config: &Config) -> String {
+    printed(config, "")
+}
+
+/// The text of a new config: every key at its default and commented out, so that nothing is set until the user sets it.
+pub(crate) fn reference() -> String {
+    printed(&Config::default(), "# ")
+}
+
+/// Every key, after `before`.
+fn printed(config: &Config, before: &str) -> String {
     let mut out = String::from("# Pilotlight's settings. A key that is left out has its default.\n");
     let mut table = "";
     for setting in SETTINGS {
@@ -39,18 +49,7 @@ pub fn print(config: &Config) -> String {
         }
         let (key, meaning, form) = (setting.key, setting.meaning, setting.form);
         let (default, value) = (setting.default(), (setting.show)(config));
-        out += &format!("\n# {meaning}\n# Takes {form}. Default: {default}\n{key} = {value}\n");
+        out += &format!("\n# {meaning}\n# Takes {form}. Default: {default}\n{before}{key} = {value}\n");
     }
     out + &server::print(&config.servers)
-}
-
-/// The text of a new config: every key at its default and commented out, so that nothing is set until the user sets it.
-pub(crate) fn reference() -> String {
-    let printed = print(&Config::default());
-    let line = |line: &str| match line {
-        "" => "\n".to_owned(),
-        comment if comment.starts_with(['#', '[']) => format!("{comment}\n"),
-        key => format!("# {key}\n"),
-    };
-    printed.lines().map(line).collect()
 }

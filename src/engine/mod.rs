@@ -198,8 +198,7 @@ impl Engine {
 
     /// Reads everything once. Breaks if a signal ends the program in the meantime.
     async fn start_up(&mut self, signals: &mut Signals, view: &mut dyn View, changes: &mut Changes) -> ControlFlow<()> {
-        let (version, level) = (env!("CARGO_PKG_VERSION"), log::level());
-        tracing::info!(target: story::TARGET, tag = story::START, version, level, "Pilotlight starts watching");
+        story::Line::Started(log::file_level()).write();
         self.file_systems.reload(&self.homes);
         self.ask_file_systems(changes);
         self.update_bridge_listener();
@@ -245,7 +244,7 @@ impl Engine {
         self.tasks.deliver_remaining();
         self.orders.fail_postponed();
         self.tasks.disconnect_all(DISCONNECT_TIMEOUT).await;
-        tracing::info!(target: story::TARGET, tag = story::END, "Pilotlight stops watching");
+        story::Line::Ended.write();
     }
 
     /// Passes what changed in this iteration to the view.

@@ -100,8 +100,7 @@ pub(crate) fn start(file: Option<&Path>, level: LogLevel) {
             // Fails only once nothing is logged any more.
             let _ = handle.reload(up_to(stderr_level.max(level_of(level))));
             if before != file_level() {
-                let level = self::level();
-                tracing::info!(target: story::TARGET, tag = story::LEVEL, level, "the log's level was changed");
+                story::Line::Level(file_level()).write();
             }
         };
         let _ = SET_LEVEL.set(Box::new(set)); // a log is started only once
@@ -124,18 +123,8 @@ pub(crate) fn set_level(level: LogLevel) {
     }
 }
 
-/// The level of the file, as [`story`] parses it.
-pub(crate) fn level() -> &'static str {
-    match file_level() {
-        Level::ERROR => "error",
-        Level::WARN => "warn",
-        Level::INFO => "info",
-        Level::DEBUG => "debug",
-        Level::TRACE => "trace",
-    }
-}
-
-fn file_level() -> Level {
+/// The level of the file.
+pub(crate) fn file_level() -> Level {
     *FILE_LEVEL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -23,7 +23,7 @@ use super::autostart::State as Login;
 use super::details::{DetailsContext, Source};
 use super::icon::Icon;
 use super::notifications::NotificationState;
-use super::view::{DEMO, Effect, Item, ItemId, Kind, MenuView, ROWS, Text, fold};
+use super::view::{Effect, Item, ItemId, Kind, MenuView, ROWS, Text, fold};
 use crate::config::{Config, List, Tray};
 use crate::core::action::{Action, ServerState, offer};
 use crate::core::fleet::{Glance, Group, Kind as Use, State, folded};
@@ -227,7 +227,7 @@ impl Menu {
         let sorted = self.sorted(sources, now);
         let names = Names::of(sorted.all());
         let headline = Headline::of(sources, &glance, &names, self.notifications.detail);
-        let demo = if self.demo { DEMO } else { "" };
+        let demo = if self.demo { "demo: " } else { "" };
         let mut tooltip = format!("{demo}{}", headline.tooltip);
         for more in approves.map(str::to_owned).into_iter().chain(paused) {
             tooltip = format!("{tooltip}; {more}");
@@ -254,7 +254,7 @@ impl Menu {
         let unseen = glance.unseen > 0
             || sources.iter().any(|source| source.row.needs_you() && source.row.is_set_aside_when_seen());
         items.extend(footer::footer(unseen, &ends, &self.notifications, &self.login, self.bridge));
-        MenuView { icon, tooltip, items, clock }
+        MenuView { icon, demo: self.demo, tooltip, items, clock }
     }
 
     fn sorted<'a>(&self, sources: &'a [Source<'a>], now: Moment) -> Sorted<'a> {
@@ -431,6 +431,6 @@ impl MenuView {
         let icon = Icon::of(State::Well);
         let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
         items.extend(footer::footer(false, &[], &NotificationState::default(), &Login::default(), None));
-        Self { icon, tooltip: "looking for sessions".into(), items, clock: Clock::start() }
+        Self { icon, demo: false, tooltip: "looking for sessions".into(), items, clock: Clock::start() }
     }
 }

@@ -23,8 +23,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use unicode_width::UnicodeWidthStr;
 
-/// The start of the tooltip in a demo.
-pub(crate) const DEMO: &str = "demo: ";
 /// Maximum width of an entry, in columns: its submenu must open next to it, never under the pointer.
 pub(crate) const COLUMNS: usize = 48;
 /// Maximum number of entries in a submenu.
@@ -40,6 +38,8 @@ const TITLE_MIN: usize = 8;
 pub struct MenuView {
     /// The icon.
     pub icon: Icon,
+    /// Whether it is of a demo.
+    pub demo: bool,
     /// The tooltip of the icon.
     pub tooltip: String,
     /// The menu, from the top down.
@@ -369,11 +369,6 @@ impl MenuView {
     /// Whether both have the same items in the same order.
     pub fn has_shape_of(&self, other: &Self) -> bool {
         same_shape(&self.items, &other.items)
-    }
-
-    /// Whether this is a demo.
-    pub(crate) fn is_demo(&self) -> bool {
-        self.tooltip.starts_with(DEMO)
     }
 }
 

@@ -8,9 +8,10 @@ use crate::cli::report::{USAGE, say};
 use crate::control::{Probe, probe};
 use crate::core::text::counted;
 use crate::core::time::{Span, Time};
+use crate::core::verdict::Status;
 use crate::system::clock::{self, Clock, Zone};
 use crate::system::log::FILE;
-use crate::system::log::story::{NONE, Story};
+use crate::system::log::story::{Story, status_name};
 use crate::system::paths;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -51,7 +52,8 @@ pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<Exi
     page.line("session", &id);
     page.line("at", zone.shown(period.from));
     if let Ok((since, change)) = &status {
-        page.line("status", format!("{}, said since {}, {} before", change.is, zone.shown(*since), change.was));
+        let (is, was) = (status_name(change.is), status_name(change.was));
+        page.line("status", format!("{is}, said since {}, {was} before", zone.shown(*since)));
         page.line("because", &change.because);
     }
     let mut later = story.between(&id, period.from, period.to).peekable();
@@ -60,7 +62,7 @@ pub(super) fn run(context: &Context, id: &str, time: &str) -> anyhow::Result<Exi
         return Ok(ExitCode::FAILURE);
     }
     for (at, change) in later {
-        let is = if change.is == NONE { "gone" } else { &change.is };
+        let is = change.is.map_or("gone", Status::name);
         page.line("then", format!("{is} at {}: {}", zone.shown(at), change.because));
     }
     write!(io::stdout(), "{}", words(&page.to_string(), has_unicode_stdout()))?;

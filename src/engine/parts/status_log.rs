@@ -8,7 +8,7 @@ use crate::core::text::is_uuid;
 use crate::core::time::Moment;
 use crate::core::verdict::Status;
 use crate::engine::changes::Changes;
-use crate::system::log::story::{NONE, STATUS};
+use crate::system::log::story::{Change, Line};
 use std::collections::HashMap;
 
 /// Whether changes of status are logged at all.
@@ -48,8 +48,8 @@ impl StatusLog {
     }
 
     fn log_end(&mut self, key: &Key) {
-        if let Some(was) = self.0.remove(key).filter(|_| is_uuid(&key.id)) {
-            tracing::info!(tag = STATUS, session = %key.id, was = was.name(), is = NONE, "its folder is gone");
+        if let was @ Some(_) = self.0.remove(key) {
+            write(key, was, None, "its folder is gone".into());
         }
     }
 
@@ -57,13 +57,15 @@ impl StatusLog {
         let Some(entry) = fleet.get(key) else { return };
         let is = entry.verdict.status;
         let was = self.0.insert(key.clone(), is);
-        // A folder whose name is not an id was not named by Copilot.
-        if !is_uuid(&key.id) {
-            return;
-        }
         // Judged again on redacted facts, without the session's own text.
         let (row, _) = redacted(entry.session()).row(now, limits);
-        let was = was.map_or(NONE, |was| was.name());
-        tracing::info!(tag = STATUS, session = %key.id, was, is = is.name(), "{}", row.because);
+        write(key, was, Some(is), row.because.to_string());
+    }
+}
+
+fn write(key: &Key, was: Option<Status>, is: Option<Status>, because: String) {
+    // A folder whose name is not an id was not named by Copilot.
+    if is_uuid(&key.id) {
+        Line::Changed(Change { id: key.id.to_string(), was, is, because }).write();
     }
 }

@@ -1,4 +1,5 @@
-//! Reads the log back: which status a session had at a time, and why.
+//! The lines of the log that are read back: which status a session had at a time, and why. They are written and read here
+//! alone: the value in fields of its own, beside words that are never taken apart.
 //!
 //! Every change of status is one line. So are our own start and end and each change of the log's level, so that a
 //! status that was not logged is distinguishable from one that did not change.
@@ -6,31 +7,33 @@
 use super::capped::{rotated, text};
 use crate::core::text::is_uuid;
 use crate::core::time::Time;
+use crate::core::verdict::Status;
 use crate::system::clock::Zone;
 use std::path::Path;
+use tracing::Level;
 
 /// The target of lines that are written at every level: those about a run, without which the others cannot be
 /// interpreted.
 pub(crate) const TARGET: &str = "pilotlight_run";
 /// The tag of a change of status.
-pub(crate) const STATUS: &str = "status";
+const STATUS: &str = "status";
 /// The tag of a run's first line.
-pub(crate) const START: &str = "start";
-/// The tag of a run's last line. A run that was killed has none.
-pub(crate) const END: &str = "end";
+const START: &str = "start";
+/// The tag of a run's last line.
+const END: &str = "end";
 /// The tag of a change of the level.
-pub(crate) const LEVEL: &str = "level";
-/// The status of a session before it was seen and after it was removed.
-pub(crate) const NONE: &str = "none";
+const LEVEL: &str = "level";
+/// Stands for a status that a session has not, because it is not there.
+const NONE: &str = "none";
 
 /// A line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Line {
+pub(crate) enum Line {
     /// A run of the tray started, at this level.
-    Started(String),
+    Started(Level),
     /// The level changed to this.
-    Level(String),
-    /// A run ended.
+    Level(Level),
+    /// A run ended. One that was killed has no such line.
     Ended,
     /// A session's status changed.
     Changed(Change),
@@ -41,12 +44,46 @@ enum Line {
 pub(crate) struct Change {
     /// The session's id.
     pub id: String,
-    /// The status before.
-    pub was: String,
-    /// The status from then on.
-    pub is: String,
+    /// The status before; `None` if the session was not seen before.
+    pub was: Option<Status>,
+    /// The status from then on; `None` if the session was removed.
+    pub is: Option<Status>,
     /// Why.
     pub because: String,
+}
+
+impl Line {
+    /// Writes it to the log.
+    pub(crate) fn write(&self) {
+        match self {
+            Self::Started(level) => {
+                let (version, level) = (env!("CARGO_PKG_VERSION"), level_name(*level));
+                tracing::info!(target: TARGET, tag = START, version, level, "Pilotlight starts watching");
+            }
+            Self::Level(level) => {
+                tracing::info!(target: TARGET, tag = LEVEL, level = level_name(*level), "the log's level was changed");
+            }
+            Self::Ended => tracing::info!(target: TARGET, tag = END, "Pilotlight stops watching"),
+            Self::Changed(Change { id, was, is, because }) => {
+                tracing::info!(tag = STATUS, session = %id, was = status_name(*was), is = status_name(*is), "{because}");
+            }
+        }
+    }
+}
+
+/// The name of a status, or `none`.
+pub(crate) fn status_name(status: Option<Status>) -> &'static str {
+    status.map_or(NONE, Status::name)
+}
+
+const fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "error",
+        Level::WARN => "warn",
+        Level::INFO => "info",
+        Level::DEBUG => "debug",
+        Level::TRACE => "trace",
+    }
 }
 
 /// The content of the log, in order.
@@ -64,7 +101,7 @@ struct Run<'a> {
     whole: bool,
     ended: Option<Time>,
     /// The level, if statuses are not logged at it.
-    silent: Option<&'a str>,
+    silent: Option<Level>,
     /// The last change of the session.
     last: Option<(Time, &'a Change)>,
 }
@@ -72,21 +109,21 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn read(&mut self, at: Time, line: &'a Line, id: &str) {
         match line {
-            Line::Started(level) => *self = Self { whole: true, silent: silent(level), ..Self::default() },
+            Line::Started(level) => *self = Self { whole: true, silent: silent(*level), ..Self::default() },
             Line::Ended => *self = Self { ended: Some(at), ..Self::default() },
             // A status from before a silence may be outdated. The current ones are logged again at its end.
             Line::Level(level) if self.silent.is_some() => {
-                *self = Self { whole: true, silent: silent(level), ..Self::default() };
+                *self = Self { whole: true, silent: silent(*level), ..Self::default() };
             }
-            Line::Level(level) => self.silent = silent(level),
+            Line::Level(level) => self.silent = silent(*level),
             Line::Changed(change) if change.id == id => self.last = Some((at, change)),
             Line::Changed(_) => {}
         }
     }
 }
 
-fn silent(level: &str) -> Option<&str> {
-    matches!(level, "error" | "warn").then_some(level)
+fn silent(level: Level) -> Option<Level> {
+    (level < Level::INFO).then_some(level)
 }
 
 impl Story {
@@ -141,13 +178,13 @@ impl Story {
             return Err(format!("no tray ran then: the last one had ended at {}", zone.shown(ended)));
         }
         if let Some(level) = run.silent {
-            return Err(format!("not logged then: the level was {level:?}"));
+            return Err(format!("not logged then: the level was {:?}", level_name(level)));
         }
-        let last = run.last.filter(|(_, change)| change.is != NONE);
+        let last = run.last.filter(|(_, change)| change.is.is_some());
         // A tray that was killed logged no end: what follows is the start of another run, or nothing.
         let is_cut = after.first().map_or(!runs, |(_, line)| matches!(line, Line::Started(_)));
         if let Some((end, _)) = before.last().filter(|(end, _)| is_cut && time > *end) {
-            let before = last.map(|(_, change)| format!("it was {}", change.is));
+            let before = last.map(|(_, change)| format!("it was {}", status_name(change.is)));
             let before = before.unwrap_or_else(|| "it did not mention this session".into());
             return Err(format!("the log of that run breaks off at {}; before that {before}", zone.shown(*end)));
         }
@@ -177,13 +214,18 @@ fn parse(rest: &str) -> Option<Line> {
             .split(' ')
             .find_map(|field| Some(field.strip_prefix(key)?.strip_prefix('=')?.trim_matches('"').to_owned()))
     };
+    let level = || field("level")?.parse().ok();
+    let status = |key| match field(key)? {
+        name if name == NONE => Some(None),
+        name => Status::ALL.into_iter().find(|status| status.name() == name).map(Some),
+    };
     match tag {
-        START => Some(Line::Started(field("level").unwrap_or_default())),
-        LEVEL => Some(Line::Level(field("level")?)),
+        START => Some(Line::Started(level()?)),
+        LEVEL => Some(Line::Level(level()?)),
         END => Some(Line::Ended),
         STATUS => {
             let id = field("session").filter(|id| is_uuid(id))?;
-            Some(Line::Changed(Change { id, was: field("was")?, is: field("is")?, because: message.to_owned() }))
+            Some(Line::Changed(Change { id, was: status("was")?, is: status("is")?, because: message.to_owned() }))
         }
         _ => None,
     }
@@ -193,6 +235,9 @@ fn parse(rest: &str) -> Option<Line> {
 mod tests {
     use super::*;
     use crate::core::time::Span;
+    use crate::system::log::Utc;
+    use std::sync::Mutex;
+    use tracing_subscriber::{fmt, prelude::*};
 
     const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";
     const NOT_SEEN: &str = "the tray ran, and had not seen this session, or its folder was gone";
@@ -227,7 +272,25 @@ mod tests {
     #[track_caller]
     fn assert_was(story: &Story, minute: i64, runs: bool, status: &str, since: i64) {
         let (time, change) = story.at(ID, at(minute), runs, &utc()).unwrap();
-        assert_eq!((&*change.is, time), (status, at(since)));
+        assert_eq!((status_name(change.is), time), (status, at(since)));
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let id = ID.to_owned();
+        let because = "silent 2 min, is=\"idle\" tag=\"end\"; no tool".to_owned();
+        let changed = Line::Changed(Change { id, was: None, is: Some(Status::Stuck), because });
+        let mut lines = vec![Line::Ended, changed];
+        for level in [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE] {
+            lines.extend([Line::Started(level), Line::Level(level)]);
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let writer = Mutex::new(file.reopen().unwrap());
+        let to_file = fmt::layer().with_writer(writer).with_timer(Utc).with_target(false).with_ansi(false);
+        let subscriber = tracing_subscriber::registry().with(to_file);
+        tracing::subscriber::with_default(subscriber, || lines.iter().for_each(Line::write));
+        let story = Story::of(&text(file.path()));
+        assert_eq!(story.lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>(), lines);
     }
 
     #[test]
@@ -238,7 +301,7 @@ mod tests {
         assert_was(&story, 2, false, "working", 1);
         assert_was(&story, 8, false, "stuck", 3);
         let (_, change) = story.at(ID, at(8), false, &utc()).unwrap();
-        assert_eq!((&*change.because, &*change.was), ("because of stuck", "working"));
+        assert_eq!((&*change.because, change.was), ("because of stuck", Some(Status::Working)));
         assert_eq!(story.between(ID, at(1), at(3)).count(), 1);
         assert_eq!(story.ids("3653"), [ID]);
     }

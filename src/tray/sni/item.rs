@@ -37,7 +37,7 @@ pub(super) struct RenderedIcon {
 
 impl ItemState {
     pub(super) fn of(view: &MenuView, icon: RenderedIcon, folder: String) -> Self {
-        let title = if view.is_demo() { format!("{TITLE} demo") } else { TITLE.into() };
+        let title = if view.demo { format!("{TITLE} demo") } else { TITLE.into() };
         Self { title, tooltip: view.tooltip.clone(), icon, folder }
     }
 }
