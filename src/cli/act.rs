@@ -16,7 +16,6 @@ use super::ask::confirm;
 use super::bridges::has_bridge;
 use super::context::{Context, runtime};
 use super::pick::{Named, Picked};
-use crate::agent::channel::endpoint::Endpoint;
 use crate::agent::channel::endpoints;
 use crate::agent::channel::{PROBE_TIMEOUT, has_loaded};
 use crate::agent::scanner::OpenScanner;
@@ -192,9 +191,7 @@ fn suspicion(context: &Context, session: &Session) -> Option<Suspicion> {
     let suspects: Vec<u32> = openings.suspects(source.root(), session.cwd().map(Path::new)).collect();
     let mut worst = None;
     for pid in suspects {
-        let endpoints = endpoints(pid, &context.homes, &context.config.servers, user_home().as_deref());
-        // The token is not shown on behalf of a session that the process may not have.
-        let endpoints: Vec<_> = endpoints.into_iter().map(|it| Endpoint { token: None, ..it }).collect();
+        let endpoints = endpoints(pid, false, &context.homes, &context.config.servers, user_home().as_deref());
         let loaded = runtime().ok()?.block_on(has_loaded(&endpoints, &session.id, PROBE_TIMEOUT));
         match loaded {
             Some(true) => return Some(Suspicion::Loaded(pid)),

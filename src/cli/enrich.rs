@@ -8,15 +8,15 @@ use super::report::say;
 use crate::agent::channel::endpoint::Endpoint;
 use crate::agent::channel::endpoints;
 use crate::agent::channel::site::{PIECE_WITHIN, PIECE_WITHIN_UNSEEN};
-use crate::agent::channel::{PROBE_TIMEOUT, ProbeResult, listen_once, probe};
+use crate::agent::channel::{PROBE_TIMEOUT, listen_once, probe};
 use crate::control;
 use crate::core::action::ServerState;
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Owner;
 use crate::core::reception::{Finding, Found};
 use crate::core::time::Moment;
-use crate::core::verdict::{Answer, Reception};
-use crate::engine::due_probe;
+use crate::core::verdict::Reception;
+use crate::engine::{apply_probe, due_probe};
 use crate::system::paths;
 use crate::system::process::{is_stopped, listening};
 use crate::system::runtime::Runtime;
@@ -84,10 +84,7 @@ fn ask_owners<T: Send + 'static, F: Future<Output = Vec<T>> + Send + 'static>(
     let Ok(runtime) = runtime() else { return Vec::new() };
     let user_home = paths::user_home();
     let asked = owners.into_iter().map(|((pid, is_trusted), wanted)| {
-        let mut endpoints = endpoints(pid, &context.homes, &context.config.servers, user_home.as_deref());
-        if !is_trusted {
-            endpoints.iter_mut().for_each(|endpoint| endpoint.token = None);
-        }
+        let endpoints = endpoints(pid, is_trusted, &context.homes, &context.config.servers, user_home.as_deref());
         let asked = ask(endpoints, wanted.iter().map(|index| sessions[*index].id.clone()).collect());
         async move { (wanted, asked.await) }
     });
@@ -114,11 +111,9 @@ fn probe_servers(sessions: &mut [Session], context: &Context, now: Moment) {
         );
     for (index, result) in results {
         let session = &mut sessions[index];
-        let answer = result.zip(session.observed.facts.progress);
-        session.live.answer =
-            answer.map(|(ProbeResult { active, requests, .. }, at)| Answer { progress: at.wall, active, requests });
-        let all = result.and_then(|result| result.approves_all);
-        session.live.approves_all = all.map(|all| (all, now.wall));
+        if let Some(progress) = session.observed.facts.progress {
+            apply_probe(session, progress.wall, result, now.wall);
+        }
     }
 }
 

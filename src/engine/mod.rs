@@ -36,7 +36,7 @@ mod view;
 use changes::Changes;
 pub(crate) use command::Command;
 pub use parts::fleet::{Entry, Fleet, LastProgress};
-pub(crate) use parts::probe::due_probe;
+pub(crate) use parts::probe::{apply_probe, due_probe};
 pub(crate) use parts::settings_file::SettingsSource;
 pub(crate) use view::{Settings, View};
 

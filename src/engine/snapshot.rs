@@ -11,22 +11,23 @@ use crate::config::Config;
 use crate::core::action::ServerState;
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Held;
-use crate::core::reception::found;
 use crate::core::session::{Key, NoAnswer, Observed, SourceId};
 use crate::core::time::{Moment, Span, Time};
-use crate::core::verdict::{Reception, Sample};
+use crate::core::verdict::Reception;
 use crate::engine::last_seen::{HomeHash, Seen};
 use crate::engine::ledger::Ledger;
-use crate::engine::parts::fleet::is_busy;
-use crate::engine::parts::resumes::recent_resumes;
+use crate::engine::parts::fleet::{count_holders, end_sample, find_terminal, others_of_owner};
+use crate::engine::parts::looks::{SocketReader, asked_by};
+use crate::engine::parts::resumes::RecentResumes;
+use crate::engine::parts::shares::{are_many, for_shares};
 use crate::system::clock::Clock;
 use crate::system::mounts::{Mounts, silent_mount};
 use crate::system::paths;
-use crate::system::process::{connections, cpu_of_descendants};
-use crate::terminal::why_not;
+use crate::system::process::cpu_of_descendants;
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The state of all sessions at one time.
 pub(crate) struct Snapshot {
@@ -44,8 +45,6 @@ const CPU_SAMPLE_TIME: Span = Span(500);
 /// How long to wait after a new lock before it is checked again: three times the longest time that Copilot took to hold
 /// the session on a busy machine.
 const FIRST_LOCK_RECHECK: Span = Span(6);
-/// How many folders one thread reads; fewer are not worth another thread.
-const FOLDERS_PER_THREAD: usize = 64;
 
 /// A session that was read.
 struct Found {
@@ -88,56 +87,41 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
     }
     let all_ids: Vec<_> = ids.iter().map(|key| Arc::clone(&key.id)).collect();
     ids.retain(|key| !silent.contains_key(key));
-    let glimpses: Vec<_> = sources.iter().map(|source| source.glimpses(ids.len() > FOLDERS_PER_THREAD)).collect();
-    let threads =
-        std::thread::available_parallelism().map_or(1, usize::from).min(ids.len().div_ceil(FOLDERS_PER_THREAD)).max(1);
-    let share = ids.len().div_ceil(threads).max(1);
+    let glimpses: Vec<_> = sources.iter().map(|source| source.glimpses(are_many(ids.len()))).collect();
     let is_kept = |past: Glimpse| earliest == Time(i64::MIN) || past.has_log && past.touched >= earliest;
-    let read = |ids: &[Key]| {
-        let (mut buffer, mut found) = (Vec::new(), Vec::new());
-        for Key { source, id } in ids {
-            let past = glimpses[source.0].past(id, &reading);
-            if past.is_some_and(|past| !is_kept(past)) {
-                continue;
-            }
-            let (mut reader, mut session) = (sources[source.0].reader(id), Session::new(id));
-            match past {
-                Some(past) => past.note(&mut session.observed),
-                None if reader.refresh(&reading, &mut session.observed, &mut buffer).is_ok() => {}
-                // One that has just been removed is not a session.
-                None => continue,
-            }
-            let Observed { unread, touched, has_log, .. } = session.observed;
-            if !unread || is_kept(Glimpse { touched, has_log }) {
-                seen.recall(hashes[source.0], &mut session);
-                reader.forget_log();
-                found.push(Found { source: *source, reader, session });
-            }
+    let read = |Key { source, id }: &Key, buffer: &mut Vec<u8>| {
+        let past = glimpses[source.0].past(id, &reading);
+        if past.is_some_and(|past| !is_kept(past)) {
+            return None;
         }
-        found
+        let (mut reader, mut session) = (sources[source.0].reader(id), Session::new(id));
+        match past {
+            Some(past) => past.note(&mut session.observed),
+            // One that has just been removed is not a session.
+            None => drop(reader.refresh(&reading, &mut session.observed, buffer).ok()?),
+        }
+        let Observed { unread, touched, has_log, .. } = session.observed;
+        (!unread || is_kept(Glimpse { touched, has_log })).then(|| {
+            seen.recall(hashes[source.0], &mut session);
+            reader.forget_log();
+            Found { source: *source, reader, session }
+        })
     };
-    let read = &read;
-    let mut found: Vec<Found> = std::thread::scope(|scope| {
-        let mut shares = ids.chunks(share);
-        let first = shares.next().unwrap_or_default();
-        // If the system refuses a thread, its share is read on this one.
-        let spawn = |ids| std::thread::Builder::new().spawn_scoped(scope, move || read(ids)).map_err(|_| ids);
-        let threads: Vec<_> = shares.map(spawn).collect();
-        let mut found = read(first);
-        for thread in threads {
-            found.extend(match thread {
-                // A panic has been reported already, and ends the program.
-                Ok(thread) => thread.join().unwrap_or_default(),
-                Err(ids) => read(ids),
-            });
+    let found = Mutex::new(Vec::new());
+    for_shares(ids.len(), || {
+        let (mut buffer, ids, read, found) = (Vec::new(), &ids, &read, &found);
+        move |share| {
+            let read: Vec<_> = ids[share].iter().filter_map(|key| read(key, &mut buffer)).collect();
+            found.lock().unwrap_or_else(PoisonError::into_inner).extend(read);
+            ControlFlow::Continue(())
         }
-        found
     });
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     recheck_new_locks(&mut found, reading, &clock);
     if !all {
         read_recent(&mut found, &reading, now.wall - config.list.ended_for, config.list.ended_most);
     }
-    mark_resumed(&mut found, homes, &Ledger::new(seen.path().and_then(Path::parent)), now.wall);
+    mark_resumed(&mut found, homes, &Ledger::new(seen.path().and_then(Path::parent)), now);
     let mut sessions: Vec<_> = found.into_iter().map(|one| one.session).collect();
     sessions.extend(silent.drain().map(|(_, session)| session));
     find_servers(&mut sessions, homes, config);
@@ -201,36 +185,30 @@ fn read_recent(found: &mut [Found], reading: &Reading<'_>, earliest: Time, most:
 }
 
 /// Marks the sessions that were resumed recently by us and wait for their new owner.
-fn mark_resumed(found: &mut [Found], homes: &[PathBuf], ledger: &Ledger, now: Time) {
-    for resumed in recent_resumes(ledger, now) {
-        for Found { source, session, .. } in found.iter_mut().filter(|one| one.session.id == resumed.id) {
-            if ledger.page(&homes[source.0], &resumed.id).key() == &*resumed.page {
-                session.control.resumed = Some(resumed.at);
-            }
-        }
+fn mark_resumed(found: &mut [Found], homes: &[PathBuf], ledger: &Ledger, now: Moment) {
+    let mut resumes = RecentResumes::default();
+    resumes.refresh(ledger, now);
+    for Found { source, session, .. } in found {
+        session.control.resumed = resumes.at(&session.id, || ledger.page(&homes[source.0], &session.id));
     }
 }
 
 /// Determines which owners run several sessions, which of them have a server, without connecting to any, and whose
 /// terminal can be shown.
 fn find_servers(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
-    let mut owners: HashMap<u32, (usize, Option<ServerState>)> = HashMap::new();
-    for pid in sessions.iter().flat_map(|session| &session.observed.holders) {
-        owners.entry(*pid).or_default().0 += 1;
-    }
-    let user_home = paths::user_home();
+    let owners = count_holders(sessions.iter());
+    let (user_home, mut servers) = (paths::user_home(), HashMap::new());
     for session in sessions {
-        let Some((count, server)) = session.observed.owner.pid().and_then(|pid| owners.get_mut(&pid)) else { continue };
-        session.control.other_sessions = count.saturating_sub(1);
+        session.control.other_sessions = others_of_owner(session, &owners);
+        find_terminal(session);
         if let Some(pid) = session.observed.owner.live() {
-            session.terminal = Some((pid, why_not(pid)));
-            let server_state = || match session.observed.read_only.is_some()
-                || endpoints(pid, homes, &config.servers, user_home.as_deref()).is_empty()
+            let state = || match session.observed.read_only.is_some()
+                || endpoints(pid, false, homes, &config.servers, user_home.as_deref()).is_empty()
             {
                 true => ServerState::NotListening,
                 false => ServerState::Listening,
             };
-            session.control.server = server.get_or_insert_with(server_state).clone();
+            session.control.server = servers.entry(pid).or_insert_with(state).clone();
         }
     }
 }
@@ -242,21 +220,16 @@ fn look_once(sessions: &mut [Session], now: Moment, config: &Config) {
             && session.row(now, &config.limits).1.look.and_then(|look| look.at).is_some_and(|at| at <= now.awake)
     };
     let due: Vec<_> = (0..sessions.len()).filter(|&index| is_due(&sessions[index])).collect();
+    let mut reader = SocketReader::default();
     for index in due {
         let session = &sessions[index];
         let (Some(pid), Some(progress)) = (session.observed.owner.live(), session.observed.facts.progress) else {
             continue;
         };
-        let others = sessions
-            .iter()
-            .enumerate()
-            .filter(|(other, session)| *other != index && session.observed.owner.live() == Some(pid));
-        let asked: Vec<_> = std::iter::once(session.asked_model().unwrap_or(progress.wall))
-            .chain(others.filter_map(|(_, session)| session.asked_model()))
-            .collect();
-        let sockets = connections(pid).ok();
+        let others = sessions.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, session)| session);
+        let asked = asked_by(pid, session, progress.wall, others);
         let has_client = session.observed.about.kind == Kind::Sdk;
-        let found = found(None, sockets.as_ref(), &asked, has_client, now.wall).with_word(None, session.streams());
+        let found = reader.view(pid).found(&asked, has_client, now.wall).with_word(None, session.streams());
         sessions[index].live.reception = Some(Reception::new(found, progress.wall, now));
     }
 }
@@ -270,7 +243,7 @@ fn sample_cpu(sessions: &mut [Session], clock: &Clock, config: &Config) -> Momen
         if let Some(pid) = session.observed.owner.pid().filter(|_| wants(session))
             && let Some(before) = cpu_of_descendants(pid)
         {
-            samples.push((index, pid, before, clock.now().awake));
+            samples.push((index, before, clock.now().awake));
         }
     }
     if samples.is_empty() {
@@ -278,10 +251,9 @@ fn sample_cpu(sessions: &mut [Session], clock: &Clock, config: &Config) -> Momen
     }
     #[expect(clippy::disallowed_methods, reason = "CPU use is measured over a time, and nothing can happen meanwhile")]
     std::thread::sleep(CPU_SAMPLE_TIME.to_std());
-    for (index, pid, before, started) in samples {
-        let used = cpu_of_descendants(pid).map_or(Span::ZERO, |after| after.used_since(&before));
+    for (index, before, started) in samples {
         let now = clock.now();
-        sessions[index].live.busy = Some(Sample { busy: is_busy(used, now.awake - started), at: now });
+        end_sample(&mut sessions[index], &before, now.awake - started, now);
     }
     clock.now()
 }

@@ -37,7 +37,7 @@ fn greet(endpoint: &Endpoint) {
 
 /// The only endpoint of a process.
 fn endpoint_of(pid: u32, homes: &[PathBuf], settings: &[ServerSetting]) -> Endpoint {
-    let mut found = endpoints(pid, homes, settings, None);
+    let mut found = endpoints(pid, true, homes, settings, None);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(listening(pid).unwrap(), [found[0].address]);
     found.remove(0)
@@ -68,7 +68,7 @@ fn a_server_is_found_by_its_process() {
     assert!(is_of_our_user(server.pid()) && terminal_of(server.pid()).is_none());
     let pid = server.pid();
     server.kill();
-    assert_eq!(endpoints(pid, &[home.dir()], &[], None), []);
+    assert_eq!(endpoints(pid, true, &[home.dir()], &[], None), []);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn the_token_of_a_managed_server_is_in_its_registry() {
         SOON,
         "the server is in the registry",
         || format!("{} {:?}", entry.display(), listening(pid)),
-        || endpoints(pid, &homes, &[], None).into_iter().find(|endpoint| endpoint.token.is_some()),
+        || endpoints(pid, true, &homes, &[], None).into_iter().find(|endpoint| endpoint.token.is_some()),
     );
     assert_eq!(known.token.as_ref().unwrap().expose(), TOKEN);
     assert!(!format!("{known:?}").contains(TOKEN));

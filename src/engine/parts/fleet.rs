@@ -8,6 +8,7 @@ use crate::core::session::Key;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{Look, SAMPLE_DURATION, Sample, Status, Verdict};
 use crate::system::process::{CpuSample, cpu_of_descendants};
+use crate::terminal::why_not;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -27,9 +28,40 @@ const SAMPLE_EARLY: Span = Span::seconds(20);
 /// The same for another sample of the same tool.
 const SAMPLE_AGAIN_EARLY: Span = Span::seconds(30);
 
+/// Ends a CPU sample of the descendants of a session's owner, which began `took` ago.
+pub(crate) fn end_sample(session: &mut Session, before: &CpuSample, took: Span, now: Moment) {
+    let after = session.observed.owner.pid().and_then(cpu_of_descendants);
+    let used = after.map_or(Span::ZERO, |after| after.used_since(before));
+    session.live.busy = Some(Sample { busy: is_busy(used, took), at: now });
+}
+
 /// Whether an owner whose descendants used this much CPU in the time `took` counts as busy.
-pub(crate) fn is_busy(used: Span, took: Span) -> bool {
+fn is_busy(used: Span, took: Span) -> bool {
     used.0 * SAMPLE_DURATION.0 >= BUSY.0 * took.0
+}
+
+/// Finds out whether the terminal of a session's process can be shown, once for each process.
+pub(crate) fn find_terminal(session: &mut Session) {
+    if let Some(pid) = session.observed.owner.live()
+        && session.terminal.is_none_or(|(known, _)| known != pid)
+    {
+        session.terminal = Some((pid, why_not(pid)));
+    }
+}
+
+/// How many of these sessions each process has open.
+pub(crate) fn count_holders<'a>(sessions: impl Iterator<Item = &'a Session>) -> HashMap<u32, usize> {
+    let mut owners = HashMap::new();
+    for pid in sessions.flat_map(|session| &session.observed.holders) {
+        *owners.entry(*pid).or_default() += 1;
+    }
+    owners
+}
+
+/// How many other sessions a session's owner has open, of those that were counted.
+pub(crate) fn others_of_owner(session: &Session, owners: &HashMap<u32, usize>) -> usize {
+    let count = session.observed.owner.pid().and_then(|pid| owners.get(&pid)).copied().unwrap_or(0);
+    count.saturating_sub(1)
 }
 
 /// When something was last heard of a session, by the wall clock: read by views when they word its age. Progress alone
@@ -256,19 +288,12 @@ impl Fleet {
         if !std::mem::take(&mut self.owners_stale) {
             return;
         }
-        let mut owners: HashMap<u32, usize> = HashMap::new();
-        for pid in self.entries.values().flat_map(|entry| &entry.session.observed.holders) {
-            *owners.entry(*pid).or_default() += 1;
-        }
-        let shared = |session: &Session| {
-            let count = session.observed.owner.pid().and_then(|pid| owners.get(&pid)).copied().unwrap_or(0);
-            count.saturating_sub(1)
-        };
+        let owners = count_holders(self.entries.values().map(Entry::session));
         let mut keys = Vec::new();
         for (key, entry) in &mut self.entries {
             let session = &mut entry.session;
             entry.counted_holders.clone_from(&session.observed.holders);
-            let other_sessions = shared(session);
+            let other_sessions = others_of_owner(session, &owners);
             if std::mem::replace(&mut session.control.other_sessions, other_sessions) != other_sessions {
                 keys.push(key.clone());
             }
@@ -330,17 +355,15 @@ impl Fleet {
     fn take_samples(&mut self, now: Moment) -> Vec<Key> {
         let mut sampled = Vec::new();
         for (key, entry) in &mut self.entries {
-            let cpu = || entry.session.observed.owner.pid().and_then(cpu_of_descendants);
             match entry.sampling.take() {
                 Some((before, started)) if started + SAMPLE_DURATION <= now.awake => {
-                    let took = now.awake - started;
-                    let used = cpu().map_or(Span::ZERO, |after| after.used_since(&before));
-                    entry.session.live.busy = Some(Sample { busy: is_busy(used, took), at: now });
+                    end_sample(&mut entry.session, &before, now.awake - started, now);
                     sampled.push(key.clone());
                 }
                 Some(running) => entry.sampling = Some(running),
                 None if entry.verdict.sample_at.is_some_and(|at| at <= now.awake + entry.sample_early()) => {
-                    entry.sampling = cpu().map(|sample| (sample, now.awake));
+                    let cpu = entry.session.observed.owner.pid().and_then(cpu_of_descendants);
+                    entry.sampling = cpu.map(|sample| (sample, now.awake));
                     if entry.sampling.is_none() {
                         // An unreadable CPU use counts as not busy, and is tried again like an outdated sample.
                         entry.session.live.busy = Some(Sample { busy: false, at: now });

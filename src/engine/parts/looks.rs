@@ -4,7 +4,7 @@
 //! twice, and its server or bridge is asked meanwhile if there is one.
 
 use crate::core::reception::{Found, Sockets, Word, found};
-use crate::core::session::Key;
+use crate::core::session::{Key, Session};
 use crate::core::time::{Span, Time};
 use crate::system::process::connections;
 use std::collections::HashMap;
@@ -93,6 +93,19 @@ impl SocketView {
     }
 }
 
+/// When the sessions of this process that wait for their models asked them: first this one, whose last progress was at
+/// `progress`, then all others.
+pub(crate) fn asked_by<'a>(
+    pid: u32,
+    session: &Session,
+    progress: Time,
+    others: impl Iterator<Item = &'a Session>,
+) -> Vec<Time> {
+    let others = others.filter(|session| session.observed.owner.live() == Some(pid));
+    let own = session.asked_model().unwrap_or(progress);
+    std::iter::once(own).chain(others.filter_map(Session::asked_model)).collect()
+}
+
 /// Reads the sockets of processes, each once.
 #[derive(Default)]
 pub(crate) struct SocketReader {
@@ -100,6 +113,11 @@ pub(crate) struct SocketReader {
 }
 
 impl SocketReader {
+    /// The sockets of a process now, with nothing to compare them with.
+    pub(crate) fn view(&mut self, pid: u32) -> SocketView {
+        SocketView { earlier: None, now: self.read(pid) }
+    }
+
     fn read(&mut self, pid: u32) -> Option<Arc<Sockets>> {
         let read = || connections(pid).map(Arc::new);
         let log = |error: &std::io::Error| tracing::debug!(pid, %error, "its connections cannot be seen");

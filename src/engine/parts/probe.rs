@@ -5,7 +5,7 @@ use crate::core::action::ServerState;
 use crate::core::fleet::Session;
 use crate::core::session::Key;
 use crate::core::time::Time;
-use crate::core::verdict::Status;
+use crate::core::verdict::{Answer, Status};
 
 /// The result of probing one session.
 pub(crate) struct ProbedSession {
@@ -13,6 +13,15 @@ pub(crate) struct ProbedSession {
     /// The last sign of life in its log when the probe began.
     pub(crate) progress: Time,
     pub(crate) result: Option<ProbeResult>,
+}
+
+/// Applies the result of a probe. It counts only for this progress: what happens later makes it outdated.
+pub(crate) fn apply_probe(session: &mut Session, progress: Time, result: Option<ProbeResult>, now: Time) {
+    let live = &mut session.live;
+    live.asking = false;
+    live.answer = result.map(|ProbeResult { active, requests, .. }| Answer { progress, active, requests });
+    let all = result.and_then(|result| result.approves_all);
+    live.approves_all = all.map(|all| (all, now)).or(live.approves_all);
 }
 
 /// Whether a session's server should be probed because the session is silent. Returns its owner, whether that may be

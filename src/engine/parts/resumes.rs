@@ -65,24 +65,15 @@ impl ResumeRecord {
 }
 
 /// A session that was resumed recently.
-pub(crate) struct RecentResume {
+struct RecentResume {
     /// Its id.
-    pub id: Box<str>,
+    id: Box<str>,
     /// The key of its page.
-    pub page: Box<str>,
+    page: Box<str>,
     /// When, by the wall clock.
-    pub at: Time,
+    at: Time,
     /// The process with whose exit the resume is over.
     by: Option<u32>,
-}
-
-/// The sessions that processes of ours have resumed recently and whose new owner has not appeared yet.
-pub(crate) fn recent_resumes(ledger: &Ledger, now: Time) -> Vec<RecentResume> {
-    let pages = ledger.written_since::<ResumeRecord>(now - RESUME_TIMEOUT).into_iter();
-    let valid = pages.filter(|(_, _, resumed)| resumed.age(now).is_some());
-    valid
-        .map(|(page, id, resumed)| RecentResume { id, page, at: Time(resumed.at), by: resumed.by.map(|by| by.pid) })
-        .collect()
 }
 
 /// The sessions that were resumed recently.
@@ -97,10 +88,18 @@ pub(crate) struct RecentResumes {
 }
 
 impl RecentResumes {
-    /// Replaces those that any process of ours resumed recently.
-    pub(crate) fn store(&mut self, recent: Vec<RecentResume>, now: Moment) {
-        self.until = recent.iter().map(|resumed| now.awake + (RESUME_TIMEOUT - (now.wall - resumed.at))).min();
-        self.recent = recent;
+    /// Reads which sessions any process of ours resumed recently, and whose new owner has not appeared yet.
+    pub(crate) fn refresh(&mut self, ledger: &Ledger, now: Moment) {
+        let pages = ledger.written_since::<ResumeRecord>(now.wall - RESUME_TIMEOUT).into_iter();
+        let valid = pages.filter(|(_, _, resumed)| resumed.age(now.wall).is_some());
+        let resume = |(page, id, resumed): (Box<str>, Box<str>, ResumeRecord)| RecentResume {
+            id,
+            page,
+            at: Time(resumed.at),
+            by: resumed.by.map(|by| by.pid),
+        };
+        self.recent = valid.map(resume).collect();
+        self.until = self.recent.iter().map(|resumed| now.awake + (RESUME_TIMEOUT - (now.wall - resumed.at))).min();
     }
 
     /// The processes with whose exit a resume is over.

@@ -6,11 +6,11 @@ use super::scan::NAMES_PER_STEP;
 use crate::agent::reading::{Glimpse, Reading};
 use crate::agent::source::Glimpses;
 use crate::core::session::Key;
+use crate::engine::parts::shares::for_shares;
 use crate::engine::{Changes, Engine};
 use crate::system::signals::Signals;
 use std::iter;
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -20,8 +20,6 @@ const FIRST_READ_LIMIT: Duration = Duration::from_millis(200);
 /// At most this many folders are processed before signals are handled again, for at most this long.
 const FOLDERS_PER_STEP: usize = 4096;
 const STEP_TIME: Duration = Duration::from_millis(20);
-/// How many folders a thread takes at once; fewer are not worth another thread.
-const FOLDERS_PER_THREAD: usize = 64;
 
 impl Engine {
     /// Reads everything for the first time. Breaks if a signal ends the program in the meantime.
@@ -79,29 +77,16 @@ impl Engine {
 /// Takes glimpses of these sessions. A result stays unset if there was no time.
 fn glimpses(source: &Glimpses<'_>, ids: &[Arc<str>], reading: &Reading<'_>) -> Vec<OnceLock<Option<Glimpse>>> {
     let glimpses: Vec<_> = iter::repeat_with(OnceLock::new).take(ids.len()).collect();
-    let (next, until) = (AtomicUsize::new(0), Instant::now() + STEP_TIME);
-    let take_shares = || {
-        loop {
-            let from = next.fetch_add(FOLDERS_PER_THREAD, Ordering::Relaxed);
-            if from >= ids.len() {
-                return;
-            }
-            for (id, glimpse) in iter::zip(&ids[from..], &glimpses[from..]).take(FOLDERS_PER_THREAD) {
-                let _ = glimpse.set(source.past(id, reading)); // each is set by only one thread
-                if Instant::now() >= until {
-                    return;
-                }
+    let until = Instant::now() + STEP_TIME;
+    let take = |share: Range<usize>| {
+        for number in share {
+            let _ = glimpses[number].set(source.past(&ids[number], reading)); // each is set by only one thread
+            if Instant::now() >= until {
+                return ControlFlow::Break(());
             }
         }
+        ControlFlow::Continue(())
     };
-    let threads =
-        std::thread::available_parallelism().map_or(1, usize::from).min(ids.len().div_ceil(FOLDERS_PER_THREAD));
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            // If the system refuses a thread, the others do its share.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, take_shares);
-        }
-        take_shares();
-    });
+    for_shares(ids.len(), || take);
     glimpses
 }

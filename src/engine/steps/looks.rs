@@ -2,12 +2,12 @@
 //! not have until it is whole.
 
 use crate::agent::channel::listener::Listener;
-use crate::core::fleet::{Kind, Session};
+use crate::core::fleet::Kind;
 use crate::core::reception::{Finding, Found, WINDOW, Word};
 use crate::core::session::Key;
 use crate::core::time::{Span, Time};
 use crate::core::verdict::{Look, Reception, Status};
-use crate::engine::parts::looks::{BeginLook, EndedLook, SocketReader, SocketView};
+use crate::engine::parts::looks::{BeginLook, EndedLook, SocketReader, SocketView, asked_by};
 use crate::engine::parts::tasks::TaskMessage;
 use crate::engine::{Changes, Engine, Entry};
 
@@ -150,11 +150,8 @@ impl Engine {
 
     /// When the sessions of a process that wait for their models asked them: first this one, then all others.
     fn asked_by(&self, key: &Key, pid: u32, progress: Time) -> Vec<Time> {
-        let own = self.fleet.get(key).and_then(|entry| entry.session().asked_model()).unwrap_or(progress);
         let others = self.fleet.entries().filter(|(other, _)| *other != key).map(|(_, entry)| entry.session());
-        let others =
-            others.filter(|session| session.observed.owner.live() == Some(pid)).filter_map(Session::asked_model);
-        std::iter::once(own).chain(others).collect()
+        self.fleet.get(key).map_or_else(|| vec![progress], |entry| asked_by(pid, entry.session(), progress, others))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::core::owner::may_have_it_open;
 use crate::core::session::Key;
 use crate::core::time::Time;
 use crate::engine::Engine;
-use crate::engine::parts::resumes::{RESUME_TIMEOUT, ResumeRecord, recent_resumes};
+use crate::engine::parts::resumes::{RESUME_TIMEOUT, ResumeRecord};
 use crate::engine::parts::tasks::TaskId;
 use std::path::Path;
 
@@ -16,7 +16,7 @@ impl Engine {
     /// offered to resume them again.
     pub(super) fn refresh_recent_resumes(&mut self) {
         let now = self.clock.now();
-        self.recent_resumes.store(recent_resumes(&self.ledger, now.wall), now);
+        self.recent_resumes.refresh(&self.ledger, now);
         let ours = std::process::id();
         for pid in self.recent_resumes.resumers().filter(|pid| *pid != ours) {
             // One that has exited since is noticed at the next refresh.

@@ -1,12 +1,11 @@
 //! Probes the servers of silent sessions, without an order: each once before its silence is called `stuck`. Also
 //! reports what servers and kept connections say to `status`, over the control socket, so that it shows what we show.
 
-use crate::agent::channel::{PROBE_TIMEOUT, ProbeResult, probe};
+use crate::agent::channel::{PROBE_TIMEOUT, probe};
 use crate::core::live_state::LiveState;
 use crate::core::session::Key;
 use crate::core::time::Time;
-use crate::core::verdict::Answer;
-use crate::engine::parts::probe::{ProbedSession, due_probe};
+use crate::engine::parts::probe::{ProbedSession, apply_probe, due_probe};
 use crate::engine::parts::tasks::TaskMessage;
 use crate::engine::{Changes, Engine, Entry};
 use crate::system::paths::canonical;
@@ -70,12 +69,7 @@ impl Engine {
         let now = self.clock.now().wall;
         for ProbedSession { key, progress, result } in probed {
             if let Some(session) = self.fleet.session(&key) {
-                let live = &mut session.live;
-                live.asking = false;
-                // The answer counts only for this progress: what happens later makes it outdated.
-                live.answer = result.map(|ProbeResult { active, requests, .. }| Answer { progress, active, requests });
-                let all = result.and_then(|result| result.approves_all);
-                live.approves_all = all.map(|all| (all, now)).or(live.approves_all);
+                apply_probe(session, progress, result, now);
             }
             self.judge(&key, changes);
         }

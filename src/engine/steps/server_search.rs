@@ -55,11 +55,8 @@ impl Engine {
     /// Where the server of a session's owner can be reached.
     pub(super) fn endpoints_of(&self, key: &Key) -> Vec<Endpoint> {
         let Some(session) = self.fleet.get(key).map(Entry::session) else { return Vec::new() };
-        let mut endpoints = session.observed.owner.live().map(|pid| self.endpoints_at(pid)).unwrap_or_default();
-        if !session.may_be_trusted() {
-            endpoints.iter_mut().for_each(|endpoint| endpoint.token = None);
-        }
-        endpoints
+        let endpoints = |pid| self.endpoints_at(pid, session.may_be_trusted());
+        session.observed.owner.live().map(endpoints).unwrap_or_default()
     }
 
     /// [`endpoints_of`](Self::endpoints_of), but only if the system lists the addresses on which the owner listens:
@@ -68,9 +65,9 @@ impl Engine {
         if process::listening(owner).is_ok() { self.endpoints_of(key) } else { Vec::new() }
     }
 
-    fn endpoints_at(&self, pid: u32) -> Vec<Endpoint> {
+    fn endpoints_at(&self, pid: u32, is_trusted: bool) -> Vec<Endpoint> {
         let homes: Vec<_> = self.homes.sources().iter().map(|source| source.home().to_owned()).collect();
-        endpoints(pid, &homes, &self.config.servers, paths::user_home().as_deref())
+        endpoints(pid, is_trusted, &homes, &self.config.servers, paths::user_home().as_deref())
     }
 
     /// Determines whether the server of a session's owner can be reached, without connecting to it.
@@ -89,7 +86,7 @@ impl Engine {
                     | ServerState::NotListening
                     | ServerState::Attached
                     | ServerState::Hosted(_) => {
-                        let listens = !self.endpoints_at(pid).is_empty() || self.folder_of_holder(key).is_some();
+                        let listens = !self.endpoints_at(pid, false).is_empty() || self.folder_of_holder(key).is_some();
                         if listens { ServerState::Listening } else { ServerState::NotListening }
                     }
                 }

@@ -5,9 +5,9 @@ use crate::agent::reader::Reader;
 use crate::agent::reading::{Glimpse, ReadStatus};
 use crate::core::session::{Key, Observed, Session};
 use crate::engine::parts::agenda::READ_SLICE;
+use crate::engine::parts::fleet::find_terminal;
 use crate::engine::{Changes, Engine, Entry};
 use crate::system::watcher::WATCHES_TREES;
-use crate::terminal::why_not;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -167,14 +167,5 @@ impl Engine {
         if self.fleet.remove(key) | self.history.remove(key) {
             changes.removed.push(key.clone());
         }
-    }
-}
-
-/// Finds out whether the terminal of a session's process can be shown, once for each process.
-fn find_terminal(session: &mut Session) {
-    if let Some(pid) = session.observed.owner.live()
-        && session.terminal.is_none_or(|(known, _)| known != pid)
-    {
-        session.terminal = Some((pid, why_not(pid)));
     }
 }

@@ -32,14 +32,22 @@ const POLYPILOT_PORT: u16 = 4321;
 /// The endpoints of the process `owner`, in order of address. The caller has verified that it is Copilot. A process of
 /// another user has no endpoints.
 ///
+/// Without `is_trusted`, none has a token: it is not shown on behalf of a session that the process may not hold.
+///
 /// `homes` are Copilot's homes, `settings` the servers of the config, and `user_home` is where PolyPilot keeps its
 /// file. Malformed files are ignored, with a debug line in the log. Takes under a millisecond on Linux.
-pub fn endpoints(owner: u32, homes: &[PathBuf], settings: &[ServerSetting], user_home: Option<&Path>) -> Vec<Endpoint> {
+pub fn endpoints(
+    owner: u32,
+    is_trusted: bool,
+    homes: &[PathBuf],
+    settings: &[ServerSetting],
+    user_home: Option<&Path>,
+) -> Vec<Endpoint> {
     if !is_of_our_user(owner) {
         tracing::debug!(owner, "it belongs to another user: its addresses are not read");
         return Vec::new();
     }
-    match listening(owner) {
+    let mut endpoints = match listening(owner) {
         Ok(addresses) => {
             let entry = homes.iter().find_map(|home| registered(home, owner, &addresses));
             verified(&addresses, entry.as_ref(), settings, |name| std::env::var_os(name))
@@ -49,7 +57,11 @@ pub fn endpoints(owner: u32, homes: &[PathBuf], settings: &[ServerSetting], user
             tracing::debug!(owner, %error, "the system does not report where it listens");
             likely(owner, settings, user_home)
         }
+    };
+    if !is_trusted {
+        endpoints.iter_mut().for_each(|endpoint| endpoint.token = None);
     }
+    endpoints
 }
 
 /// A registry entry: `{"pid", "host", "port", "token", ...}`. The host is not read, because the system reports the

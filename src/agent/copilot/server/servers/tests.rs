@@ -53,7 +53,10 @@ impl Fixture {
     /// The endpoint of this fixture's listener.
     fn endpoint(&self, settings: &[ServerSetting]) -> Option<Endpoint> {
         let homes = [self.home.path().join("none"), self.home.path().to_owned()];
-        let all = endpoints(std::process::id(), &homes, settings, None);
+        let all = endpoints(std::process::id(), true, &homes, settings, None);
+        let untrusted = endpoints(std::process::id(), false, &homes, settings, None);
+        let without: Vec<_> = all.iter().map(|endpoint| Endpoint { address: endpoint.address, token: None }).collect();
+        assert_eq!(untrusted, without, "who is not trusted is shown no token");
         all.into_iter().find(|endpoint| endpoint.address == self.address)
     }
 
@@ -89,7 +92,7 @@ fn a_listener_is_an_endpoint_and_the_registry_has_its_token() {
     assert_eq!(fixture.token(&[]).as_deref(), Some(SECRET));
     let other = Fixture::new();
     let homes = [fixture.home.path().to_owned()];
-    let all = endpoints(std::process::id(), &homes, &[], None);
+    let all = endpoints(std::process::id(), true, &homes, &[], None);
     let other_endpoint = all.iter().find(|endpoint| endpoint.address == other.address).unwrap();
     assert_eq!(other_endpoint.token, None, "it is for one port");
 }
@@ -190,10 +193,10 @@ fn case_107f_a_stale_entry_gives_no_endpoint() {
     fixture.write(&text);
     fs::rename(fixture.entry(), fixture.home.path().join("servers").join(format!("{}.json", idle.pid()))).unwrap();
     let (homes, setting) = ([fixture.home.path().to_owned()], [fixture.setting("other")]);
-    assert_eq!(endpoints(idle.pid(), &homes, &setting, Some(fixture.home.path())), []);
+    assert_eq!(endpoints(idle.pid(), true, &homes, &setting, Some(fixture.home.path())), []);
     assert_eq!(fixture.token(&[]), None, "nor is it sent to the port's new owner");
     for nobody in [0, u32::MAX] {
-        assert_eq!(endpoints(nobody, &homes, &setting, None), []);
+        assert_eq!(endpoints(nobody, true, &homes, &setting, None), []);
     }
 }
 
