@@ -236,18 +236,19 @@ impl Glimpses<'_> {
 
 /// The home that is meant by the folder that contains it.
 pub(crate) fn below(folder: &Path) -> Option<PathBuf> {
-    let home = folder.join(Wing::Copilot.profile().home);
-    Source::at(&home).root.is_dir().then_some(home)
+    let homes = Wing::ALL.iter().map(|wing| folder.join(wing.profile().home));
+    homes.into_iter().find(|home| Source::at(home).root.is_dir())
 }
 
 /// The homes of all agents, unless the user names others: what their variables name (empty counts as unset), else what
-/// each makes in the user's home.
+/// each makes in the user's home. Of an agent other than the first, only what is there: most people do not use it.
 pub(crate) fn usual_homes(variable: impl Fn(&str) -> Option<OsString>, user_home: Option<&Path>) -> Vec<PathBuf> {
-    let home = |wing: &Wing| {
+    let home = |(n, wing): (usize, &Wing)| {
         let named = variable(wing.profile().home_variable).filter(|home| !home.is_empty());
-        named.map(PathBuf::from).or_else(|| Some(user_home?.join(wing.profile().home)))
+        let made = || Some(user_home?.join(wing.profile().home)).filter(|home| n == 0 || home.is_dir());
+        named.map(PathBuf::from).or_else(made)
     };
-    Wing::ALL.iter().filter_map(home).collect()
+    Wing::ALL.iter().enumerate().filter_map(home).collect()
 }
 
 #[cfg(test)]
@@ -260,9 +261,9 @@ mod tests {
             usual_homes(|name| value.filter(|_| name == "COPILOT_HOME").map(Into::into), user_home)
         };
         let user = Path::new("/home/user");
-        assert_eq!(homes(Some("/env"), Some(user))[0], Path::new("/env"));
+        assert_eq!(homes(Some("/env"), Some(user)), [Path::new("/env")]);
         for unset in [None, Some("")] {
-            assert_eq!(homes(unset, Some(user))[0], Path::new("/home/user/.copilot"));
+            assert_eq!(homes(unset, Some(user)), [Path::new("/home/user/.copilot")], "others are not there");
         }
         assert_eq!(homes(None, None), Vec::<PathBuf>::new(), "the user's home is unknown");
     }
