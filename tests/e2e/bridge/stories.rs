@@ -55,6 +55,8 @@ fn a_turn_is_stopped_in_every_state_and_continued_after_a_failure() {
     // The session continues to work, and no second prompt came late.
     terminal.enter("SCRIPT:two Paint the door");
     terminal.wait_screen(DIALOG);
+    // Its dialog may be drawn before the log has it.
+    terminal.folder.wait_nth("user.message", before + 2);
     assert_eq!(prompts(), before + 2, "{}", terminal.dump());
     let aborts = terminal.folder.events().iter().filter(|e| e["type"] == "abort" && e["agentId"].is_null()).count();
     assert_eq!(aborts, 3, "{}", terminal.dump());
