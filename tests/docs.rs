@@ -11,6 +11,7 @@ mod docs {
     mod front;
     mod schema;
     mod seam;
+    mod statuses;
     mod words;
     mod workflows;
 }

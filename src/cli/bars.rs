@@ -4,7 +4,7 @@
 //! Each bar interprets markup in its input, and session names are untrusted text. Whatever a bar would interpret is
 //! escaped, or replaced by a lookalike where the bar has no escape for it.
 
-use crate::core::fleet::{Glance, Row, State, distinguish, mark, sort};
+use crate::core::fleet::{Glance, Group, Row, State, distinguish, sort};
 use crate::core::text::{NAME_MAX, fit, plain};
 use crate::core::verdict::Status;
 use clap::ValueEnum;
@@ -83,18 +83,18 @@ impl Bar {
 
     /// The number of sessions of each status, those that need the user first: `⚑1 ▶2 ✓1`.
     fn counts(&self) -> String {
-        let mut counts: Vec<(&str, usize)> = Vec::new();
+        let mut counts: Vec<(Status, usize)> = Vec::new();
         for row in &self.rows {
             let status = if row.status == Status::Finishing { Status::Working } else { row.status };
             match counts.last_mut() {
-                Some((before, count)) if *before == mark(status).0 => *count += 1,
-                _ => counts.push((mark(status).0, 1)),
+                Some((before, count)) if *before == status => *count += 1,
+                _ => counts.push((status, 1)),
             }
         }
         if counts.is_empty() {
-            return mark(Status::Ended).0.to_owned();
+            return Status::Ended.mark().0.to_owned();
         }
-        counts.into_iter().map(|(mark, count)| format!("{mark}{count}")).collect::<Vec<_>>().join(" ")
+        counts.into_iter().map(|(status, count)| format!("{}{count}", status.mark().0)).collect::<Vec<_>>().join(" ")
     }
 
     const fn state_name(&self) -> &'static str {
@@ -117,7 +117,7 @@ impl Bar {
 
     /// The first rows, each with its text, and how many more there are.
     fn list(&self) -> (impl Iterator<Item = (String, &Row)>, usize) {
-        let text = |row: &Row| format!("{} {} · {}", mark(row.status).0, row.label.cut(NAME_MAX), row.status);
+        let text = |row: &Row| format!("{} {} · {}", row.status.mark().0, row.label.cut(NAME_MAX), row.status);
         let more = self.rows.len().saturating_sub(LISTED);
         (self.rows.iter().take(LISTED).map(move |row| (text(row), row)), more)
     }
@@ -140,7 +140,7 @@ impl Bar {
         if tooltip.is_empty() {
             tooltip.push("no session is open".into());
         }
-        let at_work = |row: &&Row| matches!(row.status, Status::Working | Status::Finishing | Status::Quiet);
+        let at_work = |row: &&Row| matches!(row.status.nature().group, Group::Working | Group::Quiet);
         let unseen = self.rows.iter().any(|row| row.unseen).then_some("unseen");
         let module = Module {
             text: pango(&self.line()),

@@ -3,7 +3,6 @@
 //!
 //! JSON, text for other bars, and requests are left as they are: those are for programs, or must not be altered.
 
-use crate::core::fleet::mark;
 use crate::core::verdict::Status;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
@@ -71,7 +70,7 @@ fn ascii(text: &str, keeps_width: bool) -> String {
 
 /// The ASCII form of a status's mark.
 fn mark_of(c: char) -> Option<&'static str> {
-    let marks = Status::ALL.into_iter().map(mark);
+    let marks = Status::ALL.into_iter().map(Status::mark);
     marks.into_iter().find(|(mark, _)| mark.chars().eq([c])).map(|(_, ascii)| ascii)
 }
 
@@ -108,7 +107,7 @@ mod tests {
         }
         assert_eq!(columns("the configurati…", false), "the configurat..");
         for status in Status::ALL {
-            assert!(words(mark(status).0, false).len() == 1, "{status}");
+            assert!(words(status.mark().0, false).len() == 1, "{status}");
         }
     }
 }

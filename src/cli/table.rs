@@ -5,7 +5,7 @@
 
 use super::charset::{columns, has_unicode_stdout};
 use super::color;
-use crate::core::fleet::{Row, ShortIds, mark};
+use crate::core::fleet::{Row, ShortIds};
 use crate::core::text::{counted, fit, plain};
 use crate::core::time::Time;
 use crate::core::verdict::Status;
@@ -142,7 +142,7 @@ pub(super) fn next_age(rows: &[Row], now: Time) -> Option<Time> {
 
 /// The mark of a status, in Unicode or ASCII.
 const fn shape(status: Status, unicode: bool) -> &'static str {
-    let (mark, ascii) = mark(status);
+    let (mark, ascii) = status.mark();
     if unicode { mark } else { ascii }
 }
 

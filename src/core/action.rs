@@ -27,6 +27,7 @@ pub(crate) use verb::{Callers, Trait};
 use super::owner::{Held, Owner};
 use super::session::{Kind, Session};
 use super::verdict::Status;
+use super::verdict::status::Course;
 use super::words::offer::Does;
 use super::words::refusal::{Instead, Refusal};
 use answers::{answer, reply};
@@ -111,22 +112,15 @@ fn stop(session: &Session, status: Status) -> Result<Does, Refusal> {
     if !is_bridged(session) {
         reachable(session, if terminal { Instead::PressEsc } else { Instead::StopThere })?;
     }
-    let works = matches!(
-        status,
-        Status::Working
-            | Status::Finishing
-            | Status::Quiet
-            | Status::Stuck
-            | Status::NeedsPermission
-            | Status::PermissionLost
-            | Status::NeedsInput
-    );
+    let works = match status.nature().course {
+        Course::Waits | Course::Silent | Course::Works => true,
+        Course::Over | Course::Rests => false,
+    };
     // A question, or lost permissions, can outlast the turn.
     if !works || session.observed.facts.turn.is_none() && session.observed.facts.agents.is_empty() {
         return Err(Refusal::NoTurn);
     }
-    let silent = matches!(status, Status::Quiet | Status::Stuck);
-    Ok(Does::Stops { even_if_waiting: silent && may_await_user(session) })
+    Ok(Does::Stops { even_if_waiting: status.is_silent() && may_await_user(session) })
 }
 
 fn end(action: Action, session: &Session) -> Result<Does, Refusal> {

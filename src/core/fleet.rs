@@ -7,8 +7,9 @@ mod row;
 
 pub use super::gist::TurnView;
 pub use super::session::{About, Kind, Session};
+pub use super::verdict::status::Group;
 pub(crate) use glance::folded;
-pub use glance::{Glance, Group, State, limit_ended, mark, sort};
+pub use glance::{Glance, State, limit_ended, sort};
 pub use label::{LABEL_DISTINCT_WIDTH, Label, ShortIds, short_id};
 pub use naming::distinguish;
 pub use row::{Background, OwnerView, Row};

@@ -14,6 +14,7 @@ pub use super::gist::age_step;
 pub use heard::{Heard, last_heard};
 pub use live::{Answer, Asking, Live, Reception, Sample};
 pub use look::Look;
+pub(crate) use status::Remedy;
 pub use status::Status;
 
 use super::facts::Facts;
@@ -98,7 +99,7 @@ pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now:
     let recheck_at = judge.limit.into_iter().chain(judge.age).min();
     let (status, since, limit_at) = (found.status, found.since, judge.limit);
     // What a dead process left open is not running.
-    let runs = !matches!(status, Status::Ended | Status::Crashed) && !matches!(owner, Owner::Opened { .. });
+    let runs = !status.is_over() && !matches!(owner, Owner::Opened { .. });
     let turn = turn.filter(|_| runs).map(TurnView::of);
     let last = last_heard(facts, live).filter(|_| status.is_work()).map(|heard| heard.at.wall);
     let gist = match (turn, last, gist) {

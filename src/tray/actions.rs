@@ -263,7 +263,8 @@ pub(crate) fn remedy(source: &Source<'_>, name: impl FnOnce(usize) -> String) ->
                 Err(_) => shown()?,
             }
         }
-        _ => return None,
+        Status::Failed | Status::Stuck | Status::NeedsPermission | Status::NeedsInput | Status::Quiet => return None,
+        Status::Finishing | Status::Working | Status::Idle | Status::Ended => return None,
     };
     let room = COLUMNS - INDENT.width() - before.width() - after.width();
     let text = format!("{INDENT}{before}{}{after}", isolated(&name(room)));

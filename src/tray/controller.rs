@@ -9,7 +9,7 @@ use super::notify::Note;
 #[cfg(target_os = "linux")]
 use super::sni::Tray;
 use super::view::{Effect, ItemId, Kind, MenuView};
-use crate::core::verdict::Status;
+use crate::core::verdict::Remedy;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(not(target_os = "linux"))]
@@ -138,8 +138,8 @@ fn refusal(view: &MenuView, id: &ItemId, effect: &Effect) -> Option<String> {
         // The order would be carried out: a turn can be stopped whether it is stuck or not.
         Effect::Act(_) if id.kind == Kind::Remedy => {
             let status = view.status_of(id.session.as_ref()?)?;
-            let needs_one = matches!(status, Status::PermissionLost | Status::Crashed | Status::Failed | Status::Stuck);
-            (!needs_one).then(|| "The session no longer needs that".into())
+            let needs_none = status.nature().remedy == Remedy::None;
+            needs_none.then(|| "The session no longer needs that".into())
         }
         _ => None,
     }

@@ -9,7 +9,7 @@ mod id;
 
 use super::icon::Icon;
 use super::mute::Mute;
-use crate::core::fleet::{LABEL_DISTINCT_WIDTH, mark};
+use crate::core::fleet::LABEL_DISTINCT_WIDTH;
 use crate::core::gist::Gist;
 use crate::core::order::Order;
 use crate::core::session::Key;
@@ -264,7 +264,7 @@ impl Text {
 
 impl Lead {
     fn mark(self) -> String {
-        format!("{} {}", mark(self.status).0, self.unseen())
+        format!("{} {}", self.status.mark().0, self.unseen())
     }
 
     fn unseen(self) -> String {

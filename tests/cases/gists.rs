@@ -1,7 +1,6 @@
 //! The reason in the fewest words: what the menu shows after a session's name.
 
 use super::story::{At, Story};
-use pilotlight::core::fleet::mark;
 use pilotlight::core::gist::Gist;
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status::{
@@ -138,13 +137,13 @@ fn ages_of_any_length_are_rounded_down() {
 /// So that a status does not depend on its colour.
 #[test]
 fn every_status_has_a_symbol_of_its_own() {
-    let symbols: HashSet<_> = Status::ALL.into_iter().map(|status| mark(status).0).collect();
+    let symbols: HashSet<_> = Status::ALL.into_iter().map(|status| status.mark().0).collect();
     assert_eq!(symbols.len(), Status::ALL.len());
     for status in Status::ALL {
-        let (symbol, ascii) = mark(status);
+        let (symbol, ascii) = status.mark();
         assert_eq!((symbol.chars().count(), ascii.len(), ascii.is_ascii()), (1, 1, true), "{status}");
     }
-    let ascii: HashSet<_> = Status::ALL.into_iter().map(|status| mark(status).1).collect();
+    let ascii: HashSet<_> = Status::ALL.into_iter().map(|status| status.mark().1).collect();
     assert_eq!(ascii.len(), Status::ALL.len() - 1);
-    assert_eq!(mark(Working).1, mark(Finishing).1, "nearly the same to the user");
+    assert_eq!(Working.mark().1, Finishing.mark().1, "nearly the same to the user");
 }

@@ -139,14 +139,19 @@ fn test_files(files: &[PathBuf]) -> BTreeSet<PathBuf> {
     declared.collect()
 }
 
-#[test]
-fn our_own_words_are_never_read_again() {
-    let files = sources(&root().join("src"));
+/// The files of the program, without those for tests alone.
+pub(super) fn shipped() -> Vec<PathBuf> {
+    let mut files = sources(&root().join("src"));
     let tests = test_files(&files);
     assert!(tests.len() > 20, "{tests:?}");
-    let is_test = |path: &PathBuf| tests.contains(path) || path.iter().any(|part| part == "tests");
+    files.retain(|path| !tests.contains(path) && !path.iter().any(|part| part == "tests"));
+    files
+}
+
+#[test]
+fn our_own_words_are_never_read_again() {
     let mut seen = BTreeMap::new();
-    for path in files.iter().filter(|path| !is_test(path)) {
+    for path in &shipped() {
         let name = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
         let code = code_of(path);
         let (reads, allowed) = (reads(&code), FOREIGN.iter().find(|(file, ..)| *file == name).map_or(0, |file| file.1));

@@ -119,7 +119,7 @@ pub(super) fn resend(session: &Session, status: Status) -> Result<Does, Refusal>
         return Err(Refusal::ToolRan);
     }
     let at_rest = facts.turn.is_none() && !status.is_work();
-    if !at_rest && !matches!(status, Status::Stuck | Status::Crashed | Status::Ended) {
+    if !at_rest && status != Status::Stuck && !status.is_over() {
         return Err(Refusal::TurnOpen);
     }
     if session.control.server.is_attached() {

@@ -4,25 +4,8 @@
 
 use super::row::Row;
 use crate::core::time::Time;
-use crate::core::verdict::Status;
+use crate::core::verdict::status::{Course, Group, Remedy, Status};
 use std::fmt;
-
-/// The group in which a session is listed. Sessions that need the user come first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Group {
-    /// It needs the user.
-    NeedsYou,
-    /// It has been silent for long, but may still be working.
-    Quiet,
-    /// It works.
-    Working,
-    /// It failed, crashed or lost its permissions, and the user has seen that.
-    Aside,
-    /// It is idle.
-    Idle,
-    /// It is over.
-    Ended,
-}
 
 /// The overall state of all sessions: the icon's shape and colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,24 +42,12 @@ pub struct Glance {
 impl Row {
     /// The group it is listed in.
     pub(crate) const fn group(&self) -> Group {
-        match self.status {
-            _ if self.is_seen && self.is_set_aside_when_seen() => Group::Aside,
-            Status::NeedsPermission
-            | Status::NeedsInput
-            | Status::PermissionLost
-            | Status::Stuck
-            | Status::Crashed
-            | Status::Failed => Group::NeedsYou,
-            Status::Quiet => Group::Quiet,
-            Status::Working | Status::Finishing => Group::Working,
-            Status::Idle => Group::Idle,
-            Status::Ended => Group::Ended,
-        }
+        if self.is_seen && self.is_set_aside_when_seen() { Group::Aside } else { self.status.nature().group }
     }
 
     /// Whether it stops needing the user once seen, even though it keeps its status.
     pub(crate) const fn is_set_aside_when_seen(&self) -> bool {
-        matches!(self.status, Status::Failed | Status::Crashed | Status::PermissionLost)
+        matches!(self.status.nature().remedy, Remedy::UntilSeen)
     }
 
     /// Whether it needs the user: if it failed, crashed or lost its permissions, until seen; otherwise for as long as
@@ -89,8 +60,11 @@ impl Row {
     /// latest change first.
     pub(crate) fn sort_key(&self) -> impl Ord + use<'_> {
         let group = self.group();
-        let since = if group == Group::NeedsYou { self.since } else { Time(-self.since.0) };
-        (group, if group == Group::NeedsYou { rank(self.status) } else { 0 }, since, &self.id)
+        let (urgency, since) = match group {
+            Group::NeedsYou => (self.status.nature().urgency, self.since),
+            _ => (0, Time(-self.since.0)),
+        };
+        (group, urgency, since, &self.id)
     }
 }
 
@@ -103,7 +77,7 @@ impl Glance {
             glance.unseen += usize::from(row.unseen);
             let count = match row.group() {
                 Group::NeedsYou => {
-                    if first.is_none_or(|first| rank(row.status) < rank(first)) {
+                    if first.is_none_or(|first| row.status.nature().urgency < first.nature().urgency) {
                         first = Some(row.status);
                     }
                     &mut glance.need_you
@@ -117,8 +91,8 @@ impl Glance {
             *count += 1;
         }
         glance.state = match first {
-            Some(Status::Stuck | Status::Crashed | Status::Failed) => State::Trouble,
-            Some(_) => State::NeedsYou,
+            Some(first) if first.nature().course == Course::Waits => State::NeedsYou,
+            Some(_) => State::Trouble,
             None if glance.working + glance.quiet > 0 => State::Working,
             None => State::Well,
         };
@@ -151,64 +125,23 @@ impl fmt::Display for Glance {
 
 /// What a fold holds besides the sessions that have a row: `5 more: 2 ask, 1 stuck, 2 crashed`, `3 more working`.
 pub(crate) fn folded<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
-    let mut counts: Vec<(&'static str, usize)> = Vec::new();
+    let mut counts: Vec<([&'static str; 2], usize)> = Vec::new();
     let mut total = 0;
     for row in rows {
-        let words = match row.status {
-            _ if row.group() == Group::Aside => "set aside",
-            Status::NeedsPermission | Status::NeedsInput => "ask",
-            Status::PermissionLost => "without permissions",
-            Status::Stuck => "stuck",
-            Status::Crashed => "crashed",
-            Status::Failed => "failed",
-            Status::Quiet => "quiet",
-            Status::Working | Status::Finishing => "working",
-            Status::Idle => "idle",
-            Status::Ended => "ended",
-        };
+        let does = if row.group() == Group::Aside { ["set aside"; 2] } else { row.status.nature().does };
         total += 1;
-        match counts.iter_mut().find(|(other, _)| *other == words) {
+        match counts.iter_mut().find(|(other, _)| *other == does) {
             Some((_, n)) => *n += 1,
-            None => counts.push((words, 1)),
+            None => counts.push((does, 1)),
         }
     }
-    let words = |(words, n): &(&'static str, usize)| if (*words, *n) == ("ask", 1) { "asks" } else { words };
+    let words = |(does, n): &([&'static str; 2], usize)| does[usize::from(*n > 1)];
     match &counts[..] {
         [one] => format!("{total} more {}", words(one)),
         all => {
             let all: Vec<_> = all.iter().map(|count| format!("{} {}", count.1, words(count))).collect();
             format!("{total} more: {}", all.join(", "))
         }
-    }
-}
-
-/// The urgency of a status; lower is more urgent.
-const fn rank(status: Status) -> u8 {
-    match status {
-        Status::NeedsPermission => 0,
-        Status::NeedsInput => 1,
-        Status::PermissionLost => 2,
-        Status::Stuck => 3,
-        Status::Crashed => 4,
-        Status::Failed => 5,
-        Status::Quiet | Status::Working | Status::Finishing | Status::Idle | Status::Ended => 6,
-    }
-}
-
-/// The symbol of a status, in Unicode and in ASCII, so that it does not depend on colour.
-pub const fn mark(status: Status) -> (&'static str, &'static str) {
-    match status {
-        Status::NeedsPermission => ("⚑", "!"),
-        Status::NeedsInput => ("?", "?"),
-        Status::PermissionLost => ("⊘", "0"),
-        Status::Stuck => ("◷", "@"),
-        Status::Crashed => ("╳", "X"),
-        Status::Failed => ("✗", "x"),
-        Status::Quiet => ("◌", "."),
-        Status::Working => ("▶", ">"),
-        Status::Finishing => ("▷", ">"),
-        Status::Idle => ("✓", "-"),
-        Status::Ended => ("○", "o"),
     }
 }
 

@@ -134,7 +134,7 @@ impl Session {
         // What is not read any more is judged as of the last time that it was.
         let at = self.no_answer.map_or(now, |no_answer| no_answer.since);
         let mut verdict = judge(&self.observed.facts, &self.runner(), &self.live, self.seen, at, limits);
-        let is_over = matches!(verdict.status, Status::Ended | Status::Crashed);
+        let is_over = verdict.status.is_over();
         if let Some(no_answer) = self.no_answer.filter(|_| !is_over || self.observed.owner == Owner::Never) {
             let before = Note::Before { status: verdict.status, because: Box::new(verdict.because) };
             let before = self.observed.facts.progress.is_some().then_some(before);

@@ -146,7 +146,7 @@ impl Judge<'_> {
 
     /// When to sample the CPU use: ahead of the limit that depends on it, and again when the sample expires.
     pub(super) fn sample_at(&self, turn: &Turn, status: Status) -> Option<Time> {
-        let waits = matches!(status, Status::Working | Status::Quiet | Status::Stuck);
+        let waits = status.is_silent() || status == Status::Working;
         if !waits
             || turn.tools.is_empty()
             || !matches!(self.owner, Owner::Alive { .. })

@@ -1,72 +1,146 @@
-//! The statuses and their names.
+//! The statuses, and one table of what is the same about each for every session.
 
 use serde::Serialize;
 use std::fmt;
 
-/// What a session does, or what it needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Status {
+/// The group in which a session is listed. Sessions that need the user come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// It needs the user.
+    NeedsYou,
+    /// It has been silent for long, but may still be working.
+    Quiet,
+    /// It works.
+    Working,
+    /// It failed, crashed or lost its permissions, and the user has seen that.
+    Aside,
+    /// It is idle.
+    Idle,
     /// It is over.
     Ended,
+}
+
+/// What goes on in a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Course {
+    /// No process runs it.
+    Over,
+    /// Its turn has ended.
+    Rests,
+    /// It waits for the user.
+    Waits,
+    /// It has been silent for long.
+    Silent,
+    /// It is at work.
+    Works,
+}
+
+/// Whether it takes a remedy, an answer aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Remedy {
+    /// It does not.
+    None,
+    /// It does, for as long as the status lasts.
+    Stands,
+    /// It does, but once the user has seen it, it is set aside.
+    UntilSeen,
+}
+
+/// What is the same about a status for every session.
+pub(crate) struct Nature {
+    name: &'static str,
+    mark: (&'static str, &'static str),
+    /// The group of a session that is not set aside.
+    pub group: Group,
+    /// How urgent it is in its group; lower is more urgent.
+    pub urgency: u8,
+    pub course: Course,
+    pub remedy: Remedy,
+    /// What one session does, and what several do.
+    pub does: [&'static str; 2],
+}
+
+/// Defines [`Status`] with the list and the table of all statuses, so that none can be missing there.
+macro_rules! statuses {
+    ($($(#[$doc:meta])* $status:ident: $name:literal, $mark:expr, $group:ident, $urgency:literal, $course:ident, $remedy:ident, $does:expr;)*) => {
+        /// What a session does, or what it needs.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Status {
+            $($(#[$doc])* $status,)*
+        }
+
+        impl Status {
+            /// Every status, in the order in which they are checked.
+            pub const ALL: [Self; [$(Self::$status),*].len()] = [$(Self::$status),*];
+
+            /// Its entry in the table.
+            pub(crate) const fn nature(self) -> &'static Nature {
+                match self {
+                    $(Self::$status => &Nature {
+                        name: $name,
+                        mark: $mark,
+                        group: Group::$group,
+                        urgency: $urgency,
+                        course: Course::$course,
+                        remedy: Remedy::$remedy,
+                        does: $does,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+statuses! {
+    /// It is over.
+    Ended: "ended", ("○", "o"), Ended, 0, Over, None, ["ended", "ended"];
     /// Its owner is gone, with work still open.
-    Crashed,
+    Crashed: "crashed", ("╳", "X"), NeedsYou, 4, Over, UntilSeen, ["crashed", "crashed"];
     /// Its last turn ended in an error.
-    Failed,
+    Failed: "failed", ("✗", "x"), NeedsYou, 5, Rests, UntilSeen, ["failed", "failed"];
     /// It waits for a permission.
-    NeedsPermission,
+    NeedsPermission: "needs-permission", ("⚑", "!"), NeedsYou, 0, Waits, None, ["asks", "ask"];
     /// Its tools are denied because nobody can be asked.
-    PermissionLost,
+    PermissionLost: "permission-lost", ("⊘", "0"), NeedsYou, 2, Waits, UntilSeen, ["without permissions", "without permissions"];
     /// It waits for an answer.
-    NeedsInput,
+    NeedsInput: "needs-input", ("?", "?"), NeedsYou, 1, Waits, None, ["asks", "ask"];
     /// A turn is open, and the silence has passed its limit.
-    Stuck,
+    Stuck: "stuck", ("◷", "@"), NeedsYou, 3, Silent, Stands, ["stuck", "stuck"];
     /// A turn is open and has been silent for long, but may still be working.
-    Quiet,
+    Quiet: "quiet", ("◌", "."), Quiet, 0, Silent, None, ["quiet", "quiet"];
     /// The turn is about to end.
-    Finishing,
+    Finishing: "finishing", ("▷", ">"), Working, 0, Works, None, ["working", "working"];
     /// A turn is open, or there is work in the background.
-    Working,
+    Working: "working", ("▶", ">"), Working, 0, Works, None, ["working", "working"];
     /// Nothing is going on. It is the user's turn.
-    Idle,
+    Idle: "idle", ("✓", "-"), Idle, 0, Rests, None, ["idle", "idle"];
 }
 
 impl Status {
-    /// Every status, in the order in which they are checked.
-    pub const ALL: [Self; 11] = [
-        Self::Ended,
-        Self::Crashed,
-        Self::Failed,
-        Self::NeedsPermission,
-        Self::PermissionLost,
-        Self::NeedsInput,
-        Self::Stuck,
-        Self::Quiet,
-        Self::Finishing,
-        Self::Working,
-        Self::Idle,
-    ];
-
     /// Its name, as used in JSON, in the table and in the menu.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ended => "ended",
-            Self::Crashed => "crashed",
-            Self::Failed => "failed",
-            Self::NeedsPermission => "needs-permission",
-            Self::PermissionLost => "permission-lost",
-            Self::NeedsInput => "needs-input",
-            Self::Stuck => "stuck",
-            Self::Quiet => "quiet",
-            Self::Finishing => "finishing",
-            Self::Working => "working",
-            Self::Idle => "idle",
-        }
+        self.nature().name
+    }
+
+    /// Its symbol, in Unicode and in ASCII, so that it does not depend on colour.
+    pub const fn mark(self) -> (&'static str, &'static str) {
+        self.nature().mark
+    }
+
+    /// Whether no process runs the session.
+    pub(crate) const fn is_over(self) -> bool {
+        matches!(self.nature().course, Course::Over)
+    }
+
+    /// Whether it has been silent for long.
+    pub(crate) const fn is_silent(self) -> bool {
+        matches!(self.nature().course, Course::Silent)
     }
 
     /// Whether it says that the session is at work.
     pub(crate) const fn is_work(self) -> bool {
-        matches!(self, Self::Working | Self::Finishing)
+        matches!(self.nature().course, Course::Works)
     }
 }
 

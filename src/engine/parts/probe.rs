@@ -27,7 +27,7 @@ pub(crate) fn apply_probe(session: &mut Session, progress: Time, result: Option<
 /// Whether a session's server should be probed because the session is silent. Returns its owner, whether that may be
 /// trusted with a token, and the last sign of life in the log, by the wall clock.
 pub(crate) fn due_probe(session: &Session, status: Status) -> Option<((u32, bool), Time)> {
-    let is_silent = matches!(status, Status::Quiet | Status::Stuck) && session.observed.problem.is_none();
+    let is_silent = status.is_silent() && session.observed.problem.is_none();
     let is_due = is_silent && session.control.server == ServerState::Listening && session.control.under_way.is_none();
     let (pid, progress) = (session.observed.owner.live()?, session.observed.facts.progress?.wall);
     is_due.then_some(((pid, session.may_be_trusted()), progress))

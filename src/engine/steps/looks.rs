@@ -6,7 +6,7 @@ use crate::core::fleet::Kind;
 use crate::core::reception::{Finding, Found, WINDOW, Word};
 use crate::core::session::Key;
 use crate::core::time::{Span, Time};
-use crate::core::verdict::{Look, Reception, Status};
+use crate::core::verdict::{Look, Reception};
 use crate::engine::parts::looks::{BeginLook, EndedLook, SocketReader, SocketView, asked_by};
 use crate::engine::parts::tasks::TaskMessage;
 use crate::engine::{Changes, Engine, Entry};
@@ -37,8 +37,7 @@ impl Engine {
     pub(super) fn look_again_at_silences(&mut self, asks_servers: bool, changes: &mut Changes) {
         let now = self.clock.now().awake;
         let is_silent = |entry: &Entry| {
-            matches!(entry.verdict.status, Status::Quiet | Status::Stuck)
-                && entry.verdict.look.is_some_and(|look| look.at.is_none_or(|at| at > now))
+            entry.verdict.status.is_silent() && entry.verdict.look.is_some_and(|look| look.at.is_none_or(|at| at > now))
         };
         let silent: Vec<_> =
             self.fleet.entries().filter(|(_, entry)| is_silent(entry)).map(|(key, _)| key.clone()).collect();

@@ -68,6 +68,8 @@ pub(crate) fn needs(row: &Row, session: &Session) -> String {
         Status::PermissionLost => "lost its permissions".into(),
         Status::Stuck => "is stuck".into(),
         Status::Crashed => "crashed".into(),
-        _ => "failed".into(),
+        Status::Failed | Status::Quiet | Status::Finishing | Status::Working | Status::Idle | Status::Ended => {
+            "failed".into()
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::bus::Bus;
 use crate::support::{SOON, block_on, spawn, wait_until};
-use pilotlight::core::fleet::mark;
 use pilotlight::core::verdict::Status;
 use std::collections::HashMap;
 use std::fs::File;
@@ -436,7 +435,7 @@ impl Entry {
             _ => because,
         };
         let reason: String = format!("{status}: {because}").chars().take(40).collect();
-        let mark = Status::ALL.into_iter().find(|one| one.name() == status).map_or("", |status| mark(status).0);
+        let mark = Status::ALL.into_iter().find(|one| one.name() == status).map_or("", |status| status.mark().0);
         let shown = self.shown();
         let is_row = self.is_row_of(text("label")) && shown.starts_with(&format!("{mark} "));
         let why = self.entries.iter().find(|entry| entry.label == "Why").map(Self::words).unwrap_or_default();

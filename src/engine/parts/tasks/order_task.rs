@@ -172,9 +172,10 @@ impl OrderTask {
         }
         let (connection, words) = match (&self.connection, &self.owner, self.kind) {
             (Some(connection), ..) => {
-                let silent = match self.status {
-                    Status::Stuck => connection.abort_silent(&self.site).await?,
-                    _ => SilentTurn::Over,
+                let silent = if self.status == Status::Stuck {
+                    connection.abort_silent(&self.site).await?
+                } else {
+                    SilentTurn::Over
                 };
                 if silent == SilentTurn::Receives {
                     self.report_receiving();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::agent;
 use crate::agent::copilot::dialect::parse;
-use crate::core::fleet::{distinguish, mark};
+use crate::core::fleet::distinguish;
 use crate::core::owner::Held;
 use crate::core::session::{Key, Observed, SourceId};
 use crate::tray::view::{COLUMNS, ROWS};
@@ -191,7 +191,7 @@ fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError
     prop_assert_eq!(ids(&shown), ids(&sorted), "every session, in the order of all lists");
     for item in &rows {
         let (row, words) = (row_of(item), text(item));
-        prop_assert!(words.starts_with(mark(row.status).0), "{} is {}", words, row.status);
+        prop_assert!(words.starts_with(row.status.mark().0), "{} is {}", words, row.status);
         prop_assert!(words.contains('●') == row.unseen && !words.contains(row.status.name()));
         // The first entry of a submenu is harmless: it may open under the pointer.
         let harmless = matches!(item.children()[0], Item::Action { effect: Effect::Seen, .. });

@@ -1,6 +1,5 @@
 //! The appearance of an entry, and the dbusmenu properties that describe it.
 
-use crate::core::fleet::mark;
 use crate::core::time::Moment;
 use crate::core::verdict::Status;
 use crate::tray::icon::badge;
@@ -106,7 +105,7 @@ impl Appearance {
 
 /// A row for a screen reader: with the status in words instead of its mark.
 fn spoken(status: Status, label: &str) -> String {
-    let words = label.strip_prefix(mark(status).0).unwrap_or(label).trim_start();
+    let words = label.strip_prefix(status.mark().0).unwrap_or(label).trim_start();
     let (new, words) = words.strip_prefix(UNSEEN).map_or(("", words), |words| ("new, ", words));
     format!("{new}{}: {words}", status.name().replace('-', " "))
 }
