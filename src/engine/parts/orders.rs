@@ -49,6 +49,8 @@ pub(crate) enum WaitFor {
     Probe(Key),
     /// The end of what is being done with this session.
     Turn(Key),
+    /// That fewer recoveries run, for one of this session: it waits for however long they take.
+    Room(Key),
     /// That another Pilotlight has finished with the session. No system tells when, so it is tried again and again until
     /// this moment, by the awake clock.
     Lock(Time),

@@ -28,7 +28,7 @@ use crate::core::time::Time;
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
 use crate::engine::ledger::{LockGuard, Section};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -74,18 +74,11 @@ struct KeptConnection {
     activity_reported_at: Option<Time>,
 }
 
-/// An order that waits because too many recoveries are running.
-pub(crate) struct QueuedOrder {
-    pub(crate) key: Key,
-    pub(crate) pending: PendingOrder,
-}
-
-/// All running tasks, queued orders and kept connections.
+/// All running tasks and kept connections.
 pub(crate) struct Tasks {
     sender: mpsc::UnboundedSender<TaskMessage>,
     messages: mpsc::UnboundedReceiver<TaskMessage>,
     running: HashMap<TaskId, RunningTask>,
-    queue: VecDeque<QueuedOrder>,
     connections: HashMap<Key, KeptConnection>,
     generation: u64,
     pub(crate) warned: ServerWarnings,
@@ -103,7 +96,6 @@ impl Tasks {
             sender,
             messages,
             running: HashMap::new(),
-            queue: VecDeque::new(),
             connections: HashMap::new(),
             generation: 0,
             warned: ServerWarnings::default(),
@@ -152,16 +144,6 @@ impl Tasks {
     pub(crate) fn has_room(&self, action: Action) -> bool {
         !action.is(Trait::Recovery)
             || self.running.values().filter(|running| running.action.is(Trait::Recovery)).count() < RECOVERIES_MAX
-    }
-
-    /// Queues an order until another recovery may start.
-    pub(crate) fn enqueue(&mut self, order: QueuedOrder) {
-        self.queue.push_back(order);
-    }
-
-    /// The next queued order that may start now.
-    pub(crate) fn dequeue(&mut self) -> Option<QueuedOrder> {
-        self.has_room(Action::Reconnect).then(|| self.queue.pop_front()).flatten()
     }
 
     /// How we are connected to a session, if we are.

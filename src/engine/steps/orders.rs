@@ -13,11 +13,12 @@ use crate::core::fleet::Session;
 use crate::core::order::{Ask, Order, Outcome, Report, Which};
 use crate::core::owner::Held;
 use crate::core::session::Key;
+use crate::core::time::Time;
 use crate::engine::ledger::{LockError, LockGuard, Page};
 use crate::engine::parts::orders::{Patience, PostponedOrder, WaitFor};
 use crate::engine::parts::settings_file::SettingsFile;
+use crate::engine::parts::tasks::TaskId;
 use crate::engine::parts::tasks::start::OrderContext;
-use crate::engine::parts::tasks::{QueuedOrder, TaskId};
 use crate::engine::{Changes, Engine};
 use crate::system::note::Note;
 use crate::system::paths::canonical;
@@ -182,7 +183,8 @@ impl Engine {
             return refuse(&pending, "something else is still being done with it");
         }
         if !self.tasks.has_room(action) {
-            self.tasks.enqueue(QueuedOrder { key: key.clone(), pending });
+            let waits_for = WaitFor::Room(key.clone());
+            self.orders.postponed.push(PostponedOrder { pending, waits_for, until: Time(i64::MAX) });
             return self.update_control(&key, changes, |control| control.under_way = Some(action));
         }
         let guard = match action.excludes_others().then(|| self.page(&key).try_lock(action.name())).transpose() {
@@ -407,3 +409,7 @@ impl Engine {
         Ok(key)
     }
 }
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;

@@ -32,6 +32,21 @@ impl Engine {
         }
     }
 
+    /// Remembers this of a session, also for our other processes.
+    pub(super) fn remember(&mut self, key: &Key, marks: Marks) {
+        if marks == Marks::default() {
+            return;
+        }
+        let home = self.homes.hash(key.source);
+        self.seen.note(home, &key.id, marks);
+        if let Some(session) = self.fleet.session(key) {
+            self.seen.recall(home, session);
+        }
+        if let Err(error) = self.seen.save() {
+            tracing::warn!("{error:#}");
+        }
+    }
+
     /// Starts to watch for seen marks that other processes of ours write.
     pub(in crate::engine) fn watch_seen(&mut self) {
         if let Some(folder) = self.seen.path().and_then(Path::parent)

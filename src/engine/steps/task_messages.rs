@@ -7,35 +7,14 @@ use crate::core::action::{Action, ServerState, Trait};
 use crate::core::order::{Outcome, Report, Step};
 use crate::core::session::Key;
 use crate::engine::last_seen::Marks;
-use crate::engine::parts::tasks::{Continuation, QueuedOrder, TaskMessage};
+use crate::engine::parts::tasks::{Continuation, TaskEnd, TaskId, TaskMessage};
 use crate::engine::{Changes, Engine};
 
 impl Engine {
     /// Handles a message of a task or a kept connection.
     pub(super) fn handle_task_message(&mut self, message: TaskMessage, changes: &mut Changes) {
         match message {
-            TaskMessage::Report(task, report) => {
-                let step = match &report {
-                    Report::Step(step, _) => Some(*step),
-                    Report::Request(_) | Report::Question(_) | Report::End(_) => None,
-                };
-                self.tasks.report(task, report);
-                let now = self.clock.now().wall;
-                // What we send ourselves must not count as the user continuing the session.
-                if let Some((key, action)) = self.tasks.session_and_action(task)
-                    && let Some(session) = self.fleet.session(&key)
-                {
-                    let attempts = &mut session.control.attempts;
-                    match step {
-                        Some(Step::Abort) => attempts.note_abort(now),
-                        // A denial ends the turn.
-                        Some(Step::TakeOver) if action == Action::Deny => attempts.note_abort(now),
-                        Some(Step::Resend) => attempts.note_prompt(now),
-                        _ => return,
-                    }
-                    self.save_attempts(task, &key);
-                }
-            }
+            TaskMessage::Report(task, report) => self.task_reports(task, report),
             TaskMessage::MaySend(task, answer) => {
                 let _ = answer.send(self.may_send(task, changes)); // the task may have ended
             }
@@ -44,73 +23,7 @@ impl Engine {
                     self.note_receiving(&key, changes);
                 }
             }
-            TaskMessage::End(task, end) => {
-                let Some((key, action)) = self.tasks.session_and_action(task) else { return };
-                let now = self.clock.now().wall;
-                let (outcome, refused) = (end.outcome.clone(), end.refused.clone());
-                self.warn_of_faults(&end.faults);
-                end.healthy.iter().for_each(|place| self.tasks.warned.succeeded(*place));
-                let is_reached = !end.healthy.is_empty();
-                let sends = action.is(Trait::LeavesMarks);
-                if let Some(session) = self.fleet.session(&key).filter(|_| sends) {
-                    session.control.attempts.note_end(&session.observed.facts.marks, now);
-                    self.save_attempts(task, &key);
-                }
-                self.resume_ended(task, &key, matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_)));
-                let (cut_off, continuation) = (self.tasks.cut_off_before(task), end.continuation);
-                let is_by_command = self.tasks.order_of(task).is_some_and(PendingOrder::is_by_command);
-                let early = self.tasks.finish(task, end);
-                let attached = self.tasks.connection_state(&key);
-                if let Some(session) = self.fleet.session(&key) {
-                    let words = outcome.words().to_owned();
-                    if matches!((&outcome, action), (Outcome::Done(_), Action::Stop)) {
-                        session.live.stopped = Some(now);
-                    }
-                    session.control.outcome = Some((now, words.into()));
-                    let may_be_approved = matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_));
-                    if action.is(Trait::Counted) {
-                        session.control.pending_continue =
-                            (continuation == Continuation::Waiting).then_some(session.observed.facts.marks);
-                    }
-                    if action.excludes_others() {
-                        session.control.under_way = None;
-                    }
-                    let is_new = attached.is_some() && !session.control.server.is_attached();
-                    // Only if it is known that nothing was sent. What may have been sent is looked for in the log
-                    // instead.
-                    let is_known =
-                        matches!(outcome, Outcome::Done(_) | Outcome::Failed(_)) && continuation != Continuation::Sent;
-                    let left_undone = cut_off.filter(|_| is_known && action.is(Trait::Counted) && attached.is_some());
-                    let is_approved = action == Action::Approve && is_by_command && may_be_approved;
-                    let marks = Marks {
-                        attached: is_new.then_some(now),
-                        left_undone,
-                        approved: is_approved.then_some(now),
-                        ..Marks::default()
-                    };
-                    if marks != Marks::default() {
-                        let home = self.homes.hash(key.source);
-                        self.seen.note(home, &key.id, marks);
-                        self.seen.recall(home, session);
-                        if let Err(error) = self.seen.save() {
-                            tracing::warn!("{error:#}");
-                        }
-                    }
-                    if let Some(why) = refused {
-                        session.control.server = ServerState::Refused(why);
-                    } else if is_reached && matches!(session.control.server, ServerState::Refused(_)) {
-                        session.control.server = ServerState::Listening;
-                    }
-                }
-                self.connection_changed(&key, changes);
-                for event in early {
-                    self.handle_live_event(event, changes);
-                }
-                while let Some(QueuedOrder { key, pending }) = self.tasks.dequeue() {
-                    self.update_control(&key, changes, |control| control.under_way = None);
-                    self.handle_order(pending, changes);
-                }
-            }
+            TaskMessage::End(task, end) => self.task_ended(task, end, changes),
             TaskMessage::Live(event) => {
                 if let Some(event) = self.tasks.buffer_early(event) {
                     self.handle_live_event(event, changes);
@@ -118,6 +31,81 @@ impl Engine {
             }
             TaskMessage::Probed(probed) => self.apply_probes(probed, changes),
             TaskMessage::Heard(key, look, word) => self.looks.answered(&key, look, word),
+        }
+    }
+
+    /// Passes on what a task reports. What we send ourselves must not count as the user continuing the session.
+    fn task_reports(&mut self, task: TaskId, report: Report) {
+        let step = match &report {
+            Report::Step(step, _) => Some(*step),
+            Report::Request(_) | Report::Question(_) | Report::End(_) => None,
+        };
+        self.tasks.report(task, report);
+        let now = self.clock.now().wall;
+        let Some((key, action)) = self.tasks.session_and_action(task) else { return };
+        let Some(session) = self.fleet.session(&key) else { return };
+        let attempts = &mut session.control.attempts;
+        match step {
+            Some(Step::Abort) => attempts.note_abort(now),
+            // A denial ends the turn.
+            Some(Step::TakeOver) if action == Action::Deny => attempts.note_abort(now),
+            Some(Step::Resend) => attempts.note_prompt(now),
+            _ => return,
+        }
+        self.save_attempts(task, &key);
+    }
+
+    /// Keeps what a task leaves behind, and notes in its session how it ended.
+    fn task_ended(&mut self, task: TaskId, end: TaskEnd, changes: &mut Changes) {
+        let Some((key, action)) = self.tasks.session_and_action(task) else { return };
+        let now = self.clock.now().wall;
+        let (outcome, refused, continuation) = (end.outcome.clone(), end.refused.clone(), end.continuation);
+        self.warn_of_faults(&end.faults);
+        end.healthy.iter().for_each(|place| self.tasks.warned.succeeded(*place));
+        let is_reached = !end.healthy.is_empty();
+        if let Some(session) = self.fleet.session(&key).filter(|_| action.is(Trait::LeavesMarks)) {
+            session.control.attempts.note_end(&session.observed.facts.marks, now);
+            self.save_attempts(task, &key);
+        }
+        let may_be_done = matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_));
+        self.resume_ended(task, &key, may_be_done);
+        let cut_off = self.tasks.cut_off_before(task);
+        let is_by_command = self.tasks.order_of(task).is_some_and(PendingOrder::is_by_command);
+        let early = self.tasks.finish(task, end);
+        let is_attached = self.tasks.connection_state(&key).is_some();
+        if let Some(session) = self.fleet.session(&key) {
+            session.control.outcome = Some((now, outcome.words().into()));
+            if matches!((&outcome, action), (Outcome::Done(_), Action::Stop)) {
+                session.live.stopped = Some(now);
+            }
+            if action.is(Trait::Counted) {
+                session.control.pending_continue =
+                    (continuation == Continuation::Waiting).then_some(session.observed.facts.marks);
+            }
+            if action.excludes_others() {
+                session.control.under_way = None;
+            }
+            // Only if it is known that nothing was sent. What may have been sent is looked for in the log instead.
+            let is_known =
+                matches!(outcome, Outcome::Done(_) | Outcome::Failed(_)) && continuation != Continuation::Sent;
+            let is_undone = is_known && action.is(Trait::Counted) && is_attached;
+            let is_approved = action == Action::Approve && is_by_command && may_be_done;
+            let marks = Marks {
+                attached: (is_attached && !session.control.server.is_attached()).then_some(now),
+                left_undone: cut_off.filter(|_| is_undone),
+                approved: is_approved.then_some(now),
+                ..Marks::default()
+            };
+            if let Some(why) = refused {
+                session.control.server = ServerState::Refused(why);
+            } else if is_reached && matches!(session.control.server, ServerState::Refused(_)) {
+                session.control.server = ServerState::Listening;
+            }
+            self.remember(&key, marks);
+        }
+        self.connection_changed(&key, changes);
+        for event in early {
+            self.handle_live_event(event, changes);
         }
     }
 

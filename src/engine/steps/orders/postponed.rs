@@ -1,4 +1,5 @@
-//! Orders that wait: for the end of their session's log, for another answer to the same session, for an owner that is just exiting, for one that is just starting, or for the session's bridge.
+//! Orders that wait: for the end of their session's log, for another answer to the same session, for an owner that is
+//! just exiting, for one that is just starting, for the session's bridge, or for other recoveries.
 
 use crate::agent::channel::PROBE_TIMEOUT;
 use crate::agent::reading::GRACE;
@@ -46,6 +47,11 @@ impl Engine {
                     self.go_on_after_log(pending, &key, patience, changes);
                     continue;
                 }
+                WaitFor::Room(key) => {
+                    self.update_control(&key, changes, |control| control.under_way = None);
+                    self.handle_order(pending, changes);
+                    continue;
+                }
                 WaitFor::Lock(end) => end,
                 WaitFor::Turn(_) => until,
                 // Several may have waited for the same.
@@ -64,6 +70,7 @@ impl Engine {
             WaitFor::Bridge(session) => self.bridges.has_reported(session),
             WaitFor::Probe(key) => self.fleet.get(key).is_none_or(|entry| !entry.session().live.asking),
             WaitFor::Turn(key) => !self.tasks.is_busy(key),
+            WaitFor::Room(_) => self.tasks.has_room(Action::Reconnect),
             WaitFor::Lock(_) => false,
         }
     }
