@@ -28,6 +28,7 @@ use crate::core::order::{Ask, Doubt, Order, Outcome};
 use crate::core::owner::{Owner, may_have_it_open};
 use crate::core::text::NAME_MAX;
 use crate::core::words::offer::without_program;
+use crate::core::words::refusal::Refusal;
 use crate::system::clock::Clock;
 use crate::system::paths::user_home;
 use carry::carry_out;
@@ -203,10 +204,10 @@ fn suspicion(context: &Context, session: &Session) -> Option<Suspicion> {
 }
 
 /// Why a session that no process runs cannot be told to go on, if it can be resumed in a terminal.
-fn only_resumable(context: &Context, session: &Picked) -> Option<String> {
+fn only_resumable(context: &Context, session: &Picked) -> Option<Refusal> {
     let status = session.row(session.now, &context.config.limits).1.status;
     offer(Action::Resume, session, status).ok()?;
-    offer(Action::Continue, session, status).err().map(Into::into)
+    offer(Action::Continue, session, status).err()
 }
 
 /// Whether nothing but its terminal, or a bridge to it, can abort a session's turn.

@@ -9,7 +9,7 @@ use super::enrich;
 use super::pick::{Named, pick};
 use super::report::say;
 use crate::control::caller::agent_behind;
-use crate::core::action::{Offer, bridge_words, offers, questions};
+use crate::core::action::{Action, bridge_words, offer, questions};
 use crate::core::fleet::{Label, Row, Session};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
@@ -209,8 +209,8 @@ fn limits_that_apply(page: &mut Page, session: &Session, limits: &Limits) {
 /// What each action would do now, or why it is refused.
 fn actions(page: &mut Page, session: &Session, status: Status, refusals: Refusals) {
     let mut refused = Vec::new();
-    for Offer { action, what } in offers(session, status) {
-        match what {
+    for action in Action::ALL {
+        match offer(action, session, status) {
             Ok(does) => page.line(action.name(), does.to_string()),
             Err(why) if refusals == Refusals::Explained => page.line(action.name(), format!("refused: {why}")),
             Err(_) => refused.push(action.name()),

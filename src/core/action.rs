@@ -35,19 +35,6 @@ use bridge::let_answer;
 use reach::reachable;
 use recovery::{go_on, reconnect, resend, resume};
 
-/// An action and whether it is available.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Offer {
-    pub action: Action,
-    /// What it would do, or why it is refused.
-    pub what: Result<Does, Refusal>,
-}
-
-/// Returns every action, with what it would do or why it is refused.
-pub(crate) fn offers(session: &Session, status: Status) -> [Offer; Action::ALL.len()] {
-    Action::ALL.map(|action| Offer { action, what: offer(action, session, status) })
-}
-
 /// Returns what an action would do to a session with this status.
 ///
 /// # Errors

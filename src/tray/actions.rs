@@ -7,9 +7,7 @@
 
 use super::details::Source;
 use super::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS, fold};
-use crate::core::action::{
-    Action, Offer, Trait, has_open_tool, is_bridged, may_end_without_asking, offer, offers, questions,
-};
+use crate::core::action::{Action, Trait, has_open_tool, is_bridged, may_end_without_asking, offer, questions};
 use crate::core::confusable::is_unambiguous;
 use crate::core::fleet::{Row, Session};
 use crate::core::form::{Form, FormAnswer, Kind as What};
@@ -51,21 +49,20 @@ pub(crate) struct RequestItems {
 
 /// The entries of the oldest open permission request, or else of the oldest question that can be answered from here.
 pub(crate) fn request_items(source: &Source<'_>) -> Option<RequestItems> {
-    let offers = offers(source.session, source.row.status);
     let requests = &source.session.observed.facts.requests;
     if let Some(request) = requests.iter().find(|request| !request.is_consent()) {
-        return Some(items_of_request(source, request, offer_of(&offers, Action::Approve).is_ok()));
+        return Some(items_of_request(source, request, offered(source, Action::Approve).is_ok()));
     }
     if let Some(request) = requests.first() {
         let words = consent(request.is_about_us());
         return Some(RequestItems { lines: lines_of(source, request.id, wrap(words, COLUMNS)), answers: Vec::new() });
     }
     let form = questions(source.session).iter().find_map(|asking| asking.form.as_ref().ok())?;
-    Some(items_of_question(source, form, offer_of(&offers, Action::Answer).is_ok()))
+    Some(items_of_question(source, form, offered(source, Action::Answer).is_ok()))
 }
 
-fn offer_of(offers: &[Offer], action: Action) -> &Result<Does, Refusal> {
-    &offers.iter().find(|offer| offer.action == action).unwrap_or(&offers[0]).what
+fn offered(source: &Source<'_>, action: Action) -> Result<Does, Refusal> {
+    offer(action, source.session, source.row.status)
 }
 
 /// The lines of the text, if they show it in full and it is unambiguous.
@@ -163,12 +160,12 @@ fn items_of_question(source: &Source<'_>, form: &Form, can_answer: bool) -> Requ
 }
 
 /// The actions other than answers, with their labels, the best first.
-fn labelled(offers: &[Offer], session: &Session) -> [(Action, &'static str); LISTED.len()] {
-    let stops_if_waiting = || *offer_of(offers, Action::Stop) == Ok(Does::Stops { even_if_waiting: true });
+fn labelled(source: &Source<'_>) -> [(Action, &'static str); LISTED.len()] {
+    let stops_if_waiting = || offered(source, Action::Stop) == Ok(Does::Stops { even_if_waiting: true });
     LISTED.map(|action| {
         let label = match action {
-            Action::Continue if is_bridged(session) => "Continue",
-            Action::Reconnect if offer_of(offers, Action::Continue).is_ok() => "Reconnect only",
+            Action::Continue if is_bridged(source.session) => "Continue",
+            Action::Reconnect if offered(source, Action::Continue).is_ok() => "Reconnect only",
             Action::Stop if stops_if_waiting() => "Stop the turn, even if it only waits for you",
             _ => action.menu_label(),
         };
@@ -189,15 +186,14 @@ fn item(source: &Source<'_>, kind: Kind, name: &str, action: Action) -> Option<I
 
 /// The possible actions other than answers, the best first.
 pub(crate) fn actions(source: &Source<'_>) -> Vec<Item> {
-    let offers = offers(source.session, source.row.status);
     // To reconnect a terminal session that has no owner means to resume it.
-    let resume = offer_of(&offers, Action::Resume);
-    let is_same = resume.is_ok() && offer_of(&offers, Action::Reconnect) == resume;
-    let works = |action| offer_of(&offers, action).is_ok() && !(is_same && action == Action::Reconnect);
-    let works = labelled(&offers, source.session).into_iter().filter(|(action, _)| works(*action));
+    let resume = offered(source, Action::Resume);
+    let is_same = resume.is_ok() && offered(source, Action::Reconnect) == resume;
+    let works = |action| offered(source, action).is_ok() && !(is_same && action == Action::Reconnect);
+    let works = labelled(source).into_iter().filter(|(action, _)| works(*action));
     let item = |(action, name)| item(source, Kind::Act(action), name, action);
     let mut items: Vec<_> = works.filter_map(item).collect();
-    if may_end(source, &offers).is_ok() {
+    if may_end(source).is_ok() {
         let ways = [Action::End, Action::ForceQuit].map(|action| (action, action.label())).into_iter().filter_map(item);
         let what =
             if has_open_tool(source.session) { "Its tool is killed; it can be resumed" } else { "It can be resumed" };
@@ -207,22 +203,21 @@ pub(crate) fn actions(source: &Source<'_>) -> Vec<Item> {
     items
 }
 
-fn may_end(source: &Source<'_>, offers: &[Offer]) -> Result<(), Refusal> {
-    offer_of(offers, Action::End).clone().and_then(|_| may_end_without_asking(source.session))
+fn may_end(source: &Source<'_>) -> Result<(), Refusal> {
+    offered(source, Action::End).and_then(|_| may_end_without_asking(source.session))
 }
 
 /// The actions that are not possible now, each with the reason.
 pub(crate) fn refused(source: &Source<'_>) -> Vec<String> {
-    let offers = offers(source.session, source.row.status);
     let refused = |action, name: &str| {
         let why = match action {
-            Action::End => may_end(source, &offers).err(),
-            action => offer_of(&offers, action).clone().err(),
+            Action::End => may_end(source).err(),
+            action => offered(source, action).err(),
         };
         why.map(|why| plain(&format!("{name}: {why}"), 300).into())
     };
     let answers = [(Action::Approve, "Approve or deny"), (Action::Answer, "Answer")];
-    let others = labelled(&offers, source.session);
+    let others = labelled(source);
     answers
         .into_iter()
         .chain(others)
@@ -234,8 +229,7 @@ pub(crate) fn refused(source: &Source<'_>) -> Vec<String> {
 /// The entry below a row that fixes the session with one click, if any, or else shows its terminal. Never an approval,
 /// which must be read first. `name` is the session's, in at most so many columns.
 pub(crate) fn remedy(source: &Source<'_>, name: impl FnOnce(usize) -> String) -> Option<Item> {
-    let offers = offers(source.session, source.row.status);
-    let works = |action| offer_of(&offers, action).is_ok();
+    let works = |action| offered(source, action).is_ok();
     let row = source.row;
     let continued = || {
         if works(Action::Continue) && is_bridged(source.session) {
@@ -257,7 +251,7 @@ pub(crate) fn remedy(source: &Source<'_>, name: impl FnOnce(usize) -> String) ->
         Status::Failed if row.ended_denied() => continued()?,
         Status::Failed if is_bridged(source.session) && works(Action::Continue) => continued()?,
         Status::Stuck if !matches!(row.gist, Gist::Silent { runs_long: true, .. }) => {
-            match offer_of(&offers, Action::Stop) {
+            match offered(source, Action::Stop) {
                 Ok(Does::Stops { even_if_waiting: true }) => ("Stop ", ", even if it waits", Action::Stop),
                 Ok(_) => ("Stop the turn in ", "", Action::Stop),
                 Err(_) => shown()?,

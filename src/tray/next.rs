@@ -12,19 +12,11 @@ use crate::core::verdict::Status;
 
 /// What became of a session, in a sentence.
 pub(super) fn became(row: &Row, session: &Session, detail: Detail) -> String {
-    let now = match row.status {
-        _ if row.needs_you() && detail == Detail::Full => return format!("It {} now.", needs(row, session)),
-        Status::NeedsPermission | Status::NeedsInput => "waits for you",
-        Status::PermissionLost => "is without permissions",
-        Status::Stuck => "is stuck",
-        Status::Crashed => "is crashed",
-        Status::Failed => "is failed",
-        Status::Quiet => "is quiet",
-        Status::Working | Status::Finishing => "is working",
-        Status::Idle => "is idle",
-        Status::Ended => "is ended",
-    };
-    format!("It {now} now.")
+    match row.status {
+        _ if row.needs_you() && detail == Detail::Full => format!("It {} now.", needs(row, session)),
+        Status::NeedsPermission | Status::NeedsInput => "It waits for you now.".into(),
+        status => format!("It is {} now.", status.nature().does[0]),
+    }
 }
 
 /// The next thing to do about a session: to answer what it asks, to mend it, or to look at it. `failed` is what did not

@@ -1,6 +1,6 @@
 //! The actions: each is listed once, and one table holds everything about it that does not depend on a session.
 //!
-//! A new action needs a line in the list, an entry in the table and a variant of [`Ask`], all of them here; a rule that
+//! A new action needs a row in the table and a variant of [`Ask`], both of them here; a rule that
 //! says when it is [offered](super::offer); and the code that carries it out (`engine/parts/tasks/order_task.rs`). The command line,
 //! the menu and the popups choose which actions they have.
 
@@ -10,9 +10,11 @@ use Trait::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Defines [`Action`] together with the list of all actions, so that none can be missing there.
+/// Defines [`Action`] with the list and the table of all actions, so that none can be missing there. The columns are the
+/// fields of [`Verb`].
 macro_rules! actions {
-    ($($(#[$doc:meta])* $action:ident,)*) => {
+    ($($(#[$doc:meta])* $action:ident: $name:literal, $label:literal, $menu_label:expr, $done:literal, $callers:ident,
+        $ask:expr, [$($trait:ident),*];)*) => {
         /// Something that can be done with a session.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Action {
@@ -22,37 +24,65 @@ macro_rules! actions {
         impl Action {
             /// Every action, in display order.
             pub const ALL: [Self; [$(Self::$action),*].len()] = [$(Self::$action),*];
+
+            /// Its entry in the table.
+            pub(crate) const fn verb(self) -> &'static Verb {
+                match self {
+                    $(Self::$action => &Verb {
+                        name: $name,
+                        label: $label,
+                        menu_label: $menu_label,
+                        done: $done,
+                        callers: Callers::$callers,
+                        ask: $ask,
+                        traits: &[$($trait),*],
+                    },)*
+                }
+            }
         }
     };
 }
 
 actions! {
     /// Allow the requested permission, once.
-    Approve,
+    Approve: "approve", "Approve once", None, "approved", People,
+        None, [AsksServer, OverBridge, TakesTurns];
     /// Refuse the requested permission.
-    Deny,
+    Deny: "deny", "Deny", None, "denied", People,
+        None, [AsksServer, OverBridge, LeavesMarks, TakesTurns];
     /// Answer the question it asks its user.
-    Answer,
+    Answer: "answer", "Answer…", None, "answered", People,
+        None, [OverBridge, TakesTurns];
     /// Bring it back under control, and have it continue its work.
-    Continue,
+    Continue: "continue", "Reconnect and continue", None, "continues its work", People,
+        Some(Ask::Continue), [ForTurn, AsksServer, OverBridge, Recovery, Counted, LeavesMarks];
     /// Bring it back under control: attach to its server, or resume it.
-    Reconnect,
+    Reconnect: "reconnect", "Reconnect", None, "reconnected", People,
+        Some(Ask::Reconnect { resend: false }), [ForTurn, AsksServer, Recovery, Counted, LeavesMarks];
     /// [`Reconnect`](Self::Reconnect), and send the last prompt again.
-    Resend,
+    Resend: "resend", "Send the last prompt again", None, "its last prompt was sent again", People,
+        Some(Ask::Reconnect { resend: true }), [ForTurn, AsksServer, Recovery, Counted, LeavesMarks];
     /// Abort the running turn.
-    Stop,
+    Stop: "stop", "Stop", Some("Stop the turn"), "stopped", People,
+        Some(Ask::Stop), [ForTurn, AsksServer, OverBridge, LeavesMarks];
     /// Interrupt its process, then terminate it.
-    End,
+    End: "end", "End it", None, "ended", People,
+        Some(Ask::End { confirmed: false }), [EndsOwner];
     /// Kill its process.
-    ForceQuit,
+    ForceQuit: "force-quit", "Force quit: nothing is saved", None, "ended", People,
+        Some(Ask::ForceQuit), [EndsOwner];
     /// Resume it in a terminal.
-    Resume,
+    Resume: "resume", "Resume", Some("Resume in a terminal"), "resumed", Anyone,
+        Some(Ask::Resume), [Recovery, OpensWindow];
     /// Bring its terminal to the front.
-    ShowTerminal,
+    ShowTerminal: "show-terminal", "Show terminal", Some("Show its terminal"), "its terminal is shown", Anyone,
+        Some(Ask::ShowTerminal), [OnlyShows, OpensWindow];
     /// Detach from it.
-    Detach,
+    Detach: "detach", "Detach", None, "detached", People,
+        Some(Ask::Detach), [];
     /// Have Copilot ask in its terminal whether Pilotlight may answer its permission requests.
-    LetAnswer,
+    LetAnswer: "let-answer", "Let Pilotlight answer here…", None, "it asks in its terminal", People,
+        Some(Ask::LetAnswer), [ForTurn, OverBridge];
 }
 
 impl Serialize for Action {
@@ -185,129 +215,6 @@ pub(crate) enum Trait {
 }
 
 impl Action {
-    /// Its entry in the table.
-    pub(crate) const fn verb(self) -> &'static Verb {
-        match self {
-            Self::Approve => &Verb {
-                name: "approve",
-                label: "Approve once",
-                menu_label: None,
-                done: "approved",
-                callers: Callers::People,
-                ask: None,
-                traits: &[AsksServer, OverBridge, TakesTurns],
-            },
-            Self::Deny => &Verb {
-                name: "deny",
-                label: "Deny",
-                menu_label: None,
-                done: "denied",
-                callers: Callers::People,
-                ask: None,
-                traits: &[AsksServer, OverBridge, LeavesMarks, TakesTurns],
-            },
-            Self::Answer => &Verb {
-                name: "answer",
-                label: "Answer…",
-                menu_label: None,
-                done: "answered",
-                callers: Callers::People,
-                ask: None,
-                traits: &[OverBridge, TakesTurns],
-            },
-            Self::Continue => &Verb {
-                name: "continue",
-                label: "Reconnect and continue",
-                menu_label: None,
-                done: "continues its work",
-                callers: Callers::People,
-                ask: Some(Ask::Continue),
-                traits: &[ForTurn, AsksServer, OverBridge, Recovery, Counted, LeavesMarks],
-            },
-            Self::Reconnect => &Verb {
-                name: "reconnect",
-                label: "Reconnect",
-                menu_label: None,
-                done: "reconnected",
-                callers: Callers::People,
-                ask: Some(Ask::Reconnect { resend: false }),
-                traits: &[ForTurn, AsksServer, Recovery, Counted, LeavesMarks],
-            },
-            Self::Resend => &Verb {
-                name: "resend",
-                label: "Send the last prompt again",
-                menu_label: None,
-                done: "its last prompt was sent again",
-                callers: Callers::People,
-                ask: Some(Ask::Reconnect { resend: true }),
-                traits: &[ForTurn, AsksServer, Recovery, Counted, LeavesMarks],
-            },
-            Self::Stop => &Verb {
-                name: "stop",
-                label: "Stop",
-                menu_label: Some("Stop the turn"),
-                done: "stopped",
-                callers: Callers::People,
-                ask: Some(Ask::Stop),
-                traits: &[ForTurn, AsksServer, OverBridge, LeavesMarks],
-            },
-            Self::End => &Verb {
-                name: "end",
-                label: "End it",
-                menu_label: None,
-                done: "ended",
-                callers: Callers::People,
-                ask: Some(Ask::End { confirmed: false }),
-                traits: &[EndsOwner],
-            },
-            Self::ForceQuit => &Verb {
-                name: "force-quit",
-                label: "Force quit: nothing is saved",
-                menu_label: None,
-                done: "ended",
-                callers: Callers::People,
-                ask: Some(Ask::ForceQuit),
-                traits: &[EndsOwner],
-            },
-            Self::Resume => &Verb {
-                name: "resume",
-                label: "Resume",
-                menu_label: Some("Resume in a terminal"),
-                done: "resumed",
-                callers: Callers::Anyone,
-                ask: Some(Ask::Resume),
-                traits: &[Recovery, OpensWindow],
-            },
-            Self::ShowTerminal => &Verb {
-                name: "show-terminal",
-                label: "Show terminal",
-                menu_label: Some("Show its terminal"),
-                done: "its terminal is shown",
-                callers: Callers::Anyone,
-                ask: Some(Ask::ShowTerminal),
-                traits: &[OnlyShows, OpensWindow],
-            },
-            Self::Detach => &Verb {
-                name: "detach",
-                label: "Detach",
-                menu_label: None,
-                done: "detached",
-                callers: Callers::People,
-                ask: Some(Ask::Detach),
-                traits: &[],
-            },
-            Self::LetAnswer => &Verb {
-                name: "let-answer",
-                label: "Let Pilotlight answer here…",
-                menu_label: None,
-                done: "it asks in its terminal",
-                callers: Callers::People,
-                ask: Some(Ask::LetAnswer),
-                traits: &[ForTurn, OverBridge],
-            },
-        }
-    }
-
     /// Its name in JSON and on the command line.
     pub const fn name(self) -> &'static str {
         self.verb().name

@@ -2,7 +2,7 @@
 
 use super::label::Label;
 use crate::core::action::reach::bridge_of;
-use crate::core::action::{Action, offers};
+use crate::core::action::{Action, offer};
 use crate::core::gist::{Gist, TurnView, last_seen, lull, next_lull};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
@@ -182,7 +182,7 @@ impl Session {
         if self.observed.unread && !self.observed.has_log {
             return Vec::new();
         }
-        offers(self, status).into_iter().filter(|offer| offer.what.is_ok()).map(|offer| offer.action).collect()
+        Action::ALL.into_iter().filter(|action| offer(*action, self, status).is_ok()).collect()
     }
 
     /// Copilot's questions about an extension are answered in its terminal alone.
@@ -219,39 +219,15 @@ impl Row {
 
     /// Whether anything but mere progress changed since `before`, so that watchers must be notified.
     pub fn differs_from(&self, before: &Self) -> bool {
-        let Self {
-            id,
-            name,
-            cwd,
-            branch,
-            kind,
-            status,
-            since,
-            last_progress: _,
-            because,
-            unseen,
-            owner,
-            background,
-            actions,
-            label,
-            turn,
-            request,
-            question,
-            gist,
+        let shown = |row: &Self| Self {
+            last_progress: None,
+            turn: row.turn.map(|turn| TurnView { tools: 0, ..turn }),
+            gist: row.gist.without_progress().cloned().unwrap_or_default(),
             // Views are notified of this by other means.
-            is_seen: _,
-        } = self;
-        let shown = |turn: &TurnView| (turn.since, turn.older);
-        *status != before.status
-            || *since != before.since
-            || *because != before.because
-            || turn.as_ref().map(shown) != before.turn.as_ref().map(shown)
-            || (unseen, owner, background, actions)
-                != (&before.unseen, &before.owner, &before.background, &before.actions)
-            || (request, question) != (&before.request, &before.question)
-            || gist.without_progress() != before.gist.without_progress()
-            || (id, name, label, kind) != (&before.id, &before.name, &before.label, &before.kind)
-            || (cwd, branch) != (&before.cwd, &before.branch)
+            is_seen: false,
+            ..row.clone()
+        };
+        self != before && shown(self) != shown(before)
     }
 
     /// The time since its last progress: at work in steps of 5 s, then of a minute ("now" below 10 s), else in coarser

@@ -40,9 +40,7 @@ impl Live {
     pub fn answer(&self, facts: &Facts) -> Option<&Answer> {
         self.answer.as_ref().filter(|answer| facts.progress.is_some_and(|progress| progress.wall == answer.progress))
     }
-}
 
-impl Live {
     /// What was found out about whether it receives an answer, if nothing has happened since.
     pub fn reception(&self, facts: &Facts) -> Option<&Reception> {
         let is_current = |one: &&Reception| facts.progress.is_some_and(|progress| progress.wall == one.progress);

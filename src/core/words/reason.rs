@@ -178,6 +178,13 @@ impl fmt::Display for Background {
     }
 }
 
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.is_behind { "is not read while another one does not answer" } else { "does not answer" };
+        write!(f, "its file system ({}) {what}", self.file_system)
+    }
+}
+
 /// `rate_limit, HTTP 429: try again later`.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -76,14 +76,8 @@ pub(crate) fn status_name(status: Option<Status>) -> &'static str {
     status.map_or(NONE, Status::name)
 }
 
-const fn level_name(level: Level) -> &'static str {
-    match level {
-        Level::ERROR => "error",
-        Level::WARN => "warn",
-        Level::INFO => "info",
-        Level::DEBUG => "debug",
-        Level::TRACE => "trace",
-    }
+fn level_name(level: Level) -> String {
+    level.as_str().to_lowercase()
 }
 
 /// The content of the log, in order.
