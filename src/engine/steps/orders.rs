@@ -25,6 +25,24 @@ use crate::system::paths::canonical;
 use crate::system::process::is_stopped;
 use std::path::PathBuf;
 
+/// What becomes of an order now.
+enum Next {
+    /// It waits for this, until then by the awake clock.
+    Wait(WaitFor, Time),
+    /// Nothing is done, for this reason.
+    Refuse(String),
+    /// The command that holds the session, and serves it in this folder, carries it out.
+    Forward(PathBuf),
+    /// It is carried out, with the session's lock if it needs that.
+    Start(Option<LockGuard>),
+}
+
+/// Reports that nothing is done for an order.
+fn refuse(pending: &PendingOrder, why: &str) {
+    tracing::info!(tag = "refused", action = pending.order.ask.action().name(), session = %pending.order.id, "{why}");
+    pending.report(Report::End(Outcome::Refused(why.into())));
+}
+
 /// Checks that the turn that an order was given for is still the last.
 fn check_turn(order: &Order, session: &Session) -> Result<(), String> {
     let action = order.ask.action();
@@ -54,7 +72,8 @@ fn held_by(note: Option<&Note>) -> String {
 }
 
 /// Forwards an order to the command that holds its session, and its reports back.
-async fn forward_order(folder: PathBuf, pending: PendingOrder) {
+async fn forward_order(folder: PathBuf, mut pending: PendingOrder) {
+    pending.order.by_command = pending.is_by_command();
     pending.begin(); // whether anything is sent, only the other process knows
     let forwarded = async {
         let mut connection = match control::ask(&folder, &pending.order).await {
@@ -91,8 +110,7 @@ impl Engine {
     /// Starts an order, lets it wait, or reports why it is refused.
     pub(super) fn handle_order(&mut self, pending: PendingOrder, changes: &mut Changes) {
         if let Err(why) = self.check_giver(&pending, changes) {
-            tracing::info!(tag = "refused", action = pending.order.ask.action().name(), session = %pending.order.id, "{why}");
-            return pending.report(Report::End(Outcome::Refused(why)));
+            return refuse(&pending, &why);
         }
         self.run_or_postpone(pending, Patience::Full, changes);
     }
@@ -131,7 +149,6 @@ impl Engine {
     }
 
     fn run_or_postpone(&mut self, pending: PendingOrder, patience: Patience, changes: &mut Changes) {
-        let may_wait = matches!(patience, Patience::Full);
         let action = pending.order.ask.action();
         if pending.is_abandoned() {
             tracing::info!(tag = "dropped", action = action.name(), session = %pending.order.id, "whoever asked has gone");
@@ -141,86 +158,92 @@ impl Engine {
             Ok(key) => key,
             Err(outcome) => return pending.report(Report::End(outcome)),
         };
-        let refuse = |pending: &PendingOrder, why: &str| {
-            tracing::info!(tag = "refused", action = action.name(), session = %key.id, "{why}");
-            pending.report(Report::End(Outcome::Refused(why.into())));
-        };
-        if !self.may_touch(&key) {
-            return refuse(&pending, "its file system does not answer, so what it does now is unknown");
+        match self.next_of(&key, &pending, patience, changes) {
+            Next::Refuse(why) => refuse(&pending, &why),
+            Next::Forward(folder) => drop(tokio::spawn(forward_order(folder, pending))),
+            Next::Wait(waits_for, until) => {
+                if let WaitFor::Room(_) = waits_for {
+                    self.update_control(&key, changes, |control| control.under_way = Some(action));
+                }
+                self.orders.postponed.push(PostponedOrder { pending, waits_for, until });
+            }
+            Next::Start(guard) => self.start_task(&key, pending, guard, changes),
         }
-        if action.excludes_others()
-            && let Some(folder) = self.folder_of_holder(&key)
-        {
-            let mut pending = pending;
-            pending.order.by_command = pending.is_by_command();
-            tokio::spawn(forward_order(folder, pending));
-            return;
+    }
+
+    /// Decides what becomes of an order now.
+    fn next_of(&mut self, key: &Key, pending: &PendingOrder, patience: Patience, changes: &mut Changes) -> Next {
+        let may_wait = matches!(patience, Patience::Full);
+        let action = pending.order.ask.action();
+        if !self.may_touch(key) {
+            return Next::Refuse("its file system does not answer, so what it does now is unknown".into());
         }
         // What only shows something needs no log.
-        if action.excludes_others()
-            && let Some(until) = self.log_deadline(&key, patience, changes)
-        {
-            let waits_for = WaitFor::Log(key, patience);
-            return self.orders.postponed.push(PostponedOrder { pending, waits_for, until });
+        if action.excludes_others() {
+            if let Some(folder) = self.folder_of_holder(key) {
+                return Next::Forward(folder);
+            }
+            if let Some(until) = self.log_deadline(key, patience, changes) {
+                return Next::Wait(WaitFor::Log(key.clone(), patience), until);
+            }
         }
-        if let Some(until) = self.bridge_deadline(&key, action).filter(|_| may_wait) {
-            return self.orders.postponed.push(PostponedOrder {
-                pending,
-                waits_for: WaitFor::Bridge((*key.id).into()),
-                until,
-            });
+        if let Some(until) = self.bridge_deadline(key, action).filter(|_| may_wait) {
+            return Next::Wait(WaitFor::Bridge((*key.id).into()), until);
         }
-        if let Err(why) = self.recheck_offer(&key, &pending.order, changes) {
-            let wait = self.reason_to_wait(&key, action, patience);
-            let Some((waits_for, until)) = wait else { return refuse(&pending, &why) };
-            return self.orders.postponed.push(PostponedOrder { pending, waits_for, until });
+        if let Err(why) = self.recheck_offer(key, &pending.order, changes) {
+            let wait = self.reason_to_wait(key, action, patience);
+            return wait.map_or(Next::Refuse(why), |(waits_for, until)| Next::Wait(waits_for, until));
         }
-        if let Some(until) = may_wait.then(|| self.probe_deadline(&key, action, changes)).flatten() {
-            return self.orders.postponed.push(PostponedOrder { pending, waits_for: WaitFor::Probe(key), until });
+        if let Some(until) = may_wait.then(|| self.probe_deadline(key, action, changes)).flatten() {
+            return Next::Wait(WaitFor::Probe(key.clone()), until);
         }
         // Also checked here: if the session's folder was recreated in the meantime, `under_way` is lost.
-        if action.excludes_others() && self.tasks.is_busy(&key) {
-            return refuse(&pending, "something else is still being done with it");
+        if action.excludes_others() && self.tasks.is_busy(key) {
+            return Next::Refuse("something else is still being done with it".into());
         }
         if !self.tasks.has_room(action) {
-            let waits_for = WaitFor::Room(key.clone());
-            self.orders.postponed.push(PostponedOrder { pending, waits_for, until: Time(i64::MAX) });
-            return self.update_control(&key, changes, |control| control.under_way = Some(action));
+            return Next::Wait(WaitFor::Room(key.clone()), Time(i64::MAX));
         }
-        let guard = match action.excludes_others().then(|| self.page(&key).try_lock(action.name())).transpose() {
+        if action.excludes_others() {
+            self.next_with_lock(key, &pending.order, patience, changes)
+        } else {
+            Next::Start(None)
+        }
+    }
+
+    /// Decides what becomes of an order that needs the session's lock, and nothing else any more.
+    fn next_with_lock(&mut self, key: &Key, order: &Order, patience: Patience, changes: &mut Changes) -> Next {
+        let action = order.ask.action();
+        let guard = match self.page(key).try_lock(action.name()) {
             Ok(guard) => guard,
             Err(LockError::Held(who)) => {
-                let Some(pending) = self.postpone_for_lock(pending, who.as_ref(), patience) else { return };
-                return refuse(&pending, &held_by(who.as_ref()));
+                let wait = self.wait_for_lock(action, who.as_ref(), patience);
+                return wait.map_or_else(
+                    || Next::Refuse(held_by(who.as_ref())),
+                    |(waits_for, until)| Next::Wait(waits_for, until),
+                );
             }
             Err(LockError::Unknown(path, error)) => {
-                return refuse(
-                    &pending,
-                    &format!(
-                        "cannot determine whether another Pilotlight is doing something with it: {}: {error}; fix that and try \
+                return Next::Refuse(format!(
+                    "cannot determine whether another Pilotlight is doing something with it: {}: {error}; fix that and try \
                      again",
-                        path.display()
-                    ),
-                );
+                    path.display()
+                ));
             }
         };
         // Whoever held the lock until now may have changed everything, and may hold the session.
-        if guard.is_some() {
-            if let Some(folder) = self.folder_of_holder(&key) {
-                drop(guard);
-                tokio::spawn(forward_order(folder, pending));
-                return;
-            }
-            if let Some(attempts) = self.page(&key).read::<Attempts>()
-                && let Some(session) = self.fleet.session(&key)
-            {
-                session.control.attempts = attempts;
-            }
-            if let Err(why) = self.recheck_offer(&key, &pending.order, changes) {
-                return refuse(&pending, &why);
-            }
+        if let Some(folder) = self.folder_of_holder(key) {
+            return Next::Forward(folder);
         }
-        self.start_task(&key, pending, guard, changes);
+        if let Some(attempts) = self.page(key).read::<Attempts>()
+            && let Some(session) = self.fleet.session(key)
+        {
+            session.control.attempts = attempts;
+        }
+        match self.recheck_offer(key, order, changes) {
+            Ok(()) => Next::Start(Some(guard)),
+            Err(why) => Next::Refuse(why),
+        }
     }
 
     /// Reads a session again and decides whether the order may be carried out now: what a menu or a command saw may be

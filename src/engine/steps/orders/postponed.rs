@@ -1,12 +1,12 @@
 //! Orders that wait: for the end of their session's log, for another answer to the same session, for an owner that is
 //! just exiting, for one that is just starting, for the session's bridge, or for other recoveries.
 
+use super::refuse;
 use crate::agent::channel::PROBE_TIMEOUT;
 use crate::agent::reading::GRACE;
 use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
 use crate::core::fleet::{Kind, Session};
-use crate::core::order::{Outcome, Report};
 use crate::core::owner::{Held, Owner};
 use crate::core::session::Key;
 use crate::core::time::{Span, Time};
@@ -75,17 +75,17 @@ impl Engine {
         }
     }
 
-    /// Lets an order wait for another Pilotlight that answers the same session, by the note in its lock. Returns the
-    /// order if it must not wait: the other one does something else, or stands still.
-    pub(super) fn postpone_for_lock(
-        &mut self,
-        pending: PendingOrder,
+    /// How an action waits for another Pilotlight that answers the same session, by the note in its lock. `None` if it
+    /// must not wait: the other one does something else, or stands still.
+    pub(super) fn wait_for_lock(
+        &self,
+        action: Action,
         note: Option<&Note>,
         patience: Patience,
-    ) -> Option<PendingOrder> {
+    ) -> Option<(WaitFor, Time)> {
         let now = self.clock.now().awake;
         let takes_turns = |action: Option<Action>| action.is_some_and(|action| action.is(Trait::TakesTurns));
-        let is_answer = takes_turns(Some(pending.order.ask.action()))
+        let is_answer = takes_turns(Some(action))
             && note.is_none_or(|note| takes_turns(Action::named(&note.doing)) && !is_stopped(note.process));
         let end = match patience {
             Patience::Full => now + TURN_WITHIN,
@@ -93,12 +93,7 @@ impl Engine {
         };
         // The holder writes its note just after it has the lock.
         let latest = if note.is_none() { end - (TURN_WITHIN - NOTED_WITHIN) } else { end };
-        if !is_answer || latest <= now {
-            return Some(pending);
-        }
-        let until = end.min(now + LOCK_RETRY);
-        self.orders.postponed.push(PostponedOrder { pending, waits_for: WaitFor::Lock(end), until });
-        None
+        (is_answer && now < latest).then(|| (WaitFor::Lock(end), end.min(now + LOCK_RETRY)))
     }
 
     /// Until when, by the awake clock, an order waits for the end of its session's log, which is read on now: after a start
@@ -118,8 +113,7 @@ impl Engine {
             return self.run_or_postpone(pending, patience, changes);
         }
         let why = "its log is long, and still being read, so what it does now is unknown; nothing was sent: try again in a moment";
-        tracing::info!(tag = "refused", action = pending.order.ask.action().name(), session = %key.id, "{why}");
-        pending.report(Report::End(Outcome::Refused(why.into())));
+        refuse(&pending, why);
     }
 
     /// Until when, by the awake clock, an order waits for a bridge: if the session may have one that is not connected.
