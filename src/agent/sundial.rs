@@ -15,7 +15,7 @@ use crate::core::time::{Moment, Time};
 use crate::system::file_times::modified;
 use crate::system::plain_file::{self, Links};
 use crate::system::process::is_gone;
-use crate::system::watcher::{Layout, WatchPlan};
+use crate::system::watcher::{Layout, Logs, WatchPlan};
 use serde::Deserialize;
 use std::fs;
 use std::io::{self, Read};
@@ -39,8 +39,7 @@ pub(crate) const PROFILE: Profile = Profile {
     sessions: "days",
     watch_plan: WatchPlan {
         layout: Layout::Files { depth: DEPTH, session_of },
-        logs: RUNNING,
-        log_pid: |file| file.parse().ok(),
+        logs: Some(Logs { folder: RUNNING, pid: |file| file.parse().ok() }),
         notes: None,
     },
 };
@@ -90,7 +89,7 @@ impl Happening {
             _ => return None,
         };
         let at = Time::parse(self.at.as_bytes())?;
-        Some(Event { kind: self.what.as_bytes(), at, id: self.at.as_bytes(), parent: b"", agent: None, body })
+        Some(Event { kind: self.what.as_bytes(), at, id: b"", parent: b"", agent: None, body })
     }
 }
 

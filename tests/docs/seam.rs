@@ -74,3 +74,12 @@ fn an_agent_is_found_in_code_and_not_in_words() {
     assert_eq!(agents_in("use crate::agent::copilot::{store}; let is_codex_home = 1;").len(), 2);
     assert_eq!(agents_in(&format!("{words} Wing::ClaudeCode")).len(), 1);
 }
+
+#[test]
+fn the_agents_of_the_table_are_those_that_are_looked_for() {
+    let table = std::fs::read_to_string(root().join("src/agent/wing.rs")).unwrap();
+    let variants = table.split_once("enum Wing {").unwrap().1.split_once("\n}").unwrap().0;
+    let variants = variants.lines().map(str::trim).filter(|line| line.starts_with(|it: char| it.is_ascii_uppercase()));
+    let unknown: Vec<_> = variants.filter(|line| agents_in(line).is_empty()).collect();
+    assert!(unknown.is_empty(), "AGENTS lacks {unknown:?}");
+}

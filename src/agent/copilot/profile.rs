@@ -4,7 +4,7 @@ use super::home;
 use super::opened::{LOGS, OPEN_SESSIONS, log_pid};
 use super::store::{LOG, SESSIONS, WORKSPACE, lock_pid};
 use crate::agent::profile::Profile;
-use crate::system::watcher::{Layout, WatchPlan};
+use crate::system::watcher::{Layout, Logs, WatchPlan};
 
 /// What is the same about all its homes.
 pub(crate) const PROFILE: Profile = Profile {
@@ -16,8 +16,7 @@ pub(crate) const PROFILE: Profile = Profile {
         layout: Layout::Folders {
             is_session_file: |file| file == LOG || file == WORKSPACE || lock_pid(file).is_some(),
         },
-        logs: LOGS,
-        log_pid,
+        logs: Some(Logs { folder: LOGS, pid: log_pid }),
         notes: Some(OPEN_SESSIONS),
     },
 };

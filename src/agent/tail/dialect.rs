@@ -11,10 +11,12 @@ pub struct Dialect {
     pub parse: fn(&[u8]) -> Result<Event<'_>, Malformed>,
     /// Parses the first and last bytes of a line that is too long to hold in memory.
     pub parse_ends: for<'a> fn(&'a [u8], &'a [u8]) -> Result<Event<'a>, Malformed>,
-    /// Whether a line is a prompt that closes whatever was open. Reading a log backwards stops at such a line.
+    /// Whether a line is a prompt that closes whatever was open. Reading a log backwards stops at such a line. Given its
+    /// first MiB.
     pub is_fresh_prompt: fn(&[u8]) -> bool,
-    /// Whether a line says that the session, and everything in its background, was shut down.
+    /// Whether a line says that the session, and everything in its background, was shut down. Given its first KiB, or all
+    /// of it.
     pub is_shutdown: fn(&[u8]) -> bool,
-    /// Returns when a line was written, and whether by a sub-agent, from the end of the line.
+    /// Returns when a line was written, and whether by a sub-agent, from the last KiB of the line.
     pub end_of: fn(&[u8]) -> Option<(Time, bool)>,
 }

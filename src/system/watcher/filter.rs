@@ -105,7 +105,8 @@ impl Filter {
         let mut is_relevant = false;
         for (number, Home { plan, names }) in self.homes.iter().enumerate() {
             for (root, home) in names.iter().filter_map(|root| Some((root, root.parent()?))) {
-                if let Some(pid) = (plan.log_pid)(name).filter(|_| home.join(plan.logs) == folder) {
+                let logs = plan.logs.filter(|logs| home.join(logs.folder) == folder);
+                if let Some(pid) = logs.and_then(|logs| (logs.pid)(name)) {
                     is_relevant |= hints.logs.insert(pid);
                 } else if plan.notes == Some(name) && home == folder && root != path {
                     is_relevant |= hints.opened.insert(SourceId(number));

@@ -7,12 +7,19 @@ use std::path::Path;
 pub(crate) struct WatchPlan {
     /// Where a home keeps its sessions.
     pub layout: Layout,
-    /// The folder of a home in which each of its processes writes a file of its own.
-    pub logs: &'static str,
-    /// The process whose file there has this name.
-    pub log_pid: fn(&str) -> Option<u32>,
+    /// Where its processes write files of their own, if they do.
+    pub logs: Option<Logs>,
     /// The file of a home in which its terminals note the sessions that they have open, if there is one.
     pub notes: Option<&'static str>,
+}
+
+/// A folder of a home in which each of its processes writes a file of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Logs {
+    /// Its name.
+    pub folder: &'static str,
+    /// The process whose file there has this name.
+    pub pid: fn(&str) -> Option<u32>,
 }
 
 /// Where a home keeps its sessions, below its folder for them.
@@ -69,14 +76,18 @@ impl Layout {
     }
 }
 
+/// Logs that are named after their processes.
+#[cfg(test)]
+pub(super) const TEST_LOGS: Logs =
+    Logs { folder: "logs", pid: |file| file.strip_suffix(".log")?.rsplit_once('-')?.1.parse().ok() };
+
 /// Sessions with files of three kinds, and logs that are named after their processes.
 #[cfg(test)]
 pub(super) const TEST_PLAN: WatchPlan = WatchPlan {
     layout: Layout::Folders {
         is_session_file: |file| [".jsonl", ".yaml", ".lock"].iter().any(|end| file.ends_with(end)),
     },
-    logs: "logs",
-    log_pid: |file| file.strip_suffix(".log")?.rsplit_once('-')?.1.parse().ok(),
+    logs: Some(TEST_LOGS),
     notes: Some("open.json"),
 };
 
@@ -84,8 +95,7 @@ pub(super) const TEST_PLAN: WatchPlan = WatchPlan {
 #[cfg(test)]
 pub(super) const TEST_FILES: WatchPlan = WatchPlan {
     layout: Layout::Files { depth: 2, session_of: |file| file.strip_suffix(".json") },
-    logs: "running",
-    log_pid: |file| file.parse().ok(),
+    logs: None,
     notes: None,
 };
 

@@ -107,7 +107,7 @@ impl Routes {
         if let Some(home) = root.parent() {
             self.points.insert(home.to_owned());
             self.want(home, Scope::Replaced);
-            let logs = home.join(plan.logs);
+            let Some(logs) = plan.logs.map(|logs| home.join(logs.folder)) else { return };
             if logs.is_dir() {
                 self.want(&logs, Scope::Changes);
             } else {
@@ -121,7 +121,7 @@ impl Routes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::watcher::plan::TEST_PLAN;
+    use crate::system::watcher::plan::{TEST_LOGS, TEST_PLAN};
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -139,12 +139,12 @@ mod tests {
         fs::create_dir_all(&root).unwrap();
         let routes = Routes::to([(&TEST_PLAN, &*root)]);
         assert_eq!((scope(&routes, &root), scope(&routes, &home)), (Some(Scope::Changes), Some(Scope::Replaced)));
-        assert_eq!((scope(&routes, &base), &routes.missing), (Some(Scope::Itself), &vec![home.join(TEST_PLAN.logs)]));
+        assert_eq!((scope(&routes, &base), &routes.missing), (Some(Scope::Itself), &vec![home.join(TEST_LOGS.folder)]));
         // The first process creates the folder of logs.
-        fs::create_dir(home.join(TEST_PLAN.logs)).unwrap();
+        fs::create_dir(home.join(TEST_LOGS.folder)).unwrap();
         let routes = Routes::to([(&TEST_PLAN, &*root)]);
         assert_eq!(
-            (scope(&routes, &home.join(TEST_PLAN.logs)), scope(&routes, &home)),
+            (scope(&routes, &home.join(TEST_LOGS.folder)), scope(&routes, &home)),
             (Some(Scope::Changes), Some(Scope::Replaced))
         );
         assert!(routes.missing.is_empty());
