@@ -8,7 +8,7 @@
 //!   keeps the bridges to plain terminals.
 //! - [`callers`] knows which agent started a process, whichever it is.
 //!
-//! The core judges common facts, and nothing outside of this folder names an agent.
+//! The core judges common facts, and no identifier or import outside of this folder names an agent.
 //!
 //! May import: core, system.
 

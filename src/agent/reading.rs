@@ -15,9 +15,9 @@ pub(crate) const GRACE: Span = Span(250);
 pub(crate) struct Reading<'a> {
     /// Both clocks, the limits, and the deadline.
     pub context: ReadContext<'a>,
-    /// Names of further programs that count as Copilot.
+    /// Names of further programs that count as the agent.
     pub owner_names: &'a [String],
-    /// Copilot processes whose exit is watched.
+    /// Processes whose exit is watched.
     pub known: &'a HashSet<u32>,
     /// The sessions that processes have open without a lock.
     pub openings: &'a OpenSessions,

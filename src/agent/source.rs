@@ -60,6 +60,15 @@ impl Source {
         }
     }
 
+    /// Whether it has a session of this id.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        match self.wing {
+            Wing::Copilot => self.path(id).is_dir(),
+            #[cfg(test)]
+            Wing::Sundial => self.path(id).is_file(),
+        }
+    }
+
     /// The log of one of its sessions.
     pub(crate) fn log(&self, id: &str) -> PathBuf {
         match self.wing {
@@ -266,5 +275,14 @@ mod tests {
             assert_eq!(homes(unset, Some(user)), [Path::new("/home/user/.copilot")], "others are not there");
         }
         assert_eq!(homes(None, None), Vec::<PathBuf>::new(), "the user's home is unknown");
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_a_session_is_none() {
+        let scratch = tempfile::tempdir().unwrap();
+        let source = Source::at(scratch.path());
+        std::fs::create_dir_all(source.path("one")).unwrap();
+        std::fs::write(source.path("two"), "").unwrap();
+        assert_eq!(["one", "two", "three"].map(|id| source.has(id)), [true, false, false]);
     }
 }

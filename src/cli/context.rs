@@ -92,7 +92,7 @@ impl Context {
     /// What our processes know of a session. `None` if its home is not known.
     pub(super) fn page_of(&self, session: &Session) -> Option<Page> {
         let home = self.home_of(session)?;
-        Some(Ledger::new(self.seen.path().and_then(Path::parent)).page(home, &session.id))
+        Some(Ledger::new(self.seen.path().and_then(Path::parent)).page(&Source::at(home), &session.id))
     }
 
     /// The home that a session is in.
@@ -164,7 +164,7 @@ fn homes_of(named: &[PathBuf], config: &Config) -> Vec<PathBuf> {
 
 /// Whether this home has a session of this id.
 pub(super) fn has_session(home: &Path, id: &str) -> bool {
-    Source::at(home).path(id).exists()
+    Source::at(home).has(id)
 }
 
 /// Why a home cannot be read.

@@ -39,7 +39,7 @@ impl Key {
 pub struct Session {
     /// Its id.
     pub id: Box<str>,
-    /// What its agent's files and processes say of it. Only its reader writes this.
+    /// What its agent's files and processes say of it.
     pub observed: Observed,
     /// What is known from sources other than the log.
     pub live: Live,
@@ -93,7 +93,7 @@ pub enum NoEvents {
     Refused,
 }
 
-/// What `workspace.yaml` says of a session.
+/// How an agent describes a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// Its title.

@@ -161,7 +161,7 @@ fn logs(homes: &[PathBuf], sessions: &[Session]) -> Vec<Finding> {
         }
         // A snapshot does not record which of several homes a session is in.
         let mut sources = homes.iter().map(|home| Source::at(home));
-        let Some(source) = sources.find(|source| source.path(&session.id).exists()) else { continue };
+        let Some(source) = sources.find(|source| source.has(&session.id)) else { continue };
         let path = source.log(&session.id);
         let shown = path.display();
         troubled.push(match length(&path) {

@@ -99,13 +99,13 @@ impl Ledger {
         Self { folder: state_folder.map(|folder| folder.join(FOLDER)) }
     }
 
-    /// The page of a session. `home` is the home that has it.
-    pub(crate) fn page(&self, home: &Path, id: &str) -> Page {
+    /// The page of a session of this source.
+    pub(crate) fn page(&self, source: &Source, id: &str) -> Page {
         // A session has the same page under all names of its home.
-        let canonical = Mounts::read().real(home);
+        let canonical = Mounts::read().real(source.home());
         let key = key(&canonical, id);
         let stem = self.folder.as_ref().map(|folder| folder.join(&key));
-        let session = Source::at(home).path(id);
+        let session = source.path(id);
         Page { id: id.into(), session, stem, key }
     }
 

@@ -111,17 +111,21 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
     for_shares(ids.len(), || {
         let (mut buffer, ids, read, found) = (Vec::new(), &ids, &read, &found);
         move |share| {
-            let read: Vec<_> = ids[share].iter().filter_map(|key| read(key, &mut buffer)).collect();
+            let read = |at: usize| Some((at, read(&ids[at], &mut buffer)?));
+            let read: Vec<_> = share.filter_map(read).collect();
             found.lock().unwrap_or_else(PoisonError::into_inner).extend(read);
             ControlFlow::Continue(())
         }
     });
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // Whichever thread was faster: what lists them must say the same each time.
+    found.sort_unstable_by_key(|(at, _)| *at);
+    let mut found: Vec<_> = found.into_iter().map(|(_, found)| found).collect();
     recheck_new_locks(&mut found, reading, &clock);
     if !all {
         read_recent(&mut found, &reading, now.wall - config.list.ended_for, config.list.ended_most);
     }
-    mark_resumed(&mut found, homes, &Ledger::new(seen.path().and_then(Path::parent)), now);
+    mark_resumed(&mut found, &sources, &Ledger::new(seen.path().and_then(Path::parent)), now);
     let mut sessions: Vec<_> = found.into_iter().map(|one| one.session).collect();
     sessions.extend(silent.drain().map(|(_, session)| session));
     find_servers(&mut sessions, homes, config);
@@ -185,11 +189,11 @@ fn read_recent(found: &mut [Found], reading: &Reading<'_>, earliest: Time, most:
 }
 
 /// Marks the sessions that were resumed recently by us and wait for their new owner.
-fn mark_resumed(found: &mut [Found], homes: &[PathBuf], ledger: &Ledger, now: Moment) {
+fn mark_resumed(found: &mut [Found], sources: &[Source], ledger: &Ledger, now: Moment) {
     let mut resumes = RecentResumes::default();
     resumes.refresh(ledger, now);
     for Found { source, session, .. } in found {
-        session.control.resumed = resumes.at(&session.id, || ledger.page(&homes[source.0], &session.id));
+        session.control.resumed = resumes.at(&session.id, || ledger.page(&sources[source.0], &session.id));
     }
 }
 
@@ -256,4 +260,26 @@ fn sample_cpu(sessions: &mut [Session], clock: &Clock, config: &Config) -> Momen
         end_sample(&mut sessions[index], &before, now.awake - started, now);
     }
     clock.now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Several processors read them, and whichever is faster must not decide which one is named first.
+    #[test]
+    fn sessions_come_in_the_order_in_which_they_are_listed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let source = Source::at(scratch.path());
+        for n in 0..500 {
+            let folder = source.path(&format!("{n:03}"));
+            std::fs::create_dir_all(&folder).unwrap();
+            let events = if n % 7 == 0 { 4000 } else { 1 };
+            let line = "{\"type\":\"user.message\",\"data\":{},\"id\":\"\",\"timestamp\":\"2026-11-25T10:00:00Z\"}\n";
+            std::fs::write(source.log(&format!("{n:03}")), line.repeat(events)).unwrap();
+        }
+        let taken = take(&[scratch.path().to_owned()], &Config::default(), &Seen::default(), true);
+        let sessions: Vec<&str> = taken.sessions.iter().map(|session| &*session.id).collect();
+        assert_eq!(sessions, taken.ids.iter().map(|id| &**id).collect::<Vec<_>>());
+    }
 }

@@ -32,10 +32,12 @@ pub(crate) struct Tray {
     gone: Vec<(MenuId, Click)>,
 }
 
-/// An entry, and its text as last set.
+/// An entry, with its text and what a click on it does, as last set.
 struct Entry {
     widget: Widget,
     text: String,
+    /// `None` if it cannot be clicked.
+    click: Option<Click>,
 }
 
 enum Widget {
@@ -67,18 +69,18 @@ impl Tray {
 
     /// The click on the entry with this id: on what it does, or did before it was gone.
     pub(crate) fn clicked(&self, id: &MenuId) -> Option<Click> {
-        let Some(at) = self.entries.iter().position(|entry| entry.widget.id() == id) else {
+        let Some(entry) = self.entries.iter().find(|entry| entry.widget.id() == id) else {
             return self.gone.iter().find(|(gone, _)| gone == id).map(|(_, click)| click.clone());
         };
-        let click = flat(&self.shown.items).get(at).and_then(|item| click_on(item))?;
+        let click = entry.click.clone()?;
         Some(if self.menu_set.elapsed() >= SETTLE_TIME { click } else { Click::Unaimed })
     }
 
     /// Remembers what the entries did that are about to go: a menu that is open stays open.
     fn remember_gone(&mut self) {
         let before = self.gone.len();
-        let entries = self.entries.iter().zip(flat(&self.shown.items));
-        self.gone.extend(entries.filter_map(|(entry, item)| Some((entry.widget.id().clone(), click_on(item)?))));
+        let clicks = self.entries.iter().filter_map(|entry| Some((entry.widget.id().clone(), entry.click.clone()?)));
+        self.gone.extend(clicks);
         self.gone.drain(..before.min(self.gone.len().saturating_sub(GONE_MAX)));
     }
 
@@ -144,7 +146,7 @@ impl Entry {
                 }
             }
         }
-        self.text = text;
+        (self.text, self.click) = (text, click_on(item));
     }
 }
 
@@ -185,22 +187,22 @@ fn fill(
     append: &mut dyn FnMut(&dyn IsMenuItem) -> tray_icon::menu::Result<()>,
 ) -> anyhow::Result<()> {
     for item in items {
-        let (text, enabled) = (label(item, now), item.is_enabled());
+        let (text, enabled, click) = (label(item, now), item.is_enabled(), click_on(item));
         match item {
             Item::Separator => append(&PredefinedMenuItem::separator())?,
             Item::Text(_) | Item::Action { .. } => {
                 let entry = MenuItem::new(&text, enabled, None);
                 append(&entry)?;
-                entries.push(Entry { widget: Widget::Item(entry), text });
+                entries.push(Entry { widget: Widget::Item(entry), text, click });
             }
             Item::Check { .. } => {
                 let entry = CheckMenuItem::new(&text, enabled, is_checked(item), None);
                 append(&entry)?;
-                entries.push(Entry { widget: Widget::Check(entry), text });
+                entries.push(Entry { widget: Widget::Check(entry), text, click });
             }
             Item::Submenu { items, .. } => {
                 let menu = Submenu::new(&text, enabled);
-                entries.push(Entry { widget: Widget::Submenu(menu.clone()), text });
+                entries.push(Entry { widget: Widget::Submenu(menu.clone()), text, click });
                 fill(items, now, entries, &mut |item| menu.append(item))?;
                 append(&menu)?;
             }

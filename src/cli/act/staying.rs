@@ -3,6 +3,7 @@
 //! tray.
 
 use super::output::{Printer, Reporter, RequestReader};
+use crate::agent::source::Source;
 use crate::cli::ask::{discard_typeahead, has_terminal};
 use crate::cli::context::{Context, has_session};
 use crate::cli::pick::Picked;
@@ -28,7 +29,7 @@ use tokio::sync::watch;
 pub(super) fn folders(context: &Context, id: &str) -> Vec<PathBuf> {
     let Some(project) = paths::project() else { return Vec::new() };
     let homes = context.homes.iter().filter(|home| has_session(home, id));
-    let keys: Vec<_> = homes.map(|home| Ledger::default().page(home, id)).collect();
+    let keys: Vec<_> = homes.map(|home| Ledger::default().page(&Source::at(home), id)).collect();
     let folders = paths::runtime_folders(&project).into_iter();
     folders.flat_map(|folder| keys.iter().map(move |page| folder.join(page.key())).collect::<Vec<_>>()).collect()
 }

@@ -384,7 +384,7 @@ impl Fleet {
         due.into_iter().filter(|key| self.judge(key, now)).collect()
     }
 
-    /// The sessions that have a lock of this process.
+    /// The sessions of which this process may be the owner.
     pub(crate) fn with_pid(&self, pid: u32) -> Vec<Key> {
         let names_it = |entry: &Entry| entry.reader.pids().any(|named| named == pid);
         self.entries.iter().filter(|(_, entry)| names_it(entry)).map(|(key, _)| key.clone()).collect()

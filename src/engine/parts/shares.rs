@@ -4,11 +4,11 @@ use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many folders a thread takes at once; fewer are not worth another thread.
-const FOLDERS_PER_THREAD: usize = 64;
+const FOLDERS_AT_ONCE: usize = 64;
 
 /// Whether so many folders are worth several threads.
 pub(crate) const fn are_many(folders: usize) -> bool {
-    folders > FOLDERS_PER_THREAD
+    folders > FOLDERS_AT_ONCE
 }
 
 /// Works on all numbers below `folders`, a share at a time. `worker` is called once in each thread; one that breaks is
@@ -18,13 +18,13 @@ pub(crate) fn for_shares<W: FnMut(Range<usize>) -> ControlFlow<()>>(folders: usi
     let take_shares = || {
         let mut work = worker();
         loop {
-            let from = next.fetch_add(FOLDERS_PER_THREAD, Ordering::Relaxed);
-            if from >= folders || work(from..folders.min(from + FOLDERS_PER_THREAD)).is_break() {
+            let from = next.fetch_add(FOLDERS_AT_ONCE, Ordering::Relaxed);
+            if from >= folders || work(from..folders.min(from + FOLDERS_AT_ONCE)).is_break() {
                 return;
             }
         }
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(folders.div_ceil(FOLDERS_PER_THREAD));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(folders.div_ceil(FOLDERS_AT_ONCE));
     std::thread::scope(|scope| {
         for _ in 1..threads {
             // If the system refuses a thread, the others do its share.

@@ -296,7 +296,7 @@ impl Engine {
 
     /// The session's page, shared by all our processes.
     pub(super) fn page(&self, key: &Key) -> Page {
-        self.ledger.page(self.homes.home_folder(key), &key.id)
+        self.ledger.page(self.homes.source(key.source), &key.id)
     }
 
     /// Starts the task for an order that may be carried out now.

@@ -4,8 +4,7 @@ use crate::core::action::Action;
 use crate::core::session::Key;
 use crate::core::turn::Call;
 
-/// The id of an item, which stays the same for as long as its session exists. It is looked up when a click arrives; if
-/// the item is no longer in the menu, nothing happens.
+/// The id of an item, which stays the same for as long as its session exists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ItemId {
     /// The session that the item belongs to, if any.
