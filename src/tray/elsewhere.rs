@@ -10,6 +10,9 @@ use winit::event::{StartCause, WindowEvent};
 use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop, EventLoopProxy};
 use winit::window::WindowId;
 
+/// There is no task beside the engine: the desktop reports to the loop by itself.
+pub(super) type Follower = std::future::Pending<()>;
+
 /// The loop of the main thread.
 pub(super) struct Loop {
     events: EventLoop<MainEvent>,

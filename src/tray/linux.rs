@@ -4,6 +4,7 @@
 //! Showing the icon calls the panel and waits for its answer without a timeout. That may block this thread, which does
 //! nothing else; the bus monitor notices a panel that does not answer, and reports it.
 
+use super::autostart::Login;
 use super::bus;
 use super::controller::TrayController;
 use super::messages::{BusEvent, DesktopEvent, EventSender, MainEvent};
@@ -13,6 +14,7 @@ use crate::config::Tray as Settings;
 use crate::engine::Command;
 use std::future::Future;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +31,9 @@ const RENEW_INTERVAL_MAX: Duration = Duration::from_secs(900);
 /// Delays in seconds before a registration that failed is tried again; the last one repeats.
 const RETRY_DELAYS: [u64; 6] = [1, 2, 5, 15, 60, 300];
 const WORKS_WITHOUT_ICON: &str = "`pilotlight live`, `status` and `watch` still work";
+
+/// A task that follows the desktop beside the engine.
+pub(super) type Follower = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The loop of the main thread.
 pub(super) struct Loop {
@@ -241,9 +246,24 @@ impl Renewals {
     }
 }
 
+/// What follows the desktop beside the engine: the bus, and whether this program starts at login.
+pub(super) fn followers(
+    to_main: impl Fn(MainEvent) + Send + Sync + 'static,
+    report_desktop: impl Fn(DesktopEvent) + Send + Sync + 'static,
+    commander: UnboundedSender<Command>,
+    has_icon: Arc<AtomicBool>,
+    login: Login,
+) -> Vec<Follower> {
+    let bus = follow_bus(to_main, report_desktop, commander.clone(), has_icon);
+    let login = login.follow(move || {
+        let _ = commander.send(Command::Redraw); // fails only when the engine has ended
+    });
+    vec![Box::pin(bus), Box::pin(login)]
+}
+
 /// Monitors the bus, on the engine's thread: the main thread, which may be blocked on the panel, could not report what
 /// is missing.
-pub(super) fn follow_bus(
+fn follow_bus(
     to_main: impl Fn(MainEvent) + Send + Sync + 'static,
     report_desktop: impl Fn(DesktopEvent) + Send + Sync + 'static,
     commander: UnboundedSender<Command>,

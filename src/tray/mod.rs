@@ -67,19 +67,20 @@ use bridge_offer::BridgeOffer;
 use click_handler::ClickHandler;
 use controller::TrayController;
 use feed::{Console, Feed, Welcome};
-use messages::{DesktopEvent, MainEvent, NotifierEvent, NotifierSender};
+use messages::{MainEvent, NotifierEvent, NotifierSender};
 use notifier::Notifier;
 use notify::{NoteSender, PopupConfig, Popups};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc::UnboundedSender;
 
 #[cfg(not(target_os = "linux"))]
-use elsewhere::Loop;
+use elsewhere::{Follower, Loop};
 #[cfg(target_os = "linux")]
-use linux::Loop;
+use linux::{Follower, Loop};
 
 /// How long the exit waits for the main thread, which may be blocked on a panel that does not answer.
 const MAIN_THREAD_TIMEOUT: Duration = Duration::from_millis(300);
@@ -121,100 +122,122 @@ pub(crate) struct Start {
 /// # Errors
 /// Where the system refuses a thread, a signal handler or, on macOS and Windows, an event loop.
 pub(crate) fn run(start: Start) -> anyhow::Result<()> {
-    let Start {
-        engine,
-        menu,
-        console,
-        own_log,
-        state_folder,
-        homes,
-        terminal,
-        control_folder,
-        judge,
-        notifications,
-        open_files,
-        login,
-        bridge,
-    } = start;
     #[cfg(windows)]
     start_menu::integrate();
+    let (engine, login, state_folder) = (start.engine, start.login, start.state_folder);
     let offer = BridgeOffer::load(state_folder.clone());
     let ended = state_folder.as_deref().map(exit_note::take_all).unwrap_or_default();
     let ended: Vec<_> = ended.iter().map(ExitNote::words).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    // Before the icon is shown: whoever sees it may signal us, and a signal that our parent had set to be ignored would
-    // be lost.
-    let signals = {
-        let _entered = runtime.enter();
-        Signals::new()?
-    };
+    let signals = catch_signals(&runtime)?;
     let main_loop = Loop::new()?;
     #[cfg(target_os = "linux")]
-    let main_loop = main_loop.with_pictures(state_folder.clone(), menu.icon_settings());
-    let (to_main, commander) = (main_loop.sender(), engine.command_sender());
-    let (desktop_tx, desktop_rx) = mpsc::channel();
-    let note_sender = NoteSender::new(runtime.handle().clone());
-    let (notifier_tx, notifier_rx) = mpsc::channel();
-    let to_notifier: NotifierSender = {
-        let commander = commander.clone();
-        Arc::new(move |event| {
-            // Both fail only when the engine has ended.
-            let _ = notifier_tx.send(event);
-            let _ = commander.send(Command::Redraw);
-        })
-    };
+    let main_loop = main_loop.with_pictures(state_folder.clone(), start.menu.icon_settings());
+    let to_main = main_loop.sender();
+    let (to_notifier, for_notifier) = channel_with_redraw(engine.command_sender());
+    let to_notifier: NotifierSender = Arc::new(to_notifier);
     let click_handler = ClickHandler::new(
-        commander.clone(),
-        note_sender,
+        engine.command_sender(),
+        NoteSender::new(runtime.handle().clone()),
         runtime.handle().clone(),
-        own_log,
-        homes,
-        terminal,
+        start.own_log,
+        start.homes,
+        start.terminal,
         Arc::clone(&to_notifier),
         login.clone(),
-        open_files,
+        start.open_files,
         offer.clone(),
     );
-    let names = judge.names.clone();
-    let popups = Popups::start(PopupConfig {
-        runtime: runtime.handle().clone(),
+    let popups = start_popups(runtime.handle().clone(), start.judge.names.clone(), to_notifier);
+    let (handler, settings) = (click_handler.duplicate(), start.notifications);
+    let notifier = Notifier::new(&settings, popups, for_notifier, handler, state_folder.as_deref());
+    let (report_desktop, from_desktop) = channel_with_redraw(engine.command_sender());
+    let controller = TrayController::new(click_handler, Box::new(report_desktop.clone()));
+    let welcome = welcome_of(state_folder);
+    #[cfg(target_os = "linux")]
+    let followers = linux::followers(
+        to_main.clone(),
+        report_desktop,
+        engine.command_sender(),
+        controller.has_icon(),
+        login.clone(),
+    );
+    #[cfg(not(target_os = "linux"))]
+    let followers = Vec::new();
+    let (send, console) = (to_main.clone(), start.console);
+    let show = move |view| send(MainEvent::View(view));
+    let feed = Feed::new(start.menu, notifier, login, show, from_desktop, console, welcome)
+        .with_exit_notes(ended)
+        .with_bridge(start.bridge, offer);
+    let (main_returned, main_done) = mpsc::channel::<()>();
+    let (control_folder, judge) = (start.control_folder, start.judge);
+    let thread = EngineThread { runtime, signals, engine, feed, followers, control_folder, judge, to_main, main_done };
+    let thread = std::thread::Builder::new().name("engine".into()).spawn(move || thread.run())?;
+    let ran = main_loop.run(controller);
+    drop(main_returned);
+    thread.join().map_err(|_| anyhow::anyhow!("the engine broke down"))?;
+    ran
+}
+
+/// Catches signals from before the icon is shown: whoever sees it may signal us, and a signal that our parent had set to
+/// be ignored would be lost.
+fn catch_signals(runtime: &Runtime) -> std::io::Result<Signals> {
+    let _entered = runtime.enter();
+    Signals::new()
+}
+
+/// A channel to what the engine's thread reads at each redraw: each event asks for one.
+fn channel_with_redraw<E>(commander: UnboundedSender<Command>) -> (impl Fn(E) + Clone, Receiver<E>) {
+    let (sender, receiver) = mpsc::channel();
+    let send = move |event| {
+        // Both fail only when the engine has ended.
+        let _ = sender.send(event);
+        let _ = commander.send(Command::Redraw);
+    };
+    (send, receiver)
+}
+
+/// Starts the popups. Clicks on them go to the notifier; `names` are the programs that count as agents.
+fn start_popups(runtime: Handle, names: Vec<String>, to_notifier: NotifierSender) -> Popups {
+    Popups::start(PopupConfig {
+        runtime,
         bus: None,
         may_answer: Box::new(move |pid| agent_above(pid, &names).is_none()),
         now: Box::new(Instant::now),
         clicked: Box::new(move |id, event| to_notifier(NotifierEvent::Popup(id, event))),
-    });
-    let notifier =
-        Notifier::new(&notifications, popups, notifier_rx, click_handler.duplicate(), state_folder.as_deref());
-    let report_desktop = move |event: DesktopEvent| {
-        // Both fail only when the engine has ended.
-        let _ = desktop_tx.send(event);
-        let _ = commander.send(Command::Redraw);
-    };
-    let controller = TrayController::new(click_handler, Box::new(report_desktop.clone()));
-    let marker = state_folder.map(|folder| folder.join(WELCOMED)).filter(|marker| feed::is_first_run(marker));
-    let welcome = marker.map(|marker| Welcome { marker });
-    #[cfg(target_os = "linux")]
-    let follow_bus = linux::follow_bus(to_main.clone(), report_desktop, engine.command_sender(), controller.has_icon());
-    #[cfg(target_os = "linux")]
-    let follow_login = {
-        let commander = engine.command_sender();
-        login.clone().follow(move || {
-            let _ = commander.send(Command::Redraw); // fails only when the engine has ended
-        })
-    };
-    let (main_returned, main_done) = mpsc::channel::<()>();
-    let orders = engine.command_sender();
-    let work = move || {
-        let send = to_main.clone();
-        let mut feed =
-            Feed::new(menu, notifier, login, move |view| send(MainEvent::View(view)), desktop_rx, console, welcome)
-                .with_exit_notes(ended)
-                .with_bridge(bridge, offer);
+    })
+}
+
+/// The welcome, if this is the first run.
+fn welcome_of(state_folder: Option<PathBuf>) -> Option<Welcome> {
+    let marker = state_folder.map(|folder| folder.join(WELCOMED)).filter(|marker| feed::is_first_run(marker))?;
+    Some(Welcome { marker })
+}
+
+/// What the engine's thread works with.
+struct EngineThread<S> {
+    runtime: Runtime,
+    signals: Signals,
+    engine: Engine,
+    feed: Feed,
+    /// Follow the desktop beside the engine.
+    followers: Vec<Follower>,
+    control_folder: Option<PathBuf>,
+    judge: CallerPolicy,
+    /// Sends events to the main thread.
+    to_main: S,
+    /// Closed once the main thread has returned from its loop.
+    main_done: Receiver<()>,
+}
+
+impl<S: Fn(MainEvent)> EngineThread<S> {
+    /// Runs the engine to its end, and then ends the main thread's loop.
+    fn run(self) {
+        let Self { runtime, signals, engine, mut feed, followers, control_folder, judge, to_main, main_done } = self;
+        let orders = engine.command_sender();
         runtime.block_on(async {
-            #[cfg(target_os = "linux")]
-            {
-                tokio::spawn(follow_bus);
-                tokio::spawn(follow_login);
+            for follower in followers {
+                tokio::spawn(follower);
             }
             let _served = control_folder.and_then(|folder| serve(&folder, judge, orders));
             engine.run(signals, &mut feed).await;
@@ -226,12 +249,7 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
         }
         // Does not wait for blocking tasks that still run, such as host name lookups.
         runtime.shutdown_background();
-    };
-    let engine = std::thread::Builder::new().name("engine".into()).spawn(work)?;
-    let ran = main_loop.run(controller);
-    drop(main_returned);
-    engine.join().map_err(|_| anyhow::anyhow!("the engine broke down"))?;
-    ran
+    }
 }
 
 /// Serves the control socket, over which commands hand over their orders. Without it, commands carry them out
