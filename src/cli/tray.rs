@@ -17,6 +17,7 @@ use crate::tray::instance::{Claim, Instance};
 use crate::tray::open_files::OpenFiles;
 use crate::tray::{self, Start, menu::Menu};
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Receiver, UnboundedSender};
@@ -29,45 +30,24 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
 pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>) -> anyhow::Result<ExitCode> {
     let project = paths::project();
     let is_demo = context.demo.is_some();
-    let (mut instance, mut refused) = (None, Vec::new());
-    for folder in project.iter().flat_map(paths::runtime_folders) {
-        match Instance::claim(&folder) {
-            Ok(Claim::Theirs(note)) => {
-                writeln!(
-                    io::stdout(),
-                    "Pilotlight is already running: {note}. `pilotlight live` shows the table here as well."
-                )?;
-                return Ok(ExitCode::SUCCESS);
-            }
-            Ok(Claim::Ours(ours)) => {
-                instance = Some(ours);
-                break;
-            }
-            Err(error) => refused.push(error),
+    let (claim, refused) = claim(project.iter().flat_map(paths::runtime_folders));
+    let instance = match claim {
+        Some(Claim::Theirs(note)) => {
+            writeln!(
+                io::stdout(),
+                "Pilotlight is already running: {note}. `pilotlight live` shows the table here as well."
+            )?;
+            return Ok(ExitCode::SUCCESS);
         }
-    }
+        Some(Claim::Ours(ours)) => Some(ours),
+        None => None,
+    };
     let state_folder = project.as_ref().map(paths::state_folder);
     let own_log = state_folder.as_ref().map(|folder| folder.join(log::FILE));
     log::start(own_log.as_deref(), context.config.log.level);
-    for reason in refused {
-        match &instance {
-            Some(instance) => tracing::warn!("{reason:#}; using {} instead", instance.folder().display()),
-            // Runs without the lock: two icons are better than none.
-            None => tracing::warn!("commands cannot reach this tray: {reason:#}"),
-        }
-    }
-    context.report_problems();
-    for problem in context.unreadable_homes() {
-        say(&format!("{problem}; waiting for it"));
-    }
-    if context.has_no_home() {
-        say(&demo_hint());
-    }
-    let user_home = paths::user_home().map(|home| home.to_string_lossy().into_owned());
-    let approves_all = context.config.actions.permissions == Permissions::ApproveAll;
-    let menu = Menu::new(context.config.limits, context.config.list, user_home, approves_all)
-        .with_icon(context.config.tray)
-        .for_demo(is_demo);
+    log_refusals(&refused, instance.as_ref());
+    say_what_is_missing(&context);
+    let menu = menu(&context);
     let (homes, terminal) = (context.followed_homes(), context.config.actions.terminal.clone());
     let mut engine = context.engine();
     engine.forward_to_holders(project.iter().flat_map(paths::runtime_folders).collect());
@@ -84,26 +64,10 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
     }
     let judge = CallerPolicy { names: context.agent_names().to_vec() };
     let notifications = context.config.notifications.clone();
-    let named_homes = context.named_homes.clone();
-    let login = if is_demo { Login::none("not in a demo") } else { Login::find(&named_homes) };
-    let diagnose = move || {
-        if is_demo {
-            return "This is a demo, which examines nothing of yours. For a bug report, run: pilotlight diagnostics\n"
-                .into();
-        }
-        // Reads the settings again: they may have changed since the start.
-        let ground = Context::new(&named_homes).ground();
-        report(&ground, &examine(&ground))
-    };
-    let open_files = OpenFiles::new(context.config_path.clone(), state_folder.clone(), diagnose);
-    let console = Box::new(Terminal {
-        context: Arc::new(context),
-        commander: engine.command_sender(),
-        instance,
-        table: None,
-        lit: false,
-    });
-    let start = Start {
+    let login = if is_demo { Login::none("not in a demo") } else { Login::find(&context.named_homes) };
+    let open_files = OpenFiles::new(context.config_path.clone(), state_folder.clone(), diagnosis(&context));
+    let console = Box::new(Terminal::new(context, engine.command_sender(), instance));
+    tray::run(Start {
         engine,
         menu,
         console,
@@ -117,9 +81,64 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
         open_files,
         login,
         bridge: project.as_ref().filter(|_| cfg!(unix) && !is_demo).map(BridgeFiles::new),
-    };
-    tray::run(start)?;
+    })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The claim on the first of these folders that has one, and why those before it have none.
+fn claim(folders: impl Iterator<Item = PathBuf>) -> (Option<Claim>, Vec<anyhow::Error>) {
+    let mut refused = Vec::new();
+    for folder in folders {
+        match Instance::claim(&folder) {
+            Ok(claim) => return (Some(claim), refused),
+            Err(error) => refused.push(error),
+        }
+    }
+    (None, refused)
+}
+
+/// Logs why folders were refused. Not at once, since the log only starts when no other tray runs.
+fn log_refusals(refused: &[anyhow::Error], instance: Option<&Instance>) {
+    for reason in refused {
+        match instance {
+            Some(instance) => tracing::warn!("{reason:#}; using {} instead", instance.folder().display()),
+            // Runs without the lock: two icons are better than none.
+            None => tracing::warn!("commands cannot reach this tray: {reason:#}"),
+        }
+    }
+}
+
+/// Tells the user what keeps sessions from being seen.
+fn say_what_is_missing(context: &Context) {
+    context.report_problems();
+    for problem in context.unreadable_homes() {
+        say(&format!("{problem}; waiting for it"));
+    }
+    if context.has_no_home() {
+        say(&demo_hint());
+    }
+}
+
+fn menu(context: &Context) -> Menu {
+    let user_home = paths::user_home().map(|home| home.to_string_lossy().into_owned());
+    let approves_all = context.config.actions.permissions == Permissions::ApproveAll;
+    Menu::new(context.config.limits, context.config.list, user_home, approves_all)
+        .with_icon(context.config.tray)
+        .for_demo(context.demo.is_some())
+}
+
+/// Returns a function that writes the report of `pilotlight doctor`, for the menu.
+fn diagnosis(context: &Context) -> impl Fn() -> String + Send + Sync + use<> {
+    let (is_demo, named_homes) = (context.demo.is_some(), context.named_homes.clone());
+    move || {
+        if is_demo {
+            return "This is a demo, which examines nothing of yours. For a bug report, run: pilotlight diagnostics\n"
+                .into();
+        }
+        // Reads the settings again: they may have changed since the start.
+        let ground = Context::new(&named_homes).ground();
+        report(&ground, &examine(&ground))
+    }
 }
 
 /// Shows on the terminal or standard error what the menu cannot.
@@ -132,6 +151,10 @@ struct Terminal {
 }
 
 impl Terminal {
+    fn new(context: Context, commander: UnboundedSender<Command>, instance: Option<Instance>) -> Self {
+        Self { context: Arc::new(context), commander, instance, table: None, lit: false }
+    }
+
     fn note(&self, place: &str) {
         if let Some(instance) = &self.instance {
             instance.write_note(place);
