@@ -15,8 +15,8 @@ use crate::core::fleet::{Kind, Session};
 use crate::core::order::{Ask, Order, Outcome, Report, Which};
 use crate::core::owner::Owner;
 use crate::core::turn::Call;
-use crate::engine::Command;
 use crate::engine::snapshot;
+use crate::engine::{Command, Engine};
 use crate::system::paths;
 use crate::system::process::is_stopped;
 use crate::system::runtime::Runtime;
@@ -25,7 +25,8 @@ use std::io;
 use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
-use tokio::sync::{mpsc::unbounded_channel, oneshot};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 /// The user is told what is being waited for once the tray takes longer than this, to receive the order or to act on
@@ -215,6 +216,57 @@ async fn follow(
     Err(io::Error::other("the tray did not report the outcome"))
 }
 
+/// What is known of an order that this command carries out itself.
+#[derive(Default)]
+struct Progress {
+    ended: Option<Outcome>,
+    /// Whether something was sent.
+    sent: bool,
+    /// Whether the session is to be told to go on, once its turn is over.
+    goes_on_later: bool,
+}
+
+impl Progress {
+    /// Passes a report on; without one, the engine broke off.
+    fn pass_on(&mut self, report: Option<Report>, reporter: &mut dyn Reporter) {
+        let broken_off = || {
+            Report::End(match self.sent {
+                true => Outcome::Unconfirmed("may have happened: it broke off before it was done".into()),
+                false => Outcome::Failed("it broke off before it was done".into()),
+            })
+        };
+        let report = report.unwrap_or_else(broken_off);
+        self.sent |= matches!(report, Report::Step(step, _) if step.sends());
+        reporter.report(&report);
+        if let Report::End(outcome) = report {
+            self.ended = Some(outcome);
+        }
+    }
+
+    /// How far the order got, now that the engine has ended; `reports` may hold some that it left. `undone`: the session
+    /// was not told to go on.
+    fn finish(
+        mut self,
+        reports: &mut UnboundedReceiver<Report>,
+        undone: bool,
+        reporter: &mut dyn Reporter,
+    ) -> Delivery {
+        while let Ok(report) = reports.try_recv() {
+            self.pass_on(Some(report), reporter);
+        }
+        if self.goes_on_later && undone {
+            let outcome = Outcome::Failed("its turn was not over, so it was not told to go on".into());
+            reporter.report(&Report::End(outcome.clone()));
+            return Delivery::Ended(outcome);
+        }
+        match self.ended {
+            Some(outcome) => Delivery::Ended(outcome),
+            None if self.sent => Delivery::MaybeSent("interrupted before it was confirmed".into()),
+            None => Delivery::NotSent("interrupted".into()),
+        }
+    }
+}
+
 async fn with_own_engine(
     context: &Context,
     session: &Picked,
@@ -222,17 +274,11 @@ async fn with_own_engine(
     stays: bool,
     reporter: &mut dyn Reporter,
 ) -> anyhow::Result<Delivery> {
-    let (mut signals, mut engine) = (Signals::new()?, context.engine());
-    let commander = engine.command_sender();
-    let place = tokio::select! {
-        place = wait_for_place(session, &order) => place,
-        () = signals.end() => return Ok(Delivery::NotSent("interrupted".into())),
+    let mut signals = Signals::new()?;
+    let Some(mut engine) = own_engine(context, session, &order, &mut signals).await else {
+        return Ok(Delivery::NotSent("interrupted".into()));
     };
-    if let Some(listening) = place {
-        engine.listen_to_bridges(listening);
-    }
-    // Another command may have taken the session since we searched for a holder.
-    engine.forward_to_holders(paths::project().iter().flat_map(paths::runtime_folders).collect());
+    let commander = engine.command_sender();
     let send = |command| {
         let _ = commander.send(command); // fails only when the engine has ended
     };
@@ -248,34 +294,25 @@ async fn with_own_engine(
     let mut run = pin!(engine.run(signals, &mut view));
     let mut answering = pin!(answer_requests_here(context, session, commander.clone(), observed.clone()));
     let mut lost = pin!(connection_lost(observed.clone()));
-    let (mut ended, mut sent, mut holding, mut reachable) = (None, false, false, None);
-    let mut goes_on_later = false;
+    let (mut progress, mut holding, mut reachable) = (Progress::default(), false, None);
     loop {
         tokio::select! {
             // Reports come first, so that those sent before the engine ended are not lost.
             biased;
-            report = reports.recv(), if ended.is_none() => {
-                let broken_off = || Report::End(match sent {
-                    true => Outcome::Unconfirmed("may have happened: it broke off before it was done".into()),
-                    false => Outcome::Failed("it broke off before it was done".into()),
-                });
-                let report = report.unwrap_or_else(broken_off);
-                sent |= matches!(report, Report::Step(step, _) if step.sends());
-                reporter.report(&report);
-                if let Report::End(outcome) = report {
-                    // Serving only began if this process, and not another command, holds the session.
-                    let served = begun.try_recv().ok();
-                    let confirmed = matches!(outcome, Outcome::Done(_));
-                    goes_on_later = confirmed && observed.borrow().waits;
-                    let may_run = confirmed || matches!(outcome, Outcome::Unconfirmed(_));
-                    holding = served.is_some() && may_run && observed.borrow().held;
-                    if holding {
-                        reachable = served;
-                        staying::announce(&id, confirmed);
-                    } else {
-                        send(Command::Quit);
-                    }
-                    ended = Some(outcome);
+            report = reports.recv(), if progress.ended.is_none() => {
+                progress.pass_on(report, reporter);
+                let Some(outcome) = &progress.ended else { continue };
+                // Serving only began if this process, and not another command, holds the session.
+                let served = begun.try_recv().ok();
+                let confirmed = matches!(outcome, Outcome::Done(_));
+                let may_run = confirmed || matches!(outcome, Outcome::Unconfirmed(_));
+                progress.goes_on_later = confirmed && observed.borrow().waits;
+                holding = served.is_some() && may_run && observed.borrow().held;
+                if holding {
+                    reachable = served;
+                    staying::announce(&id, confirmed);
+                } else {
+                    send(Command::Quit);
                 }
             }
             () = &mut lost, if holding => {
@@ -284,28 +321,27 @@ async fn with_own_engine(
                 send(Command::Quit);
             }
             () = &mut answering, if holding => {}
-            () = &mut run => {
-                drop(reachable);
-                while let Ok(report) = reports.try_recv() {
-                    sent |= matches!(report, Report::Step(step, _) if step.sends());
-                    reporter.report(&report);
-                    if let Report::End(outcome) = report {
-                        ended = Some(outcome);
-                    }
-                }
-                if goes_on_later && observed.borrow().undone {
-                    let outcome = Outcome::Failed("its turn was not over, so it was not told to go on".into());
-                    reporter.report(&Report::End(outcome.clone()));
-                    return Ok(Delivery::Ended(outcome));
-                }
-                return Ok(match ended {
-                    Some(outcome) => Delivery::Ended(outcome),
-                    None if sent => Delivery::MaybeSent("interrupted before it was confirmed".into()),
-                    None => Delivery::NotSent("interrupted".into()),
-                });
-            }
+            () = &mut run => break,
         }
     }
+    drop(reachable);
+    let undone = observed.borrow().undone;
+    Ok(progress.finish(&mut reports, undone, reporter))
+}
+
+/// An engine that reaches whatever can carry out the order. `None` if a signal ended the wait for its place.
+async fn own_engine(context: &Context, session: &Session, order: &Order, signals: &mut Signals) -> Option<Engine> {
+    let mut engine = context.engine();
+    let place = tokio::select! {
+        place = wait_for_place(session, order) => place,
+        () = signals.end() => return None,
+    };
+    if let Some(listening) = place {
+        engine.listen_to_bridges(listening);
+    }
+    // Another command may have taken the session since we searched for a holder.
+    engine.forward_to_holders(paths::project().iter().flat_map(paths::runtime_folders).collect());
+    Some(engine)
 }
 
 /// The place to listen for bridges. Another command may be answering the same terminal there: an answer waits for it.
