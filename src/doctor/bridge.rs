@@ -26,44 +26,15 @@ pub(super) fn bridge(ground: &Ground) -> Vec<Finding> {
     findings
 }
 
+/// What was found: how bad it is, what to tell the user, the same for strangers, and what to do about it.
+type Found = (Level, String, &'static str, &'static str);
+
 /// The bridge in one of Copilot's homes; `None` if it is not installed there.
 fn of_home(files: &Files, number: usize, home: &Path) -> Option<Finding> {
     let state = installed(home, &files.marketplace);
-    let folder = files.marketplace.display();
     let (level, text, redacted, remedy) = match state {
         Installed::No => return None,
-        Installed::Yes if !files.extension().is_file() => (
-            Level::Problem,
-            format!("Copilot looks for the bridge in {folder}, which is gone"),
-            "the bridge's folder is gone",
-            "`pilotlight bridge install` puts it back; `pilotlight bridge remove` takes it out of Copilot's settings, which else \
-             complains at each start",
-        ),
-        Installed::Yes if files.key().is_none() => (
-            Level::Problem,
-            "the bridge is installed, and its key is gone: it reaches nobody".into(),
-            "the bridge's key is gone",
-            "run `pilotlight bridge install`, and restart your sessions",
-        ),
-        Installed::Yes if files.is_changed() => (
-            Level::Problem,
-            format!("the bridge in {folder} was changed since it was installed: it does not run"),
-            "the bridge was changed since it was installed",
-            "if that was not you, find out who did; `pilotlight bridge install` puts it back",
-        ),
-        Installed::Yes if !files.is_current() => (
-            Level::Warning,
-            "the bridge is of another version than this program".into(),
-            "the bridge is of another version",
-            "run `pilotlight bridge install`: it counts for sessions that are started from then on",
-        ),
-        Installed::Yes if let Some(program) = files.other_program() => (
-            Level::Warning,
-            format!("the bridge takes {} for Pilotlight, and not this program", program.display()),
-            "the bridge takes another program for Pilotlight",
-            "if that is not the tray that you run, run `pilotlight bridge install` with the right program",
-        ),
-        Installed::Yes => (Level::Ok, "sessions in plain terminals have the bridge".into(), "the bridge is on", ""),
+        Installed::Yes => of_files(files),
         Installed::Forbidden => (
             Level::Warning,
             "a policy of your organisation keeps Copilot from starting the bridge".into(),
@@ -85,7 +56,7 @@ fn of_home(files: &Files, number: usize, home: &Path) -> Option<Finding> {
         ),
         Installed::Elsewhere => (
             Level::Warning,
-            format!("a bridge is installed there from another folder than {folder}"),
+            format!("a bridge is installed there from another folder than {}", files.marketplace.display()),
             "the bridge is installed from another folder",
             "`pilotlight bridge install` puts this one in its place",
         ),
@@ -99,6 +70,53 @@ fn of_home(files: &Files, number: usize, home: &Path) -> Option<Finding> {
         redacted: format!("home {number}: {redacted}"),
         fix: (state == Installed::Yes && !is_well).then(|| Fix::Bridge(files.clone())),
     })
+}
+
+/// What the bridge's own files say of a bridge that Copilot is set to start. The first trouble hides the others.
+fn of_files(files: &Files) -> Found {
+    let folder = files.marketplace.display();
+    if !files.extension().is_file() {
+        return (
+            Level::Problem,
+            format!("Copilot looks for the bridge in {folder}, which is gone"),
+            "the bridge's folder is gone",
+            "`pilotlight bridge install` puts it back; `pilotlight bridge remove` takes it out of Copilot's settings, which else \
+             complains at each start",
+        );
+    }
+    if files.key().is_none() {
+        return (
+            Level::Problem,
+            "the bridge is installed, and its key is gone: it reaches nobody".into(),
+            "the bridge's key is gone",
+            "run `pilotlight bridge install`, and restart your sessions",
+        );
+    }
+    if files.is_changed() {
+        return (
+            Level::Problem,
+            format!("the bridge in {folder} was changed since it was installed: it does not run"),
+            "the bridge was changed since it was installed",
+            "if that was not you, find out who did; `pilotlight bridge install` puts it back",
+        );
+    }
+    if !files.is_current() {
+        return (
+            Level::Warning,
+            "the bridge is of another version than this program".into(),
+            "the bridge is of another version",
+            "run `pilotlight bridge install`: it counts for sessions that are started from then on",
+        );
+    }
+    if let Some(program) = files.other_program() {
+        return (
+            Level::Warning,
+            format!("the bridge takes {} for Pilotlight, and not this program", program.display()),
+            "the bridge takes another program for Pilotlight",
+            "if that is not the tray that you run, run `pilotlight bridge install` with the right program",
+        );
+    }
+    (Level::Ok, "sessions in plain terminals have the bridge".into(), "the bridge is on", "")
 }
 
 /// Where the bridge runs, by what the tray knows of `sessions`.
