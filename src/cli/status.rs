@@ -7,9 +7,11 @@ use super::report::{NO_HOME, say};
 use super::table::{Style, lines};
 use super::{enrich, json};
 use crate::core::fleet::{Glance, Row, Session, ShortIds, distinguish, limit_ended, sort};
+use crate::core::time::Moment;
 use crate::engine::snapshot::{self, Snapshot};
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Arguments of `status`.
 #[derive(Debug, clap::Args)]
@@ -35,12 +37,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         say(problem);
     }
     if context.has_no_home() {
-        if arguments.json {
-            writeln!(io::stdout(), "[]")?;
-        }
-        if let Some(format) = arguments.format {
-            writeln!(io::stdout(), "{}", Bar::new(std::iter::empty()).text(format))?;
-        }
+        print_nothing(arguments)?;
         return Ok(ExitCode::from(NO_HOME));
     }
     let (homes, config, seen) = (&context.homes, &context.config, &context.seen);
@@ -57,33 +54,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     }
     let problem = |session: &Session| Some((session.id.clone(), session.observed.problem.clone()?));
     let problems: Vec<_> = sessions.iter().filter_map(problem).collect();
-    // There may be tens of thousands of sessions: each is dropped as soon as its row is made.
-    let listed = sessions.into_iter().filter(Session::is_listed);
-    let mut rows: Vec<Row> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
-    if arguments.all {
-        sort(&mut rows);
-    } else {
-        let list = context.config.list;
-        limit_ended(&mut rows, now.wall - list.ended_for, list.ended_most);
-    }
-    distinguish(&mut rows);
+    let rows = rows(sessions, context, now, arguments.all);
     let mut out = io::BufWriter::new(io::stdout().lock());
     if arguments.json {
-        // One row per line: valid JSON for parsers, and easy to grep.
-        for (index, row) in rows.iter().enumerate() {
-            write!(out, "{}", if index == 0 { "[\n" } else { ",\n" })?;
-            json::write(&mut out, row)?;
-        }
-        writeln!(out, "{}", if rows.is_empty() { "[]" } else { "\n]" })?;
+        write_json(&mut out, &rows)?;
     } else {
-        let style = Style::of_stdout(context.color);
-        writeln!(out, "{}", words(&Glance::of(rows.iter()).to_string(), style.unicode))?;
-        if !rows.is_empty() {
-            let short = ShortIds::new(ids.iter().map(|id| &**id));
-            for line in lines(&rows, &short, now.wall, style) {
-                writeln!(out, "{line}")?;
-            }
-        }
+        write_table(&mut out, &rows, &ids, now, Style::of_stdout(context.color))?;
         for (id, problem) in &problems {
             out.flush()?;
             say(&format!("session {id}: {problem}"));
@@ -91,4 +67,52 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what there is without a home, in the form that a script expects.
+fn print_nothing(arguments: &Arguments) -> io::Result<()> {
+    if arguments.json {
+        writeln!(io::stdout(), "[]")?;
+    }
+    if let Some(format) = arguments.format {
+        writeln!(io::stdout(), "{}", Bar::new(std::iter::empty()).text(format))?;
+    }
+    Ok(())
+}
+
+/// The rows to list, in their order.
+fn rows(sessions: Vec<Session>, context: &Context, now: Moment, all: bool) -> Vec<Row> {
+    // There may be tens of thousands of sessions: each is dropped as soon as its row is made.
+    let listed = sessions.into_iter().filter(Session::is_listed);
+    let mut rows: Vec<Row> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
+    if all {
+        sort(&mut rows);
+    } else {
+        let list = context.config.list;
+        limit_ended(&mut rows, now.wall - list.ended_for, list.ended_most);
+    }
+    distinguish(&mut rows);
+    rows
+}
+
+/// One row per line: valid JSON for parsers, and easy to grep.
+fn write_json(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
+    for (index, row) in rows.iter().enumerate() {
+        write!(out, "{}", if index == 0 { "[\n" } else { ",\n" })?;
+        json::write(out, row)?;
+    }
+    writeln!(out, "{}", if rows.is_empty() { "[]" } else { "\n]" })
+}
+
+/// A line that counts the sessions, and the table. `ids` are those of all sessions on disk: a shortened id must be
+/// unique among them.
+fn write_table(out: &mut impl Write, rows: &[Row], ids: &[Arc<str>], now: Moment, style: Style) -> io::Result<()> {
+    writeln!(out, "{}", words(&Glance::of(rows.iter()).to_string(), style.unicode))?;
+    if !rows.is_empty() {
+        let short = ShortIds::new(ids.iter().map(|id| &**id));
+        for line in lines(rows, &short, now.wall, style) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
 }
