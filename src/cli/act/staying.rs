@@ -181,23 +181,13 @@ pub(super) async fn answer_requests_here(
             continue;
         }
         // Shows the request first: only what was shown is answered.
-        let mut reader = RequestReader::new(&session.label, &request);
-        run_order(&commander, Order::new(id, Ask::Look(request.clone())), &mut reader).await;
-        let Some(text) = reader.request else { continue };
-        if let Some(error) = reader.failed {
-            say(&format!("the request could not be written out ({error}): it was left open"));
-            continue;
-        }
+        let Some(text) = shown_text(session, &request, &commander).await else { continue };
         let lines = stdin.get_or_insert_with(stdin_lines);
-        discard_typeahead();
-        while lines.try_recv().is_ok() {}
-        let mut stderr = io::stderr();
-        let question = "Approve this request, once? y approves, n denies, anything else leaves it open: ";
-        let _ = write!(stderr, "{question}").and_then(|()| stderr.flush()); // it is a terminal
+        prompt(lines);
         let answer = tokio::select! {
             line = lines.recv() => line,
             _ = observed.wait_for(|observed| !observed.open.contains(&Open::Request(request.clone()))) => {
-                let _ = writeln!(stderr);
+                let _ = writeln!(io::stderr());
                 say("it is no longer open: it was answered elsewhere, or its turn has ended");
                 continue;
             }
@@ -213,6 +203,27 @@ pub(super) async fn answer_requests_here(
         };
         run_order(&commander, Order::new(id, ask), &mut Printer).await;
     }
+}
+
+/// Shows a request to the user, and returns the text that was shown. `None` if it is gone or could not be written out.
+async fn shown_text(session: &Picked, request: &str, commander: &UnboundedSender<Command>) -> Option<String> {
+    let mut reader = RequestReader::new(&session.label, request);
+    run_order(commander, Order::new(&session.id, Ask::Look(request.to_owned())), &mut reader).await;
+    let text = reader.request?;
+    if let Some(error) = reader.failed {
+        say(&format!("the request could not be written out ({error}): it was left open"));
+        return None;
+    }
+    Some(text)
+}
+
+/// Asks what is to become of the request that was just shown. What was typed before is no answer to it.
+fn prompt(lines: &mut UnboundedReceiver<String>) {
+    discard_typeahead();
+    while lines.try_recv().is_ok() {}
+    let mut stderr = io::stderr();
+    let question = "Approve this request, once? y approves, n denies, anything else leaves it open: ";
+    let _ = write!(stderr, "{question}").and_then(|()| stderr.flush()); // it is a terminal
 }
 
 /// Has this command's engine carry out an order, and passes on the reports.
