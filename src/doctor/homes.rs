@@ -21,6 +21,8 @@ use std::path::{Path, PathBuf};
 const HUGE: u64 = 64 << 20;
 /// How many ids one line names.
 const NAMED: usize = 5;
+/// The check of the sessions' logs.
+const LOG: &str = "log";
 
 /// The findings, and the sessions that could be read.
 pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
@@ -150,67 +152,75 @@ fn having(n: usize) -> String {
 
 /// Case 88: a log that is not a file is named, never followed, and never waited for.
 fn logs(homes: &[PathBuf], sessions: &[Session]) -> Vec<Finding> {
-    const CHECK: &str = "log";
     let (mut troubled, mut without, mut readable) = (Vec::new(), Vec::new(), 0);
     for session in sessions {
-        if let Some(no_answer) = &session.no_answer {
-            let text = format!("the log of session {} is not read: {}", shown(session), no_answer);
-            let remedy = "start or reach what serves it, or unmount it (`umount --force` or `--lazy`)";
-            troubled.push(Finding::problem(CHECK, text, remedy).redacted("one: its file system does not answer"));
-            continue;
+        match log_of(homes, session) {
+            Log::Unseen => {}
+            Log::Readable => readable += 1,
+            Log::Missing => without.push(session),
+            Log::Troubled(finding) => troubled.push(finding),
         }
-        // A snapshot does not record which of several homes a session is in.
-        let mut sources = homes.iter().map(|home| Source::at(home));
-        let Some(source) = sources.find(|source| source.has(&session.id)) else { continue };
-        let path = source.log(&session.id);
-        let shown = path.display();
-        troubled.push(match length(&path) {
-            Ok(length) if length > HUGE => {
-                let size = format!("{} MiB", length >> 20);
-                let remedy = "only part of it is read; /compact does not shorten it, a new session begins a new one";
-                Finding::warning(CHECK, format!("{shown} has {size}"), remedy).redacted(format!("one of {size}"))
-            }
-            Ok(_) if session.observed.facts.skipped > 0 => {
-                let lines = counted(usize::try_from(session.observed.facts.skipped).unwrap_or(usize::MAX), "line");
-                let text = format!("{shown}: {lines} of it are not events, and were skipped");
-                let remedy =
-                    "the rest is read; where a status is wrong because of it, please report it with `pilotlight diagnostics`";
-                Finding::warning(CHECK, text, remedy).redacted(format!("{lines} of one are not events"))
-            }
-            Ok(_) => {
-                readable += 1;
-                continue;
-            }
-            Err(LogError::Io(error)) if error.kind() == ErrorKind::NotFound => {
-                without.push(session);
-                continue;
-            }
-            Err(LogError::NotAFile(what)) => {
-                let text = format!("{shown} is {what}, not a file: it is neither opened nor followed");
-                let remedy =
-                    "Copilot writes no such thing: find out who put it there, and move it away once the session is over";
-                Finding::problem(CHECK, text, remedy).redacted(format!("one is {what}"))
-            }
-            Err(LogError::Io(error)) => {
-                let remedy = "its session's status is unknown: give yourself permission to read it";
-                Finding::problem(CHECK, format!("{shown} cannot be read: {error}"), remedy)
-                    .redacted("one cannot be read")
-            }
-        });
     }
-    let mut findings = vec![Finding::ok(CHECK, format!("{} can be read", counted(readable, "log"))).public()];
+    let mut findings = vec![Finding::ok(LOG, format!("{} can be read", counted(readable, "log"))).public()];
     if !without.is_empty() {
         let count = having(without.len());
         let text = format!("{count} no log (there is none before the first prompt): {}", named(&without));
-        findings.push(Finding::ok(CHECK, text).redacted(format!("{count} none")));
+        findings.push(Finding::ok(LOG, text).redacted(format!("{count} none")));
     }
     let more = troubled.len().saturating_sub(EACH);
     findings.extend(troubled.into_iter().take(EACH));
     if more > 0 {
         let text = format!("{more} more that are broken or huge");
-        findings.push(Finding::warning(CHECK, text, "fix those above, and run this again").public());
+        findings.push(Finding::warning(LOG, text, "fix those above, and run this again").public());
     }
     findings
+}
+
+/// What a session's log is like.
+enum Log {
+    /// The session's folder is gone by now.
+    Unseen,
+    Readable,
+    Missing,
+    Troubled(Finding),
+}
+
+fn log_of(homes: &[PathBuf], session: &Session) -> Log {
+    if let Some(no_answer) = &session.no_answer {
+        let text = format!("the log of session {} is not read: {}", shown(session), no_answer);
+        let remedy = "start or reach what serves it, or unmount it (`umount --force` or `--lazy`)";
+        return Log::Troubled(Finding::problem(LOG, text, remedy).redacted("one: its file system does not answer"));
+    }
+    // A snapshot does not record which of several homes a session is in.
+    let mut sources = homes.iter().map(|home| Source::at(home));
+    let Some(source) = sources.find(|source| source.has(&session.id)) else { return Log::Unseen };
+    let path = source.log(&session.id);
+    let shown = path.display();
+    Log::Troubled(match length(&path) {
+        Ok(length) if length > HUGE => {
+            let size = format!("{} MiB", length >> 20);
+            let remedy = "only part of it is read; /compact does not shorten it, a new session begins a new one";
+            Finding::warning(LOG, format!("{shown} has {size}"), remedy).redacted(format!("one of {size}"))
+        }
+        Ok(_) if session.observed.facts.skipped > 0 => {
+            let lines = counted(usize::try_from(session.observed.facts.skipped).unwrap_or(usize::MAX), "line");
+            let text = format!("{shown}: {lines} of it are not events, and were skipped");
+            let remedy = "the rest is read; where a status is wrong because of it, please report it with `pilotlight diagnostics`";
+            Finding::warning(LOG, text, remedy).redacted(format!("{lines} of one are not events"))
+        }
+        Ok(_) => return Log::Readable,
+        Err(LogError::Io(error)) if error.kind() == ErrorKind::NotFound => return Log::Missing,
+        Err(LogError::NotAFile(what)) => {
+            let text = format!("{shown} is {what}, not a file: it is neither opened nor followed");
+            let remedy =
+                "Copilot writes no such thing: find out who put it there, and move it away once the session is over";
+            Finding::problem(LOG, text, remedy).redacted(format!("one is {what}"))
+        }
+        Err(LogError::Io(error)) => {
+            let remedy = "its session's status is unknown: give yourself permission to read it";
+            Finding::problem(LOG, format!("{shown} cannot be read: {error}"), remedy).redacted("one cannot be read")
+        }
+    })
 }
 
 fn named(sessions: &[&Session]) -> String {
