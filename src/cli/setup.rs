@@ -89,16 +89,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     if !arguments.yes {
         listed?; // a list that could not be shown cannot be confirmed
-        match confirm(&format!("{verb} {}?", counted(count, "file"))) {
-            Some(true) => {}
-            Some(false) => {
-                say("nothing was changed");
-                return Ok(ExitCode::from(REFUSED));
-            }
-            None => {
-                say("there is no terminal here to ask you on, so nothing was changed: add `--yes` if you mean it");
-                return Ok(ExitCode::from(REFUSED));
-            }
+        if !is_confirmed(&format!("{verb} {}?", counted(count, "file"))) {
+            return Ok(ExitCode::from(REFUSED));
         }
     }
     let mut failed = 0;
@@ -116,6 +108,17 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let notes = if arguments.remove { after_removing(&login) } else { after_writing(&data, &files) };
     notes.iter().try_for_each(|line| writeln!(io::stdout(), "{}", plain(line, LINE_MAX)))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks the user, who is told if nothing is changed.
+fn is_confirmed(question: &str) -> bool {
+    let answer = confirm(question);
+    match answer {
+        Some(true) => {}
+        Some(false) => say("nothing was changed"),
+        None => say("there is no terminal here to ask you on, so nothing was changed: add `--yes` if you mean it"),
+    }
+    answer == Some(true)
 }
 
 /// The user's data folder. Shells use it on macOS, too.
