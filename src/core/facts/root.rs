@@ -1,0 +1,260 @@
+//! The session's own events, without those of its sub-agents: they open, continue and end the turn.
+
+use super::{Facts, OPEN_MAX};
+use crate::core::attempts::Mark;
+use crate::core::event::{Body, SessionInfo, ToolResult};
+use crate::core::hash::hash;
+use crate::core::question::Question;
+use crate::core::scan::Text;
+use crate::core::text::{COMMAND_MAX, NAME_MAX, plain};
+use crate::core::time::Moment;
+use crate::core::turn::{Call, Closed, Denials, Ending, Fault, LastMessage, OpenTool, Phase, asks};
+
+impl Facts {
+    /// Folds an event of the session itself.
+    pub(super) fn fold_root(&mut self, body: &Body<'_>, id: &[u8], at: Moment) {
+        match *body {
+            Body::Start(ref info) => {
+                self.whole = true;
+                self.apply_info(info);
+            }
+            Body::Resume { ref info, continues } => self.fold_resume(info, continues, at),
+            Body::Prompt { joins: true, .. } if self.turn.is_some() => self.extend_answered(at),
+            Body::Prompt { continuation, autopilot, .. } => self.fold_prompt(continuation, autopilot, id, at),
+            Body::RoundStart => {
+                let turn = self.open(at, false, id);
+                turn.phase = Phase::Running;
+                turn.last_message = LastMessage::Nothing;
+            }
+            Body::Message { requests_tools, asks, model } => {
+                self.model(model);
+                self.fold_message(requests_tools, asks, at);
+            }
+            Body::RoundEnd => self.fold_round_end(at),
+            Body::ToolStart { .. } => self.fold_tool_start(body, id, at),
+            Body::ToolDone { by_user: true, .. } => {}
+            Body::ToolDone { call, result, shell, .. } => self.fold_tool_done(Call::new(call), result, shell, at),
+            Body::PermissionAsked { .. } | Body::PermissionDone { .. } => {
+                self.fold_permission(body, None, at);
+                self.extend_answered(at);
+            }
+            Body::Abort => {
+                self.marks.aborted = Some(Mark { event: hash(id), at: at.wall });
+                self.stop_all(Ending::Aborted, at);
+            }
+            Body::Error { kind, message, status } => self.fold_error(kind, message, status, at),
+            Body::Shutdown => self.fold_shutdown(at),
+            Body::CompactionStart => {
+                self.compaction = Some(at);
+                self.forget_failure(at);
+            }
+            Body::CompactionDone => self.compaction = None,
+            Body::UserTool => self.forget_failure(at),
+            Body::TaskComplete { accepted: true } => self.fold_task_complete(),
+            Body::Mode { autopilot } => self.autopilot = autopilot,
+            Body::Approvals { all } => {
+                self.approves_all = all.then(|| self.approves_all.unwrap_or(at.wall));
+                self.approvals_at = Some(at.wall);
+            }
+            Body::Model(model) => self.model(model),
+            Body::ShellDone { shell: Some(shell) } => self.fold_shell_done(shell),
+            Body::Usage { context } => self.context_tokens = context.or(self.context_tokens),
+            Body::TaskComplete { accepted: false } | Body::ShellDone { shell: None } => {}
+            Body::AgentStart { .. } | Body::AgentDone | Body::Step | Body::Aside | Body::Record => {}
+        }
+    }
+
+    /// Handles a prompt that opens a turn. One by which Copilot continues on its own keeps the turn's name and what is
+    /// counted since the user's last prompt.
+    fn fold_prompt(&mut self, continuation: bool, autopilot: Option<bool>, id: &[u8], at: Moment) {
+        self.close(Ending::Prompted, at, false);
+        if !continuation {
+            self.marks.prompt = Some(Mark { event: hash(id), at: at.wall });
+            self.ran = 0;
+            self.denials = Denials::default();
+        }
+        self.compaction = None;
+        self.autopilot = autopilot.unwrap_or(self.autopilot);
+        let root = self.root.take();
+        self.open(at, true, id);
+        if continuation {
+            self.root = root;
+        }
+    }
+
+    /// Handles the model's message: without requests for tools it is the answer, after which the turn should end.
+    const fn fold_message(&mut self, requests_tools: bool, asks: bool, at: Moment) {
+        if let Some(turn) = &mut self.turn {
+            turn.last_message = if requests_tools { LastMessage::Request } else { LastMessage::Answer { asks } };
+            turn.phase = if requests_tools { Phase::Running } else { Phase::Answered(at) };
+        }
+    }
+
+    /// Opens a tool in the turn, and the turn if its beginning was not read. A start that is written twice counts once.
+    fn fold_tool_start(&mut self, body: &Body<'_>, id: &[u8], at: Moment) {
+        let Body::ToolStart { call, name, command, arguments, detached } = *body else { return };
+        let call = Call::new(call);
+        let name = plain(&name.map_or("tool".into(), |name| name.read(NAME_MAX)), NAME_MAX);
+        let question = if asks(&name) { Question::read(arguments).map(Box::new) } else { None };
+        let turn = self.open(at, false, id);
+        if turn.tools.len() < OPEN_MAX && !turn.tools.iter().any(|tool| tool.call == call) {
+            turn.phase = Phase::Running;
+            turn.used += 1;
+            turn.tools.push(OpenTool {
+                call,
+                name,
+                question,
+                command: command.map(|command| plain(&command.read(COMMAND_MAX), COMMAND_MAX)),
+                detached,
+                unasked: false,
+                at,
+            });
+            self.ran += 1;
+        }
+    }
+
+    /// Handles an error that ended the turn.
+    fn fold_error(&mut self, kind: Option<Text<'_>>, message: Option<Text<'_>>, status: Option<i64>, at: Moment) {
+        let kind = kind.map(|kind| plain(&kind.read(NAME_MAX), NAME_MAX));
+        let message = message.map(|message| plain(&message.read(COMMAND_MAX), COMMAND_MAX));
+        self.stop_all(Ending::Failed(Fault { kind, message, status }), at);
+    }
+
+    /// Handles the end of the session's process, and with it of all that ran in it. A failure or a question with which
+    /// the last turn ended still stands.
+    fn fold_shutdown(&mut self, at: Moment) {
+        let unfinished = self.unfinished();
+        // The last turn's failure is obsolete if another turn is open.
+        let last = self.closed.as_ref().filter(|_| self.turn.is_none());
+        let error = last.and_then(Closed::failure).cloned();
+        let asks = last.is_some_and(|closed| closed.asks);
+        self.stop_all(Ending::Shutdown { unfinished, error }, at);
+        if let Some(closed) = &mut self.closed {
+            closed.asks = asks;
+        }
+        self.agents.clear();
+        self.shells.clear();
+        self.shut_down = Some(at);
+    }
+
+    /// Handles the completion of the task in autopilot: Copilot no longer prompts itself.
+    const fn fold_task_complete(&mut self) {
+        self.autopilot = false;
+        if let Some(turn) = &mut self.turn {
+            turn.task_complete = true;
+        }
+    }
+
+    fn fold_shell_done(&mut self, done: Text<'_>) {
+        let done = plain(&done.read(NAME_MAX), NAME_MAX);
+        self.shells.retain(|shell| *shell != done);
+    }
+
+    /// Handles a resume, by a new process or, if it `continues`, by one that goes on with the open turn.
+    fn fold_resume(&mut self, info: &SessionInfo<'_>, continues: bool, at: Moment) {
+        // A new process asks again, unless its user has switched that off there, too.
+        self.approves_all = self.approves_all.filter(|_| continues);
+        if !continues {
+            self.approvals_at = Some(at.wall);
+        }
+        self.apply_info(info);
+        self.denials = Denials::default();
+        if continues {
+            if let Some(turn) = &mut self.turn {
+                turn.resumed = Some(at);
+            }
+            self.forget_failure(at);
+            return;
+        }
+        // Reopening an idle session changes nothing; anything unfinished is over.
+        if self.turn.is_some() || self.closed.as_ref().is_none_or(|closed| closed.failure().is_some()) {
+            self.stop_all(Ending::Resumed, at);
+        }
+        if let Some(closed) = &mut self.closed
+            && let Ending::Shutdown { .. } = closed.ending
+        {
+            *closed = Closed { ending: Ending::Resumed, at, asks: closed.asks };
+        }
+        self.requests.clear();
+        self.compaction = None;
+        self.agents.clear();
+        self.shells.clear();
+    }
+
+    /// Handles the end of a round. Whether it ends the turn depends on the round's message and on open work.
+    pub(super) fn fold_round_end(&mut self, at: Moment) {
+        let (autopilot, has_open_work) = (self.autopilot, self.has_open_work());
+        let Some(turn) = &mut self.turn else { return };
+        match turn.last_message {
+            // An earlier round requested the open work: another round will follow its result.
+            LastMessage::Nothing | LastMessage::Request if has_open_work && !turn.task_complete => {
+                turn.phase = Phase::Running;
+            }
+            _ if has_open_work => turn.phase = Phase::Held,
+            _ if turn.task_complete => self.close(Ending::Completed, at, false),
+            LastMessage::Answer { .. } if autopilot => turn.phase = Phase::MayContinue(at),
+            LastMessage::Answer { asks } => self.close(Ending::Completed, at, asks),
+            // Between rounds: the next one is logged within milliseconds, before the model is called.
+            LastMessage::Request => turn.phase = Phase::Running,
+            LastMessage::Nothing => turn.phase = Phase::Unanswered(at),
+        }
+    }
+
+    fn fold_tool_done(&mut self, call: Call, result: ToolResult, shell: Option<Text<'_>>, at: Moment) {
+        self.requests.retain(|request| request.call != Some(call));
+        let cut = match &self.turn {
+            Some(turn) => !turn.start_known,
+            None => !self.whole && self.closed.is_none(),
+        };
+        let (mut tool, success) = (None, result == ToolResult::Success);
+        if let Some(turn) = &mut self.turn {
+            let index = turn.tools.iter().position(|tool| tool.call == call);
+            tool = index.map(|index| turn.tools.remove(index));
+            if tool.is_some() || cut {
+                turn.used += u32::from(tool.is_none());
+                turn.succeeded += u32::from(success);
+            }
+        }
+        // A completion without a start belongs to a turn that is over, unless the log is cut.
+        if tool.is_none() && !cut {
+            return;
+        }
+        let unasked = tool.as_ref().is_some_and(|tool| tool.unasked);
+        let result = if unasked && !success { ToolResult::Unasked } else { result };
+        match (&tool, result.has_run()) {
+            (Some(_), false) => self.ran = self.ran.saturating_sub(1),
+            (None, false) => {}
+            (tool, true) => {
+                self.ran += u32::from(tool.is_none());
+                self.last_ran = Some(at);
+            }
+        }
+        if success
+            && (tool.as_ref().is_some_and(|tool| tool.detached) || shell.is_some())
+            && self.shells.len() < OPEN_MAX
+        {
+            self.shells.push(shell.map_or_else(|| "?".into(), |id| plain(&id.read(NAME_MAX), NAME_MAX)));
+        }
+        self.denials.push(at, result == ToolResult::Unasked);
+        self.extend_answered(at);
+    }
+
+    fn apply_info(&mut self, info: &SessionInfo<'_>) {
+        self.model(info.model);
+        if !info.joins {
+            self.forked = info.in_use;
+        }
+        if let Some(cwd) = info.cwd {
+            self.cwd = Some(cwd.read(4096).into());
+        }
+        self.branch = info.branch.map(|branch| plain(&branch.read(NAME_MAX), NAME_MAX)).or_else(|| self.branch.take());
+    }
+
+    fn model(&mut self, model: Option<Text<'_>>) {
+        if let Some(model) = model
+            && self.model.as_deref().map(str::as_bytes) != Some(model.0)
+        {
+            self.model = Some(plain(&model.read(NAME_MAX), NAME_MAX));
+        }
+    }
+}
