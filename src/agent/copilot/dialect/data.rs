@@ -67,41 +67,13 @@ impl<'a> Data<'a> {
                 }
                 b"success" => self.success = scan.bool()?,
                 b"isUserRequested" => self.by_user = scan.bool()?.unwrap_or(false),
-                b"error" => scan.object_or_skip(|key, scan| {
-                    match key {
-                        b"code" => self.error_code = scan.text()?,
-                        b"message" => self.message = scan.text()?,
-                        _ => scan.skip()?,
-                    }
-                    Ok(())
-                })?,
+                b"error" => self.error(scan)?,
                 b"message" => self.message = scan.text()?,
                 b"errorType" => self.error_kind = scan.text()?,
                 b"statusCode" => self.status = scan.number()?,
                 b"result" => self.result(scan)?,
-                b"permissionRequest" => scan.object_or_skip(|key, scan| {
-                    match key {
-                        b"kind" => self.permission_kind = scan.text()?,
-                        b"fullCommandText" => self.asked_command = scan.text()?,
-                        b"path" => self.asked_path = scan.text()?,
-                        b"fileName" => self.asked_file = scan.text()?,
-                        b"url" => self.asked_url = scan.text()?,
-                        b"extensionName" => self.asking_extension = scan.text()?,
-                        b"toolCallId" => self.call = self.call.or(scan.text()?),
-                        b"managedApprovalRequired" => self.managed = scan.bool()?.unwrap_or(false),
-                        _ => scan.skip()?,
-                    }
-                    Ok(())
-                })?,
-                b"promptRequest" => scan.object_or_skip(|key, scan| {
-                    match key {
-                        b"kind" => self.dialog_kind = scan.text()?,
-                        b"paths" => self.dialog_paths = scan.texts(PATHS_MAX)?,
-                        b"accessKind" => self.access = scan.text()?,
-                        _ => scan.skip()?,
-                    }
-                    Ok(())
-                })?,
+                b"permissionRequest" => self.permission_request(scan)?,
+                b"promptRequest" => self.prompt_request(scan)?,
                 b"resolvedByHook" => self.by_hook = scan.bool()?.unwrap_or(false),
                 b"delivery" => self.delivery = scan.text()?,
                 b"source" => self.source = scan.text()?,
@@ -115,25 +87,12 @@ impl<'a> Data<'a> {
                 b"toolRequests" => self.requests_tools = scan.filled_array()?,
                 b"content" => self.content = scan.text()?,
                 b"kind" => self.notification(scan)?,
-                b"usage" => scan.object_or_skip(|key, scan| {
-                    if key == b"inputTokens" {
-                        self.context_tokens = scan.number()?;
-                        return Ok(());
-                    }
-                    scan.skip()
-                })?,
+                b"usage" => self.usage(scan)?,
                 b"model" | b"selectedModel" => self.info.model = scan.text()?,
                 b"alreadyInUse" => self.info.in_use = scan.bool()?.unwrap_or(false),
                 b"sessionWasActive" => self.info.joins = scan.bool()?.unwrap_or(false),
                 b"newModel" => self.new_model = scan.text()?,
-                b"context" => scan.object_or_skip(|key, scan| {
-                    match key {
-                        b"cwd" => self.info.cwd = scan.text()?,
-                        b"branch" => self.info.branch = scan.text()?,
-                        _ => scan.skip()?,
-                    }
-                    Ok(())
-                })?,
+                b"context" => self.context(scan)?,
                 _ => scan.skip()?,
             }
             Ok(())
@@ -159,6 +118,72 @@ impl<'a> Data<'a> {
             match key {
                 b"kind" => self.result_kind = scan.text()?,
                 b"content" => self.shell = scan.text()?.and_then(shell_started),
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    /// The error of a tool.
+    fn error(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| {
+            match key {
+                b"code" => self.error_code = scan.text()?,
+                b"message" => self.message = scan.text()?,
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    /// What a permission request asks for, as the tool made it.
+    fn permission_request(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| {
+            match key {
+                b"kind" => self.permission_kind = scan.text()?,
+                b"fullCommandText" => self.asked_command = scan.text()?,
+                b"path" => self.asked_path = scan.text()?,
+                b"fileName" => self.asked_file = scan.text()?,
+                b"url" => self.asked_url = scan.text()?,
+                b"extensionName" => self.asking_extension = scan.text()?,
+                b"toolCallId" => self.call = self.call.or(scan.text()?),
+                b"managedApprovalRequired" => self.managed = scan.bool()?.unwrap_or(false),
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    /// What a permission request asks the user. It may be about the paths that the tool reaches, and not the tool itself.
+    fn prompt_request(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| {
+            match key {
+                b"kind" => self.dialog_kind = scan.text()?,
+                b"paths" => self.dialog_paths = scan.texts(PATHS_MAX)?,
+                b"accessKind" => self.access = scan.text()?,
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    /// The tokens of a request to the model.
+    fn usage(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| {
+            if key == b"inputTokens" {
+                self.context_tokens = scan.number()?;
+                return Ok(());
+            }
+            scan.skip()
+        })
+    }
+
+    /// Where the session works.
+    fn context(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| {
+            match key {
+                b"cwd" => self.info.cwd = scan.text()?,
+                b"branch" => self.info.branch = scan.text()?,
                 _ => scan.skip()?,
             }
             Ok(())
