@@ -41,59 +41,79 @@ pub(in crate::agent::copilot::server) async fn answer_over(
     which: &Which,
     approve: bool,
 ) -> Result<String, Failure> {
-    let (id, failed) = (&site.id, |fault| Failure::of(Step::TakeOver, fault));
     if let Some(process) = site.drawn_by {
         let is_long = |request: &Request| request.too_large || request.text.len() > LONG;
         drawn(process, requests_over(link, site).await?.iter().any(is_long)).await?;
     }
     let chosen = choose(site, requests_over(link, site).await?, which)?;
     let done = begin_answer(site, &chosen, approve).await?;
-    let decision = if approve { Decision::Approve } else { Decision::Deny };
-    let (mut answered, mut fault) = (Vec::new(), None);
-    for request in &chosen {
-        match link.answer(id, &request.id, decision).await {
-            Ok(true) => answered.push(&request.id),
-            Ok(false) => {}
-            Err(error) => {
-                fault = Some((&request.id, error));
-                break;
-            }
+    let (answered, stopped) = send_answers(link, &site.id, &chosen, approve).await;
+    let (mut count, of) = (answered.len(), chosen.len());
+    if let Some((request, fault)) = stopped {
+        let so_far = if of == 1 { String::new() } else { format!("{done} {count} of {of}, then ") };
+        confirm_in_log(site, request, &fault, approve, &so_far).await?;
+        count += 1;
+        if request != &*chosen[of - 1].id {
+            let why = format!("{done} {count} of {of}, then {fault}");
+            return Err(Failure { why, ..Failure::of(Step::TakeOver, fault) });
         }
-    }
-    if let Some((request, fault)) = fault {
-        let so_far = format!("{done} {} of {}, then ", answered.len(), chosen.len());
-        let so_far = if chosen.len() == 1 { "" } else { &so_far };
-        if !fault.may_have_succeeded() {
-            return Err(Failure { why: format!("{so_far}{fault}"), ..failed(fault) });
-        }
-        let call = Call::of(request);
-        let in_log = |log_view: &LogView| {
-            log_view.answered.iter().rev().find(|(other, _)| *other == call).map(|(_, allowed)| *allowed)
-        };
-        if !site.log_shows(|log_view| in_log(log_view) == Some(approve)).await {
-            let log = match in_log(&site.log_view.borrow()) {
-                Some(_) => "its log has another answer",
-                None => "its log has no answer yet",
-            };
-            return Err(Failure { why: format!("{so_far}{fault}; {log}"), ..failed(fault) }.unconfirmed());
-        }
-        site.step(Step::Verify, "its server did not reply, but its log has the answer");
-        if request == &chosen[chosen.len() - 1].id {
-            answered.push(request);
-            return Ok(summary(done, answered.len(), chosen.len()));
-        }
-        return Err(Failure {
-            why: format!("{done} {} of {}, then {fault}", answered.len() + 1, chosen.len()),
-            ..failed(fault)
-        });
+        return Ok(summary(done, count, of));
     }
     if answered.is_empty() {
         return Err(Failure::no_longer_open());
     }
+    verify_closed(link, site, &answered).await?;
+    Ok(summary(done, count, of))
+}
+
+/// Sends the answers one after another. Returns the ids of the requests that were still open, and the request at which
+/// a fault stopped it.
+async fn send_answers<'a>(
+    link: &Link,
+    id: &str,
+    chosen: &'a [Request],
+    approve: bool,
+) -> (Vec<&'a str>, Option<(&'a str, Fault)>) {
+    let decision = if approve { Decision::Approve } else { Decision::Deny };
+    let mut answered = Vec::new();
+    for request in chosen {
+        match link.answer(id, &request.id, decision).await {
+            Ok(true) => answered.push(&*request.id),
+            Ok(false) => {}
+            Err(fault) => return (answered, Some((&request.id, fault))),
+        }
+    }
+    (answered, None)
+}
+
+/// Checks whether the answer to this request, of which the server told only a fault, has taken effect: its log would
+/// have it. `so_far` says what was done before.
+async fn confirm_in_log(site: &Site, request: &str, fault: &Fault, approve: bool, so_far: &str) -> Result<(), Failure> {
+    let failed = |why| Failure { why, ..Failure::of(Step::TakeOver, fault.clone()) };
+    if !fault.may_have_succeeded() {
+        return Err(failed(format!("{so_far}{fault}")));
+    }
+    let call = Call::of(request);
+    let in_log = |log_view: &LogView| {
+        log_view.answered.iter().rev().find(|(other, _)| *other == call).map(|(_, allowed)| *allowed)
+    };
+    if !site.log_shows(|log_view| in_log(log_view) == Some(approve)).await {
+        let log = match in_log(&site.log_view.borrow()) {
+            Some(_) => "its log has another answer",
+            None => "its log has no answer yet",
+        };
+        return Err(failed(format!("{so_far}{fault}; {log}")).unconfirmed());
+    }
+    site.step(Step::Verify, "its server did not reply, but its log has the answer");
+    Ok(())
+}
+
+/// Verifies that the answered requests are no longer open, by the server's word or, if that fails, by the log.
+async fn verify_closed(link: &Link, site: &Site, answered: &[&str]) -> Result<(), Failure> {
     let closed = async {
         loop {
-            let open = link.pending(id).await?;
-            if !open.iter().any(|request| answered.contains(&&request.id)) {
+            let open = link.pending(&site.id).await?;
+            if !open.iter().any(|request| answered.contains(&&*request.id)) {
                 return Ok(());
             }
             sleep(POLL_INTERVAL).await;
@@ -117,7 +137,7 @@ pub(in crate::agent::copilot::server) async fn answer_over(
             return Err(Failure::because(Step::Verify, why, "answer it in the session's own client").unconfirmed());
         }
     }
-    Ok(summary(done, answered.len(), chosen.len()))
+    Ok(())
 }
 
 /// Shows each request whole, and asks for the permit. Returns the past participle for the outcome: approved or denied.
