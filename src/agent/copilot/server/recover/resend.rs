@@ -55,6 +55,60 @@ async fn take_back(attached: &Attached, message: &str, prompt: &Prompt, site: &S
     }
 }
 
+/// Refuses a prompt that no longer fits the session's log: another one came first, or a tool would run twice.
+fn check_may_repeat(prompt: &Prompt, last: Option<Mark>, site: &Site) -> Result<(), Failure> {
+    let log_view = site.log_view.borrow();
+    if log_view.prompt != last {
+        return Err(Failure::refusal(Step::Resend, PROMPTED));
+    }
+    if matches!(prompt, Prompt::Repeat(_)) && log_view.ran > 0 {
+        let why = "a tool has run since that prompt, or may have, and what it did would be done twice; write a prompt \
+                   that continues from there";
+        return Err(Failure::refusal(Step::Resend, why));
+    }
+    Ok(())
+}
+
+/// How a prompt has reached the server.
+enum Delivery {
+    /// It accepted it, and may have named the message.
+    Accepted(Option<String>),
+    /// It did not reply, but the session's log has the prompt.
+    Logged,
+}
+
+/// Sends the prompt once. `before` is the last prompt that the log had by then.
+async fn deliver(attached: &Attached, prompt: &Prompt, before: Option<Mark>, site: &Site) -> Result<Delivery, Failure> {
+    match attached.send(prompt.text()).await {
+        Ok(message) => Ok(Delivery::Accepted(message)),
+        Err(fault) if !fault.may_have_succeeded() => Err(Failure::of(Step::Resend, fault)),
+        // Sending again could deliver the prompt twice.
+        Err(fault) if !site.log_shows(|log_view| log_view.prompt != before).await => {
+            Err(Failure::of(Step::Resend, fault).unconfirmed())
+        }
+        Err(_) => {
+            site.step(Step::Verify, "its server did not reply, but its log has the prompt");
+            Ok(Delivery::Logged)
+        }
+    }
+}
+
+/// What became of a prompt that was sent: the log has grown, or something explains why it has not. `None` if the session
+/// ignores the prompt.
+fn effect(attached: &Attached, has_grown: bool, site: &Site) -> Option<&'static str> {
+    let (verified, outcome) = if has_grown {
+        ("the session works on it", "sent")
+    } else if site.log_view.borrow().tools_open > 0 {
+        ("a tool is still open", "sent, and waits for a tool that is still open")
+    } else if attached.asks() {
+        ("it asks you something", "sent, and waits for your answer to what it asks")
+    } else {
+        return None;
+    };
+    site.step(Step::Verify, verified);
+    Some(outcome)
+}
+
 /// Sends a prompt to an attached session. It is sent only while the session rests and its last prompt is still the same,
 /// by its server's own word: the user's own next prompt may have come in between. If that came in the last moment, ours
 /// is taken back. If the log does not grow within `span`, no tool is open and no question is
@@ -68,15 +122,8 @@ pub async fn resend(
     site: &Site,
     span: Duration,
 ) -> Result<String, Failure> {
+    check_may_repeat(prompt, last, site)?;
     let mut log_view = site.log_view.clone();
-    if log_view.borrow().prompt != last {
-        return Err(Failure::refusal(Step::Resend, PROMPTED));
-    }
-    if matches!(prompt, Prompt::Repeat(_)) && log_view.borrow().ran > 0 {
-        let why = "a tool has run since that prompt, or may have, and what it did would be done twice; write a prompt \
-                   that continues from there";
-        return Err(Failure::refusal(Step::Resend, why));
-    }
     let failed = |fault| Failure::of(Step::Resend, fault);
     // The log on disk lags behind the server.
     let mut log_end = attached.log_end().await.map_err(failed)?;
@@ -93,17 +140,8 @@ pub async fn resend(
             (log_view.events, log_view.prompt)
         };
         site.step(Step::Resend, format!("sends it, attempt {attempt}"));
-        let message = match attached.send(prompt.text()).await {
-            Ok(message) => message,
-            Err(fault) if !fault.may_have_succeeded() => return Err(Failure::of(Step::Resend, fault)),
-            // Sending again could deliver the prompt twice.
-            Err(fault) if !site.log_shows(|log_view| log_view.prompt != prompt_before).await => {
-                return Err(Failure::of(Step::Resend, fault).unconfirmed());
-            }
-            Err(_) => {
-                site.step(Step::Verify, "its server did not reply, but its log has the prompt");
-                return Ok("sent".to_owned());
-            }
+        let Delivery::Accepted(message) = deliver(attached, prompt, prompt_before, site).await? else {
+            return Ok("sent".to_owned());
         };
         let until = Instant::now() + span;
         if let (Some(since), Some(message)) = (since, message)
@@ -112,18 +150,9 @@ pub async fn resend(
             return Err(take_back(attached, &message, prompt, site).await);
         }
         let has_grown = |log_view: &LogView| log_view.events != before;
-        let grown = timeout_at(until, log_view.wait_for(has_grown)).await.is_ok_and(|seen| seen.is_ok());
-        if grown {
-            site.step(Step::Verify, "the session works on it");
-            return Ok("sent".to_owned());
-        }
-        if log_view.borrow().tools_open > 0 {
-            site.step(Step::Verify, "a tool is still open");
-            return Ok("sent, and waits for a tool that is still open".to_owned());
-        }
-        if attached.asks() {
-            site.step(Step::Verify, "it asks you something");
-            return Ok("sent, and waits for your answer to what it asks".to_owned());
+        let has_grown = timeout_at(until, log_view.wait_for(has_grown)).await.is_ok_and(|seen| seen.is_ok());
+        if let Some(outcome) = effect(attached, has_grown, site) {
+            return Ok(outcome.to_owned());
         }
         if attempt == 1 {
             abort(&attached.link, site).await?;
