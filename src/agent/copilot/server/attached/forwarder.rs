@@ -6,6 +6,7 @@ use crate::agent::channel::fault::Fault;
 use crate::agent::copilot::server::client::Link;
 use crate::agent::copilot::server::questions::{self, Questions};
 use github_copilot_sdk::subscription::{EventSubscription, RecvErrorKind};
+use github_copilot_sdk::types::SessionEvent;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
@@ -33,79 +34,114 @@ pub(super) struct EventForwarder {
     pub(super) recheck: Arc<Notify>,
 }
 
+/// What was last reported, and what is to be checked.
+struct Checks {
+    /// The last reported state, `None` after an event that may have changed it.
+    active: Option<bool>,
+    /// Whether the session was last reported to approve everything.
+    approves: Option<bool>,
+    /// When to check.
+    at: Option<Instant>,
+    /// Events were missed.
+    lagged: bool,
+    /// The session has been found gone from disk: from now on, every heartbeat checks.
+    recheck: bool,
+    /// What the session approves may have changed.
+    mode_changed: bool,
+}
+
+impl Checks {
+    /// Checks when the burst of events is over.
+    fn debounce(&mut self) {
+        self.at.get_or_insert_with(|| Instant::now() + DEBOUNCE);
+    }
+}
+
 impl EventForwarder {
     /// Runs until the connection or the session is over.
     pub(super) async fn run(self, mut subscription: EventSubscription, active: bool) {
         self.send(EventKind::Active(active));
-        // The last reported state, `None` after an event that may have changed it.
-        let mut active = Some(active);
-        let mut approves = None;
-        self.check_approvals(&mut approves).await;
+        let mut checks = Checks {
+            active: Some(active),
+            approves: None,
+            at: None,
+            lagged: false,
+            recheck: false,
+            mode_changed: false,
+        };
+        self.check_approvals(&mut checks.approves).await;
         self.update_questions(|questions| !questions.is_empty());
         let (every, within) = HEARTBEAT;
         let mut heartbeat = interval_at(Instant::now() + every, every);
         // After the machine slept, one ping is enough.
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut check_at: Option<Instant> = None;
-        let (mut lagged, mut recheck, mut mode_changed) = (false, false, false);
         let fault = loop {
             tokio::select! {
                 event = subscription.recv() => match event {
-                    Ok(event) => {
-                        if event.event_type == "session.idle" && event.agent_id.is_none() {
-                            self.send(EventKind::Idle);
-                            active = None;
-                        }
-                        mode_changed |= event.event_type == "session.permissions_changed";
-                        let event = questions::Event {
-                            kind: event.event_type,
-                            agent_id: event.agent_id,
-                            timestamp: event.timestamp,
-                            data: event.data,
-                        };
-                        self.update_questions(|questions| questions.apply(&event));
-                        check_at.get_or_insert_with(|| Instant::now() + DEBOUNCE);
-                    }
+                    Ok(event) => self.hear(event, &mut checks),
                     // Missed events show in the session's activity and in the server's event log.
                     Err(error) if matches!(error.kind(), RecvErrorKind::Lagged(_)) => {
-                        lagged = true;
-                        check_at.get_or_insert_with(|| Instant::now() + DEBOUNCE);
+                        checks.lagged = true;
+                        checks.debounce();
                     }
                     Err(_) => break self.link.end_fault(),
                 },
-                () = sleep_until(check_at.unwrap_or_else(Instant::now)), if check_at.is_some() => {
-                    check_at = None;
-                    self.send(EventKind::Activity);
-                    if std::mem::take(&mut lagged)
-                        && let Ok(now) = self.link.questions(&self.id).await
-                    {
-                        self.update_questions(|questions| std::mem::replace(questions, now.clone()) != now);
-                    }
-                    let before = active;
-                    if let Err(fault) = self.check_activity(&mut active).await {
+                () = sleep_until(checks.at.unwrap_or_else(Instant::now)), if checks.at.is_some() => {
+                    if let Err(fault) = self.check(&mut checks).await {
                         break fault;
-                    }
-                    // At the start and the end of each turn.
-                    if before != active || std::mem::take(&mut mode_changed) {
-                        self.check_approvals(&mut approves).await;
                     }
                 }
                 () = self.recheck.notified() => {
-                    recheck = true;
-                    check_at.get_or_insert_with(|| Instant::now() + DEBOUNCE);
+                    checks.recheck = true;
+                    checks.debounce();
                 }
                 _ = heartbeat.tick() => {
                     if let Err(fault) = self.check_alive(within).await {
                         break fault;
                     }
-                    if recheck {
-                        check_at.get_or_insert_with(Instant::now);
+                    if checks.recheck {
+                        checks.at.get_or_insert_with(Instant::now);
                     }
                 }
             }
         };
         self.send(EventKind::Lost(fault));
         self.link.leave();
+    }
+
+    /// Forwards what an event itself says, and has the rest checked.
+    fn hear(&self, event: SessionEvent, checks: &mut Checks) {
+        if event.event_type == "session.idle" && event.agent_id.is_none() {
+            self.send(EventKind::Idle);
+            checks.active = None;
+        }
+        checks.mode_changed |= event.event_type == "session.permissions_changed";
+        let event = questions::Event {
+            kind: event.event_type,
+            agent_id: event.agent_id,
+            timestamp: event.timestamp,
+            data: event.data,
+        };
+        self.update_questions(|questions| questions.apply(&event));
+        checks.debounce();
+    }
+
+    /// Checks what the events of the last burst may have changed. Fails if the connection or the session is over.
+    async fn check(&self, checks: &mut Checks) -> Result<(), Fault> {
+        checks.at = None;
+        self.send(EventKind::Activity);
+        if std::mem::take(&mut checks.lagged)
+            && let Ok(now) = self.link.questions(&self.id).await
+        {
+            self.update_questions(|questions| std::mem::replace(questions, now.clone()) != now);
+        }
+        let before = checks.active;
+        self.check_activity(&mut checks.active).await?;
+        // At the start and the end of each turn.
+        if before != checks.active || std::mem::take(&mut checks.mode_changed) {
+            self.check_approvals(&mut checks.approves).await;
+        }
+        Ok(())
     }
 
     /// Pings the server, more than once if it is slow, because leaving may end the session.
