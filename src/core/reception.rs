@@ -188,6 +188,9 @@ enum Sign {
     Closed,
 }
 
+/// A connection, and what it shows.
+type Signed<'a> = (&'a Connection, Sign);
+
 /// Judges the sessions of a process by its connections, as of `now`. `earlier` is a look this long ago, if there was
 /// one. `asked` has, for each session that waits for its model, when it last asked; the findings are in the same order.
 /// `has_client`: a program may answer the process's requests to its model.
@@ -198,50 +201,17 @@ pub fn findings(
     has_client: bool,
     now: Time,
 ) -> Vec<Found> {
-    let signs: Vec<_> = sockets.opened.iter().filter_map(|one| Some((one, sign(earlier, one)?))).collect();
+    let signs: Vec<Signed<'_>> = sockets.opened.iter().filter_map(|one| Some((one, sign(earlier, one)?))).collect();
     let has_client = has_client || sockets.serves;
-    let found = |connection: Option<&(&Connection, Sign)>| {
-        let Some((connection, sign)) = connection else {
-            return Found::from(if has_client { Finding::Unknown(Blind::Client) } else { Finding::NoConnection });
-        };
-        let heard = connection.received > 0 && connection.last_received <= connection.last_sent;
-        let before = earlier.and_then(|(before, within)| Some((same(before, connection)?, within)));
-        let bytes = before.map(|(before, within)| (connection.received.saturating_sub(before.received), within));
-        let bytes = bytes.filter(|(bytes, _)| *bytes > 0);
-        let finding = match sign {
-            Sign::Receiving => Finding::Receiving {
-                bytes: bytes.map(|(bytes, _)| bytes),
-                within: bytes.map_or(WINDOW, |(_, within)| within),
-            },
-            Sign::Unread => Finding::Unread,
-            Sign::Kept => Finding::Kept,
-            Sign::Silent => Finding::Silent { may_not_stream: false },
-            Sign::Connecting => Finding::Connecting,
-            Sign::Unanswered => Finding::Unanswered,
-            Sign::Closed if has_client => Finding::Unknown(Blind::Client),
-            Sign::Closed => Finding::NoConnection,
-        };
-        Found { finding, last: heard.then_some(connection.last_received) }
-    };
+    let found = |signed: Option<&Signed<'_>>| found_by(signed, earlier, has_client);
     if asked.len() == 1 {
         // All of them are its own.
         return vec![found(signs.iter().min_by_key(|(_, sign)| *sign))];
     }
-    let is_sent = |sign: &Sign| !matches!(sign, Sign::Connecting | Sign::Closed);
-    let sent: Vec<_> = signs.iter().filter(|(_, sign)| is_sent(sign)).collect();
-    let fits = |asked: Time| -> Vec<_> {
-        let after = |one: &Connection| now - one.last_sent - asked;
-        let is_near = |one: &Connection| after(one) >= Span::ZERO - SENT_BEFORE && after(one) <= SENT_WITHIN;
-        sent.iter().copied().filter(|(one, _)| is_near(one)).collect()
-    };
-    let fitting: Vec<Vec<_>> = asked.iter().map(|&asked| fits(asked)).collect();
+    let fitting: Vec<_> = asked.iter().map(|&asked| fitting(&signs, asked, now)).collect();
     // Whichever is whose: nobody answers any of them.
     let is_dead = |sign: &Sign| matches!(sign, Sign::Unanswered | Sign::Connecting);
     let dead = signs.iter().max_by_key(|(_, sign)| *sign).filter(|_| signs.iter().all(|(_, sign)| is_dead(sign)));
-    let id = |(connection, _): &(&Connection, Sign)| connection.id;
-    let share = |a: &[&(&Connection, Sign)], b: &[&(&Connection, Sign)]| {
-        a.iter().any(|one| b.iter().any(|other| id(one) == id(other)))
-    };
     let own = |index: usize| {
         let own = &fitting[index];
         let rivals = fitting.iter().filter(|other| share(own, other)).count();
@@ -256,6 +226,45 @@ pub fn findings(
         }
     };
     (0..asked.len()).map(own).collect()
+}
+
+/// What a session receives, by the connection that is its own. Without one, Copilot waits before it asks again, or a
+/// client asks the model itself.
+fn found_by(signed: Option<&Signed<'_>>, earlier: Option<(&Sockets, Span)>, has_client: bool) -> Found {
+    let Some((connection, sign)) = signed else {
+        return Found::from(if has_client { Finding::Unknown(Blind::Client) } else { Finding::NoConnection });
+    };
+    let heard = connection.received > 0 && connection.last_received <= connection.last_sent;
+    let before = earlier.and_then(|(before, within)| Some((same(before, connection)?, within)));
+    let bytes = before.map(|(before, within)| (connection.received.saturating_sub(before.received), within));
+    let bytes = bytes.filter(|(bytes, _)| *bytes > 0);
+    let finding = match sign {
+        Sign::Receiving => Finding::Receiving {
+            bytes: bytes.map(|(bytes, _)| bytes),
+            within: bytes.map_or(WINDOW, |(_, within)| within),
+        },
+        Sign::Unread => Finding::Unread,
+        Sign::Kept => Finding::Kept,
+        Sign::Silent => Finding::Silent { may_not_stream: false },
+        Sign::Connecting => Finding::Connecting,
+        Sign::Unanswered => Finding::Unanswered,
+        Sign::Closed if has_client => Finding::Unknown(Blind::Client),
+        Sign::Closed => Finding::NoConnection,
+    };
+    Found { finding, last: heard.then_some(connection.last_received) }
+}
+
+/// The connections that may be those of a session that asked then: they sent something at about that time.
+fn fitting<'a>(signs: &'a [Signed<'a>], asked: Time, now: Time) -> Vec<&'a Signed<'a>> {
+    let is_sent = |sign: &Sign| !matches!(sign, Sign::Connecting | Sign::Closed);
+    let after = |one: &Connection| now - one.last_sent - asked;
+    let is_near = |one: &Connection| after(one) >= Span::ZERO - SENT_BEFORE && after(one) <= SENT_WITHIN;
+    signs.iter().filter(|(one, sign)| is_sent(sign) && is_near(one)).collect()
+}
+
+/// Whether a connection fits both of two sessions.
+fn share(a: &[&Signed<'_>], b: &[&Signed<'_>]) -> bool {
+    a.iter().any(|(one, _)| b.iter().any(|(other, _)| one.id == other.id))
 }
 
 /// [`findings`] about the first of the sessions. Without `sockets`, they cannot be seen.
