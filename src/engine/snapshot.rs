@@ -80,11 +80,7 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
         all,
     };
     let mut silent = silent_sessions(&roots, now);
-    let mut ids = Vec::new();
-    for (number, source) in sources.iter().enumerate() {
-        // An unlistable home was reported before, by the caller.
-        ids.extend(source.list().into_iter().flatten().map(|id| Key::new(SourceId(number), id)));
-    }
+    let mut ids = list(&sources);
     let all_ids: Vec<_> = ids.iter().map(|key| Arc::clone(&key.id)).collect();
     ids.retain(|key| !silent.contains_key(key));
     let glimpses: Vec<_> = sources.iter().map(|source| source.glimpses(are_many(ids.len()))).collect();
@@ -107,20 +103,7 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
             Found { source: *source, reader, session }
         })
     };
-    let found = Mutex::new(Vec::new());
-    for_shares(ids.len(), || {
-        let (mut buffer, ids, read, found) = (Vec::new(), &ids, &read, &found);
-        move |share| {
-            let read = |at: usize| Some((at, read(&ids[at], &mut buffer)?));
-            let read: Vec<_> = share.filter_map(read).collect();
-            found.lock().unwrap_or_else(PoisonError::into_inner).extend(read);
-            ControlFlow::Continue(())
-        }
-    });
-    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // Whichever thread was faster: what lists them must say the same each time.
-    found.sort_unstable_by_key(|(at, _)| *at);
-    let mut found: Vec<_> = found.into_iter().map(|(_, found)| found).collect();
+    let mut found = read_in_shares(&ids, read);
     recheck_new_locks(&mut found, reading, &clock);
     if !all {
         read_recent(&mut found, &reading, now.wall - config.list.ended_for, config.list.ended_most);
@@ -132,6 +115,34 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
     look_once(&mut sessions, clock.now(), config);
     let now = sample_cpu(&mut sessions, &clock, config);
     Snapshot { sessions, ids: all_ids, now }
+}
+
+/// The session folders of all homes.
+fn list(sources: &[Source]) -> Vec<Key> {
+    let mut ids = Vec::new();
+    for (number, source) in sources.iter().enumerate() {
+        // An unlistable home was reported before, by the caller.
+        ids.extend(source.list().into_iter().flatten().map(|id| Key::new(SourceId(number), id)));
+    }
+    ids
+}
+
+/// Reads the sessions, on several threads if they are many. `read` gets a buffer that it can use again and again.
+fn read_in_shares(ids: &[Key], read: impl Fn(&Key, &mut Vec<u8>) -> Option<Found> + Sync) -> Vec<Found> {
+    let found = Mutex::new(Vec::new());
+    for_shares(ids.len(), || {
+        let (mut buffer, read, found) = (Vec::new(), &read, &found);
+        move |share| {
+            let read = |at: usize| Some((at, read(&ids[at], &mut buffer)?));
+            let read: Vec<_> = share.filter_map(read).collect();
+            found.lock().unwrap_or_else(PoisonError::into_inner).extend(read);
+            ControlFlow::Continue(())
+        }
+    });
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // Whichever thread was faster: what lists them must say the same each time.
+    found.sort_unstable_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, found)| found).collect()
 }
 
 /// The sessions with a file system at or below their folder that does not answer, of which nothing is known.
