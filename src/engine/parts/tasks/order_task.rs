@@ -2,36 +2,29 @@
 
 mod let_answer;
 mod process;
+mod reconnect;
 
 use super::message::{Continuation, TaskEnd, TaskId, TaskMessage};
 use crate::agent::channel::connection::Connection;
-use crate::agent::channel::event::Event;
 use crate::agent::channel::failure::{Failure, FailureKind};
 use crate::agent::channel::fault::{Fault, Place};
-use crate::agent::channel::order::{Policy, Prompt, SilentTurn};
 use crate::agent::channel::site::{RECEIVES, Site};
-use crate::agent::channel::{self, BridgeHandle, Channel};
+use crate::agent::channel::{BridgeHandle, Channel};
 use crate::agent::evidence::Evidence;
 use crate::agent::source::Source;
-use crate::config::{Actions, Permissions};
+use crate::config::Actions;
 use crate::core::action::Trait;
 use crate::core::fleet::Kind;
-use crate::core::order::{Ask, Doubt, Order, Outcome, Reply, Which};
+use crate::core::order::{Ask, Order, Outcome, Reply, Which};
 use crate::core::owner::Owner;
 use crate::core::time::Time;
 use crate::core::verdict::Status;
-use crate::core::words::offer::without_program;
 use crate::system::paths::{expand, user_home};
 use crate::system::process::Force;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
-
-/// The prompt that has a session continue where its last prompt must not be sent again, if the settings name no other.
-const GO_ON: &str = "Go on from where you stopped; before you repeat a step, check whether it was done.";
-/// What comes before it where we have just become the one who is asked.
-const PERMISSIONS_ARE_BACK: &str = "Permissions can be given again in this session.";
 
 /// The task that carries out one order.
 pub(super) struct OrderTask {
@@ -128,14 +121,6 @@ impl OrderTask {
         }
     }
 
-    fn policy(&self) -> Policy {
-        match self.actions.permissions {
-            Permissions::Ask => Policy::Ask,
-            Permissions::ApproveAll => Policy::ApproveAll,
-            Permissions::Observe => Policy::Observe,
-        }
-    }
-
     /// Shows an open request, and leaves it open.
     async fn look(self, request: &str) -> OrderResult {
         let request = self.channel().request(&self.site, request).await?;
@@ -158,116 +143,6 @@ impl OrderTask {
         Channel::best(self.connection.clone(), self.bridge.clone(), !self.site.endpoints.is_empty())
     }
 
-    /// Brings the session back under control, and continues it if the order asks for that.
-    async fn reconnect(self, follow_up: Option<FollowUp>) -> OrderResult {
-        let before = self.site.log_view.borrow().prompt;
-        // Read before anything is done: an unreadable prompt must not stop us halfway.
-        let prompt = match follow_up {
-            Some(follow_up) => Some(self.prompt(follow_up).await?),
-            None => None,
-        };
-        if let (Channel::Bridge(bridge), Some((prompt, without))) = (self.channel(), &prompt) {
-            bridge.send_on(&self.site, prompt).await?;
-            return Ok((sent_words(prompt, without), None, Continuation::Sent));
-        }
-        let (connection, words) = match (&self.connection, &self.owner, self.kind) {
-            (Some(connection), ..) => {
-                let silent = if self.status == Status::Stuck {
-                    connection.abort_silent(&self.site).await?
-                } else {
-                    SilentTurn::Over
-                };
-                if silent == SilentTurn::Receives {
-                    self.report_receiving();
-                    return done(RECEIVES);
-                }
-                (Arc::clone(connection), "attached as before")
-            }
-            (None, owner, _) if owner.live().is_some() => {
-                let (attached, silent) = channel::attach(&self.site, self.policy(), self.events(), self.task).await?;
-                let connection = Arc::new(attached);
-                match silent {
-                    // The turn may still run and ask for something, so somebody must stay attached.
-                    Err(failure) => {
-                        let connection = (failure.kind == FailureKind::Unconfirmed).then_some(connection);
-                        return Err(OrderError { connection, ..failure.into() });
-                    }
-                    // Nothing is sent behind the answer either.
-                    Ok(SilentTurn::Receives) => {
-                        self.report_receiving();
-                        return Ok((
-                            format!("attached to its server; {RECEIVES}"),
-                            Some(connection),
-                            Continuation::None,
-                        ));
-                    }
-                    Ok(SilentTurn::Over | SilentTurn::Asks) => {}
-                }
-                (connection, "attached to its server: what it asks for comes here from now on")
-            }
-            (None, _, Kind::Sdk) => {
-                if prompt.is_some() {
-                    self.check_agreed().await?;
-                }
-                let program = self.program().await?;
-                let (events, policy) = (self.events(), self.policy());
-                let home = self.source.home();
-                let hosted = channel::host(&program, home, &self.site, policy, events, self.task).await?;
-                (Arc::new(hosted), "resumed in a server of our own, for as long as Pilotlight runs")
-            }
-            (None, ..) => return self.resume().await,
-        };
-        let kept = self.connection.is_none().then(|| Arc::clone(&connection));
-        let lacks = connection.has_instructions().filter(|_| kept.is_some()).map(without_program);
-        let Some((prompt, without)) = prompt else {
-            let lacks = lacks.map_or(String::new(), |lacks| format!(", {lacks}"));
-            return Ok((format!("{words}{lacks}"), kept, Continuation::None));
-        };
-        if let Some(lacks) = lacks.filter(|_| !self.order.agreed.contains(&Doubt::WithoutProgram)) {
-            let words = format!(
-                "nothing was sent: it is resumed in a server of our own, {lacks}; tell it to go on once more if you \
-                 want that"
-            );
-            return Ok((words, kept, Continuation::None));
-        }
-        if follow_up == Some(FollowUp::Continue) && self.has_to_wait(&connection).await {
-            return Ok(("attached; it goes on when its turn is over".to_owned(), kept, Continuation::Waiting));
-        }
-        let (outcome, faults) = match connection.send_on(&self.site, &prompt, before).await {
-            Ok(()) => return Ok((format!("{words}; {}", sent_words(&prompt, without)), kept, Continuation::Sent)),
-            // The connection is kept, and the user learns of both.
-            Err(failure) if failure.kind == FailureKind::Unconfirmed => {
-                let words = format!("may have happened: {words}; it was told to go on, but {}", failure.why);
-                (Outcome::Unconfirmed(words), failure.faults)
-            }
-            Err(failure) => {
-                let words = format!("{words}; but it was not told to go on: {failure}");
-                (Outcome::Failed(words), failure.faults)
-            }
-        };
-        Err(OrderError { outcome, faults, connection: kept })
-    }
-
-    /// Refuses to host a session for a command that is to send a prompt and has not agreed to what it would lack: its
-    /// process ended after the command was given. A click only hosts it, and another one sends the prompt.
-    async fn check_agreed(&self) -> Result<(), OrderError> {
-        if !self.order.by_command || self.order.agreed.contains(&Doubt::WithoutProgram) {
-            return Ok(());
-        }
-        let (source, id) = (self.source.clone(), self.site.id.clone());
-        let lacks = on_thread(move || Ok(without_program(source.has_instructions(&id)))).await?;
-        Err(OrderError::refused(format!(
-            "its process has ended meanwhile; nothing was sent: it would go on {lacks}; add `--yes` if you mean it"
-        )))
-    }
-
-    /// Whether the session's turn still runs, so that a prompt would be queued behind the rest of it.
-    async fn has_to_wait(&self, connection: &Connection) -> bool {
-        let turn_open = self.site.log_view.borrow().turn_open;
-        // A turn that an exited process left open in the log does not run.
-        !self.was_postponed && turn_open && connection.is_working().await
-    }
-
     /// The agent's program: the one in the settings, or else the one that is found.
     async fn program(&self) -> Result<PathBuf, OrderError> {
         let named = self.actions.program.as_deref();
@@ -275,38 +150,9 @@ impl OrderTask {
         self.source.program(named.as_deref()).await.map_err(OrderError::failed)
     }
 
-    /// The prompt to send, and a note on what it leaves out.
-    async fn prompt(&self, follow_up: FollowUp) -> Result<(Prompt, &'static str), OrderError> {
-        if follow_up == FollowUp::Continue && self.site.log_view.borrow().ran > 0 {
-            let is_by_bridge = matches!(self.channel(), Channel::Bridge(_));
-            // A bridge does not know whether permissions can be given.
-            let ours = || if is_by_bridge { GO_ON.to_owned() } else { format!("{PERMISSIONS_ARE_BACK} {GO_ON}") };
-            return Ok((Prompt::Continue(self.actions.continue_prompt.clone().unwrap_or_else(ours)), ""));
-        }
-        let (source, id) = (self.source.clone(), self.site.id.clone());
-        let failed = |error| format!("the last prompt cannot be read from its log: {error}. Nothing was done");
-        // Reading a long log takes time.
-        let last = on_thread(move || source.last_prompt(&id).map_err(failed)).await?;
-        let without = if last.has_attachments { ", without its attachments" } else { "" };
-        Ok((Prompt::Repeat(last.text), without))
-    }
-
     /// Reports that the session's model is answering, so that it no longer counts as stuck.
     fn report_receiving(&self) {
         let _ = self.messages.send(TaskMessage::Receives(self.task)); // fails only when the engine has ended
-    }
-
-    fn events(&self) -> mpsc::UnboundedSender<Event> {
-        let (events, mut live) = mpsc::unbounded_channel();
-        let messages = self.messages.clone();
-        tokio::spawn(async move {
-            while let Some(event) = live.recv().await {
-                if messages.send(TaskMessage::Live(event)).is_err() {
-                    return;
-                }
-            }
-        });
-        events
     }
 
     async fn stop(self) -> OrderResult {
@@ -326,14 +172,6 @@ enum FollowUp {
     Resend,
     /// By its last prompt if no tool ran since, otherwise by a prompt to continue; not before its turn is over.
     Continue,
-}
-
-/// Describes the prompt that was sent; `without` notes what it leaves out.
-fn sent_words(prompt: &Prompt, without: &str) -> String {
-    match prompt {
-        Prompt::Repeat(_) => format!("your last prompt was sent again{without}"),
-        Prompt::Continue(_) => "it was told to go on, as a tool ran since your last prompt".to_owned(),
-    }
 }
 
 /// Success, without a connection to keep.
