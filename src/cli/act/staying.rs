@@ -183,7 +183,7 @@ pub(super) async fn answer_requests_here(
         // Shows the request first: only what was shown is answered.
         let Some(text) = shown_text(session, &request, &commander).await else { continue };
         let lines = stdin.get_or_insert_with(stdin_lines);
-        prompt(lines);
+        put_question(lines);
         let answer = tokio::select! {
             line = lines.recv() => line,
             _ = observed.wait_for(|observed| !observed.open.contains(&Open::Request(request.clone()))) => {
@@ -218,7 +218,7 @@ async fn shown_text(session: &Picked, request: &str, commander: &UnboundedSender
 }
 
 /// Asks what is to become of the request that was just shown. What was typed before is no answer to it.
-fn prompt(lines: &mut UnboundedReceiver<String>) {
+fn put_question(lines: &mut UnboundedReceiver<String>) {
     discard_typeahead();
     while lines.try_recv().is_ok() {}
     let mut stderr = io::stderr();
