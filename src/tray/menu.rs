@@ -286,9 +286,6 @@ impl Menu {
     fn rows(&self, sorted: &Sorted<'_>, max: usize, glance: &Glance, names: &Names<'_>) -> Vec<Item> {
         let context = self.details_context();
         let row = |source: &&Source<'_>| session::row(source, names, &context);
-        let fold_of = |text: String, number, rows: Vec<Item>| {
-            Item::submenu(ItemId::own(Kind::Fold(number)), text, fold(rows, ROWS, None, number + 1))
-        };
         let Sorted { need, busy, idle, ended, left_out } = sorted;
         let (mut items, mut shown) = (Vec::new(), 0);
         // Working and resting sessions need at least one entry each.
@@ -305,7 +302,7 @@ impl Menu {
         }
         if need.len() > shown {
             let rest: Vec<_> = need[shown..].iter().map(row).collect();
-            items.push(fold_of(folded(need[shown..].iter().map(|source| source.row)), 0, rest));
+            items.push(submenu_of(folded(need[shown..].iter().map(|source| source.row)), 0, rest));
         }
         let left = max.saturating_sub(items.len() + usize::from(*left_out > 0));
         let all_fit = idle.len() <= IDLE_MAX && busy.len() + idle.len() + usize::from(!ended.is_empty()) <= left;
@@ -322,20 +319,15 @@ impl Menu {
                 1 => Glance::of(rest.iter().map(|source| source.row)).to_string(),
                 _ => folded(rest.iter().map(|source| source.row)),
             };
-            others.push(fold_of(text, 20, rest.iter().map(row).collect()));
+            others.push(submenu_of(text, 20, rest.iter().map(row).collect()));
         }
         others.extend(idle[..idle.len() - idle_folded].iter().map(row));
         let rest: Vec<_> = idle[idle.len() - idle_folded..].iter().chain(ended).map(row).collect();
         if !rest.is_empty() {
-            let new = idle.iter().filter(|source| source.row.unseen).count();
-            let idle = (idle_folded > 0).then(|| match new {
-                0 => format!("{} idle", glance.idle),
-                new if new == glance.idle => format!("{new} idle, {}", if new == 1 { "new" } else { "all new" }),
-                new => format!("{} idle, {new} new", glance.idle),
-            });
+            let idle = (idle_folded > 0).then(|| idle_counted(idle, glance));
             let ended = (!ended.is_empty()).then(|| format!("{} ended", ended.len()));
             let text = idle.into_iter().chain(ended).collect::<Vec<_>>().join(", ");
-            others.push(fold_of(text, 40, rest));
+            others.push(submenu_of(text, 40, rest));
         }
         if *left_out > 0 {
             others.push(Item::action(
@@ -352,6 +344,20 @@ impl Menu {
             items.insert(0, Item::text("Start “copilot” in a terminal: it will show here"));
         }
         items
+    }
+}
+
+/// Rows that are folded into a submenu.
+fn submenu_of(text: String, number: u8, rows: Vec<Item>) -> Item {
+    Item::submenu(ItemId::own(Kind::Fold(number)), text, fold(rows, ROWS, None, number + 1))
+}
+
+/// How many sessions are idle, and how many of them have something new.
+fn idle_counted(idle: &[&Source<'_>], glance: &Glance) -> String {
+    match idle.iter().filter(|source| source.row.unseen).count() {
+        0 => format!("{} idle", glance.idle),
+        new if new == glance.idle => format!("{new} idle, {}", if new == 1 { "new" } else { "all new" }),
+        new => format!("{} idle, {new} new", glance.idle),
     }
 }
 
