@@ -9,6 +9,7 @@ mod support;
 mod docs {
     mod claims;
     mod front;
+    mod lengths;
     mod schema;
     mod seam;
     mod statuses;
@@ -468,12 +469,12 @@ fn code_of(path: &Path) -> String {
             code.push('\n');
             continue;
         }
-        // The item ends with a brace or a semicolon that is indented as much as the attribute.
+        // The item, statement or arm ends in its first line, or with a brace that is indented as much as the attribute.
         let indent = &line[..line.len() - line.trim_start().len()];
         let mut item = lines.by_ref().skip_while(|line| line.trim_start().starts_with("#["));
         let first = item.next().unwrap_or_default();
-        if !first.ends_with([';', '}']) {
-            item.find(|line| line.strip_prefix(indent).is_some_and(|rest| rest == "}" || rest == "};"));
+        if !first.ends_with([';', '}', ',']) {
+            item.find(|line| line.strip_prefix(indent).is_some_and(|rest| ["}", "};", "});"].contains(&rest)));
         }
     }
     code
