@@ -158,7 +158,7 @@ fn logs(homes: &[PathBuf], sessions: &[Session]) -> Vec<Finding> {
             Log::Unseen => {}
             Log::Readable => readable += 1,
             Log::Missing => without.push(session),
-            Log::Troubled(finding) => troubled.push(finding),
+            Log::Troubled(finding) => troubled.push(*finding),
         }
     }
     let mut findings = vec![Finding::ok(LOG, format!("{} can be read", counted(readable, "log"))).public()];
@@ -182,21 +182,22 @@ enum Log {
     Unseen,
     Readable,
     Missing,
-    Troubled(Finding),
+    Troubled(Box<Finding>),
 }
 
 fn log_of(homes: &[PathBuf], session: &Session) -> Log {
     if let Some(no_answer) = &session.no_answer {
         let text = format!("the log of session {} is not read: {}", shown(session), no_answer);
         let remedy = "start or reach what serves it, or unmount it (`umount --force` or `--lazy`)";
-        return Log::Troubled(Finding::problem(LOG, text, remedy).redacted("one: its file system does not answer"));
+        let finding = Finding::problem(LOG, text, remedy).redacted("one: its file system does not answer");
+        return Log::Troubled(Box::new(finding));
     }
     // A snapshot does not record which of several homes a session is in.
     let mut sources = homes.iter().map(|home| Source::at(home));
     let Some(source) = sources.find(|source| source.has(&session.id)) else { return Log::Unseen };
     let path = source.log(&session.id);
     let shown = path.display();
-    Log::Troubled(match length(&path) {
+    let finding = match length(&path) {
         Ok(length) if length > HUGE => {
             let size = format!("{} MiB", length >> 20);
             let remedy = "only part of it is read; /compact does not shorten it, a new session begins a new one";
@@ -220,7 +221,8 @@ fn log_of(homes: &[PathBuf], session: &Session) -> Log {
             let remedy = "its session's status is unknown: give yourself permission to read it";
             Finding::problem(LOG, format!("{shown} cannot be read: {error}"), remedy).redacted("one cannot be read")
         }
-    })
+    };
+    Log::Troubled(Box::new(finding))
 }
 
 fn named(sessions: &[&Session]) -> String {
