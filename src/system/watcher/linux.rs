@@ -5,6 +5,7 @@
 //! Here only changes are requested, so readers cause no wakeups, and a change wakes only the thread that handles it.
 
 mod place;
+mod sessions;
 #[cfg(test)]
 mod tests;
 
@@ -13,8 +14,7 @@ use super::hints::{Hints, Refusal};
 use super::mounts::{self, Mounts};
 use super::plan::WatchPlan;
 use super::route::{Routes, Scope};
-use crate::core::session::{Key, NoEvents, SourceId};
-use crate::system::file_system::without_events;
+use crate::core::session::Key;
 use crate::system::readiness::wait_for;
 use place::{Place, Places, Watches};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
@@ -250,70 +250,6 @@ impl Source {
         Ok(())
     }
 
-    /// Returns whether a new watch was added.
-    pub(super) fn watch_session(&mut self, key: &Key, path: &Path) -> Result<bool, Refusal> {
-        if self.held.contains_key(key) {
-            return Ok(false);
-        }
-        self.rewatch_session(key, path)
-    }
-
-    /// Watches what a session's path leads to now: a mount may have covered the folder that is watched. Returns whether
-    /// a new watch was added.
-    pub(super) fn rewatch_session(&mut self, key: &Key, path: &Path) -> Result<bool, Refusal> {
-        if let Some(folder) = self.shared_folder(key, path) {
-            self.watch(folder)?;
-            let Some((watch, _)) = self.folders.get(folder) else { return Ok(false) };
-            let held = (*watch, without_events(folder));
-            return Ok(self.held.insert(key.clone(), held).is_none_or(|(former, _)| former != held.0));
-        }
-        let watch = self.add_watch(path, CHANGES)?;
-        let former = self.held.insert(key.clone(), (watch, without_events(path)));
-        if former.is_some_and(|(former, _)| former == watch) {
-            return Ok(false);
-        }
-        if let Some((former, _)) = former {
-            self.leave(former, |place| *place == Place::of(key));
-        }
-        self.places.add(watch, Place::of(key));
-        Ok(true)
-    }
-
-    /// Why changes of a current session may cause no event, if they may not.
-    pub(super) fn no_events(&self, key: &Key, _: &Path) -> Option<NoEvents> {
-        let Some((_, file_system)) = self.held.get(key) else { return Some(NoEvents::Refused) };
-        file_system.map(NoEvents::FileSystem)
-    }
-
-    pub(super) fn watch_old_session(&mut self, key: &Key, path: &Path) -> Result<(), Refusal> {
-        if let Some(folder) = self.shared_folder(key, path) {
-            return self.watch(folder);
-        }
-        let watch = self.add_watch(path, CHANGES)?;
-        self.places.add_old(watch, key);
-        Ok(())
-    }
-
-    pub(super) fn mark_old(&mut self, key: &Key) {
-        if let Some((watch, _)) = self.held.remove(key)
-            && !self.filter.has_shared_folders(key.source)
-        {
-            self.places.leave(watch, |place| *place == Place::of(key));
-            self.places.add_old(watch, key);
-        }
-    }
-
-    /// A folder that sessions share is no longer watched, so none of them is.
-    fn forget_sharers(&mut self, watch: i32) {
-        let filter = &self.filter;
-        self.held.retain(|key, (of, _)| *of != watch || !filter.has_shared_folders(key.source));
-    }
-
-    /// The folder that a session shares with others, where its home has such. It is watched for all of them.
-    fn shared_folder<'a>(&self, key: &Key, path: &'a Path) -> Option<&'a Path> {
-        self.filter.has_shared_folders(key.source).then(|| path.parent().unwrap_or(path))
-    }
-
     /// Adds a watch. A folder that is already watched under another name keeps one watch, for both names' flags.
     fn add_watch(&self, path: &Path, flags: WatchFlags) -> Result<i32, Refusal> {
         inotify::add_watch(&self.inotify, path, flags | WatchFlags::MASK_ADD).map_err(|error| match error {
@@ -327,13 +263,6 @@ impl Source {
     fn leave(&mut self, watch: i32, goes: impl Fn(&Place) -> bool) {
         if self.places.leave(watch, goes) {
             let _ = inotify::remove_watch(&self.inotify, watch); // the kernel has removed it if the folder is gone
-        }
-    }
-
-    /// A watch no longer is a session's, unless the session has another by now.
-    fn release(&mut self, key: &Key, watch: i32) {
-        if self.held.get(key).is_some_and(|(held, _)| *held == watch) {
-            self.held.remove(key);
         }
     }
 
@@ -364,16 +293,6 @@ impl Source {
                 None => self.forget_sessions(home),
             }
         }
-    }
-
-    fn forget_sessions(&mut self, home: SourceId) {
-        self.held.retain(|key, _| key.source != home);
-        let goes = |place: &Place| matches!(place, Place::Session(of, _) if *of as usize == home.0);
-        // From the end, so that removals move as few entries as possible.
-        for watch in self.places.of_home(home).into_iter().rev() {
-            self.leave(watch, goes);
-        }
-        self.places.shrink();
     }
 
     /// Reads events. Returns whether all were read.

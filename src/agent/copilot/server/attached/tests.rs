@@ -1,14 +1,15 @@
-use super::super::fake::{FakeServer, Response, event, greeting, on_step, site_at};
+mod silence;
+
+use super::super::fake::{FakeServer, Response, event, greeting, site_at};
 use super::*;
 use crate::agent::channel::event::{Event, EventKind};
 use crate::agent::channel::failure::FailureKind;
-use crate::agent::channel::order::{Policy, Prompt, SilentTurn};
+use crate::agent::channel::order::{Policy, Prompt};
 use crate::agent::channel::site::{LogView, Reports};
 use crate::agent::copilot::server::recover;
 use crate::core::attempts::Mark;
 use crate::core::form::{Form, FormAnswer};
 use crate::core::order::{Reply, Report};
-use crate::core::reception::{Finding, WINDOW};
 use crate::core::time::Time;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -397,57 +398,4 @@ fn only_the_question_that_was_shown_is_answered_and_showing_it_answers_nothing()
     }
     let (outcome, calls, was_shown) = run(replied(Response::Nothing, None, &Reply::Look(Some("x".into()))));
     assert!(outcome.unwrap_err().kind == FailureKind::Refused && calls == 0 && !was_shown);
-}
-
-/// The server of a silent session whose answer arrives, or does not.
-async fn silent(receives: bool) -> FakeServer {
-    FakeServer::start(move |method, params, _| match method {
-        "session.metadata.activity" => Response::Result(json!({"abortable": true, "hasActiveWork": true})),
-        "session.eventLog.tail" => Response::Result(json!({"cursor": "c"})),
-        // The questions are read from the same log.
-        "session.eventLog.read" if params["types"][0] == "assistant.streaming_delta" => {
-            assert!(params["waitMs"].as_u64().is_some_and(|wait| wait > 0), "an earlier piece is not news");
-            let piece = json!({"type": "assistant.streaming_delta", "data": {"totalResponseSizeBytes": 2280}});
-            Response::Result(json!({"events": if receives { vec![piece] } else { vec![] }, "cursor": "c"}))
-        }
-        "session.eventLog.read" => Response::Result(json!({"events": [], "cursor": "c", "hasMore": false})),
-        _ => default_response(method),
-    })
-    .await
-}
-
-#[test]
-fn case_156_nothing_that_receives_an_answer_is_aborted_for_its_silence() {
-    run(async {
-        for receives in [true, false] {
-            let fake = silent(receives).await;
-            let log_view = LogView { turn_open: true, silent: true, ..LogView::default() };
-            let (site, seen) = site_at(vec![fake.endpoint.clone()], log_view);
-            let (sender, _events) = mpsc::unbounded_channel();
-            let site = on_step(&site, move |step| {
-                if step == Step::Abort {
-                    seen.send_modify(|log_view| {
-                        log_view.aborted = Some(Time(log_view.aborted.map_or(1, |at| at.0 + 1)));
-                    });
-                }
-            });
-            let (_attached, silent) = attach(&site, Policy::Ask, sender, 9).await.unwrap();
-            assert_eq!(silent.unwrap(), if receives { SilentTurn::Receives } else { SilentTurn::Over });
-            assert_eq!(fake.called("session.abort"), usize::from(!receives));
-            // A stop that was offered for the silence; the user's own stops.
-            assert_eq!(recover::receives(&site).await.unwrap(), receives);
-            stop(&site).await.unwrap();
-        }
-    });
-}
-
-/// Its server may know nothing of pieces: then what arrives on its connection counts.
-#[test]
-fn case_156_what_arrives_on_its_connection_is_an_answer() {
-    run(async {
-        let fake = silent(false).await;
-        let (mut site, _seen) = site_at(vec![fake.endpoint.clone()], LogView { turn_open: true, ..LogView::default() });
-        site.finding = Some(Finding::Receiving { bytes: None, within: WINDOW });
-        assert!(recover::receives(&site).await.unwrap());
-    });
 }

@@ -1,0 +1,91 @@
+//! The watches of sessions: each on a folder of its own, or on one that sessions share.
+
+use super::place::Place;
+use super::{CHANGES, Source};
+use crate::core::session::{Key, NoEvents, SourceId};
+use crate::system::file_system::without_events;
+use crate::system::watcher::hints::Refusal;
+use std::path::Path;
+
+impl Source {
+    /// Returns whether a new watch was added.
+    pub(in crate::system::watcher) fn watch_session(&mut self, key: &Key, path: &Path) -> Result<bool, Refusal> {
+        if self.held.contains_key(key) {
+            return Ok(false);
+        }
+        self.rewatch_session(key, path)
+    }
+
+    /// Watches what a session's path leads to now: a mount may have covered the folder that is watched. Returns whether
+    /// a new watch was added.
+    pub(in crate::system::watcher) fn rewatch_session(&mut self, key: &Key, path: &Path) -> Result<bool, Refusal> {
+        if let Some(folder) = self.shared_folder(key, path) {
+            self.watch(folder)?;
+            let Some((watch, _)) = self.folders.get(folder) else { return Ok(false) };
+            let held = (*watch, without_events(folder));
+            return Ok(self.held.insert(key.clone(), held).is_none_or(|(former, _)| former != held.0));
+        }
+        let watch = self.add_watch(path, CHANGES)?;
+        let former = self.held.insert(key.clone(), (watch, without_events(path)));
+        if former.is_some_and(|(former, _)| former == watch) {
+            return Ok(false);
+        }
+        if let Some((former, _)) = former {
+            self.leave(former, |place| *place == Place::of(key));
+        }
+        self.places.add(watch, Place::of(key));
+        Ok(true)
+    }
+
+    /// Why changes of a current session may cause no event, if they may not.
+    pub(in crate::system::watcher) fn no_events(&self, key: &Key, _: &Path) -> Option<NoEvents> {
+        let Some((_, file_system)) = self.held.get(key) else { return Some(NoEvents::Refused) };
+        file_system.map(NoEvents::FileSystem)
+    }
+
+    pub(in crate::system::watcher) fn watch_old_session(&mut self, key: &Key, path: &Path) -> Result<(), Refusal> {
+        if let Some(folder) = self.shared_folder(key, path) {
+            return self.watch(folder);
+        }
+        let watch = self.add_watch(path, CHANGES)?;
+        self.places.add_old(watch, key);
+        Ok(())
+    }
+
+    pub(in crate::system::watcher) fn mark_old(&mut self, key: &Key) {
+        if let Some((watch, _)) = self.held.remove(key)
+            && !self.filter.has_shared_folders(key.source)
+        {
+            self.places.leave(watch, |place| *place == Place::of(key));
+            self.places.add_old(watch, key);
+        }
+    }
+
+    /// A folder that sessions share is no longer watched, so none of them is.
+    pub(super) fn forget_sharers(&mut self, watch: i32) {
+        let filter = &self.filter;
+        self.held.retain(|key, (of, _)| *of != watch || !filter.has_shared_folders(key.source));
+    }
+
+    /// The folder that a session shares with others, where its home has such. It is watched for all of them.
+    fn shared_folder<'a>(&self, key: &Key, path: &'a Path) -> Option<&'a Path> {
+        self.filter.has_shared_folders(key.source).then(|| path.parent().unwrap_or(path))
+    }
+
+    /// A watch no longer is a session's, unless the session has another by now.
+    pub(super) fn release(&mut self, key: &Key, watch: i32) {
+        if self.held.get(key).is_some_and(|(held, _)| *held == watch) {
+            self.held.remove(key);
+        }
+    }
+
+    pub(super) fn forget_sessions(&mut self, home: SourceId) {
+        self.held.retain(|key, _| key.source != home);
+        let goes = |place: &Place| matches!(place, Place::Session(of, _) if *of as usize == home.0);
+        // From the end, so that removals move as few entries as possible.
+        for watch in self.places.of_home(home).into_iter().rev() {
+            self.leave(watch, goes);
+        }
+        self.places.shrink();
+    }
+}
