@@ -7,9 +7,11 @@ set -euo pipefail
 
 # Debian packages that the tests need, as PROGRAM:PACKAGE. If the program exists, the package is not installed.
 readonly PACKAGES=(tmux:tmux dbus-daemon:dbus-daemon)
-# The release of the Copilot CLI that the tests run. Another release may write other events: update it together with
-# tests/traces. PILOTLIGHT_TEST_RELEASE overrides it.
+# The releases of the agents that the tests run. Another release may write other events: update it together with
+# tests/traces. The variables override them.
 readonly COPILOT=${PILOTLIGHT_TEST_RELEASE:-1.0.102}
+readonly CLAUDE_CODE=${PILOTLIGHT_TEST_CLAUDE_RELEASE:-2.1.330}
+readonly CODEX=${PILOTLIGHT_TEST_CODEX_RELEASE:-0.169.0}
 # Most tests spend their time waiting for a program, a limit or a server, so more of them run at once than there are
 # cores.
 readonly THREADS=6
@@ -23,9 +25,10 @@ case ${CARGO_TARGET_DIR:-} in
 *) target=$started_in/$CARGO_TARGET_DIR ;;
 esac
 export CARGO_TARGET_DIR=$target PATH=$target/tools/bin:$PATH
-export PILOTLIGHT_TEST_COPILOT='' PILOTLIGHT_TEST_CACHE=$target/copilot-cache
+export PILOTLIGHT_TEST_COPILOT='' PILOTLIGHT_TEST_CLAUDE='' PILOTLIGHT_TEST_CODEX=''
+export PILOTLIGHT_TEST_CACHE=$target/copilot-cache
 # The tests have their own homes and settings, and must not see the user's.
-unset COPILOT_HOME PILOTLIGHT_CONFIG
+unset COPILOT_HOME CLAUDE_CONFIG_DIR CODEX_HOME PILOTLIGHT_CONFIG
 
 # In the background of a shell without job control, this script ignores SIGINT; under nohup, SIGHUP. Child processes
 # that the tests start and signal would inherit that.
@@ -91,35 +94,52 @@ install_rust() {
     fi
 }
 
-# Prints the path of the Copilot CLI's native program. The package's own `bin` is a script that starts it.
-copilot_program() {
-    local arch
+# Prints the path of an agent's native program, below the folder in which npm installs it. The package's own `bin` may be
+# a script that starts it.
+agent_program() {
+    local arch triple
     case $(uname -m) in
-    x86_64) arch=x64 ;;
-    aarch64 | arm64) arch=arm64 ;;
-    *) fail "There is no Copilot CLI for $(uname -m)." ;;
+    x86_64) arch=x64 triple=x86_64 ;;
+    aarch64 | arm64) arch=arm64 triple=aarch64 ;;
+    *) fail "There are no agents for $(uname -m)." ;;
     esac
-    echo "$target/copilot-cli/node_modules/@github/copilot-linux-$arch/copilot"
+    case $1 in
+    copilot-cli*) echo "$target/$1/node_modules/@github/copilot-linux-$arch/copilot" ;;
+    claude-code) echo "$target/$1/node_modules/@anthropic-ai/claude-code-linux-$arch/claude" ;;
+    codex) echo "$target/$1/node_modules/@openai/codex-linux-$arch/vendor/$triple-unknown-linux-musl/bin/codex" ;;
+    opencode) echo "$target/$1/node_modules/opencode-linux-$arch/bin/opencode" ;;
+    gemini) echo "$target/$1/node_modules/.bin/gemini" ;;
+    esac
 }
 
-# Reinstalls what the package.json in the folder $1 names, from scratch. The package with the native program $2 is an
-# optional dependency, so npm succeeds even if it could not be downloaded.
+# Reinstalls what the package.json in the folder $1 names, from scratch, and runs no script of a package. The package
+# with the native program $2 is an optional dependency, so npm succeeds even if it could not be downloaded.
 npm_install() {
-    rm -rf "$1/node_modules" && (cd "$1" && npm install --no-audit --no-fund --no-package-lock --silent) && [[ -x $2 ]]
+    rm -rf "$1/node_modules" &&
+        (cd "$1" && npm install --no-audit --no-fund --no-package-lock --ignore-scripts --silent) && [[ -x $2 ]]
 }
 
-# Installs the Copilot CLI in the target folder, and starts it once: the first start unpacks 235 MB, which would delay a
-# test.
-install_copilot() {
-    local folder=$target/copilot-cli installed
-    installed=$folder/node_modules/@github/copilot/package.json
-    if [[ ! -x $PILOTLIGHT_TEST_COPILOT ]] || ! grep -qs "\"version\": *\"$COPILOT\"" "$installed"; then
+# install_agent FOLDER PACKAGE RELEASE: installs an agent's package of this release in a folder of the target folder.
+install_agent() {
+    local folder=$target/$1 program
+    program=$(agent_program "$1")
+    if [[ ! -x $program ]] || ! grep -qs "\"version\": *\"$3\"" "$folder/node_modules/$2/package.json"; then
         mkdir -p "$folder"
-        printf '{ "private": true, "dependencies": { "@github/copilot": "%s" } }\n' "$COPILOT" >"$folder/package.json"
-        fetch npm_install "$folder" "$PILOTLIGHT_TEST_COPILOT" || true
+        printf '{ "private": true, "dependencies": { "%s": "%s" } }\n' "$2" "$3" >"$folder/package.json"
+        fetch npm_install "$folder" "$program" || true
     fi
-    [[ -x $PILOTLIGHT_TEST_COPILOT ]] || fail "npm installed @github/copilot $COPILOT, but without its native program:
-$PILOTLIGHT_TEST_COPILOT is missing. Were optional dependencies left out?"
+    [[ -x $program ]] || fail "npm installed $2 $3, but without its native program:
+$program is missing. Were optional dependencies left out?"
+}
+
+# Installs the agents, and starts Copilot once: its first start unpacks 235 MB, which would delay a test.
+install_agents() {
+    install_agent copilot-cli @github/copilot "$COPILOT"
+    install_agent claude-code @anthropic-ai/claude-code "$CLAUDE_CODE"
+    install_agent codex @openai/codex "$CODEX"
+    PILOTLIGHT_TEST_COPILOT=$(agent_program copilot-cli)
+    PILOTLIGHT_TEST_CLAUDE=$(agent_program claude-code)
+    PILOTLIGHT_TEST_CODEX=$(agent_program codex)
     XDG_CACHE_HOME=$PILOTLIGHT_TEST_CACHE COPILOT_HOME=$scratch/copilot-home "$PILOTLIGHT_TEST_COPILOT" --version
 }
 
@@ -128,8 +148,7 @@ prepare() {
     install_packages
     install_rust
     fetch cargo fetch --locked --quiet
-    PILOTLIGHT_TEST_COPILOT=$(copilot_program)
-    install_copilot
+    install_agents
 }
 
 # tests TARGET... [-- ARGUMENT...]: runs tests, as many at once as THREADS says.

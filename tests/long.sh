@@ -53,23 +53,8 @@ mutants() {
 # Releases of the Copilot CLI that make no hold besides their locks (docs/owners.md), and that the bridge was tested
 # with (docs/bridge.md). The first represents all if one is enough.
 readonly OLD_COPILOTS=(1.0.86 1.0.83 1.0.92)
-
-# old_copilot RELEASE: prints the path of its native program.
-old_copilot() {
-    echo "${PILOTLIGHT_TEST_COPILOT/copilot-cli/copilot-cli-$1}"
-}
-
-# install_old_copilot RELEASE: installs it in the target folder.
-install_old_copilot() {
-    local folder=$target/copilot-cli-$1 program
-    program=$(old_copilot "$1")
-    if [[ ! -x $program ]] || ! grep -qs "\"version\": *\"$1\"" "$folder/node_modules/@github/copilot/package.json"; then
-        mkdir -p "$folder"
-        printf '{ "private": true, "dependencies": { "@github/copilot": "%s" } }\n' "$1" >"$folder/package.json"
-        fetch npm_install "$folder" "$program" || true
-    fi
-    [[ -x $program ]] || fail "npm installed @github/copilot $1, but without its native program: $program is missing."
-}
+# Agents that are shown by what their hooks report (docs/hooks.md).
+readonly OPENCODE=1.18.33 GEMINI=0.61.0
 
 # install_package PROGRAM PACKAGE: installs a Debian package if its program is missing. Needs root.
 install_package() {
@@ -93,13 +78,17 @@ document() {
 }
 
 prepare
-PILOTLIGHT_TEST_OLD_COPILOT=$(old_copilot "${OLD_COPILOTS[0]}")
+PILOTLIGHT_TEST_OLD_COPILOT=$(agent_program "copilot-cli-${OLD_COPILOTS[0]}")
 PILOTLIGHT_TEST_OLD_COPILOTS=
 for release in "${OLD_COPILOTS[@]}"; do
-    stage "copilot cli $release" install_old_copilot "$release"
-    PILOTLIGHT_TEST_OLD_COPILOTS+=${PILOTLIGHT_TEST_OLD_COPILOTS:+:}$(old_copilot "$release")
+    stage "copilot cli $release" install_agent "copilot-cli-$release" @github/copilot "$release"
+    PILOTLIGHT_TEST_OLD_COPILOTS+=${PILOTLIGHT_TEST_OLD_COPILOTS:+:}$(agent_program "copilot-cli-$release")
 done
-export PILOTLIGHT_TEST_OLD_COPILOT PILOTLIGHT_TEST_OLD_COPILOTS
+stage 'opencode' install_agent opencode opencode-ai "$OPENCODE"
+stage 'gemini cli' install_agent gemini @google/gemini-cli "$GEMINI"
+PILOTLIGHT_TEST_OPENCODE=$(agent_program opencode)
+PILOTLIGHT_TEST_GEMINI=$(agent_program gemini)
+export PILOTLIGHT_TEST_OLD_COPILOT PILOTLIGHT_TEST_OLD_COPILOTS PILOTLIGHT_TEST_OPENCODE PILOTLIGHT_TEST_GEMINI
 stage 'cargo-fuzz' install_cargo_program cargo-fuzz "$CARGO_FUZZ"
 stage 'cargo-mutants' install_cargo_program cargo-mutants "$CARGO_MUTANTS"
 stage 'cargo-deny' install_cargo_program cargo-deny "$CARGO_DENY"
