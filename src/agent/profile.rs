@@ -1,10 +1,13 @@
 //! What is the same about all homes of an agent: plain data, given by its wing.
 
+use crate::core::agent::Names;
 use crate::system::watcher::WatchPlan;
 use std::path::Path;
 
 /// What is the same about all homes of an agent.
 pub(crate) struct Profile {
+    /// What the agent is called.
+    pub(crate) names: Names,
     /// The folder of the user's home that is its home, unless another is named.
     pub(crate) home: &'static str,
     /// The variable that names another home.

@@ -11,7 +11,9 @@ use super::reading::{Glimpse, Reading};
 #[cfg(test)]
 use super::sundial;
 use super::wing::Wing;
+use crate::core::agent::Agent;
 use crate::core::owner::Owner;
+use crate::core::session::Session;
 use crate::core::time::Time;
 use crate::system::paths::user_home;
 use crate::system::watcher::WatchPlan;
@@ -39,6 +41,11 @@ impl Source {
     /// The agent.
     pub(crate) const fn wing(&self) -> Wing {
         self.wing
+    }
+
+    /// The agent, as the core knows it.
+    pub(crate) const fn agent(&self) -> Agent {
+        self.wing.agent()
     }
 
     /// The home.
@@ -112,6 +119,11 @@ impl Source {
             #[cfg(test)]
             Wing::Sundial => Reader::Sundial(sundial::Dial::new(&self.root, id)),
         }
+    }
+
+    /// One of its sessions, of which nothing else is known yet.
+    pub(crate) fn session(&self, id: &str) -> Session {
+        Session::new(self.agent(), id)
     }
 
     /// The sessions that its terminals note as open.

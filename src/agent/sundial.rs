@@ -6,6 +6,7 @@
 use super::openings::{OpenSession, Opened};
 use super::profile::Profile;
 use super::reading::{ReadStatus, Reading};
+use crate::core::agent::Names;
 use crate::core::event::{Body, Event, ToolResult};
 use crate::core::facts::Facts;
 use crate::core::owner::{Held, Owner};
@@ -33,6 +34,7 @@ const READ_ONLY: &str = "a sundial only shows the time";
 
 /// What is the same about all its homes.
 pub(crate) const PROFILE: Profile = Profile {
+    names: Names { name: "sundial", word: "Sundial", mark: "Sundial" },
     home: ".sundial",
     home_variable: "SUNDIAL_HOME",
     is_home: |home| home.join("sundial.toml").is_file(),

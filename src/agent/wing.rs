@@ -5,6 +5,7 @@ use super::profile::Profile;
 #[cfg(test)]
 use super::sundial;
 use super::tail::Dialect;
+use crate::core::agent::Agent;
 use std::path::Path;
 
 /// An agent.
@@ -32,6 +33,11 @@ impl Wing {
             #[cfg(test)]
             Self::Sundial => &sundial::PROFILE,
         }
+    }
+
+    /// The agent, as the core knows it.
+    pub(crate) const fn agent(self) -> Agent {
+        Agent::Known(&self.profile().names)
     }
 
     /// The agent whose home this is, by what is in it.

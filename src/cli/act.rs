@@ -161,7 +161,7 @@ fn act(context: &Context, session: &Picked, ask: Ask, agreed: Vec<Doubt>, stays:
                 return Ok(refuse(&format!("process {pid} has it open: go on there, or close it first")));
             }
             Some(Suspicion::Untold(pid)) => {
-                let may = may_have_it_open(pid);
+                let may = may_have_it_open(pid, &session.observed.agent);
                 match confirm(&format!("{may}. A second process would corrupt its history. Go on all the same?")) {
                     Some(true) => order.agreed.push(Doubt::OtherOwner),
                     Some(false) => return Ok(refuse("the session was left as it is")),

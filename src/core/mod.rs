@@ -4,6 +4,7 @@
 //! May import: nothing.
 
 pub mod action;
+pub mod agent;
 pub mod alert;
 pub mod attempts;
 pub(crate) mod closing_question;

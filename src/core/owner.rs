@@ -1,5 +1,6 @@
 //! A session's owner: the process that its lock names, or that has it open without a lock.
 
+use super::agent::Agent;
 use super::time::Time;
 
 /// The reason for leaving a session alone whose lock is not its process's: see [`Owner::Unheld`].
@@ -62,8 +63,8 @@ pub enum Owner {
 }
 
 /// The words about a process that does not show what it has open.
-pub(crate) fn may_have_it_open(pid: u32) -> String {
-    format!("process {pid}, a Copilot that does not log what it opens, runs in its folder and may have it open")
+pub(crate) fn may_have_it_open(pid: u32, agent: &Agent) -> String {
+    format!("process {pid}, a {agent} that does not log what it opens, runs in its folder and may have it open")
 }
 
 impl Owner {

@@ -3,6 +3,7 @@
 //! The clock is the log's. It moves to each event's own time, and in between stops wherever a verdict asked to be
 //! rechecked. So a replay gives, to the millisecond, what a live watcher would have reported.
 
+use super::agent::Agent;
 use super::event::Event;
 use super::facts::Facts;
 use super::limits::Limits;
@@ -65,7 +66,8 @@ impl Replay {
 
     /// The verdict at the moment the replay has reached.
     pub fn verdict(&self) -> Verdict {
-        judge(&self.facts, &self.owner, &Live::default(), None, self.now, &self.limits)
+        // Nothing is looked at, so no words name the agent.
+        judge(&Agent::default(), &self.facts, &self.owner, &Live::default(), None, self.now, &self.limits)
     }
 
     /// Reads one line: first what time alone changed before it, then the event itself.

@@ -6,6 +6,7 @@ pub(in crate::core) mod no_answer;
 pub use control::{Bridge, Control, ServerState};
 pub use no_answer::NoAnswer;
 
+use super::agent::Agent;
 use super::facts::Facts;
 use super::owner::{Held, Owner};
 use super::reception::Finding;
@@ -58,6 +59,8 @@ pub struct Session {
 /// What an agent's files and processes say of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
+    /// Which agent it is of.
+    pub agent: Agent,
     /// How the agent describes it.
     pub about: About,
     /// The facts from its log.
@@ -122,9 +125,9 @@ pub enum Kind {
 }
 
 impl Session {
-    /// A session of which nothing is known yet.
-    pub fn new(id: &str) -> Self {
-        Self { id: id.into(), ..Self::default() }
+    /// A session of this agent, of which nothing else is known yet.
+    pub fn new(agent: Agent, id: &str) -> Self {
+        Self { id: id.into(), observed: Observed { agent, ..Observed::default() }, ..Self::default() }
     }
 
     /// Whether to list it. A session without a prompt is listed only while its owner may be alive.

@@ -17,6 +17,7 @@ pub use look::Look;
 pub(crate) use status::Remedy;
 pub use status::Status;
 
+use super::agent::Agent;
 use super::facts::Facts;
 use super::gist::{Gist, TurnView};
 use super::limits::Limits;
@@ -82,10 +83,19 @@ fn found(status: Status, since: Time, because: impl Into<Because>) -> Found {
     Found { status, since, because: because.into() }
 }
 
-/// Judges one session. `seen` is when the user last looked at it, by the wall clock.
-pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now: Moment, limits: &Limits) -> Verdict {
+/// Judges one session of this agent. `seen` is when the user last looked at it, by the wall clock.
+pub fn judge(
+    agent: &Agent,
+    facts: &Facts,
+    owner: &Owner,
+    live: &Live,
+    seen: Option<Time>,
+    now: Moment,
+    limits: &Limits,
+) -> Verdict {
     let heard = Moment::default();
-    let mut judge = Judge { facts, owner, live, now, limits, limit: None, age: None, former: None, look: None, heard };
+    let mut judge =
+        Judge { agent, facts, owner, live, now, limits, limit: None, age: None, former: None, look: None, heard };
     judge.former = judge.closed_by_new_owner();
     let (turn, closed) = judge.turn();
     let found = judge.status(turn, closed.as_ref(), seen);
@@ -111,6 +121,7 @@ pub fn judge(facts: &Facts, owner: &Owner, live: &Live, seen: Option<Time>, now:
 }
 
 struct Judge<'a> {
+    agent: &'a Agent,
     facts: &'a Facts,
     owner: &'a Owner,
     live: &'a Live,

@@ -186,7 +186,7 @@ mod tests {
         let path = folder.path().join(FILE);
         let approved = |at| Marks { approved: Some(Time(at)), ..Marks::default() };
         let recalled = |seen: &Seen| {
-            let mut session = Session::new("a");
+            let mut session = Session::new(crate::core::agent::Agent::default(), "a");
             seen.recall(HOME, &mut session);
             session.control.approved_by_command
         };

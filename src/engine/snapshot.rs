@@ -70,7 +70,6 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
     let known = HashSet::new();
     let sources: Vec<_> = homes.iter().map(|home| Source::at(home)).collect();
     let hashes: Vec<_> = homes.iter().map(|home| HomeHash::of(home)).collect();
-    let roots: Vec<_> = sources.iter().map(|source| source.root().to_owned()).collect();
     let openings = OpenScanner::default().scan(&sources.iter().collect::<Vec<_>>(), &config.owners.names, now.wall);
     let reading = Reading {
         context: ReadContext { now, limits: &config.limits, until: None },
@@ -79,7 +78,7 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
         openings: &openings,
         all,
     };
-    let mut silent = silent_sessions(&roots, now);
+    let mut silent = silent_sessions(&sources, now);
     let mut ids = list(&sources);
     let all_ids: Vec<_> = ids.iter().map(|key| Arc::clone(&key.id)).collect();
     ids.retain(|key| !silent.contains_key(key));
@@ -90,7 +89,7 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
         if past.is_some_and(|past| !is_kept(past)) {
             return None;
         }
-        let (mut reader, mut session) = (sources[source.0].reader(id), Session::new(id));
+        let (mut reader, mut session) = (sources[source.0].reader(id), sources[source.0].session(id));
         match past {
             Some(past) => past.note(&mut session.observed),
             // One that has just been removed is not a session.
@@ -146,17 +145,17 @@ fn read_in_shares(ids: &[Key], read: impl Fn(&Key, &mut Vec<u8>) -> Option<Found
 }
 
 /// The sessions with a file system at or below their folder that does not answer, of which nothing is known.
-fn silent_sessions(roots: &[PathBuf], now: Moment) -> HashMap<Key, Session> {
+fn silent_sessions(sources: &[Source], now: Moment) -> HashMap<Key, Session> {
     let mounts = Mounts::read();
     let mut sessions = HashMap::new();
-    for (home, root) in roots.iter().enumerate() {
-        let Ok(real) = mounts.resolve(root) else { continue };
+    for (home, source) in sources.iter().enumerate() {
+        let Ok(real) = mounts.resolve(source.root()) else { continue };
         for mount in mounts.below(&real).cloned() {
             let first = mount.path.strip_prefix(&real).ok().and_then(|path| path.components().next());
             let Some(id) = first.and_then(|first| first.as_os_str().to_str()).map(Arc::<str>::from) else { continue };
             let Some(mount) = silent_mount(Some(mount)) else { continue };
             let no_answer = NoAnswer { file_system: mount.kind, since: now, is_behind: false };
-            let mut session = Session { no_answer: Some(no_answer), ..Session::new(&id) };
+            let mut session = Session { no_answer: Some(no_answer), ..source.session(&id) };
             session.observed.touched = now.wall;
             sessions.insert(Key::new(SourceId(home), id), session);
         }

@@ -14,9 +14,9 @@ use super::notify::{Note, Offer};
 use super::view::{Effect, MenuView};
 use crate::agent::bridges::BridgeFiles;
 use crate::config::Problem;
+use crate::core::agent::counted_sessions;
 use crate::core::fleet::Row;
 use crate::core::session::Key;
-use crate::core::text::counted;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Status;
 use crate::engine::{Fleet, Settings, View};
@@ -303,9 +303,9 @@ fn welcome_note(rows: &[&Row], has_icon: bool) -> Note {
         n => format!("{n} need you"),
     };
     let found = if rows.is_empty() {
-        "No Copilot session is open".to_owned()
+        "no session is open".to_owned()
     } else {
-        format!("{}, {needs}", counted(rows.len(), "Copilot session"))
+        format!("{}, {needs}", counted_sessions(rows.iter().map(|row| &row.agent)))
     };
     let place = if has_icon {
         "The icon in your panel shows how they are. Click it for the menu."
@@ -326,9 +326,9 @@ mod tests {
         let row = |status| Row { status, ..Session::default().row(Moment::default(), &Limits::default()).0 };
         let rows = [row(Status::Working), row(Status::Stuck), row(Status::Idle), row(Status::Idle)];
         let rows: Vec<_> = rows.iter().collect();
-        assert_eq!(welcome_note(&rows, true).title, "Pilotlight is running: 4 Copilot sessions, 1 needs you");
-        assert_eq!(welcome_note(&rows[..1], true).title, "Pilotlight is running: 1 Copilot session, none needs you");
-        assert_eq!(welcome_note(&[], false).title, "Pilotlight is running: No Copilot session is open");
+        assert_eq!(welcome_note(&rows, true).title, "Pilotlight is running: 4 agent sessions, 1 needs you");
+        assert_eq!(welcome_note(&rows[..1], true).title, "Pilotlight is running: 1 agent session, none needs you");
+        assert_eq!(welcome_note(&[], false).title, "Pilotlight is running: no session is open");
         for has_icon in [true, false] {
             assert_eq!(welcome_note(&rows, has_icon).body.lines().count(), 1, "two lines in all");
         }

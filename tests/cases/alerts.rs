@@ -165,7 +165,7 @@ fn case_97_five_sessions_done_within_a_second_are_one_summary() {
     stage.at(200);
     assert_eq!(stage.notified(), [(101_000, Cause::Done)]);
     let popup = &stage.raised[0].1;
-    assert_eq!((&*popup.title, popup.about.keys().len()), ("5 Copilot sessions are done", 5));
+    assert_eq!((&*popup.title, popup.about.keys().len()), ("5 agent sessions are done", 5));
 }
 
 #[test]
@@ -201,11 +201,11 @@ fn a_summary_names_only_sessions_that_still_wait_and_closes_with_the_last() {
     let first = stage.popup("a").unwrap();
     assert_eq!(
         (&*first.title, &*first.body, &first.buttons[..]),
-        ("4 Copilot sessions need you", body, &[Button::Details][..])
+        ("4 agent sessions need you", body, &[Button::Details][..])
     );
     stage.is("b", Status::Working).is("d", Status::Working);
     let summary = stage.popup("a").unwrap();
-    assert_eq!((summary.id, &*summary.title, summary.sound), (first.id, "2 Copilot sessions need you", false));
+    assert_eq!((summary.id, &*summary.title, summary.sound), (first.id, "2 agent sessions need you", false));
     assert_eq!(summary.body, "Failed: a · Session a\nFailed: c · Session c");
     stage.is("c", Status::Crashed).at(30);
     assert_eq!(stage.popup("a").unwrap().title, "1 Copilot session needs you");

@@ -88,10 +88,10 @@ fn case_155_a_limit_waits_for_the_look_that_is_for_it() {
 #[test]
 fn case_157_a_dead_connection_is_stuck_as_soon_as_it_is_proven() {
     let proven = |finding| Story::prompted().looked(60, finding, None);
-    proven(Finding::Unanswered).says(60, Stuck, "the network does not answer; Copilot tries again by itself");
-    proven(Finding::Connecting).says(60, Stuck, "it cannot reach its model; Copilot tries again by itself");
+    proven(Finding::Unanswered).says(60, Stuck, "the network does not answer; agent tries again by itself");
+    proven(Finding::Connecting).says(60, Stuck, "it cannot reach its model; agent tries again by itself");
     let unread = proven(Finding::Unread);
-    unread.says(60, Stuck, "silent 1 min, Copilot does not take what arrives");
+    unread.says(60, Stuck, "silent 1 min, agent does not take what arrives");
     assert_eq!(unread.verdict(90).since, unread.moment(60).wall, "since it was seen");
     assert!(!unread.verdict(60).because.to_string().contains("tries again"));
     // What has come since overrules it.
@@ -127,7 +127,7 @@ fn case_158_signs_of_life_are_no_answer() {
 fn what_copilot_mends_by_itself_is_not_stuck_at_once() {
     let waits = Story::prompted().looked(120, Finding::NoConnection, None);
     waits.turns(60, Working, Quiet).turns(600, Quiet, Stuck);
-    waits.says(120, Quiet, "no connection to a model is open; Copilot tries again by itself");
+    waits.says(120, Quiet, "no connection to a model is open; agent tries again by itself");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::support::desktop::sessions::Sessions;
 use crate::support::desktop::tray::User;
 use crate::support::wait_until;
 use pilotlight::core::action::Action;
+use pilotlight::core::agent::Agent;
 use pilotlight::core::fleet::{Background, Kind, Label, OwnerView, Row, TurnView};
 use pilotlight::core::gist::Gist;
 use pilotlight::core::question::Question;
@@ -47,6 +48,7 @@ fn row() -> Row {
             reads_plain: true,
         }),
         question: Some(Question { id: Some("r".into()), text: "x".into(), choices: vec!["y".into()] }),
+        agent: Agent::default(),
     }
 }
 
@@ -143,6 +145,7 @@ fn schema() -> Value {
                 "its oldest permission request, if it is `needs-permission` and its log has the request; else null",
             )
         }
+        "agent" => described(text.clone(), "the agent that it is of: `copilot`, or what `pilotlight report` named"),
         "question" => {
             let words = |name: &str| match name {
                 "id" => described(

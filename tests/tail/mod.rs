@@ -7,6 +7,7 @@ mod pieces;
 
 use pilotlight::agent::copilot::dialect::DIALECT;
 use pilotlight::agent::tail::{ReadContext, ReadOutcome, Tail};
+use pilotlight::core::agent::Agent;
 use pilotlight::core::facts::Facts;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
@@ -113,7 +114,7 @@ impl Log {
     fn status(&mut self) -> Status {
         self.read().unwrap();
         let owner = Owner::Alive { pid: 1, started: None };
-        judge(&self.facts, &owner, &Live::default(), None, self.now, &self.limits).status
+        judge(&Agent::default(), &self.facts, &owner, &Live::default(), None, self.now, &self.limits).status
     }
 
     /// The facts of a new reader.
@@ -481,7 +482,7 @@ fn case_28_a_verdict_says_that_the_start_of_the_turn_was_cut_off() {
     log.lines += 700;
     log.read().unwrap();
     let owner = Owner::Alive { pid: 1, started: None };
-    let verdict = judge(&log.facts, &owner, &Live::default(), None, log.now, &log.limits);
+    let verdict = judge(&Agent::default(), &log.facts, &owner, &Live::default(), None, log.now, &log.limits);
     assert_eq!(verdict.status, Status::Stuck);
     assert!(verdict.because.to_string().contains("start of its turn is unknown"), "{}", verdict.because.to_string());
 }

@@ -5,6 +5,7 @@ use crate::cases::story::{START, Story};
 use pilotlight::agent::copilot::dialect::DIALECT;
 use pilotlight::agent::copilot::dialect::parse;
 use pilotlight::agent::tail::{ReadContext, Tail};
+use pilotlight::core::agent::Agent;
 use pilotlight::core::facts::Facts;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
@@ -232,7 +233,10 @@ fn a_sub_agent_from_before_the_last_prompt_is_found() {
         let mut facts = Facts::default();
         read(&mut Tail::default(), &path, &mut facts, last);
         assert_same(&facts, &whole, last).unwrap();
-        assert_eq!(judge(&facts, &OWNER, &Live::default(), None, last, &Limits::default()).status, status);
+        assert_eq!(
+            judge(&Agent::default(), &facts, &OWNER, &Live::default(), None, last, &Limits::default()).status,
+            status
+        );
     }
 }
 
@@ -245,7 +249,8 @@ fn assert_same(backwards: &Facts, forwards: &Facts, now: Moment) -> Result<(), T
         (turn, closed, shut_down, requests, denials, compaction, progress)
     };
     prop_assert_eq!(relevant(backwards), relevant(forwards));
-    let verdict = |facts: &Facts| judge(facts, &OWNER, &Live::default(), None, now, &Limits::default()).status;
+    let verdict =
+        |facts: &Facts| judge(&Agent::default(), facts, &OWNER, &Live::default(), None, now, &Limits::default()).status;
     prop_assert_eq!(verdict(backwards), verdict(forwards));
     Ok(())
 }

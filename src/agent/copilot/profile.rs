@@ -4,10 +4,12 @@ use super::home;
 use super::opened::{LOGS, OPEN_SESSIONS, log_pid};
 use super::store::{LOG, SESSIONS, WORKSPACE, lock_pid};
 use crate::agent::profile::Profile;
+use crate::core::agent::Names;
 use crate::system::watcher::{Layout, Logs, WatchPlan};
 
 /// What is the same about all its homes.
 pub(crate) const PROFILE: Profile = Profile {
+    names: Names { name: "copilot", word: "Copilot", mark: "Copilot" },
     home: home::NAME,
     home_variable: home::VARIABLE,
     is_home: |home| home.join(SESSIONS).is_dir(),

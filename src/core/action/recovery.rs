@@ -155,7 +155,7 @@ fn resumable(session: &Session, status: Status) -> Result<(), Refusal> {
         return Err(Refusal::JustResumed);
     }
     if !is_uuid(&session.id) {
-        return Err(Refusal::NotAnId);
+        return Err(Refusal::NotAnId { agent: session.observed.agent.clone() });
     }
     Ok(())
 }

@@ -9,9 +9,10 @@ use super::cause::Cause;
 use super::popup::{Button, ShownRequest};
 use super::settings::Detail;
 use crate::core::action::Action;
+use crate::core::agent::counted_sessions;
 use crate::core::confusable::is_unambiguous;
 use crate::core::fleet::OwnerView;
-use crate::core::text::{NAME_MAX, counted, plain};
+use crate::core::text::{NAME_MAX, plain};
 use crate::core::turn::request_verb;
 use crate::core::verdict::Status;
 use std::fmt::Write;
@@ -43,8 +44,8 @@ pub(super) fn one(
     detail: Detail,
 ) -> Words {
     if detail == Detail::None {
-        let title = if cause == Cause::Done { "A Copilot session is done" } else { "A Copilot session needs you" };
-        return (title.to_owned(), String::new());
+        let does = if cause == Cause::Done { "is done" } else { "needs you" };
+        return (format!("{} {does}", session.row.agent.a_session()), String::new());
     }
     let label = &session.row.label;
     let title = format!("{} {}", plain(&label.who, WHO_MAX), activity(session, cause, again));
@@ -74,13 +75,16 @@ pub(super) fn one(
 pub(super) fn summary(sessions: &[(Cause, &Alertable<'_>)], detail: Detail) -> Words {
     let done = sessions.iter().filter(|(cause, _)| *cause == Cause::Done).count();
     let needs = sessions.len() - done;
-    let of = |n| counted(n, "Copilot session");
+    let of = |done: bool| {
+        let of = sessions.iter().filter(|(cause, _)| (*cause == Cause::Done) == done);
+        counted_sessions(of.map(|(_, session)| &session.row.agent).collect::<Vec<_>>().into_iter())
+    };
     let need = if needs == 1 { "needs" } else { "need" };
     let are = if done == 1 { "is" } else { "are" };
     let title = match (needs, done) {
-        (0, _) => format!("{} {are} done", of(done)),
-        (_, 0) => format!("{} {need} you", of(needs)),
-        _ => format!("{} {need} you, {done} {are} done", of(needs)),
+        (0, _) => format!("{} {are} done", of(true)),
+        (_, 0) => format!("{} {need} you", of(false)),
+        _ => format!("{} {need} you, {done} {are} done", of(false)),
     };
     let mut body = String::new();
     if detail != Detail::None {

@@ -3,12 +3,13 @@
 use super::label::Label;
 use crate::core::action::reach::bridge_of;
 use crate::core::action::{Action, offer};
+use crate::core::agent::Agent;
 use crate::core::gist::{Gist, TurnView, last_seen, lull, next_lull};
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::question::Question;
 use crate::core::request_view::RequestView;
-use crate::core::session::{Bridge, Kind, ServerState, Session};
+use crate::core::session::{Bridge, Kind, Observed, ServerState, Session};
 use crate::core::text::{COMMAND_MAX, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{Status, Verdict, age_step, judge, last_heard};
@@ -53,6 +54,8 @@ pub struct Row {
     pub request: Option<RequestView>,
     /// What it asks, if it is `needs-input` and the question is known.
     pub question: Option<Question>,
+    /// Which agent it is of.
+    pub agent: Agent,
     /// Why it has this status, in the fewest words.
     #[serde(skip)]
     pub gist: Gist,
@@ -107,6 +110,7 @@ impl Session {
             turn: verdict.turn,
             request: self.request_shown(verdict.status),
             question: verdict.question().cloned(),
+            agent: self.observed.agent.clone(),
             gist: match self.control.under_way {
                 Some(action) => Gist::of(format!("{} under way", action.name())),
                 None => verdict.gist.clone(),
@@ -133,7 +137,8 @@ impl Session {
         }
         // What is not read any more is judged as of the last time that it was.
         let at = self.no_answer.map_or(now, |no_answer| no_answer.since);
-        let mut verdict = judge(&self.observed.facts, &self.runner(), &self.live, self.seen, at, limits);
+        let Observed { agent, facts, .. } = &self.observed;
+        let mut verdict = judge(agent, facts, &self.runner(), &self.live, self.seen, at, limits);
         let is_over = verdict.status.is_over();
         if let Some(no_answer) = self.no_answer.filter(|_| !is_over || self.observed.owner == Owner::Never) {
             let before = Note::Before { status: verdict.status, because: Box::new(verdict.because) };

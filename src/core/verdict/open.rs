@@ -104,10 +104,11 @@ impl Judge<'_> {
         let proof = match reception.finding {
             Finding::Unanswered => Proof::Unanswered,
             Finding::Connecting => Proof::Connecting,
-            Finding::Unread => Proof::Unread,
+            Finding::Unread => Proof::Unread { agent: self.agent.clone() },
             _ => return None,
         };
-        Some(found(Status::Stuck, reception.at.wall, Reason::Unheard { silence: self.ago(progress), proof }))
+        let (silence, agent) = (self.ago(progress), self.agent.clone());
+        Some(found(Status::Stuck, reception.at.wall, Reason::Unheard { silence, proof, agent }))
     }
 
     /// What was found out about a silence that only its limits can judge.
@@ -117,7 +118,7 @@ impl Judge<'_> {
         Some(match reception.finding {
             Finding::Silent { may_not_stream } => Seen::Silent { age: self.ago(last), in_one_piece: may_not_stream },
             Finding::Kept => Seen::Kept { age: self.ago(self.progress()) },
-            Finding::NoConnection => Seen::NoConnection,
+            Finding::NoConnection => Seen::NoConnection { agent: self.agent.clone() },
             Finding::Unknown(_) => Seen::Unknown,
             // It has stopped since.
             Finding::Receiving { .. } => Seen::Silent { age: self.ago(last), in_one_piece: false },

@@ -1,6 +1,7 @@
 //! Why a session has its status.
 
 use super::refusal::consent;
+use crate::core::agent::Agent;
 use crate::core::gist::Gist;
 use crate::core::owner::UNHELD;
 use crate::core::question::Question;
@@ -11,9 +12,6 @@ use crate::core::turn::{Ending, Fault};
 use crate::core::verdict::status::Status;
 use serde::Serialize;
 use std::fmt;
-
-/// What Copilot does about a model that it cannot hear.
-const TRIES_AGAIN: &str = "; Copilot tries again by itself";
 
 said! {
     /// Why a session has its status.
@@ -43,9 +41,9 @@ said! {
         AsksInMessage => "its last message ends in a question";
 
         Silent { silence: Span, situation: Situation } => "silent {silence}, {situation}";
-        Unheard { silence: Span, proof: Proof } =>
+        Unheard { silence: Span, proof: Proof, agent: Agent } =>
             "{}{proof}{}", some(*silence > Span::ZERO, "silent ", silence, ", "),
-            if *proof == Proof::Unread { "" } else { TRIES_AGAIN };
+            some(!matches!(proof, Proof::Unread { .. }), "; ", tries_again(agent), "");
         Answered => "the answer has come, its turn has not ended yet";
         MayContinue => "answered; in autopilot it may go on by itself";
         WithoutMessage => "a round ended without a message";
@@ -104,18 +102,17 @@ said! {
             "its connection to the model has been silent {}{}",
             lasting(*age), if *in_one_piece { "; the answer may come in one piece" } else { "" };
         Kept { age: Span } => "its model gives signs of life, no text {}", lasting(*age);
-        NoConnection => "no connection to a model is open{TRIES_AGAIN}";
+        NoConnection { agent: Agent } => "no connection to a model is open; {}", tries_again(agent);
         Unknown => "no way to see whether it receives an answer";
     }
 }
 
 said! {
     /// Why no answer can arrive as things are.
-    #[derive(Copy)]
     Proof {
         Unanswered => "the network does not answer";
         Connecting => "it cannot reach its model";
-        Unread => "Copilot does not take what arrives";
+        Unread { agent: Agent } => "{agent} does not take what arrives";
     }
 }
 
@@ -294,6 +291,11 @@ fn rest(unprompted: bool, ending: Option<&Ending>) -> (&'static str, bool) {
         Some(Ending::NoActiveWork) => ("its server reports no active work", false),
         Some(_) => ("done", true),
     }
+}
+
+/// What an agent does about a model that it cannot hear.
+fn tries_again(agent: &Agent) -> String {
+    format!("{agent} tries again by itself")
 }
 
 fn lasting(age: Span) -> String {

@@ -1,6 +1,7 @@
 //! Why an action is refused.
 
 use crate::core::action::verb::Action;
+use crate::core::agent::Agent;
 use crate::core::attempts::ATTEMPTS;
 use crate::core::owner::UNHELD;
 use crate::core::session::no_answer::NoAnswer;
@@ -59,7 +60,7 @@ said! {
             "it was tried {ATTEMPTS} times, and no turn has completed since: send it a prompt, or start a new session";
         OwnerUnknown => "it was written to a moment ago, and its owner is not known";
         JustResumed => "it was resumed less than a minute ago, and its new process does not show yet";
-        NotAnId => "its id is not in Copilot's form, and no other is passed to a program";
+        NotAnId { agent: Agent } => "its id is not in {agent}'s form, and no other is passed to a program";
 
         NothingAsked => "it asks for no permission";
         OnlyYou { about_us: bool } => "{}: only you can say that", consent(*about_us);

@@ -2,7 +2,6 @@
 
 use super::reading;
 use crate::agent::reading::ReadStatus;
-use crate::core::session::Session;
 use crate::engine::parts::agenda::READ_SLICE;
 use crate::engine::{Changes, Engine, View};
 use crate::system::heap;
@@ -53,7 +52,8 @@ impl Engine {
         batch.retain(|key| self.file_systems.answers_for(key));
         let (mut shown, mut opened) = (Vec::new(), Vec::new());
         let mut sessions = batch.into_iter().filter_map(|key| {
-            let (mut reader, mut session) = (self.homes.source(key.source).reader(&key.id), Session::new(&key.id));
+            let source = self.homes.source(key.source);
+            let (mut reader, mut session) = (source.reader(&key.id), source.session(&key.id));
             reader.refresh(&reading, &mut session.observed, buffer).ok()?;
             if !session.observed.unread {
                 // A process has it open now: it is shown with the held sessions.

@@ -37,7 +37,7 @@ impl Engine {
         self.recent_resumes.at(&key.id, || self.page(key))
     }
 
-    /// Why a session must not be resumed now although nobody has it open: it was resumed a moment ago, or a Copilot
+    /// Why a session must not be resumed now although nobody has it open: it was resumed a moment ago, or a process
     /// that has just started may be about to open it and does not show yet which one it will open.
     pub(super) fn why_not_resumable(&self, key: &Key, order: &Order, session: &Session) -> Option<String> {
         let action = order.ask.action();
@@ -56,7 +56,7 @@ impl Engine {
             let verb = if action == Action::Resume { "resume" } else { "reconnect" };
             return Some(format!(
                 "{}: close it there, or use `pilotlight {verb} {}`, which asks first",
-                may_have_it_open(pid),
+                may_have_it_open(pid, &session.observed.agent),
                 key.id
             ));
         }

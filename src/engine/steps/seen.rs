@@ -10,9 +10,10 @@ use std::path::Path;
 impl Engine {
     /// A session of which nothing is known yet but what is remembered of it, and its reader.
     pub(super) fn new_session(&self, key: &Key) -> (Reader, Session) {
-        let mut session = Session::new(&key.id);
+        let source = self.homes.source(key.source);
+        let mut session = source.session(&key.id);
         self.seen.recall(self.homes.hash(key.source), &mut session);
-        (self.homes.source(key.source).reader(&key.id), session)
+        (source.reader(&key.id), session)
     }
 
     /// Remembers that the user has seen these sessions, and judges them again.

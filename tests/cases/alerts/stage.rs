@@ -5,6 +5,7 @@
 
 use super::super::story::{At, START, Story};
 use pilotlight::core::action::Action;
+use pilotlight::core::agent::Agent;
 use pilotlight::core::alert::{
     About, Alertable, Alerts, Cause, Change, Completed, Now, OpenQuestion, Popup, PopupId, Quiet, Request, Settings,
 };
@@ -74,6 +75,7 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
         is_seen: false,
         request: None,
         question: None,
+        agent: Agent::default(),
     }
 }
 

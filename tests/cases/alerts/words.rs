@@ -130,7 +130,7 @@ fn a_popup_says_no_more_than_the_user_allows() {
     assert_eq!((&*title, &*body), ("a wants to run", "make\nSession a"));
     let review = vec![Button::Review, Button::Act(Action::ShowTerminal), Button::Mute];
     assert_eq!(text(Detail::Title), ("a wants to run".into(), "Session a".into(), review.clone()));
-    assert_eq!(text(Detail::None), ("A Copilot session needs you".into(), String::new(), review));
+    assert_eq!(text(Detail::None), ("An agent session needs you".into(), String::new(), review));
 }
 
 /// As before sharing the screen.
@@ -143,7 +143,7 @@ fn reducing_the_detail_applies_to_open_popups() {
     stage.update();
     for (id, popup) in [("a", &asked), ("b", &failed)] {
         let now = stage.popup(id).unwrap();
-        assert_eq!((&*now.title, &*now.body, now.sound), ("A Copilot session needs you", "", false));
+        assert_eq!((&*now.title, &*now.body, now.sound), ("An agent session needs you", "", false));
         assert_ne!(now.id, popup.id, "raised again: a popup that can answer is never changed in place");
     }
     stage.update();
@@ -164,7 +164,7 @@ fn a_summary_says_no_more_than_the_user_allows() {
         assert_eq!(buttons, [Button::Details]);
         (title, body)
     };
-    let title = "2 Copilot sessions need you, 2 are done".to_owned();
+    let title = "2 agent sessions need you, 2 are done".to_owned();
     let names = "Failed: a · Session a\nFailed: b · Session b\nDone: c · Session c\nDone: d · Session d".to_owned();
     assert_eq!(text(Detail::Full), (title.clone(), names.clone()));
     assert_eq!(text(Detail::Title), (title.clone(), names));
@@ -177,7 +177,7 @@ fn a_long_summary_names_some_and_counts_the_rest() {
     let ids: Vec<_> = (10..60).map(|n| n.to_string()).collect();
     stage.are(&ids.iter().map(String::as_str).collect::<Vec<_>>(), Status::Failed).at(5);
     let (title, body, _) = shown(&stage);
-    assert_eq!(title, "50 Copilot sessions need you");
+    assert_eq!(title, "50 agent sessions need you");
     assert_eq!((body.lines().count(), body.lines().last()), (6, Some("and 45 more")));
 }
 

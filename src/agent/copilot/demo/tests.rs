@@ -2,6 +2,7 @@ use super::events::Log;
 use super::script::{Act, CAST, LENGTH, SCRIPT, Who, beats};
 use super::*;
 use crate::agent::copilot::dialect;
+use crate::core::agent::Agent;
 use crate::core::facts::Facts;
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Time};
@@ -47,7 +48,8 @@ fn statuses(seconds: impl IntoIterator<Item = u32>, speed: u32) -> Vec<Vec<Statu
             cast[beat.who as usize].perform(beat.who, beat.act, Moment::of(START + at), &limits);
         }
         let now = Moment::of(START + now);
-        let judged = |it: &Played| judge(&it.facts, &it.owner, &Live::default(), None, now, &limits).status;
+        let judged =
+            |it: &Played| judge(&Agent::default(), &it.facts, &it.owner, &Live::default(), None, now, &limits).status;
         cast.iter().map(judged).collect()
     });
     statuses.collect()

@@ -6,6 +6,7 @@ mod clocks;
 use super::*;
 use crate::agent::copilot::dialect::parse;
 use crate::agent::source::Source;
+use crate::core::agent::Agent;
 use crate::core::owner::Owner;
 use crate::core::session::{Key, SourceId};
 use std::path::Path;
@@ -15,7 +16,7 @@ const START: Moment = Moment::of(Time(1_700_000_000_000));
 /// Adds a session that wrote these events `later` after the start.
 fn session(fleet: &mut Fleet, name: &str, later: Span, events: &[&str]) -> Key {
     let key: Key = Key::new(SourceId::default(), name);
-    let (reader, mut session) = (Source::at(Path::new("/nowhere")).reader(name), Session::new(name));
+    let (reader, mut session) = (Source::at(Path::new("/nowhere")).reader(name), Session::new(Agent::default(), name));
     session.observed.owner = Owner::Alive { pid: std::process::id(), started: None };
     let at = START.plus(later);
     for (n, event) in events.iter().enumerate() {

@@ -6,6 +6,7 @@ use crate::agent::openings::OpenSessions;
 use crate::agent::reading::Reading;
 use crate::agent::source::Source;
 use crate::agent::tail::ReadContext;
+use crate::core::agent::Agent;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::session::{Key, Session, SourceId};
@@ -48,7 +49,8 @@ impl Fixture {
         let (fleet, now, known) = (Fleet::new(limits), Clock::start().now(), HashSet::new());
         let mut fixture = Self { scratch, process, fleet, key, limits, names, known, now };
         fixture.write("user.message", r#"{"content":"x"}"#);
-        let (mut reader, mut session) = (Source::at(fixture.scratch.path()).reader("s"), Session::new("s"));
+        let (mut reader, mut session) =
+            (Source::at(fixture.scratch.path()).reader("s"), Session::new(Agent::default(), "s"));
         reader.refresh(&fixture.reading(), &mut session.observed, &mut Vec::new()).unwrap();
         let owner = &session.observed.owner;
         assert!(matches!(owner, Owner::Alive { .. }), "{owner:?}");

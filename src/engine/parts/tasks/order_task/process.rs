@@ -60,7 +60,7 @@ impl OrderTask {
         done(words + &asks.unwrap_or_default())
     }
 
-    /// Waits until Copilot would not take the session for one in use, and returns a warning if it still would.
+    /// Waits until its agent would not take the session for one in use, and returns a warning if it still would.
     ///
     /// Copilot checks only the pids in the lock files. So it takes a zombie for the session's owner until the zombie is
     /// reaped, which is waited for; and any other program that has got the pid. In that case it asks its user whether
@@ -76,8 +76,9 @@ impl OrderTask {
                 } else {
                     "another program now has the process id of the one that ran it"
                 };
+                let agent = self.source.agent();
                 return Some(format!(
-                    "; Copilot asks there whether the session is in use: {why} (process {pid}). \"Resume anyway\" is right"
+                    "; {agent} asks there whether the session is in use: {why} (process {pid}). \"Resume anyway\" is right"
                 ));
             }
             tokio::time::sleep(EXIT_POLL).await;

@@ -1,0 +1,164 @@
+//! Which agent a session is of: what it is called. Which agents there are is not known here.
+
+use super::text::{counted, fit, plain};
+use serde::{Serialize, Serializer};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// Maximum length of a name that a report gives, in characters.
+pub const NAME_MAX: usize = 32;
+/// Maximum width of a [mark](Agent::mark), in columns.
+pub const MARK_MAX: usize = 8;
+
+/// What an agent is called: given by its wing.
+#[derive(Debug)]
+pub struct Names {
+    /// In JSON, in filters and in the settings: `claude-code`.
+    pub name: &'static str,
+    /// For people: `Claude Code`.
+    pub word: &'static str,
+    /// The same in at most [`MARK_MAX`] columns, for narrow rows: `Claude`.
+    pub mark: &'static str,
+}
+
+/// An agent. Two of the same name are the same.
+#[derive(Clone, Debug)]
+pub enum Agent {
+    /// One with a wing.
+    Known(&'static Names),
+    /// Any other, by the name that its own reports give it.
+    Reported(Arc<str>),
+}
+
+/// The agent of a session of which none is known. No session that is shown is of it.
+static UNKNOWN: Names = Names { name: "agent", word: "agent", mark: "agent" };
+
+impl Default for Agent {
+    fn default() -> Self {
+        Self::Known(&UNKNOWN)
+    }
+}
+
+impl Agent {
+    /// One that has no wing, by the name that its reports give it: one line, bounded. `None` if nothing of it is visible.
+    pub fn reported(name: &str) -> Option<Self> {
+        let name = plain(name.trim(), NAME_MAX);
+        (!name.trim().is_empty()).then(|| Self::Reported(name.into()))
+    }
+
+    /// Its name in JSON, in filters and in the settings.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Known(names) => names.name,
+            Self::Reported(name) => name,
+        }
+    }
+
+    /// Its name for people.
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Known(names) => names.word,
+            Self::Reported(name) => name,
+        }
+    }
+
+    /// One of its sessions, at the beginning of a sentence: `A Claude Code session`.
+    pub(crate) fn a_session(&self) -> String {
+        let article =
+            if self.word().starts_with(['a', 'e', 'i', 'o', 'u', 'A', 'E', 'I', 'O', 'U']) { "An" } else { "A" };
+        format!("{article} {self} session")
+    }
+
+    /// The one that all are of, if it is one.
+    pub(crate) fn common<'a>(mut agents: impl Iterator<Item = &'a Self>) -> Option<&'a Self> {
+        let first = agents.next()?;
+        agents.all(|agent| agent == first).then_some(first)
+    }
+
+    /// Its name for people in at most [`MARK_MAX`] columns.
+    pub fn mark(&self) -> String {
+        match self {
+            Self::Known(names) => names.mark.to_owned(),
+            Self::Reported(name) => fit(name, MARK_MAX),
+        }
+    }
+}
+
+/// `1 Copilot session`, and `4 sessions` of several agents.
+pub(crate) fn counted_sessions<'a>(agents: impl ExactSizeIterator<Item = &'a Agent>) -> String {
+    let n = agents.len();
+    match Agent::common(agents) {
+        Some(agent) => counted(n, &format!("{agent} session")),
+        None => counted(n, "session"),
+    }
+}
+
+impl fmt::Display for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl PartialEq for Agent {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Agent {}
+
+impl Hash for Agent {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
+impl PartialOrd for Agent {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Agent {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.name().cmp(other.name())
+    }
+}
+
+impl Serialize for Agent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unicode_width::UnicodeWidthStr;
+
+    #[test]
+    fn a_reported_name_is_one_bounded_line() {
+        let named = |name: &str| Agent::reported(name).map(|agent| agent.word().to_owned());
+        assert_eq!(named(" aider "), Some("aider".into()));
+        assert_eq!(named(""), None);
+        assert_eq!(named(" \n\t"), None);
+        let hostile = named(&format!("a\u{1b}[31m\n\u{202e}{}", "x".repeat(500))).unwrap();
+        assert!(hostile.chars().count() <= NAME_MAX && !hostile.contains(['\u{1b}', '\n', '\u{202e}']), "{hostile:?}");
+    }
+
+    #[test]
+    fn a_mark_is_narrow() {
+        for name in ["aider", "something-quite-long", "漢字漢字漢字"] {
+            let mark = Agent::reported(name).unwrap().mark();
+            assert!(mark.width() <= MARK_MAX, "{mark}");
+        }
+    }
+
+    #[test]
+    fn agents_of_one_name_are_the_same() {
+        static NAMES: Names = Names { name: "aider", word: "Aider", mark: "Aider" };
+        assert_eq!(Agent::Known(&NAMES), Agent::reported("aider").unwrap());
+        assert_ne!(Agent::Known(&NAMES), Agent::default());
+    }
+}
