@@ -41,7 +41,7 @@ fn fold(bencher: Bencher<'_, '_>) {
         let mut rest = black_box(&log[..]);
         while let Some(end) = memchr::memchr(b'\n', rest) {
             if let Ok(event) = dialect::parse(&rest[..end]) {
-                facts.fold(&event, Moment::of(event.at), &limits);
+                facts.fold(&event, Moment::of(event.at.unwrap_or_default()), &limits);
             }
             rest = &rest[end + 1..];
         }

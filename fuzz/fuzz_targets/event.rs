@@ -13,7 +13,7 @@ fuzz_target!(|data: &[u8]| {
     let _ = (end_of(line), is_fresh_prompt(line), is_shutdown(line));
     let mut facts = Facts::default();
     for event in [parse(line), parse_ends(&line[..cut], &line[cut..])].into_iter().flatten() {
-        facts.fold(&event, Moment::of(event.at), &Limits::default());
+        facts.fold(&event, Moment::of(event.at.unwrap_or_default()), &Limits::default());
         assert!(facts.events <= 2);
     }
     // What is kept of a log is bounded, whatever its content.

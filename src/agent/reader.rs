@@ -14,10 +14,9 @@ use std::path::{Path, PathBuf};
 
 /// Reads one session.
 #[derive(Debug)]
-#[cfg_attr(test, expect(clippy::large_enum_variant, reason = "nearly all are the largest"))]
 pub enum Reader {
     /// A session's folder.
-    Copilot(Folder),
+    Copilot(Box<Folder>),
     /// A session's file.
     #[cfg(test)]
     Sundial(sundial::Dial),

@@ -115,7 +115,7 @@ impl Source {
     /// A reader for one of its sessions, which has read nothing yet.
     pub fn reader(&self, id: &str) -> Reader {
         match self.wing {
-            Wing::Copilot => Reader::Copilot(Folder::new(&self.root, id)),
+            Wing::Copilot => Reader::Copilot(Box::new(Folder::new(&self.root, id))),
             #[cfg(test)]
             Wing::Sundial => Reader::Sundial(sundial::Dial::new(&self.root, id)),
         }

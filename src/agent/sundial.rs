@@ -80,6 +80,7 @@ impl Happening {
                 command: Some(text),
                 arguments: b"{}",
                 detached: false,
+                asks: false,
             },
             "tool over" => {
                 Body::ToolDone { call: Text(b"shadow"), result: ToolResult::Success, by_user: false, shell: None }
@@ -90,7 +91,7 @@ impl Happening {
             "end" => Body::Shutdown,
             _ => return None,
         };
-        let at = Time::parse(self.at.as_bytes())?;
+        let at = Some(Time::parse(self.at.as_bytes())?);
         Some(Event { kind: self.what.as_bytes(), at, id: b"", parent: b"", agent: None, body })
     }
 }
@@ -139,7 +140,7 @@ impl Dial {
         observed.facts = Facts::default();
         let now = reading.context.now;
         for event in file.events.iter().filter_map(Happening::event) {
-            let wall = event.at.min(now.wall);
+            let wall = event.at.map_or(now.wall, |at| at.min(now.wall));
             let at = Moment { wall, awake: now.awake - (now.wall - wall) };
             observed.facts.fold(&event, at, reading.context.limits);
         }

@@ -47,7 +47,10 @@ impl Wing {
     }
 }
 
-/// How the log is written that begins so.
-pub(crate) const fn dialect_of(_start: &[u8]) -> &'static Dialect {
-    &copilot::dialect::DIALECT
+/// The dialects of all logs that are made of lines.
+const DIALECTS: [&Dialect; 1] = [&copilot::dialect::DIALECT];
+
+/// How the log is written that begins so: as the first agent writes it, if that does not tell.
+pub(crate) fn dialect_of(start: &[u8]) -> &'static Dialect {
+    DIALECTS.into_iter().find(|dialect| (dialect.is_start)(start)).unwrap_or(DIALECTS[0])
 }

@@ -13,8 +13,8 @@ use super::time::Time;
 pub struct Event<'a> {
     /// Its type, as the line has it.
     pub kind: &'a [u8],
-    /// When it was written, by the writer's wall clock.
-    pub at: Time,
+    /// When it was written, by the writer's wall clock. `None` for a line without a time.
+    pub at: Option<Time>,
     /// The event's own id, for recognizing a line that was written twice. Empty if missing.
     pub id: &'a [u8],
     /// The id of the preceding event. Empty for the first.

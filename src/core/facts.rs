@@ -14,6 +14,7 @@ pub use last_written::{EventType, LastWritten};
 
 use super::attempts::Marks;
 use super::event::{Body, Event};
+use super::hash::hash;
 use super::limits::Limits;
 use super::text::{NAME_MAX, plain};
 use super::time::{Moment, Time};
@@ -56,6 +57,12 @@ pub struct Facts {
     pub last_written: LastWritten,
     /// When the session, or a sub-agent of it, last asked its model: the start of a round.
     pub asked: Option<Moment>,
+    /// The request with which it last asked, as a hash, if its log tells requests apart.
+    request: Option<u64>,
+    /// How often its model was asked in vain since it last said anything.
+    pub tries: u32,
+    /// The title, as recorded in the log.
+    pub title: Option<Box<str>>,
     /// Two processes write the log: a fork since the last resume, or one that the resume itself made.
     pub forked: bool,
     /// The model that answers.
@@ -115,15 +122,15 @@ impl Facts {
         }
         self.events += 1;
         let forks = self.chain.push(event);
-        if event.body.is_progress() {
+        // Another try is a sign of life, but brings the turn no further.
+        let is_again = matches!(&event.body, Body::ModelAsked { request } if self.request == Some(hash(request.0)));
+        if event.body.is_progress() && !is_again {
             self.settle(at, limits);
             if !self.is_beside_the_turn(event) {
                 self.reach(at, LastWritten::of(event));
             }
         }
-        if event.body == Body::RoundStart {
-            self.asked = Some(at);
-        }
+        self.fold_asking(&event.body, at);
         match event.agent {
             Some(agent) if event.body.is_progress() => self.fold_agent(agent, &event.body, at),
             Some(_) => {}
@@ -132,6 +139,24 @@ impl Facts {
         self.forked |= forks;
         if self.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Held) && !self.has_open_work() {
             self.fold_round_end(at);
+        }
+    }
+
+    /// Notes when the model is asked, and how often in vain.
+    fn fold_asking(&mut self, body: &Body<'_>, at: Moment) {
+        match body {
+            Body::RoundStart => self.asked = Some(at),
+            Body::ModelAsked { request } => {
+                let request = Some(hash(request.0));
+                self.tries = if self.request == request { self.tries + 1 } else { 0 };
+                (self.asked, self.request) = (Some(at), request);
+            }
+            Body::ModelFailed => self.tries += 1,
+            Body::Prompt { .. } | Body::Message { .. } | Body::Answer { .. } | Body::ToolStart { .. } => {
+                (self.request, self.tries) = (None, 0);
+            }
+            Body::Abort | Body::Error { .. } | Body::Shutdown => (self.request, self.tries) = (None, 0),
+            _ => {}
         }
     }
 

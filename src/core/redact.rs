@@ -176,6 +176,7 @@ mod tests {
             command: Some(text()),
             question: Some(Box::new(Question { id: None, text: text(), choices: vec![text()] })),
             detached: false,
+            asks: false,
             unasked: false,
             at: now,
         });

@@ -61,7 +61,7 @@ impl Replay {
             OwnerStory::Alive | OwnerStory::Dead => Owner::Alive { pid: 0, started: None },
             OwnerStory::Unknown => Owner::Never,
         };
-        Self { parse, facts: Facts::default(), story, limits, owner, now: Moment::of(Time(0)), last: None }
+        Self { parse, facts: Facts::default(), story, limits, owner, now: Moment::default(), last: None }
     }
 
     /// The verdict at the moment the replay has reached.
@@ -79,14 +79,16 @@ impl Replay {
             self.facts.skip();
             return;
         };
-        if self.facts.events > 0 {
-            let ahead = event.at - Span(1) - self.now.wall;
+        let at = event.at.unwrap_or(self.now.wall);
+        // The clock starts with the first event that has a time.
+        if self.now != Moment::default() {
+            let ahead = at - Span(1) - self.now.wall;
             self.run_to(self.now.plus(Span(ahead.0.max(0))), changes);
             // If the clock was set back, no time has passed.
-            let passed = (event.at - self.now.wall).max(Span::ZERO);
-            self.now = Moment { wall: event.at, awake: self.now.awake + passed };
+            let passed = (at - self.now.wall).max(Span::ZERO);
+            self.now = Moment { wall: at, awake: self.now.awake + passed };
         } else {
-            self.now = Moment::of(event.at);
+            self.now = Moment::of(at);
         }
         self.facts.fold(&event, self.now, &self.limits);
         self.record(changes);

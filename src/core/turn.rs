@@ -152,7 +152,7 @@ impl Turn {
 
     /// The open tool that waits for the user, if any.
     pub(crate) fn question(&self) -> Option<&OpenTool> {
-        self.tools.iter().find(|tool| tool.asks())
+        self.tools.iter().find(|tool| tool.asks)
     }
 }
 
@@ -194,22 +194,12 @@ pub struct OpenTool {
     pub question: Option<Box<Question>>,
     /// It is a shell that keeps running in the background after its call.
     pub detached: bool,
+    /// It waits for the user.
+    pub asks: bool,
     /// Its permission was refused because nobody could be asked.
     pub unasked: bool,
     /// When it started.
     pub at: Moment,
-}
-
-impl OpenTool {
-    /// Whether it waits for the user.
-    pub(crate) fn asks(&self) -> bool {
-        asks(&self.name)
-    }
-}
-
-/// Whether a tool of this name asks the user.
-pub(super) fn asks(name: &str) -> bool {
-    matches!(name, "ask_user" | "exit_plan_mode")
 }
 
 /// A verb phrase for a request of this kind, such as "to run", if the kind is known.
@@ -426,6 +416,7 @@ mod tests {
             command: None,
             question: None,
             detached: false,
+            asks: false,
             unasked: false,
             at,
         });

@@ -48,7 +48,7 @@ fn is_stable_until_its_recheck(story: &Story, now: Span, part: f64) -> Result<()
 fn fold(facts: &mut Facts, lines: &[&[u8]], limits: &Limits) {
     for line in lines {
         match parse(line) {
-            Ok(event) => facts.fold(&event, Moment::of(event.at), limits),
+            Ok(event) => facts.fold(&event, Moment::of(event.at.unwrap()), limits),
             Err(_) => facts.skip(),
         }
     }

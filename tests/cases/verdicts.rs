@@ -31,7 +31,7 @@ impl Story {
             let awake = self.moment(*at).awake;
             match written {
                 Written::Line(line) => match dialect::parse(line) {
-                    Ok(event) => facts.fold(&event, Moment { wall: event.at, awake }, &self.limits),
+                    Ok(event) => facts.fold(&event, Moment { wall: event.at.unwrap(), awake }, &self.limits),
                     Err(_) => facts.skip(),
                 },
                 Written::Part => facts.grew(self.moment(*at), &self.limits),

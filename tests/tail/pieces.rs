@@ -42,9 +42,9 @@ fn folded(log: &[u8]) -> (Facts, Moment) {
     for line in log.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n")) {
         match parse(line) {
             Ok(event) => {
-                facts.fold(&event, Moment::of(event.at), &Limits::default());
+                facts.fold(&event, Moment::of(event.at.unwrap()), &Limits::default());
                 if event.body.is_progress() {
-                    last = Moment::of(event.at);
+                    last = Moment::of(event.at.unwrap());
                 }
             }
             Err(_) if line.trim_ascii().is_empty() => {}

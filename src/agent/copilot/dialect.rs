@@ -19,7 +19,13 @@ use data::Data;
 use types::without_data;
 
 /// How Copilot writes its log.
-pub const DIALECT: Dialect = Dialect { parse, parse_ends, is_fresh_prompt, is_shutdown, end_of };
+pub const DIALECT: Dialect =
+    Dialect { is_start, has_agents: true, parse, parse_ends, is_fresh_prompt, is_shutdown, end_of };
+
+/// Whether a log that begins so is Copilot's: its lines begin with their type, which has a dot.
+fn is_start(log: &[u8]) -> bool {
+    kind_by_prefix(log).is_some_and(|kind| kind.contains(&b'.'))
+}
 
 /// Parses one line, without its line break.
 ///
@@ -128,7 +134,7 @@ impl<'a> Envelope<'a> {
     fn event(self, kind: &'a [u8], body: Body<'a>) -> Result<Event<'a>, Malformed> {
         Ok(Event {
             kind,
-            at: Time::parse(self.timestamp).ok_or(Malformed)?,
+            at: Some(Time::parse(self.timestamp).ok_or(Malformed)?),
             id: self.id,
             parent: self.parent,
             agent: self.agent,

@@ -1,6 +1,7 @@
 //! What a read of a log depends on besides its bytes: the clocks, the limits and the deadline.
 
 use super::dialect::Dialect;
+use crate::core::event::Event;
 use crate::core::facts::Facts;
 use crate::core::limits::Limits;
 use crate::core::time::{Moment, Span, Time};
@@ -48,6 +49,16 @@ impl Pass<'_> {
         let wall = self.dated(wall);
         // An event from the future counts as happening now: a wrong clock must not keep a session from becoming silent.
         Moment { wall, awake: (wall + self.lead).min(self.context.now.awake) }
+    }
+
+    /// For how long before the last event sub-agents may have written that still work.
+    pub(super) const fn background(&self) -> Span {
+        if self.dialect.has_agents { self.context.limits.background_agent } else { Span::ZERO }
+    }
+
+    /// The time of an event: without one of its own, when the file was last written.
+    pub(super) fn moment_of(&self, event: &Event<'_>) -> Moment {
+        self.moment(event.at.unwrap_or_else(|| self.written.min(self.context.now.wall)))
     }
 
     /// Counts a partial line as progress when it was written.

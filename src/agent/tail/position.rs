@@ -163,7 +163,7 @@ impl Position {
 
 fn fold(event: Result<Event<'_>, Malformed>, line: &[u8], facts: &mut Facts, pass: Pass<'_>) {
     match event {
-        Ok(event) => facts.fold(&event, pass.moment(event.at), pass.context.limits),
+        Ok(event) => facts.fold(&event, pass.moment_of(&event), pass.context.limits),
         Err(_) if line.trim_ascii().is_empty() => {}
         Err(_) => facts.skip(),
     }

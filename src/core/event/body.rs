@@ -56,6 +56,20 @@ pub enum Body<'a> {
     },
     /// `assistant.turn_end`: a round is over.
     RoundEnd,
+    /// A message that requests no tools, and ends its turn.
+    Answer {
+        /// Its text ends in a question.
+        asks: bool,
+        /// The model that wrote it.
+        model: Option<Text<'a>>,
+    },
+    /// The model is asked. The same request again, with no message in between, is another try.
+    ModelAsked {
+        /// Identifies the request.
+        request: Text<'a>,
+    },
+    /// The model was asked in vain, and will be asked again.
+    ModelFailed,
     /// `tool.execution_start`.
     ToolStart {
         /// Pairs it with its completion.
@@ -68,6 +82,8 @@ pub enum Body<'a> {
         arguments: &'a [u8],
         /// It is a shell that keeps running in the background.
         detached: bool,
+        /// It asks the user.
+        asks: bool,
     },
     /// `tool.execution_complete`.
     ToolDone {
@@ -148,6 +164,8 @@ pub enum Body<'a> {
     },
     /// `session.model_change`.
     Model(Option<Text<'a>>),
+    /// The session's title.
+    Title(Text<'a>),
     /// `session.usage_record`: a metric.
     Usage {
         /// The size of the last request to the model, in tokens.
@@ -182,13 +200,17 @@ impl Body<'_> {
             Self::Mode { .. } | Self::Approvals { .. } | Self::Model(_) => false,
             // A shell ends by itself. What the model then does about it is progress.
             Self::ShellDone { .. } => false,
-            Self::Usage { .. } | Self::Aside | Self::Record => false,
+            // Another try is a sign of life, but brings the turn no further.
+            Self::ModelFailed => false,
+            Self::Usage { .. } | Self::Title(_) | Self::Aside | Self::Record => false,
             Self::Start(_)
             | Self::Resume { .. }
             | Self::Prompt { .. }
             | Self::RoundStart
             | Self::Message { .. }
             | Self::RoundEnd
+            | Self::Answer { .. }
+            | Self::ModelAsked { .. }
             | Self::ToolStart { .. }
             | Self::ToolDone { .. }
             | Self::PermissionAsked { .. }

@@ -8,7 +8,7 @@ use crate::core::question::Question;
 use crate::core::scan::Text;
 use crate::core::text::{COMMAND_MAX, NAME_MAX, plain};
 use crate::core::time::Moment;
-use crate::core::turn::{Call, Closed, Denials, Ending, Fault, LastMessage, OpenTool, Phase, asks};
+use crate::core::turn::{Call, Closed, Denials, Ending, Fault, LastMessage, OpenTool, Phase};
 
 impl Facts {
     /// Folds an event of the session itself.
@@ -31,6 +31,10 @@ impl Facts {
                 self.fold_message(requests_tools, asks, at);
             }
             Body::RoundEnd => self.fold_round_end(at),
+            Body::Answer { asks, model } => {
+                self.model(model);
+                self.fold_answer(asks, at);
+            }
             Body::ToolStart { .. } => self.fold_tool_start(body, id, at),
             Body::ToolDone { by_user: true, .. } => {}
             Body::ToolDone { call, result, shell, .. } => self.fold_tool_done(Call::new(call), result, shell, at),
@@ -57,9 +61,11 @@ impl Facts {
                 self.approvals_at = Some(at.wall);
             }
             Body::Model(model) => self.model(model),
+            Body::Title(title) => self.title = Some(plain(&title.read(NAME_MAX), NAME_MAX)),
             Body::ShellDone { shell: Some(shell) } => self.fold_shell_done(shell),
             Body::Usage { context } => self.context_tokens = context.or(self.context_tokens),
             Body::TaskComplete { accepted: false } | Body::ShellDone { shell: None } => {}
+            Body::ModelAsked { .. } | Body::ModelFailed => {}
             Body::AgentStart { .. } | Body::AgentDone | Body::Step | Body::Aside | Body::Record => {}
         }
     }
@@ -90,12 +96,28 @@ impl Facts {
         }
     }
 
+    /// Handles the answer that ends its turn. Of one in several lines, the last decides.
+    fn fold_answer(&mut self, asks: bool, at: Moment) {
+        match (&mut self.turn, &mut self.closed) {
+            (Some(_), _) => {
+                self.fold_message(false, asks, at);
+                self.fold_round_end(at);
+            }
+            (None, Some(closed @ Closed { ending: Ending::Completed, .. })) => {
+                *closed = Closed { ending: Ending::Completed, at, asks };
+            }
+            // Its turn's beginning was not read.
+            (None, None) => self.closed = Some(Closed { ending: Ending::Completed, at, asks }),
+            (None, Some(_)) => {}
+        }
+    }
+
     /// Opens a tool in the turn, and the turn if its beginning was not read. A start that is written twice counts once.
     fn fold_tool_start(&mut self, body: &Body<'_>, id: &[u8], at: Moment) {
-        let Body::ToolStart { call, name, command, arguments, detached } = *body else { return };
+        let Body::ToolStart { call, name, command, arguments, detached, asks } = *body else { return };
         let call = Call::new(call);
         let name = plain(&name.map_or("tool".into(), |name| name.read(NAME_MAX)), NAME_MAX);
-        let question = if asks(&name) { Question::read(arguments).map(Box::new) } else { None };
+        let question = if asks { Question::read(arguments).map(Box::new) } else { None };
         let turn = self.open(at, false, id);
         if turn.tools.len() < OPEN_MAX && !turn.tools.iter().any(|tool| tool.call == call) {
             turn.phase = Phase::Running;
@@ -106,6 +128,7 @@ impl Facts {
                 question,
                 command: command.map(|command| plain(&command.read(COMMAND_MAX), COMMAND_MAX)),
                 detached,
+                asks,
                 unasked: false,
                 at,
             });

@@ -221,6 +221,7 @@ impl<'a> Data<'a> {
                 command: self.command,
                 arguments: self.arguments,
                 detached: self.detached,
+                asks: self.tool.is_some_and(|Text(name)| matches!(name, b"ask_user" | b"exit_plan_mode")),
             },
             b"tool.execution_complete" => Body::ToolDone {
                 call: self.call.ok_or(Malformed)?,
