@@ -27,6 +27,7 @@ pub mod replay;
 pub mod request_view;
 pub mod scan;
 pub mod session;
+pub mod stated;
 pub mod text;
 pub mod time;
 pub mod turn;

@@ -22,18 +22,33 @@ pub struct Question {
     pub choices: Vec<Box<str>>,
 }
 
-/// The formats in which Copilot asks: `ask_user` in the SDK (`question`, `choices`), `ask_user` in the terminal and
+/// The formats in which agents ask. Copilot: `ask_user` in the SDK (`question`, `choices`), `ask_user` in the terminal and
 /// tools of MCP servers (`message`, `requestedSchema`), and a plan (`summary`, `actions`). The log and the servers'
-/// events use the same ones.
+/// events use the same ones. Claude Code asks several at once (`questions`, each with `options`), and for a `plan`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Asked {
-    #[serde(alias = "message", alias = "summary")]
+    #[serde(default, alias = "message", alias = "summary", alias = "plan")]
     question: String,
+    #[serde(default)]
+    questions: Vec<OneOf>,
     #[serde(default, alias = "actions")]
     choices: Option<Vec<String>>,
     #[serde(default)]
     requested_schema: Option<Schema>,
+}
+
+/// One of several questions.
+#[derive(Deserialize)]
+struct OneOf {
+    question: String,
+    #[serde(default)]
+    options: Vec<Choice>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    label: String,
 }
 
 #[derive(Deserialize)]
@@ -51,7 +66,12 @@ struct Field {
 impl Question {
     /// Reads the JSON object that asks. `None` if its format is unknown, or if it asks nothing.
     pub(crate) fn read(json: &[u8]) -> Option<Self> {
-        let asked: Asked = serde_json::from_slice(json).ok()?;
+        let mut asked: Asked = serde_json::from_slice(json).ok()?;
+        if let [first, rest @ ..] = &mut asked.questions[..] {
+            asked.question = std::mem::take(&mut first.question);
+            let choices = first.options.iter().map(|choice| choice.label.clone());
+            asked.choices = rest.is_empty().then(|| choices.collect());
+        }
         let text = plain(&asked.question, TEXT_MAX);
         let field = || {
             let mut fields = asked.requested_schema?.properties.into_values();

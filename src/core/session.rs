@@ -8,9 +8,11 @@ pub use no_answer::NoAnswer;
 
 use super::agent::Agent;
 use super::facts::Facts;
+use super::limits::Limits;
 use super::owner::{Held, Owner};
 use super::reception::Finding;
-use super::time::Time;
+use super::stated::Stated;
+use super::time::{Span, Time};
 use super::verdict::{Answer, Live};
 use serde::Serialize;
 use std::sync::Arc;
@@ -84,6 +86,29 @@ pub struct Observed {
     pub unread: bool,
     /// Why nothing can be done with it but look at it, if its agent cannot be acted on.
     pub read_only: Option<&'static str>,
+    /// Its agent takes no orders from other programs: nothing but its process and its terminal can be acted on.
+    pub takes_no_orders: bool,
+    /// What an authority beside its log states.
+    pub stated: Option<Stated>,
+    /// The tmux pane that shows it, by tmux's id.
+    pub pane: Option<Box<str>>,
+    /// Its process is stopped, by a signal or a debugger.
+    pub is_stopped: bool,
+    /// The version of its agent that wrote it, if that was not tried.
+    pub untried: Option<Box<str>>,
+    /// After how long a silence of its model its agent asks again by itself, if it does.
+    pub asks_again_after: Option<Span>,
+    /// How its user reaches it, if a supervisor of its agent runs it and would start it again.
+    pub supervised: Option<Supervised>,
+}
+
+/// How the user reaches a session that a supervisor of its agent runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Supervised {
+    /// The command that shows it.
+    pub attach: Box<str>,
+    /// The command that ends it.
+    pub stop: Box<str>,
 }
 
 /// Why changes of a session's folder may cause no file event. It is looked at every few seconds instead while a process
@@ -128,6 +153,16 @@ impl Session {
     /// A session of this agent, of which nothing else is known yet.
     pub fn new(agent: Agent, id: &str) -> Self {
         Self { id: id.into(), observed: Observed { agent, ..Observed::default() }, ..Self::default() }
+    }
+
+    /// The limits that apply to it: it is not stuck before its agent would ask its model again.
+    pub(crate) fn limits(&self, limits: &Limits) -> Limits {
+        let at_least = self.observed.asks_again_after.unwrap_or_default();
+        Limits {
+            fresh_stuck: limits.fresh_stuck.max(at_least),
+            thinking_stuck: limits.thinking_stuck.max(at_least),
+            ..*limits
+        }
     }
 
     /// Whether to list it. A session without a prompt is listed only while its owner may be alive.

@@ -8,6 +8,7 @@ mod heard;
 mod live;
 mod look;
 mod open;
+mod stated;
 pub(super) mod status;
 
 pub use super::gist::age_step;
@@ -23,6 +24,7 @@ use super::gist::{Gist, TurnView};
 use super::limits::Limits;
 use super::owner::Owner;
 use super::question::Question;
+use super::stated::Stated;
 use super::time::{Moment, Span, Time};
 use super::turn::{Closed, DENIED, Ending, LastMessage, Phase, Request, Turn};
 use super::words::reason::{Background, Because, Note, Reason, Situation, What, Work};
@@ -93,9 +95,33 @@ pub fn judge(
     now: Moment,
     limits: &Limits,
 ) -> Verdict {
-    let heard = Moment::default();
+    let told = Told { agent, facts, stated: None };
+    judge_told(told, owner, live, seen, now, limits)
+}
+
+/// What is told of a session.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    /// Which agent it is of.
+    pub agent: &'a Agent,
+    /// The facts from its log.
+    pub facts: &'a Facts,
+    /// What an authority beside its log states.
+    pub stated: Option<&'a Stated>,
+}
+
+/// Judges one session by all that is told of it.
+pub fn judge_told(
+    Told { agent, facts, stated }: Told<'_>,
+    owner: &Owner,
+    live: &Live,
+    seen: Option<Time>,
+    now: Moment,
+    limits: &Limits,
+) -> Verdict {
+    let (heard, limit, age) = (Moment::default(), None, None);
     let mut judge =
-        Judge { agent, facts, owner, live, now, limits, limit: None, age: None, former: None, look: None, heard };
+        Judge { agent, facts, stated, owner, live, now, limits, limit, age, former: None, look: None, heard };
     judge.former = judge.closed_by_new_owner();
     let (turn, closed) = judge.turn();
     let found = judge.status(turn, closed.as_ref(), seen);
@@ -123,6 +149,7 @@ pub fn judge(
 struct Judge<'a> {
     agent: &'a Agent,
     facts: &'a Facts,
+    stated: Option<&'a Stated>,
     owner: &'a Owner,
     live: &'a Live,
     now: Moment,
@@ -164,6 +191,9 @@ impl<'a> Judge<'a> {
 
     /// The turn that is open now, after applying ends that the log does not show, and how the last one ended.
     fn turn(&mut self) -> (Option<&'a Turn>, Option<Closed>) {
+        if let Some(stated) = self.stated_turn() {
+            return stated;
+        }
         let closed = || self.facts.closed.clone();
         let Some(turn) = &self.facts.turn else {
             let guessed = self.facts.closed.as_ref().is_some_and(Closed::is_guess);
@@ -230,10 +260,14 @@ impl<'a> Judge<'a> {
             let asks = Reason::ServerHasRequests { open: answer.requests };
             return found(Status::NeedsPermission, answer.progress, asks);
         }
-        if let Some(lost) = self.permission_lost() {
+        if let Some(waits) = self.waits_as_stated(turn) {
+            return waits;
+        }
+        let works = self.works_as_stated();
+        if let Some(lost) = self.permission_lost().filter(|_| works != Some(false)) {
             return lost;
         }
-        if let Some(asks) = self.asks(turn) {
+        if let Some(asks) = self.asks(turn).filter(|_| works.is_none()) {
             return asks;
         }
         if turn.is_none() && self.facts.is_left_undone(self.live.left_undone) {
@@ -250,6 +284,7 @@ impl<'a> Judge<'a> {
         }
         match turn {
             Some(turn) => self.open(turn),
+            None if works == Some(true) => self.works_beside_log(),
             None => self.at_rest(closed),
         }
     }
@@ -293,12 +328,17 @@ impl<'a> Judge<'a> {
             let (why, more) = shut_down(closed);
             return Some(self.ended(at, why, more, closed, seen));
         }
+        let answered = turn.is_some_and(|turn| matches!(turn.phase, Phase::Answered(_) | Phase::MayContinue(_)));
+        if let Some(at) = self.ended_as_stated() {
+            let lost = turn.is_some() && !answered;
+            let more = if lost { Some(self.left_open(turn)) } else { after_error(closed) };
+            return Some(self.ended(at, Reason::ProcessEnded, more, closed, seen));
+        }
         match *self.owner {
             Owner::Gone { at, .. } => {
                 let gone = at.map_or(last, |at| Moment { wall: at, awake: self.now.awake - (self.now.wall - at) });
-                let answered =
-                    turn.is_some_and(|turn| matches!(turn.phase, Phase::Answered(_) | Phase::MayContinue(_)));
-                if (turn.is_none() || answered) && !requests {
+                let lost = self.was_at_work().unwrap_or(turn.is_some() && !answered || requests);
+                if !lost {
                     return Some(self.ended(gone, Reason::ProcessGone, after_error(closed), closed, seen));
                 }
                 let open = Some(self.left_open(turn));
@@ -404,6 +444,7 @@ impl<'a> Judge<'a> {
         let rested = self.facts.rested.map(|at| at.wall).into_iter().chain(silent).filter(|&at| at <= self.now.wall);
         let since = rested.fold(closed.map_or(progress.wall, |closed| closed.at.wall), Time::max);
         let background = self.background();
+        let background = self.background_as_stated(background);
         if let Some(at) = self.facts.compaction.filter(|_| self.former.is_none()) {
             let (quiet, stuck) = (self.limits.tool_quiet, self.limits.tool_stuck);
             let (what, seen) = (What::Compaction, None);
@@ -420,7 +461,8 @@ impl<'a> Judge<'a> {
         }
         let unprompted = closed.is_none() && (self.facts.progress.is_none() || self.facts.whole);
         let ending = closed.map(|closed| closed.ending.clone());
-        found(Status::Idle, since, Reason::Rests { unprompted, ending, background })
+        let rests = Reason::Rests { unprompted, ending, background };
+        found(Status::Idle, since, rests.and(self.notes_at_rest()))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::core::request_view::RequestView;
 use crate::core::session::{Bridge, Kind, Observed, ServerState, Session};
 use crate::core::text::{COMMAND_MAX, plain};
 use crate::core::time::{Moment, Span, Time};
-use crate::core::verdict::{Status, Verdict, age_step, judge, last_heard};
+use crate::core::verdict::{Status, Told, Verdict, age_step, judge_told, last_heard};
 pub use crate::core::words::reason::Background;
 use crate::core::words::reason::{Because, Note, Reason};
 use serde::Serialize;
@@ -137,8 +137,10 @@ impl Session {
         }
         // What is not read any more is judged as of the last time that it was.
         let at = self.no_answer.map_or(now, |no_answer| no_answer.since);
-        let Observed { agent, facts, .. } = &self.observed;
-        let mut verdict = judge(agent, facts, &self.runner(), &self.live, self.seen, at, limits);
+        let limits = self.limits(limits);
+        let Observed { agent, facts, stated, .. } = &self.observed;
+        let told = Told { agent, facts, stated: stated.as_ref() };
+        let mut verdict = judge_told(told, &self.runner(), &self.live, self.seen, at, &limits);
         let is_over = verdict.status.is_over();
         if let Some(no_answer) = self.no_answer.filter(|_| !is_over || self.observed.owner == Owner::Never) {
             let before = Note::Before { status: verdict.status, because: Box::new(verdict.because) };
@@ -161,7 +163,7 @@ impl Session {
     }
 
     /// What is to be known of it whatever its status.
-    fn notes(&self) -> impl Iterator<Item = Note> {
+    fn notes(&self) -> impl Iterator<Item = Note> + use<> {
         // Until the user looks at it.
         let approved = self.control.approved_by_command.is_some_and(|at| self.seen.is_none_or(|seen| seen < at));
         let notes = [
@@ -170,8 +172,10 @@ impl Session {
             (self.is_wanted(), Note::Wanted),
             (self.approves_all(), Note::ApprovesAll),
             (approved, Note::Approved),
+            (self.observed.is_stopped && self.may_be_open(), Note::Stopped),
         ];
-        notes.into_iter().filter_map(|(is_true, note)| is_true.then_some(note))
+        let untried = self.observed.untried.clone().map(|version| Note::Untried { version });
+        notes.into_iter().filter_map(|(is_true, note)| is_true.then_some(note)).chain(untried)
     }
 
     fn is_unseen(&self, verdict: &Verdict) -> bool {

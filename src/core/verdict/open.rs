@@ -46,6 +46,9 @@ impl Judge<'_> {
         // What is received is heard, although the log does not have it yet.
         let heard = reception.and_then(|reception| reception.heard()).filter(|heard| heard.awake > progress.awake);
         let heard = heard.unwrap_or(progress);
+        // Another try of the model is heard, too.
+        let tried = self.facts.asked.filter(|asked| waits && self.facts.tries > 0 && asked.awake > heard.awake);
+        let heard = tried.unwrap_or(heard);
         if waits {
             // Before the first look, the limits of what it would find.
             let finding = finding.unwrap_or(Finding::Silent { may_not_stream: false });
@@ -134,6 +137,7 @@ impl Judge<'_> {
             }
             [] if self.facts.compaction.is_some() => Work::Compacts,
             [] if turn.resumed.is_some() => Work::Resumed,
+            [] if self.facts.tries > 0 => Work::Retries { tries: self.facts.tries as usize },
             [] => Work::Thinks,
             tools => Work::Tools { names: tools.iter().map(|tool| tool.name.clone()).take(3).collect() },
         }

@@ -21,6 +21,7 @@ said! {
         ShutDown => "shut down";
         ShutDownAfterError { fault: Fault } => "shut down after an error: {fault}";
         ProcessGone => "its process is gone";
+        ProcessEnded => "its process has ended";
         Crashed { ago: Span } => "crashed {ago} ago";
         EndedDenied { denied: usize, of: usize } => "ended denied: {denied} of its last {of} tools";
         Failed { fault: Fault } => "{fault}";
@@ -37,6 +38,8 @@ said! {
         Asks { question: Question } =>
             "asks: \"{}\"{}", question.text, some(!question.choices.is_empty(), " (", question.choices.join(", "), ")");
         ToolAsks { tool: Box<str> } => "asks a question: {tool} is open";
+        AsksThere => "asks a question in its terminal";
+        DialogAsks { tool: Box<str> } => "a dialog is open in its terminal, and {tool} waits for it";
         LeftUndone => "reconnected; its last prompt was not carried out";
         AsksInMessage => "its last message ends in a question";
 
@@ -49,6 +52,7 @@ said! {
         WithoutMessage => "a round ended without a message";
         Works { work: Work, background: Background } => "{work}{background}";
         InBackground { background: Background } => "{}", background.parts().join(", ");
+        WorksAsStated { by: &'static str } => "{by} says that it works";
         ServerWorks => "its server reports active work";
 
         Opened => "opened, not prompted yet";
@@ -71,10 +75,14 @@ said! {
         TurnOpen => "its turn was open";
         AfterError { fault: Fault } => "after an error: {fault}";
         EndedDenied { denied: usize, of: usize } => "{}", Reason::EndedDenied { denied: *denied, of: *of };
+        Dialog => "a dialog is open in its terminal";
+        Denied { denied: usize, of: usize } => "{denied} of its last {of} tools denied: nobody could be asked";
+        Stopped => "its process is stopped, and does nothing until it is continued";
+        Untried { version: Box<str> } => "written by version {version}, which was not tried";
         StartUnknown => "the start of its turn is unknown";
         NoProcess => "no process is known to run it";
         TwoWriters => "conflict: two processes write this log";
-        TwoLocks => "conflict: two live processes have a lock on it";
+        TwoLocks => "conflict: two live processes have it open";
         Unheld => "{UNHELD}";
         Wanted => "a command wants to approve it: allow?";
         ApprovesAll => "approvals are switched off: it approves everything";
@@ -89,6 +97,7 @@ said! {
         Tool { name: Box<str> } => "{name} is open";
         Compaction => "{}", Work::Compacts;
         SubAgent => "a sub-agent waits for its model";
+        Untold => "what it does is not in its log";
         NoTool => "no tool open";
         ToolResult => "no answer since the last tool result";
         Prompt => "no tool used in this turn";
@@ -124,6 +133,7 @@ said! {
         Compacts => "compacting its history";
         Resumed => "resumed with its pending work";
         Thinks => "the model thinks";
+        Retries { tries: usize } => "its model does not answer: asked again {}", times(*tries);
         Tools { names: Vec<Box<str>> } => "{} {} open", listed(names), if names.len() == 1 { "is" } else { "are" };
     }
 }
@@ -256,7 +266,7 @@ impl Reason {
             Self::ServerHasRequests { .. } => Gist::of("asks permission"),
             Self::PermissionLost { .. } => Gist::of("permissions lost"),
             Self::Asks { question } => Gist::of(format!("“{}”", question.text)),
-            Self::ToolAsks { .. } | Self::AsksInMessage => Gist::of("asks a question"),
+            Self::ToolAsks { .. } | Self::AsksThere | Self::AsksInMessage => Gist::of("asks a question"),
             Self::NoAnswer { .. } => Gist::of("file system does not answer"),
             Self::Unheard { proof, .. } => Gist::of(proof),
             Self::Silent { situation, .. } => {
@@ -296,6 +306,10 @@ fn rest(unprompted: bool, ending: Option<&Ending>) -> (&'static str, bool) {
 /// What an agent does about a model that it cannot hear.
 fn tries_again(agent: &Agent) -> String {
     format!("{agent} tries again by itself")
+}
+
+fn times(n: usize) -> String {
+    if n == 1 { "once".into() } else { counted(n, "time") }
 }
 
 fn lasting(age: Span) -> String {
