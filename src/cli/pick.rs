@@ -111,7 +111,8 @@ fn with_id(row: &Row, ids: &ShortIds<'_>) -> String {
 fn names(row: &Row) -> impl Iterator<Item = Cow<'_, str>> {
     let folder = row.cwd.as_deref().and_then(|path| path.rsplit(['/', '\\']).find(|part| !part.is_empty()));
     let known = [row.cwd.as_deref(), folder, Some(&*row.label.who), row.label.title.as_deref()];
-    known.into_iter().flatten().map(Cow::Borrowed).chain([Cow::Owned(row.label.to_string())])
+    let shown = [row.label.to_string(), row.label.without_agent().to_string()].map(Cow::Owned);
+    known.into_iter().flatten().map(Cow::Borrowed).chain(shown)
 }
 
 fn matches_name(row: &Row, named: &str) -> bool {
@@ -195,7 +196,7 @@ mod tests {
     fn row(id: &str, cwd: &str, title: &str) -> Row {
         let row = Session { id: id.into(), ..Session::default() }.row(Moment::default(), &Default::default()).0;
         let who = cwd.rsplit('/').next().unwrap_or_default().to_owned();
-        Row { cwd: Some(cwd.into()), label: Label { who, title: Some(title.into()) }, ..row }
+        Row { cwd: Some(cwd.into()), label: Label { who, agent: None, title: Some(title.into()) }, ..row }
     }
 
     #[test]

@@ -74,9 +74,10 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
     let status_width = widest(&mut rows.iter().map(|row| row.status.name().len()), 6) + 2;
     let ids: Vec<_> = rows.iter().map(|row| plain(ids.of(&row.id), ID_WIDTH)).collect();
     let id_width = widest(&mut ids.iter().map(|id| id.width()), 2);
-    let room = style.width.map(|width| width.saturating_sub(status_width + id_width + age_width + 6));
+    let agents = AgentColumn::of(rows);
+    let room = style.width.map(|width| width.saturating_sub(status_width + id_width + agents.width + age_width + 6));
     let most = room.map_or(NAME_WIDTH, |room| NAME_WIDTH.max(room / 2));
-    let labels: Vec<_> = rows.iter().map(|row| row.label.cut(most)).collect();
+    let labels: Vec<_> = rows.iter().map(|row| row.label.without_agent().cut(most)).collect();
     let widths = rows.iter().zip(&labels).map(|(row, label)| label.width() + 2 * usize::from(row.unseen));
     let name_width = widest(&mut widths.into_iter(), 7).min(most);
     // The full reasons change every few seconds, and the columns must not.
@@ -90,9 +91,10 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
         _ => room.map_or(usize::MAX, |room| room.saturating_sub(name_width + 2)),
     };
     let head = format!(
-        "{}  {}  {}  {}{}",
+        "{}  {}  {}{}  {}{}",
         pad("STATUS", status_width),
         pad("ID", id_width),
+        agents.cell("AGENT"),
         pad("SESSION", name_width),
         pad("AGE", age_width),
         if on_one_line { "  REASON" } else { "" }
@@ -107,7 +109,8 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
             (true, false) => "* ",
         };
         let name = pad(&fit(&format!("{unseen}{label}"), name_width), name_width);
-        let before = format!("{status}  {}  {name}  {}", pad(id, id_width), pad(age, age_width));
+        let agent = agents.cell(row.agent.word());
+        let before = format!("{status}  {}  {agent}{name}  {}", pad(id, id_width), pad(age, age_width));
         // What does not fit is in the column of ages, too.
         let full = Some(row.reason(now)).filter(|full| full.width() <= reason_width);
         let reason = full.unwrap_or_else(|| fit(reason, reason_width));
@@ -118,6 +121,23 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
         lines.push(columns(&line, style.unicode).into_owned());
     }
     lines
+}
+
+/// The column of agents, where the rows are of several: else it has no width.
+struct AgentColumn {
+    /// With the gap to the next column.
+    width: usize,
+}
+
+impl AgentColumn {
+    fn of(rows: &[Row]) -> Self {
+        let words = rows.iter().filter(|row| row.label.agent.is_some()).map(|row| row.agent.word().width());
+        Self { width: words.max().map_or(0, |widest| widest.max("AGENT".len()) + 2) }
+    }
+
+    fn cell(&self, agent: &str) -> String {
+        if self.width > 0 { pad(agent, self.width) } else { String::new() }
+    }
 }
 
 /// The lines of as many rows as fit into a height, with the selected one among them, and the number of rows left out. A
@@ -188,7 +208,7 @@ mod tests {
     }
 
     fn row(label: &str, status: Status, because: &str) -> Row {
-        let label = Label { who: label.into(), title: None };
+        let label = Label { who: label.into(), agent: None, title: None };
         let row = Session::default().row(Moment::default(), &Default::default()).0;
         Row {
             id: ID.into(),

@@ -79,6 +79,9 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
     }
     let branch = row.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
     say(format!("Folder: {}{branch}", folder(row, context.user_home)));
+    if row.label.agent.is_some() {
+        say(format!("Agent: {}", row.agent));
+    }
     say(format!("Owner: {}", owner(&session.observed.owner)));
     if let Some(no_events) = &session.no_events {
         say(format!("Files: {}", without_events(*no_events, session.may_be_open())));

@@ -1,6 +1,7 @@
 //! Names of rows: the title, else the folder, and how names that read alike are distinguished.
 
 use super::story::{START, Story};
+use pilotlight::core::agent::Agent;
 use pilotlight::core::fleet::{About, LABEL_DISTINCT_WIDTH, Row, Session, distinguish, short_id};
 use pilotlight::core::session::Observed;
 use proptest::prelude::*;
@@ -45,6 +46,29 @@ fn a_row_is_named_by_its_title_else_its_folder() {
     session.observed.about.created = Some(START);
     let (from_log, _) = session.row(Story::new().moment(0), &Story::new().limits);
     assert_eq!((&*from_log.name, from_log.branch.as_deref()), ("project", Some("main")));
+}
+
+#[test]
+fn case_282_rows_of_several_agents_name_theirs_and_read_differently() {
+    let of = |agent: &str, mut row: Row| {
+        row.agent = Agent::reported(agent).unwrap();
+        row
+    };
+    let one = |id| row(id, "", "/home/dev/shed", "main");
+    let alone = vec![of("aider", one(A)), of("aider", row(B, "Paint", "/home/dev/fence", ""))];
+    assert_eq!(labels(alone), ["shed", "fence · Paint"], "nothing to tell apart");
+    let both = || vec![of("aider", one(A)), of("goose", one(B))];
+    assert_eq!(labels(both()), ["shed (aider)", "shed (goose)"]);
+    assert_eq!(named(both()), ["shed · aider", "shed · goose"]);
+    let more = vec![of("aider", one(A)), of("goose", row(B, "", "/home/dev/shed", "dev")), of("goose", one(C))];
+    assert_eq!(labels(more), ["shed (aider)", "shed (dev, goose)", "shed (main, goose)"]);
+    let long = |id| row(id, "", "/home/dev/a-shed-with-a-name-that-is-long", "main");
+    let cut: HashSet<_> = {
+        let mut rows = vec![of("aider", long(A)), of("goose", long(B))];
+        distinguish(&mut rows);
+        rows.iter().map(|row| row.label.cut(LABEL_DISTINCT_WIDTH)).collect()
+    };
+    assert_eq!(cut.len(), 2, "{cut:?}");
 }
 
 #[test]

@@ -45,10 +45,10 @@ pub(super) fn one(
 ) -> Words {
     if detail == Detail::None {
         let does = if cause == Cause::Done { "is done" } else { "needs you" };
-        return (format!("{} {does}", session.row.agent.a_session()), String::new());
+        return (capitalised(&format!("{} {does}", session.row.agent.a_session())), String::new());
     }
     let label = &session.row.label;
-    let title = format!("{} {}", plain(&label.who, WHO_MAX), activity(session, cause, again));
+    let title = format!("{} {}", plain(&label.head(), WHO_MAX), activity(session, cause, again));
     let mut lines = Vec::new();
     if detail == Detail::Full {
         lines.extend(match cause {

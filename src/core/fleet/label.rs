@@ -7,6 +7,7 @@
 use crate::core::session::Session;
 use crate::core::text::{NAME_MAX, fit, legible, plain};
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Any two labels differ within this many columns. Do not truncate a label further unless something else shown
@@ -22,6 +23,8 @@ const SHORT_ID_MIN: usize = 4;
 pub struct Label {
     /// Its folder, with whatever is needed to distinguish it from others: `billing-api (main)`. Never blank.
     pub who: String,
+    /// The mark of its agent, where sessions of several agents are listed.
+    pub agent: Option<Box<str>>,
     /// Its title, if it has one that adds to the folder.
     pub title: Option<Box<str>>,
 }
@@ -29,8 +32,8 @@ pub struct Label {
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.title {
-            Some(title) => write!(f, "{} · {title}", self.who),
-            None => f.write_str(&self.who),
+            Some(title) => write!(f, "{} · {title}", self.head()),
+            None => f.write_str(&self.head()),
         }
     }
 }
@@ -42,6 +45,20 @@ impl Serialize for Label {
 }
 
 impl Label {
+    /// What comes before the title: the folder and the agent. `billing-api (main, Claude)`.
+    pub(crate) fn head(&self) -> Cow<'_, str> {
+        match (&self.agent, self.who.strip_suffix(')')) {
+            (None, _) => (&self.who).into(),
+            (Some(agent), Some(who)) if who.contains(" (") => format!("{who}, {agent})").into(),
+            (Some(agent), _) => format!("{} ({agent})", self.who).into(),
+        }
+    }
+
+    /// The same without the agent, for a place next to that.
+    pub(crate) fn without_agent(&self) -> Self {
+        Self { agent: None, ..self.clone() }
+    }
+
     /// The label truncated to `columns`, safe to display.
     pub fn cut(&self, columns: usize) -> String {
         fit(&plain(&self.to_string(), LABEL_MAX), columns)
@@ -52,7 +69,7 @@ impl Session {
     /// Returns its name (its title, else its folder's name, else the first part of its id) and its label (its folder
     /// and title as available, else the same part of its id).
     pub(super) fn names(&self) -> (String, Label) {
-        let named = |name: &str, who: &str, title| (name.to_owned(), Label { who: who.to_owned(), title });
+        let named = |name: &str, who: &str, title| (name.to_owned(), Label { who: who.to_owned(), agent: None, title });
         match (self.folder(), self.title()) {
             (Some(folder), Some(title)) if title != folder => named(&title, &folder, Some(title.clone())),
             (Some(only), _) | (None, Some(only)) => named(&only, &only, None),
@@ -116,9 +133,20 @@ mod tests {
     #[test]
     fn a_label_is_whole_where_there_is_room() {
         let (who, title) = ("f".repeat(NAME_MAX), "t".repeat(NAME_MAX));
-        let label = Label { who: format!("{who} ({who})"), title: Some(title.into()) };
+        let label = Label { who: format!("{who} ({who})"), agent: None, title: Some(title.into()) };
         assert_eq!(label.cut(1000), label.to_string());
         assert_eq!(label.cut(10), format!("{}…", "f".repeat(9)));
+    }
+
+    #[test]
+    fn an_agent_stands_behind_the_folder_and_what_sets_that_apart() {
+        let label = |who: &str, title: Option<&str>| {
+            let (agent, title) = (Some("Claude".into()), title.map(Into::into));
+            Label { who: who.to_owned(), agent, title }.to_string()
+        };
+        assert_eq!(label("billing-api", None), "billing-api (Claude)");
+        assert_eq!(label("billing-api (main)", Some("Migrate")), "billing-api (main, Claude) · Migrate");
+        assert_eq!(label("odd)", None), "odd) (Claude)");
     }
 
     #[test]

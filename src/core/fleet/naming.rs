@@ -2,6 +2,7 @@
 
 use super::label::{LABEL_DISTINCT_WIDTH, folder_name, short_id};
 use super::row::Row;
+use crate::core::agent::Agent;
 use crate::core::text::{NAME_MAX, fit, legible, plain};
 use std::collections::{HashMap, HashSet};
 use unicode_width::UnicodeWidthStr;
@@ -9,17 +10,21 @@ use unicode_width::UnicodeWidthStr;
 /// Number of characters shown from the end of an id whose first part is not unique.
 const ID_TAIL: usize = 8;
 
-/// Makes names and labels unique. Equal names get the folder appended, then the branch, then the short id, then the
-/// whole id.
+/// Makes names and labels unique. Equal names get the folder appended, then the branch, the agent, the short id, and the
+/// whole id. Where the sessions are of several agents, each label has its agent's mark.
 pub fn distinguish(rows: &mut [Row]) {
+    if Agent::common(rows.iter().map(|row| &row.agent)).is_none() {
+        rows.iter_mut().for_each(|row| row.label.agent = Some(row.agent.mark().into()));
+    }
     distinguish_names(rows);
     distinguish_labels(rows);
 }
 
 fn distinguish_names(rows: &mut [Row]) {
-    let additions: [fn(&Row) -> Option<String>; 4] = [
+    let additions: [fn(&Row) -> Option<String>; 5] = [
         |row| row.cwd.as_deref().and_then(folder_name).and_then(|folder| legible(folder, NAME_MAX)).map(Into::into),
         |row| row.branch.as_deref().and_then(|branch| legible(branch, NAME_MAX)).map(Into::into),
+        |row| Some(row.agent.word().into()),
         |row| Some(plain(short_id(&row.id), NAME_MAX).into()),
         |row| Some(plain(&row.id, NAME_MAX).into()),
     ];

@@ -3,6 +3,7 @@
 use super::*;
 use crate::agent;
 use crate::agent::copilot::dialect::parse;
+use crate::core::agent::Agent;
 use crate::core::fleet::distinguish;
 use crate::core::owner::Held;
 use crate::core::session::{Key, Observed, SourceId};
@@ -72,6 +73,7 @@ fn session(n: usize, (log, owner, server, folder, title, seen): &SessionSpec) ->
         id: format!("36535f61-5c7b-4f09-a70b-2f8aed97{n:04}").into(),
         seen: seen.map(|ago| NOW.wall - Span::seconds(ago.into())),
         observed: Observed {
+            agent: Agent::reported(["aider", "a-name-of-an-agent"][usize::from(*owner >= 128)]).unwrap(),
             about: About {
                 name: Some(word(*title).into()),
                 cwd: Some(format!("/code/{}", word(*folder)).into()),
