@@ -2,7 +2,7 @@
 //! specific to it: files, names, processes, protocol and wording.
 //!
 //! - [`wing`] is the one table that lists them, `profile` what is the same about all homes of one.
-//! - [`source`] is an agent and one of its homes: it lists sessions, and makes their readers. [`reader`] reads one session,
+//! - [`homes`] finds their homes. [`source`] is an agent and one of its homes: it lists sessions, and makes their readers. [`reader`] reads one session,
 //!   [`scanner`] finds those that processes have open ([`openings`]). [`tail`] follows a growing log in any dialect.
 //! - [`channel`] is what an order is carried out over, [`evidence`] what shows whose process may be signalled, [`bridges`]
 //!   keeps the bridges to plain terminals.
@@ -17,9 +17,11 @@ pub mod callers;
 pub mod channel;
 pub mod copilot;
 pub(crate) mod evidence;
+pub(crate) mod homes;
 pub(crate) mod openings;
 mod profile;
 mod program_file;
+pub(crate) mod program_version;
 pub mod reader;
 pub(crate) mod reading;
 pub(crate) mod scanner;

@@ -8,6 +8,12 @@ use std::path::Path;
 pub(crate) struct Profile {
     /// What the agent is called.
     pub(crate) names: Names,
+    /// The command that starts it.
+    pub(crate) program: &'static str,
+    /// The version of it that Pilotlight was tried with.
+    pub(crate) tried: &'static str,
+    /// What cannot be known of its sessions or done with them, in a sentence.
+    pub(crate) gaps: Option<&'static str>,
     /// The folder of the user's home that is its home, unless another is named.
     pub(crate) home: &'static str,
     /// The variable that names another home.

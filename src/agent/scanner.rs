@@ -66,15 +66,10 @@ impl OpenScanner {
     /// Whether processes that wrote to their logs may have opened or closed a session since the last scan. Reads what
     /// is new in the logs of known processes, which takes microseconds, until the deadline `until`. An unknown process
     /// needs a scan.
-    pub(crate) fn may_differ(
-        &mut self,
-        sources: &[&Source],
-        written: impl IntoIterator<Item = u32>,
-        until: Option<Instant>,
-    ) -> bool {
+    pub(crate) fn may_differ(&mut self, written: impl Iterator<Item = (Wing, u32)>, until: Option<Instant>) -> bool {
         // What other agents' processes write is as short as a scan of it.
-        let is_noted = sources.iter().any(|source| source.wing() != Wing::Copilot);
-        self.copilot.may_differ(written, until) || is_noted
+        let (its, others): (Vec<_>, Vec<_>) = written.partition(|(wing, _)| *wing == Wing::Copilot);
+        self.copilot.may_differ(its.into_iter().map(|(_, pid)| pid), until) || !others.is_empty()
     }
 
     /// Has processes that were not visible looked for again.

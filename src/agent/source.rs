@@ -23,19 +23,63 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// An agent, and one of its homes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Source {
     wing: Wing,
+    told: ToldBy,
     home: PathBuf,
     /// The folder of the home that holds its sessions.
     root: PathBuf,
 }
 
+/// How it is known which agent a home is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ToldBy {
+    /// It is where that agent has its home.
+    Place,
+    /// What is in it: something else may be later.
+    Content,
+    /// Nothing yet: it was not touched.
+    Nothing,
+}
+
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        (self.wing, &self.home) == (other.wing, &other.home)
+    }
+}
+
+impl Eq for Source {}
+
 impl Source {
-    /// This home, of whichever agent it is.
+    /// This home, of whichever agent it is by what is in it.
     pub fn at(home: &Path) -> Self {
-        let wing = Wing::of_home(home);
-        Self { wing, home: home.to_owned(), root: home.join(wing.profile().sessions) }
+        Self::told_by(ToldBy::Content, Wing::of_home(home), home.to_owned())
+    }
+
+    /// The home of this agent, whatever is in it.
+    pub(crate) fn of(wing: Wing, home: PathBuf) -> Self {
+        Self::told_by(ToldBy::Place, wing, home)
+    }
+
+    /// A home that cannot be touched now: the first agent's until [`told_anew`](Self::told_anew).
+    pub(crate) fn untold(home: PathBuf) -> Self {
+        Self::told_by(ToldBy::Nothing, Wing::FIRST, home)
+    }
+
+    fn told_by(told: ToldBy, wing: Wing, home: PathBuf) -> Self {
+        Self { wing, told, root: home.join(wing.profile().sessions), home }
+    }
+
+    /// The same home, if what is in it now is another agent's.
+    pub(crate) fn told_anew(&self) -> Option<Self> {
+        let told = (self.told != ToldBy::Place).then(|| Self::at(&self.home))?;
+        (told != *self).then_some(told)
+    }
+
+    /// Whether this is the source that `wanted` leads to.
+    pub(crate) fn is(&self, wanted: &Self) -> bool {
+        self == wanted || wanted.told == ToldBy::Nothing && self.home == wanted.home
     }
 
     /// The agent.
@@ -204,6 +248,16 @@ impl Source {
     }
 }
 
+/// The homes of the agent whose sessions servers and bridges reach.
+pub(crate) fn reached<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Vec<PathBuf> {
+    let its = |source: &&Source| match source.wing {
+        Wing::Copilot => true,
+        #[cfg(test)]
+        Wing::Sundial => false,
+    };
+    sources.into_iter().filter(its).map(|source| source.home.clone()).collect()
+}
+
 /// What a terminal runs to resume a session.
 pub(crate) struct Resume {
     pub(crate) command: Vec<OsString>,
@@ -255,39 +309,9 @@ impl Glimpses<'_> {
     }
 }
 
-/// The home that is meant by the folder that contains it.
-pub(crate) fn below(folder: &Path) -> Option<PathBuf> {
-    let homes = Wing::ALL.iter().map(|wing| folder.join(wing.profile().home));
-    homes.into_iter().find(|home| Source::at(home).root.is_dir())
-}
-
-/// The homes of all agents, unless the user names others: what their variables name (empty counts as unset), else what
-/// each makes in the user's home. Of an agent other than the first, only what is there: most people do not use it.
-pub(crate) fn usual_homes(variable: impl Fn(&str) -> Option<OsString>, user_home: Option<&Path>) -> Vec<PathBuf> {
-    let home = |(n, wing): (usize, &Wing)| {
-        let named = variable(wing.profile().home_variable).filter(|home| !home.is_empty());
-        let made = || Some(user_home?.join(wing.profile().home)).filter(|home| n == 0 || home.is_dir());
-        named.map(PathBuf::from).or_else(made)
-    };
-    Wing::ALL.iter().enumerate().filter_map(home).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_variable_names_another_home_unless_it_is_empty() {
-        let homes = |value: Option<&str>, user_home| {
-            usual_homes(|name| value.filter(|_| name == "COPILOT_HOME").map(Into::into), user_home)
-        };
-        let user = Path::new("/home/user");
-        assert_eq!(homes(Some("/env"), Some(user)), [Path::new("/env")]);
-        for unset in [None, Some("")] {
-            assert_eq!(homes(unset, Some(user)), [Path::new("/home/user/.copilot")], "others are not there");
-        }
-        assert_eq!(homes(None, None), Vec::<PathBuf>::new(), "the user's home is unknown");
-    }
 
     #[test]
     fn a_file_in_the_place_of_a_session_is_none() {

@@ -34,7 +34,17 @@ const READ_ONLY: &str = "a sundial only shows the time";
 
 /// What is the same about all its homes.
 pub(crate) const PROFILE: Profile = Profile {
-    names: Names { name: "sundial", word: "Sundial", mark: "Sundial" },
+    names: Names {
+        name: "sundial",
+        word: "Sundial",
+        mark: "Sundial",
+        no_owner: "no process names it",
+        left_behind: "it named it before",
+        contested: "named it",
+    },
+    program: "sundial",
+    tried: "1",
+    gaps: Some("it can only be looked at"),
     home: ".sundial",
     home_variable: "SUNDIAL_HOME",
     is_home: |home| home.join("sundial.toml").is_file(),

@@ -19,12 +19,15 @@ pub(crate) enum Wing {
 }
 
 impl Wing {
-    /// All of them. The first one's is a home that tells nothing else.
+    /// All of them, the [`FIRST`](Self::FIRST) one first.
     pub(crate) const ALL: &[Self] = &[
         Self::Copilot,
         #[cfg(test)]
         Self::Sundial,
     ];
+
+    /// Whose a home is that tells nothing else.
+    pub(crate) const FIRST: Self = Self::Copilot;
 
     /// What is the same about all its homes.
     pub(crate) const fn profile(self) -> &'static Profile {
@@ -43,7 +46,7 @@ impl Wing {
     /// The agent whose home this is, by what is in it.
     pub(crate) fn of_home(home: &Path) -> Self {
         let told = Self::ALL.iter().skip(1).find(|wing| (wing.profile().is_home)(home));
-        told.or(Self::ALL.first()).copied().unwrap_or(Self::Copilot)
+        told.copied().unwrap_or(Self::FIRST)
     }
 }
 

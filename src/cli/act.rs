@@ -19,7 +19,7 @@ use super::pick::{Named, Picked};
 use crate::agent::channel::endpoints;
 use crate::agent::channel::{PROBE_TIMEOUT, has_loaded};
 use crate::agent::scanner::OpenScanner;
-use crate::agent::source::Source;
+use crate::agent::source::reached;
 use crate::control::caller::is_reserved_for_people;
 use crate::core::action::{Action, ServerState, Trait, has_open_tool, is_hosting, offer};
 use crate::core::attempts::UNCOUNTED;
@@ -97,7 +97,7 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
             agreed.push(Doubt::WithoutProgram); // its server may end just now
         } else if is_hosting(session) && (arguments.go_on || arguments.resend) {
             let home = context.home_of(session);
-            let lacks = without_program(home.is_some_and(|home| Source::at(home).has_instructions(&session.id)));
+            let lacks = without_program(home.is_some_and(|home| home.has_instructions(&session.id)));
             let question = format!("It would go on {lacks}. Send it on all the same?");
             match confirm(&question) {
                 Some(true) => agreed.push(Doubt::WithoutProgram),
@@ -185,14 +185,14 @@ enum Suspicion {
 
 /// Looks for Copilots that may have a session open, and asks those that listen. `None` if there are none.
 fn suspicion(context: &Context, session: &Session) -> Option<Suspicion> {
-    let home = context.home_of(session)?;
-    let source = Source::at(home);
+    let source = context.home_of(session)?;
     let now = Clock::start().now().wall;
-    let openings = OpenScanner::default().scan(&[&source], &context.config.owners.names, now);
+    let openings = OpenScanner::default().scan(&[source], &context.config.owners.names, now);
     let suspects: Vec<u32> = openings.suspects(source.root(), session.cwd().map(Path::new)).collect();
     let mut worst = None;
     for pid in suspects {
-        let endpoints = endpoints(pid, false, &context.homes, &context.config.servers, user_home().as_deref());
+        let endpoints =
+            endpoints(pid, false, &reached(&context.homes), &context.config.servers, user_home().as_deref());
         let loaded = runtime().ok()?.block_on(has_loaded(&endpoints, &session.id, PROBE_TIMEOUT));
         match loaded {
             Some(true) => return Some(Suspicion::Loaded(pid)),

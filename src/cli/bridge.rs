@@ -4,7 +4,7 @@
 use super::ask::{confirm, prompt};
 use super::bridges::{announce_bridge_change, meet_bridges};
 use super::charset::{has_unicode_stdout, words};
-use super::context::{Context, has_session, runtime};
+use super::context::{Context, runtime};
 use super::enrich::enrich_from_tray;
 use super::json;
 use super::report::{LINE_MAX, REFUSED, say};
@@ -12,6 +12,7 @@ use crate::agent::copilot::bridge::PLUGIN;
 use crate::agent::copilot::bridge::files::Files;
 use crate::agent::copilot::bridge::plugin::{self, Installed};
 use crate::agent::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
+use crate::agent::source::reached;
 use crate::core::action::{Bridge, OTHER_VERSION};
 use crate::core::fleet::{Kind, Session, short_id};
 use crate::core::text::plain;
@@ -122,16 +123,17 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
 }
 
 fn install(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCode> {
-    check_settings(context, files)?;
+    let homes = reached(&context.homes);
+    check_settings(&homes, files)?;
     let program = program(context)?;
-    let commands = commands(context, |home| plugin::to_install(home, &files.marketplace));
+    let commands = commands(&homes, |home| plugin::to_install(home, &files.marketplace));
     if !is_confirmed(&program, WHAT_IT_IS, &commands, yes) {
         return Ok(ExitCode::from(REFUSED));
     }
     let uses_it = |home: &&PathBuf| plugin::installed(home, &files.marketplace) != Installed::No;
-    let before: Vec<_> = context.homes.iter().filter(uses_it).collect();
-    let homes: Vec<_> = context.homes.iter().map(|home| PathBuf::from(&*canonical(home))).collect();
-    files.add_homes(&homes)?;
+    let before: Vec<_> = homes.iter().filter(uses_it).collect();
+    let real: Vec<_> = homes.iter().map(|home| PathBuf::from(&*canonical(home))).collect();
+    files.add_homes(&real)?;
     let failed = match files.write() {
         Ok(()) => carry_out(&program, &commands)?,
         Err(error) => {
@@ -153,9 +155,10 @@ fn install(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCo
 }
 
 fn remove(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCode> {
-    check_settings(context, files)?;
+    let homes = reached(&context.homes);
+    check_settings(&homes, files)?;
     let program = program(context)?;
-    let commands = commands(context, plugin::to_remove);
+    let commands = commands(&homes, plugin::to_remove);
     if !is_confirmed(&program, WHAT_STAYS, &commands, yes) {
         return Ok(ExitCode::from(REFUSED));
     }
@@ -172,9 +175,9 @@ fn remove(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCod
 }
 
 /// Checks that Copilot's settings can be read: its own commands could only guess at what they say, too.
-fn check_settings(context: &Context, files: &Files) -> anyhow::Result<()> {
+fn check_settings(homes: &[PathBuf], files: &Files) -> anyhow::Result<()> {
     let unreadable = |home: &&PathBuf| plugin::installed(home, &files.marketplace) == Installed::Unreadable;
-    match context.homes.iter().find(unreadable) {
+    match homes.iter().find(unreadable) {
         Some(home) => Err(anyhow!(
             "{} cannot be read: correct the mistake in it, and run this again; nothing was done",
             home.join("settings.json").display()
@@ -186,8 +189,12 @@ fn check_settings(context: &Context, files: &Files) -> anyhow::Result<()> {
 /// Removes the bridge's files once no home refers to them: Copilot warns at each start about a missing marketplace.
 /// Returns the homes that do.
 fn clean_up(context: &Context, files: &Files) -> anyhow::Result<Vec<PathBuf>> {
-    let mut homes: Vec<_> =
-        files.homes().into_iter().chain(context.all_homes()).map(|home| PathBuf::from(&*canonical(&home))).collect();
+    let mut homes: Vec<_> = files
+        .homes()
+        .into_iter()
+        .chain(reached(&context.all_homes()))
+        .map(|home| PathBuf::from(&*canonical(&home)))
+        .collect();
     homes.sort();
     homes.dedup();
     homes.retain(|home| !matches!(plugin::installed(home, &files.marketplace), Installed::No | Installed::Elsewhere));
@@ -207,8 +214,8 @@ fn program(context: &Context) -> anyhow::Result<PathBuf> {
 /// The Copilot commands to run, in order: each with its home and its arguments.
 type Commands<'a> = Vec<(&'a Path, Vec<String>)>;
 
-fn commands(context: &Context, of: impl Fn(&Path) -> Vec<Vec<String>>) -> Commands<'_> {
-    context.homes.iter().flat_map(|home| of(home).into_iter().map(move |command| (&**home, command))).collect()
+fn commands(homes: &[PathBuf], of: impl Fn(&Path) -> Vec<Vec<String>>) -> Commands<'_> {
+    homes.iter().flat_map(|home| of(home).into_iter().map(move |command| (&**home, command))).collect()
 }
 
 /// Shows the commands, and asks whether to run them.
@@ -271,12 +278,12 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
     let home_of = |home: &PathBuf| -> Vec<Terminal<'_>> {
         sessions
             .iter()
-            .filter(|session| has_session(home, &session.id))
+            .filter(|session| context.home_of(session).is_some_and(|source| source.home() == home))
             .map(|session| terminal(session, session.row(now, &context.config.limits).0.label.cut(40)))
             .collect()
     };
-    let rows: Vec<_> = context
-        .homes
+    let homes = reached(&context.homes);
+    let rows: Vec<_> = homes
         .iter()
         .map(|home| Row {
             home,

@@ -1,16 +1,18 @@
 //! What every command starts from: Copilot's homes, the settings, and what the user has seen; and the engine on them.
 
 use super::report::{LINE_MAX, say};
-use crate::agent::source::{self, Source};
+use crate::agent::homes::{self, Found, Wanted};
+use crate::agent::source::Source;
+use crate::agent::wing::Wing;
 use crate::config::{Config, Problem};
 use crate::core::fleet::Session;
 use crate::core::order::Order;
-use crate::core::text::plain;
+use crate::core::text::{any_of, plain};
 use crate::doctor::Ground;
 use crate::engine::last_seen::{self, Seen};
 use crate::engine::ledger::{Ledger, Page};
 use crate::engine::{Engine, SettingsSource, View, exit_note};
-use crate::system::mounts::{self, Mounts, SilentHome};
+use crate::system::mounts::{Mounts, SilentHome};
 use crate::system::paths;
 use crate::system::signals::Signals;
 use anyhow::Context as _;
@@ -24,7 +26,11 @@ pub(super) struct Context {
     /// The homes given with `--home`.
     pub(super) named_homes: Vec<PathBuf>,
     /// The homes that can be read.
-    pub(super) homes: Vec<PathBuf>,
+    pub(super) homes: Vec<Source>,
+    /// The agents that the command is limited to; none: all.
+    pub(super) only: Vec<Wing>,
+    /// Those besides: a home whose file system does not answer is taken up when it does.
+    pub(super) unread: Vec<Source>,
     /// The homes whose file system does not answer: a command that touched one would never end.
     pub(super) silent: Vec<SilentHome>,
     pub(super) config: Config,
@@ -43,17 +49,31 @@ impl Context {
         let config_path = paths::config_file(env("PILOTLIGHT_CONFIG"), project.as_ref());
         let (config, problems) = config_path.as_deref().map(crate::config::load).unwrap_or_default();
         let named_homes = homes.to_vec();
-        let (homes, silent) = mounts::answering(homes_of(&named_homes, &config));
+        let user_home = paths::user_home();
+        let Found { sources: homes, unread, silent } =
+            homes::find(&wanted(&named_homes, &config, user_home.as_deref()));
         let seen = Seen::load(project.as_ref().map(|project| paths::state_folder(project).join(last_seen::FILE)));
-        Self { named_homes, homes, silent, config, config_path, seen, problems, demo: None, color: ColorChoice::Auto }
+        Self {
+            named_homes,
+            homes,
+            only: Vec::new(),
+            unread,
+            silent,
+            config,
+            config_path,
+            seen,
+            problems,
+            demo: None,
+            color: ColorChoice::Auto,
+        }
     }
 
     /// Adds to an order the home that its session was found in. The tray that receives it may watch a copy of that
     /// home, with a session of the same id.
     pub(super) fn with_home(&self, order: Order) -> Order {
-        let home = self.homes.iter().find(|home| has_session(home, &order.id));
+        let home = self.homes.iter().find(|home| home.has(&order.id));
         match home {
-            Some(home) => order.in_home(&paths::canonical(home)),
+            Some(home) => order.in_home(&paths::canonical(home.home())),
             None => order,
         }
     }
@@ -75,29 +95,36 @@ impl Context {
     }
 
     pub(super) fn engine(&self) -> Engine {
-        let mut engine = Engine::new(&self.followed_homes(), self.config.clone(), self.seen.clone());
+        let mut engine = Engine::new(&self.followed(), self.config.clone(), self.seen.clone());
         if let Some(path) = self.config_path.clone() {
             let named = self.named_homes.clone();
-            let homes = move |config: &Config| homes_of(&named, config);
-            engine.follow_settings(SettingsSource { path, problems: self.problems.clone(), homes: Box::new(homes) });
+            let may_grow = named.is_empty() && self.demo.is_none();
+            let only = self.only.clone();
+            let homes = move |config: &Config| {
+                let mut homes = homes::find_at_once(&wanted(&named, config, paths::user_home().as_deref()));
+                homes.retain(|home| only.is_empty() || only.contains(&home.wing()));
+                homes
+            };
+            let (problems, homes) = (self.problems.clone(), Box::new(homes));
+            engine.follow_settings(SettingsSource { path, problems, homes, may_grow });
         }
         engine
     }
 
-    /// The homes that are followed: one whose file system does not answer is taken up when it does.
-    pub(super) fn followed_homes(&self) -> Vec<PathBuf> {
-        self.homes.iter().cloned().chain(self.silent.iter().map(|silent| silent.home.clone())).collect()
+    /// The homes that are followed.
+    pub(super) fn followed(&self) -> Vec<Source> {
+        self.homes.iter().chain(&self.unread).cloned().collect()
     }
 
     /// What our processes know of a session. `None` if its home is not known.
     pub(super) fn page_of(&self, session: &Session) -> Option<Page> {
         let home = self.home_of(session)?;
-        Some(Ledger::new(self.seen.path().and_then(Path::parent)).page(&Source::at(home), &session.id))
+        Some(Ledger::new(self.seen.path().and_then(Path::parent)).page(home, &session.id))
     }
 
     /// The home that a session is in.
-    pub(super) fn home_of(&self, session: &Session) -> Option<&Path> {
-        self.homes.iter().find(|home| has_session(home, &session.id)).map(PathBuf::as_path)
+    pub(super) fn home_of(&self, session: &Session) -> Option<&Source> {
+        self.homes.iter().find(|home| home.agent() == session.observed.agent && home.has(&session.id))
     }
 
     /// Reports, once, which sessions ended together with the last Pilotlight.
@@ -124,7 +151,7 @@ impl Context {
     /// since the start.
     pub(super) fn unreadable_local_homes(&self) -> Vec<String> {
         let mounts = Mounts::read();
-        self.problems_of(self.homes.iter().filter(|home| mounts.of(home).is_none()))
+        self.problems_of(self.homes.iter().filter(|home| mounts.of(home.home()).is_none()))
     }
 
     /// A message for each home that cannot be read.
@@ -132,11 +159,11 @@ impl Context {
         self.problems_of(self.homes.iter())
     }
 
-    fn problems_of<'a>(&self, homes: impl Iterator<Item = &'a PathBuf>) -> Vec<String> {
+    fn problems_of<'a>(&self, homes: impl Iterator<Item = &'a Source>) -> Vec<String> {
         if self.homes.is_empty() && self.silent.is_empty() {
-            return vec!["cannot find Copilot's home: name it with --home DIR or COPILOT_HOME".into()];
+            return vec![no_home()];
         }
-        let problems = homes.filter_map(|home| home_problem(home));
+        let problems = homes.filter_map(home_problem);
         let silent = self.silent.iter().map(SilentHome::words);
         problems.chain(silent).map(|line| plain(&line, LINE_MAX).into()).collect()
     }
@@ -150,31 +177,33 @@ impl Context {
     }
 
     /// All homes of which anything is known: also those that `--home` leaves out.
-    pub(super) fn all_homes(&self) -> Vec<PathBuf> {
-        self.homes.iter().cloned().chain(homes_of(&[], &self.config)).collect()
+    pub(super) fn all_homes(&self) -> Vec<Source> {
+        let user_home = paths::user_home();
+        let others = homes::find(&wanted(&[], &self.config, user_home.as_deref())).followed();
+        self.homes.iter().cloned().chain(others).collect()
     }
 }
 
-/// The homes: those given with `--home`, else those from the environment and the settings.
-fn homes_of(named: &[PathBuf], config: &Config) -> Vec<PathBuf> {
-    let user_home = paths::user_home();
-    let usual = source::usual_homes(|name| std::env::var_os(name), user_home.as_deref());
-    paths::homes(named, usual, &config.homes, user_home.as_deref())
+/// What leads to homes: those given with `--home`, else those from the environment and the settings.
+fn wanted<'a>(named: &'a [PathBuf], config: &'a Config, user_home: Option<&'a Path>) -> Wanted<'a> {
+    Wanted { named, added: &config.homes, off: &config.agents.off, user_home }
 }
 
-/// Whether this home has a session of this id.
-pub(super) fn has_session(home: &Path, id: &str) -> bool {
-    Source::at(home).has(id)
+/// Why there is no home at all.
+fn no_home() -> String {
+    let variables: Vec<_> = Wing::ALL.iter().map(|wing| wing.profile().home_variable).collect();
+    format!("cannot find the home of any agent: name one with --home DIR or {}", any_of(&variables))
 }
 
 /// Why a home cannot be read.
-fn home_problem(home: &Path) -> Option<String> {
-    let (shown, source) = (home.display(), Source::at(home));
+fn home_problem(source: &Source) -> Option<String> {
+    let (home, profile) = (source.home(), source.wing().profile());
+    let (shown, word) = (home.display(), profile.names.word);
     let error = std::fs::read_dir(source.root()).err()?;
     let sessions = source.root().file_name().unwrap_or_default();
     Some(match (error.kind(), home.is_dir()) {
         // The folder above the agent's.
-        (io::ErrorKind::NotFound, true) if let Some(meant) = source::below(home) => {
+        (io::ErrorKind::NotFound, true) if let Some(meant) = homes::below(home) => {
             format!("no {} in {shown}: did you mean {}?", sessions.display(), meant.display())
         }
         // The folder in it.
@@ -185,9 +214,10 @@ fn home_problem(home: &Path) -> Option<String> {
         // No session was ever started in this home.
         (io::ErrorKind::NotFound, true) => return None,
         (io::ErrorKind::NotFound, false) => format!(
-            "there is no Copilot home at {shown}: start `copilot` once, or name another with --home DIR or COPILOT_HOME"
+            "there is no {word} home at {shown}: start `{}` once, or name another with --home DIR or {}",
+            profile.program, profile.home_variable
         ),
-        _ => format!("the Copilot home {shown} cannot be read: {error}"),
+        _ => format!("the {word} home {shown} cannot be read: {error}"),
     })
 }
 
@@ -244,12 +274,13 @@ mod tests {
         let user = tempfile::tempdir().unwrap();
         let home = user.path().join(".copilot");
         fs::create_dir(&home).unwrap();
-        assert_eq!(home_problem(user.path()), None, "a home in which no session was started yet");
+        let problem_at = |home: &Path| home_problem(&Source::at(home));
+        assert_eq!(problem_at(user.path()), None, "a home in which no session was started yet");
         fs::create_dir(Source::at(&home).root()).unwrap();
         let problem = format!("no session-state in {}: did you mean {}?", user.path().display(), home.display());
-        assert_eq!((home_problem(user.path()), home_problem(&home)), (Some(problem), None));
+        assert_eq!((problem_at(user.path()), problem_at(&home)), (Some(problem), None));
         let sessions = Source::at(&home).root().to_owned();
         let problem = format!("{} holds the sessions of a home: did you mean {}?", sessions.display(), home.display());
-        assert_eq!(home_problem(&sessions), Some(problem));
+        assert_eq!(problem_at(&sessions), Some(problem));
     }
 }

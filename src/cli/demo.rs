@@ -6,6 +6,7 @@ use super::{carry_out, descriptors, parse, print_usage, tray};
 use crate::agent::copilot::demo::bridge::{self, StageInput};
 use crate::agent::copilot::demo::pipe::Told;
 use crate::agent::copilot::demo::{self, HOME, PROGRAM, STATE, script::LENGTH, server, stage, window};
+use crate::agent::source::Source;
 use crate::config::{Actions, Config};
 use crate::engine::last_seen::{self, Seen};
 use crate::system::paths;
@@ -94,7 +95,9 @@ fn context(user: &Config, world: World, color: ColorChoice) -> anyhow::Result<Co
     Ok(Context {
         named_homes: Vec::new(),
         silent: Vec::new(),
-        homes: vec![world.folder.join(HOME)],
+        homes: vec![Source::at(&world.folder.join(HOME))],
+        only: Vec::new(),
+        unread: Vec::new(),
         config: config(user, world.speed, &player, &world.folder),
         config_path: None,
         seen: Seen::load(Some(state.join(last_seen::FILE))),

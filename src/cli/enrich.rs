@@ -9,6 +9,7 @@ use crate::agent::channel::endpoint::Endpoint;
 use crate::agent::channel::endpoints;
 use crate::agent::channel::site::{PIECE_WITHIN, PIECE_WITHIN_UNSEEN};
 use crate::agent::channel::{PROBE_TIMEOUT, listen_once, probe};
+use crate::agent::source::{Source, reached};
 use crate::control;
 use crate::core::action::ServerState;
 use crate::core::fleet::{Kind, Session};
@@ -21,7 +22,6 @@ use crate::system::paths;
 use crate::system::process::{is_stopped, listening};
 use crate::system::runtime::Runtime;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -84,7 +84,8 @@ fn ask_owners<T: Send + 'static, F: Future<Output = Vec<T>> + Send + 'static>(
     let Ok(runtime) = runtime() else { return Vec::new() };
     let user_home = paths::user_home();
     let asked = owners.into_iter().map(|((pid, is_trusted), wanted)| {
-        let endpoints = endpoints(pid, is_trusted, &context.homes, &context.config.servers, user_home.as_deref());
+        let endpoints =
+            endpoints(pid, is_trusted, &reached(&context.homes), &context.config.servers, user_home.as_deref());
         let asked = ask(endpoints, wanted.iter().map(|index| sessions[*index].id.clone()).collect());
         async move { (wanted, asked.await) }
     });
@@ -118,7 +119,7 @@ fn probe_servers(sessions: &mut [Session], context: &Context, now: Moment) {
 }
 
 /// Adds what the running tray knows of these sessions. Whether a tray was asked and answered.
-pub(super) fn enrich_from_tray(sessions: &mut [Session], homes: &[PathBuf]) -> bool {
+pub(super) fn enrich_from_tray(sessions: &mut [Session], homes: &[Source]) -> bool {
     if !sessions.iter().any(may_have_more) {
         return false;
     }
@@ -140,7 +141,7 @@ pub(super) fn enrich_from_tray(sessions: &mut [Session], homes: &[PathBuf]) -> b
         None
     };
     let Some(states) = runtime.block_on(first) else { return false };
-    let homes: Vec<_> = homes.iter().map(|home| paths::canonical(home)).collect();
+    let homes: Vec<_> = homes.iter().map(|source| paths::canonical(source.home())).collect();
     for state in states.into_iter().filter(|state| homes.contains(&state.home)) {
         // If two homes have a session of this id, it is unknown which of them this is.
         let mut matches = sessions.iter_mut().filter(|session| session.id == state.id);

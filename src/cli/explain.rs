@@ -57,7 +57,7 @@ fn note_told(context: &Context, session: &Session, now: Time) {
     }
     let Some(home) = context.home_of(session) else { return };
     let mut seen = context.seen.clone();
-    seen.note(HomeHash::of(home), &session.id, Marks { told: Some(now), ..Marks::default() });
+    seen.note(HomeHash::of(home.home()), &session.id, Marks { told: Some(now), ..Marks::default() });
     if let Err(error) = seen.save() {
         say(&format!("{error:#}"));
     }
@@ -78,6 +78,9 @@ pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limit
     let mut page = Page::default();
     page.line("session", &*row.id);
     page.line("name", label.to_string());
+    if label.agent.is_some() {
+        page.line("agent", row.agent.word());
+    }
     page.line("status", format!("{}, since {} ({} ago)", row.status, row.since, ago(now, row.since)));
     page.line("because", row.because.to_string());
     page.line("changes", changes(&verdict, now));
@@ -115,13 +118,13 @@ fn changes(verdict: &Verdict, now: Moment) -> String {
 
 fn owner(session: &Session) -> String {
     match &session.observed.owner {
-        Owner::Never => "none: its folder has no lock".into(),
+        Owner::Never => format!("none: {}", session.observed.agent.no_owner()),
         Owner::Alive { pid, started: Some(at) } => format!("process {pid}, alive, started {at}"),
         Owner::Alive { pid, started: None } => format!("process {pid}, alive"),
         Owner::Opened { pid, started: Some(at) } => format!("process {pid}, not prompted yet, started {at}"),
         Owner::Opened { pid, started: None } => format!("process {pid}, not prompted yet"),
         Owner::Unheld { pid } => format!("not known: process {pid}, which the lock names, does not hold it"),
-        Owner::Gone { pid, .. } => format!("process {pid}, gone: its lock was left behind"),
+        Owner::Gone { pid, .. } => format!("process {pid}, gone: {}", session.observed.agent.left_behind()),
         Owner::Unknown { pid } => {
             format!("process {pid}, which cannot be inspected (another user's, a container's, or just ending)")
         }

@@ -30,8 +30,8 @@ pub(super) const EXAMPLES: [(&str, &str); 8] = [
 pub(super) const EXIT_CODES: [(&str, &str); 6] = [
     ("0", "Done."),
     ("1", "Failed."),
-    ("2", "Bad usage: an id that is unknown or ambiguous, or a setting that is wrong."),
-    ("3", "No Copilot home could be read."),
+    ("2", "Bad usage: an id that is unknown or ambiguous, an agent that is unknown, or a setting that is wrong."),
+    ("3", "No home of an agent could be read."),
     ("4", "Refused, with the reason; or there is a question, and no terminal to ask it on."),
     ("5", "Sent, but not confirmed: it may have happened."),
 ];

@@ -14,11 +14,13 @@ use super::context::{Context, demo_hint, watch_until_stopped};
 use super::keyboard::{Key as Pressed, Keyboard, Rest};
 use super::report::LINE_MAX;
 use super::table::{Style, fit_painted, lines, next_age, window};
+use crate::agent::source::Source;
 use crate::config::List;
+use crate::core::agent::Agent;
 use crate::core::fleet::{Glance, Row, ShortIds, limit_ended};
 use crate::core::limits::Limits;
 use crate::core::session::Key;
-use crate::core::text::{counted, fit, plain, wrap};
+use crate::core::text::{any_of, counted, fit, plain, wrap};
 use crate::core::time::{Moment, Span, Time};
 use crate::engine::{Command, Fleet, Settings, View};
 use crate::system::log;
@@ -264,7 +266,7 @@ impl Live {
         }
         lines.push(String::new());
         if rows.is_empty() {
-            lines.push("Waiting for a Copilot session. Start `copilot` in another terminal.".into());
+            lines.push(waiting(&self.context.followed()).into());
             let unreadable = self.context.unreadable_local_homes();
             let offer = self.context.silent.is_empty() && unreadable.len() >= self.context.homes.len();
             let offer = offer.then(demo_hint);
@@ -389,4 +391,13 @@ mod tests {
         let written = String::from_utf8(out).unwrap();
         assert_eq!(written, "\x1b[?2026h\x1b[1;1H\x1b[Kfull\r\n\x1b[Jwidth\x1b[?2026l");
     }
+}
+/// What a table says in which there is nothing yet.
+fn waiting(followed: &[Source]) -> String {
+    let mut wings: Vec<_> = followed.iter().map(Source::wing).collect();
+    wings.dedup();
+    let programs: Vec<_> = wings.iter().map(|wing| format!("`{}`", wing.profile().program)).collect();
+    let agents: Vec<_> = wings.iter().map(|wing| wing.agent()).collect();
+    let session = Agent::common(agents.iter()).map_or_else(|| "a session".to_owned(), Agent::a_session);
+    format!("Waiting for {session}. Start {} in another terminal.", any_of(&programs))
 }

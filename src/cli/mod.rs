@@ -3,6 +3,7 @@
 //! May import: core, system, agent, config, terminal, control, engine, tray, doctor, demo.
 
 mod act;
+mod agents;
 mod ask;
 mod bars;
 mod bridge;
@@ -42,13 +43,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// A pilot light for your coding agents: what every GitHub Copilot session on this machine does, how stale it is, and
-/// why.
+/// A pilot light for your coding agents: what every session of theirs on this machine does, how stale it is, and why.
 #[derive(Debug, Parser)]
 #[command(version = crate::VERSION, about, max_term_width = 100)]
 struct Arguments {
-    /// A Copilot home to watch; repeat it to watch several. Default: $COPILOT_HOME, else ~/.copilot, and the homes in
-    /// the config
+    /// A home to watch, of any agent; repeat it to watch several. Default: those of the agents that you use
+    /// ($COPILOT_HOME, else ~/.copilot, and so on), and the homes in the config
     #[arg(long, value_name = "DIR", global = true, display_order = 900)]
     home: Vec<PathBuf>,
     /// When to use colours. With auto: on a terminal, unless NO_COLOR is set; everywhere, if CLICOLOR_FORCE is
@@ -63,7 +63,7 @@ enum Command {
     /// Show an icon in the panel with a menu of all sessions (the default)
     Tray,
     /// Show a live table of all sessions, with keys that act
-    Live,
+    Live(agents::Agents),
     /// Show every session, once
     Status(status::Arguments),
     /// Print every change as it happens
@@ -144,9 +144,13 @@ fn carry_out(command: Option<Command>, context: Context) -> ExitCode {
     let flushes_itself = matches!(command, Some(Command::Watch(_)));
     let result = match command {
         None | Some(Command::Tray) => tray::run(context),
-        Some(Command::Live) => live::run(context),
-        Some(Command::Status(arguments)) => status::run(&context, &arguments),
-        Some(Command::Watch(arguments)) => watch::run(&context, &arguments),
+        Some(Command::Live(agents)) => agents.limit(context).map_or_else(Ok, live::run),
+        Some(Command::Status(arguments)) => {
+            arguments.agents.limit(context).map_or_else(Ok, |context| status::run(&context, &arguments))
+        }
+        Some(Command::Watch(arguments)) => {
+            arguments.agents.limit(context).map_or_else(Ok, |context| watch::run(&context, &arguments))
+        }
         Some(Command::Explain(arguments)) => explain::run(&context, &arguments),
         Some(Command::Approve(arguments)) => act::approve(&context, &arguments),
         Some(Command::Deny(arguments)) => act::deny(&context, &arguments),

@@ -1,5 +1,6 @@
 //! `pilotlight status`: lists every session, once.
 
+use super::agents::Agents;
 use super::bars::{Bar, Format};
 use super::charset::words;
 use super::context::Context;
@@ -25,6 +26,8 @@ pub(super) struct Arguments {
     /// Show every session on disk, not only those that are open or ended recently
     #[arg(long)]
     all: bool,
+    #[command(flatten)]
+    pub(super) agents: Agents,
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {

@@ -2,10 +2,11 @@
 
 use super::explain::{Refusals, page};
 use super::table::{Style, lines};
+use crate::agent::source::Source;
 use crate::config::Config;
 use crate::config::List;
 use crate::core::alert::{Alerts, Change, Now, Quiet, Settings};
-use crate::core::fleet::{Row, Session, ShortIds};
+use crate::core::fleet::{Row, Session, ShortIds, distinguish};
 use crate::core::limits::Limits;
 use crate::core::session::Key;
 use crate::core::time::{Moment, Span, Time};
@@ -71,8 +72,8 @@ impl Home {
         self.write("2026/11/25", "noon", ("Set the sundial", self.began), events);
     }
 
-    fn homes(&self) -> [PathBuf; 1] {
-        [self.scratch.path().to_owned()]
+    fn homes(&self) -> [Source; 1] {
+        [Source::at(self.scratch.path())]
     }
 }
 
@@ -99,6 +100,39 @@ fn a_made_up_agent_shows_in_status_and_explain() {
     let page = page(noon, &rows[0].label, taken.now, &Limits::default(), Refusals::Explained).to_string();
     for told in ["/srv/garden", &format!("process {}, alive", home.process.id()), "a sundial only shows the time"] {
         assert!(page.contains(told), "{told}: {page}");
+    }
+}
+
+#[test]
+fn case_283_the_agent_is_shown_where_sessions_of_several_are() {
+    let home = Home::new();
+    let other = Source::at(home.at("other").as_path());
+    fs::create_dir_all(other.path("one")).unwrap();
+    let line = serde_json::json!({ "type": "user.message", "data": {}, "id": "", "timestamp": home.began.to_string() });
+    fs::write(other.log("one"), format!("{line}\n")).unwrap();
+    let [sundial] = home.homes();
+    let shown = |sources: &[Source]| {
+        let taken = snapshot::take(sources, &Config::default(), &Seen::default(), true);
+        let row = |session: &Session| session.row(taken.now, &Limits::default()).0;
+        let mut rows: Vec<Row> = taken.sessions.iter().map(row).collect();
+        distinguish(&mut rows);
+        let style = Style { width: Some(100), height: None, colour: false, unicode: true };
+        let table = lines(&rows, &ShortIds::new(taken.ids.iter().map(|id| &**id)), taken.now.wall, style);
+        let pages = taken.sessions.iter().zip(&rows).map(|(session, row)| {
+            page(session, &row.label, taken.now, &Limits::default(), Refusals::Named).to_string()
+        });
+        (table, pages.collect::<String>())
+    };
+    let (table, pages) = shown(&[sundial.clone(), other.clone()]);
+    assert!(table[0].contains("AGENT") && table.iter().all(|line| line.chars().count() <= 100), "{table:#?}");
+    for agent in ["Sundial", "Copilot"] {
+        assert!(table.iter().any(|line| line.contains(agent)) && pages.contains(&format!("({agent})")), "{table:#?}");
+        assert!(pages.contains(&format!("agent           {agent}\n")), "{pages}");
+    }
+    for alone in [sundial, other] {
+        let (table, pages) = shown(&[alone]);
+        let all = table.join("\n") + &pages;
+        assert!(!all.contains("AGENT") && !all.contains("\nagent  ") && !all.contains("Copilot)"), "{all}");
     }
 }
 

@@ -48,7 +48,8 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
     log_refusals(&refused, instance.as_ref());
     say_what_is_missing(&context);
     let menu = menu(&context);
-    let (homes, terminal) = (context.followed_homes(), context.config.actions.terminal.clone());
+    let homes = context.followed().iter().map(|source| source.home().to_owned()).collect();
+    let terminal = context.config.actions.terminal.clone();
     let mut engine = context.engine();
     engine.forward_to_holders(project.iter().flat_map(paths::runtime_folders).collect());
     // Only with the lock: without it, another tray may be serving the socket.
@@ -121,8 +122,11 @@ fn say_what_is_missing(context: &Context) {
 
 fn menu(context: &Context) -> Menu {
     let user_home = paths::user_home().map(|home| home.to_string_lossy().into_owned());
+    let followed = context.followed();
+    let mut programs = followed.iter().map(|source| source.wing().profile().program);
     let approves_all = context.config.actions.permissions == Permissions::ApproveAll;
     Menu::new(context.config.limits, context.config.list, user_home, approves_all)
+        .for_program(programs.next().filter(|first| programs.all(|program| program == *first)))
         .with_icon(context.config.tray)
         .for_demo(context.demo.is_some())
 }

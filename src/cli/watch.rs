@@ -1,5 +1,6 @@
 //! `pilotlight watch`: prints a line for each change, as long as somebody reads.
 
+use super::agents::Agents;
 use super::bars::{Bar, Format};
 use super::context::{Context, watch_until_stopped};
 use super::json;
@@ -23,6 +24,8 @@ pub(super) struct Arguments {
     /// Print the text for another bar, again whenever it changes
     #[arg(long, value_enum)]
     format: Option<Format>,
+    #[command(flatten)]
+    pub(super) agents: Agents,
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {

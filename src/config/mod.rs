@@ -134,7 +134,7 @@ impl Reader<'_> {
             return self.report.unknown_key(table, key);
         };
         let setting = &SETTINGS[index];
-        match (setting.set)(&mut self.config, value) {
+        match setting.set(&mut self.config, value) {
             Ok(()) => self.written[index] = Some(key.span().start),
             Err(wrong) => {
                 let wrong = wrong.of(&setting.name(), setting.form);
@@ -151,14 +151,14 @@ impl Reader<'_> {
             let both = || SETTINGS.iter().enumerate().filter(|(_, s)| s.table == "limits" && keys.contains(&s.key));
             let values = both().map(|(index, setting)| {
                 let origin = if self.written[index].is_some() { "" } else { ", its default" };
-                format!("`{}` ({}{origin})", setting.name(), (setting.show)(&self.config))
+                format!("`{}` ({}{origin})", setting.name(), setting.show(&self.config))
             });
             let what = values.collect::<Vec<_>>().join(" is above ");
             let defaults: Vec<_> = both().map(|(_, setting)| setting.default()).collect();
             let at = both().find_map(|(index, _)| self.written[index]);
             self.report.add(at, what, format!("Both have their defaults, {}", defaults.join(" and ")));
             for (index, setting) in both() {
-                (setting.reset)(&mut self.config);
+                setting.reset(&mut self.config);
                 self.written[index] = None;
             }
         }

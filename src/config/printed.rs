@@ -11,7 +11,7 @@ pub(super) const PRIVATE: [&str; 5] =
 
 /// The settings that differ from their defaults, each with its name and value. Without servers.
 pub(crate) fn changed(config: &Config) -> Vec<(String, String)> {
-    let values = SETTINGS.iter().map(|setting| (setting, (setting.show)(config)));
+    let values = SETTINGS.iter().map(|setting| (setting, setting.show(config)));
     let changed = values.filter(|(setting, value)| *value != setting.default());
     changed.map(|(setting, value)| (setting.name(), value)).collect()
 }
@@ -48,7 +48,7 @@ fn printed(config: &Config, before: &str) -> String {
             out += &format!("\n[{table}]");
         }
         let (key, meaning, form) = (setting.key, setting.meaning, setting.form);
-        let (default, value) = (setting.default(), (setting.show)(config));
+        let (default, value) = (setting.default(), setting.show(config));
         out += &format!("\n# {meaning}\n# Takes {form}. Default: {default}\n{before}{key} = {value}\n");
     }
     out + &server::print(&config.servers)

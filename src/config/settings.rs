@@ -6,9 +6,11 @@
 
 use super::form::{self, Value, Wrong};
 use super::values::Config;
+use crate::agent::wing::Wing;
 use crate::core::limits::Limits;
 
-/// One key of the config.
+/// One key of the config. Its functions are given the key.
+#[derive(Clone, Copy)]
 pub(super) struct Setting {
     /// Its table; empty at the top level.
     pub(super) table: &'static str,
@@ -17,12 +19,9 @@ pub(super) struct Setting {
     pub(super) meaning: &'static str,
     /// What its value must be, for the user.
     pub(super) form: &'static str,
-    /// Sets the field; leaves it unchanged if the value is wrong.
-    pub(super) set: fn(&mut Config, &Value<'_>) -> Result<(), Wrong>,
-    /// Sets the field to its default.
-    pub(super) reset: fn(&mut Config),
-    /// The field's value as TOML.
-    pub(super) show: fn(&Config) -> String,
+    set: fn(&mut Config, &'static str, &Value<'_>) -> Result<(), Wrong>,
+    reset: fn(&mut Config, &'static str),
+    show: fn(&Config, &'static str) -> String,
 }
 
 impl Setting {
@@ -33,7 +32,22 @@ impl Setting {
 
     /// The default value as TOML.
     pub(super) fn default(&self) -> String {
-        (self.show)(&Config::default())
+        self.show(&Config::default())
+    }
+
+    /// Sets the field; leaves it unchanged if the value is wrong.
+    pub(super) fn set(&self, config: &mut Config, value: &Value<'_>) -> Result<(), Wrong> {
+        (self.set)(config, self.key, value)
+    }
+
+    /// Sets the field to its default.
+    pub(super) fn reset(&self, config: &mut Config) {
+        (self.reset)(config, self.key);
+    }
+
+    /// The field's value as TOML.
+    pub(super) fn show(&self, config: &Config) -> String {
+        (self.show)(config, self.key)
     }
 }
 
@@ -55,20 +69,48 @@ macro_rules! settings {
             key: $key,
             meaning: concat!($($meaning),+).trim_ascii_start(),
             form: form::$form.text,
-            set: |config, value| {
+            set: |config, _, value| {
                 config.$($field).+ = (form::$form.read)(value)?;
                 Ok(())
             },
-            reset: |config| config.$($field).+ = Config::default().$($field).+,
-            show: |config| (form::$form.show)(&config.$($field).+),
+            reset: |config, _| config.$($field).+ = Config::default().$($field).+,
+            show: |config, _| (form::$form.show)(&config.$($field).+),
         }),+),+]
     };
 }
 
 /// All settings in the order in which they are printed: grouped by table, the top level first.
-pub(super) const SETTINGS: &[Setting] = settings! {
+pub(super) const SETTINGS: &[Setting] = &{
+    let mut all = [switch(Wing::FIRST); FIELDS.len() + Wing::ALL.len()];
+    let mut n = 0;
+    while n < all.len() {
+        all[n] = if n < FIELDS.len() { FIELDS[n] } else { switch(Wing::ALL[n - FIELDS.len()]) };
+        n += 1;
+    }
+    all
+};
+
+/// The setting that switches an agent off.
+const fn switch(wing: Wing) -> Setting {
+    Setting {
+        table: "agents",
+        key: wing.profile().names.name,
+        meaning: "Watch this agent's sessions, where its home is there. If not: no folder, no watch, no row.",
+        form: form::SWITCH.text,
+        set: |config, agent, value| {
+            config.agents.set((form::SWITCH.read)(value)?, agent);
+            Ok(())
+        },
+        reset: |config, agent| config.agents.set(true, agent),
+        show: |config, agent| (form::SWITCH.show)(&!config.agents.off.contains(&agent)),
+    }
+}
+
+/// The settings that are a field each.
+const FIELDS: &[Setting] = settings! {
     [""]
-    /// Further homes of Copilot to watch, besides COPILOT_HOME or ~/.copilot.
+    /// Further homes of agents to watch, besides the usual ones (COPILOT_HOME or ~/.copilot, and so on). Which agent a home
+    /// is of is told by what is in it.
     "homes": FOLDERS => homes;
 
     ["limits"]

@@ -85,7 +85,7 @@ fn every_limit_has_one_key() {
     let text: String = keys.iter().enumerate().map(|(at, s)| format!("{} = {}\n", s.key, at + 1)).collect();
     let config = right(&format!("[limits]\n{text}"));
     for (at, setting) in keys.iter().enumerate() {
-        assert_eq!((setting.show)(&config), format!("\"{}s\"", at + 1));
+        assert_eq!(setting.show(&config), format!("\"{}s\"", at + 1));
         let field = setting.key.replace('-', "_");
         assert!(format!("{:?}", config.limits).contains(&format!("{field}: ")), "{field}");
     }
@@ -98,7 +98,7 @@ fn the_list_of_settings_is_in_order() {
     tables.dedup();
     assert_eq!(
         tables,
-        ["", "limits", "owners", "list", "tray", "actions", "notifications", "log"],
+        ["", "limits", "owners", "list", "tray", "actions", "notifications", "log", "agents"],
         "the settings of a table are together"
     );
     for setting in SETTINGS {

@@ -13,6 +13,7 @@ use crate::system::log::LogLevel;
 pub struct Config {
     /// As written: [`crate::system::paths::homes`] expands a leading `~`.
     pub(crate) homes: Vec<PathBuf>,
+    pub(crate) agents: Agents,
     pub(crate) limits: Limits,
     pub(crate) owners: Owners,
     pub(crate) list: List,
@@ -22,6 +23,24 @@ pub struct Config {
     pub(crate) log: Log,
     /// All on loopback, no two with the same address.
     pub(crate) servers: Vec<ServerSetting>,
+}
+
+/// `[agents]`: whose sessions are watched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Agents {
+    /// The names of those that are switched off, in order.
+    pub(crate) off: Vec<&'static str>,
+}
+
+impl Agents {
+    /// Switches an agent on or off.
+    pub(crate) fn set(&mut self, on: bool, agent: &'static str) {
+        self.off.retain(|off| *off != agent);
+        if !on {
+            self.off.push(agent);
+            self.off.sort_unstable();
+        }
+    }
 }
 
 /// `[owners]`: which processes count as Copilot.

@@ -125,7 +125,7 @@ fn end(action: Action, session: &Session) -> Result<Does, Refusal> {
         return Err(Refusal::NoTerminal { pid });
     }
     if session.observed.contested {
-        return Err(Refusal::Contested);
+        return Err(Refusal::Contested { agent: session.observed.agent.clone() });
     }
     if session.control.other_sessions > 0 {
         return Err(Refusal::OthersOpen { pid, others: session.control.other_sessions });

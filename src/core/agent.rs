@@ -11,7 +11,7 @@ pub const NAME_MAX: usize = 32;
 /// Maximum width of a [mark](Agent::mark), in columns.
 pub const MARK_MAX: usize = 8;
 
-/// What an agent is called: given by its wing.
+/// What an agent is called, and what is said of its sessions alone: given by its wing.
 #[derive(Debug)]
 pub struct Names {
     /// In JSON, in filters and in the settings: `claude-code`.
@@ -20,6 +20,12 @@ pub struct Names {
     pub word: &'static str,
     /// The same in at most [`MARK_MAX`] columns, for narrow rows: `Claude`.
     pub mark: &'static str,
+    /// Why no process is known to run a session: `its folder has no lock`.
+    pub no_owner: &'static str,
+    /// How a process that is gone is known to have run it: `its lock was left behind`.
+    pub left_behind: &'static str,
+    /// What two live processes have that both run it: `a lock on it`.
+    pub contested: &'static str,
 }
 
 /// An agent. Two of the same name are the same.
@@ -32,7 +38,14 @@ pub enum Agent {
 }
 
 /// The agent of a session of which none is known. No session that is shown is of it.
-static UNKNOWN: Names = Names { name: "agent", word: "agent", mark: "agent" };
+static UNKNOWN: Names = Names {
+    name: "agent",
+    word: "agent",
+    mark: "agent",
+    no_owner: "no process is known to run it",
+    left_behind: "it said no more",
+    contested: "it open",
+};
 
 impl Default for Agent {
     fn default() -> Self {
@@ -63,10 +76,32 @@ impl Agent {
         }
     }
 
-    /// One of its sessions, at the beginning of a sentence: `A Claude Code session`.
+    /// Why no process is known to run a session of it.
+    pub(crate) fn no_owner(&self) -> &'static str {
+        self.names().no_owner
+    }
+
+    /// How a process that is gone is known to have run one.
+    pub(crate) fn left_behind(&self) -> &'static str {
+        self.names().left_behind
+    }
+
+    /// What two live processes have that both run one.
+    pub(crate) fn contested(&self) -> &'static str {
+        self.names().contested
+    }
+
+    fn names(&self) -> &'static Names {
+        match self {
+            Self::Known(names) => names,
+            Self::Reported(_) => &UNKNOWN,
+        }
+    }
+
+    /// One of its sessions: `a Claude Code session`.
     pub(crate) fn a_session(&self) -> String {
         let article =
-            if self.word().starts_with(['a', 'e', 'i', 'o', 'u', 'A', 'E', 'I', 'O', 'U']) { "An" } else { "A" };
+            if self.word().starts_with(['a', 'e', 'i', 'o', 'u', 'A', 'E', 'I', 'O', 'U']) { "an" } else { "a" };
         format!("{article} {self} session")
     }
 
@@ -157,7 +192,7 @@ mod tests {
 
     #[test]
     fn agents_of_one_name_are_the_same() {
-        static NAMES: Names = Names { name: "aider", word: "Aider", mark: "Aider" };
+        static NAMES: Names = Names { name: "aider", ..UNKNOWN };
         assert_eq!(Agent::Known(&NAMES), Agent::reported("aider").unwrap());
         assert_ne!(Agent::Known(&NAMES), Agent::default());
     }

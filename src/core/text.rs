@@ -172,6 +172,18 @@ pub fn listed(items: &[impl AsRef<str>]) -> String {
     out
 }
 
+/// `a, b or c`.
+pub(crate) fn any_of(items: &[impl AsRef<str>]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.as_ref().to_owned(),
+        [all @ .., last] => {
+            let all: Vec<&str> = all.iter().map(AsRef::as_ref).collect();
+            format!("{} or {}", all.join(", "), last.as_ref())
+        }
+    }
+}
+
 /// `1 background agent`, `2 background agents`.
 pub fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })

@@ -3,8 +3,10 @@
 use super::check::Ground;
 use super::finding::{Finding, Level};
 use super::fix::Fix;
+use super::program::is_used;
 use crate::agent::copilot::bridge::files::Files;
 use crate::agent::copilot::bridge::plugin::{Installed, installed};
+use crate::agent::source::reached;
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Owner;
 use crate::core::text::counted;
@@ -16,8 +18,11 @@ const CHECK: &str = "bridge";
 /// The bridge on disk, and in Copilot's settings.
 pub(super) fn bridge(ground: &Ground) -> Vec<Finding> {
     let Some(project) = paths::project() else { return Vec::new() };
+    if !is_used(ground) {
+        return Vec::new();
+    }
     let files = Files::new(&project);
-    let of_homes = (1..).zip(&ground.homes).filter_map(|(number, home)| of_home(&files, number, home));
+    let of_homes = (1..).zip(reached(&ground.homes)).filter_map(|(number, home)| of_home(&files, number, &home));
     let mut findings: Vec<_> = of_homes.collect();
     if findings.is_empty() {
         let text = "not installed: sessions in plain terminals are watched, and `pilotlight bridge install` lets you answer them";

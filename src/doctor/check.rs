@@ -1,6 +1,7 @@
 //! What every check is given and returns.
 
 use super::finding::{Finding, Level};
+use crate::agent::source::Source;
 use crate::config::{Config, Problem};
 use crate::core::fleet::Session;
 use crate::engine::last_seen::Seen;
@@ -13,8 +14,8 @@ pub(super) const EACH: usize = 20;
 /// What the checks inspect.
 #[derive(Clone, Debug)]
 pub(crate) struct Ground {
-    /// Copilot's homes.
-    pub homes: Vec<PathBuf>,
+    /// The homes.
+    pub homes: Vec<Source>,
     /// Those whose file system does not answer.
     pub silent: Vec<SilentHome>,
     pub config: Config,

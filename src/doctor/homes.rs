@@ -6,9 +6,10 @@ use super::check::{EACH, Ground};
 use super::finding::Finding;
 use crate::agent::source::Source;
 use crate::agent::tail::{LogError, length};
+use crate::agent::wing::Wing;
 use crate::core::fleet::Session;
 use crate::core::owner::Owner;
-use crate::core::text::{counted, is_uuid, plain};
+use crate::core::text::{any_of, counted, is_uuid, plain};
 use crate::engine::snapshot::{self, Snapshot};
 use crate::system::file_system;
 use crate::system::watcher::POLLING;
@@ -33,38 +34,42 @@ pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
             .push(Finding::problem("home", silent.words(), remedy).redacted("one: its file system does not answer"));
     }
     if ground.homes.is_empty() && ground.silent.is_empty() {
-        let remedy = "name one with --home DIR or COPILOT_HOME";
-        findings.push(Finding::problem("home", "cannot tell where Copilot's home is", remedy));
+        let variables: Vec<_> = Wing::ALL.iter().map(|wing| wing.profile().home_variable).collect();
+        let remedy = format!("name one with --home DIR or {}", any_of(&variables));
+        findings.push(Finding::problem("home", "cannot tell where the home of any agent is", remedy));
     }
     let Snapshot { sessions, .. } = snapshot::take(&ground.homes, &ground.config, &ground.seen, false);
     for (number, home) in (1..).zip(&ground.homes) {
         findings.push(one_home(home, number));
         findings.extend(without_events(home, number, &sessions));
-        findings.extend(links(Source::at(home).root()));
+        findings.extend(links(home.root()));
     }
     findings.extend(locks(&sessions));
     findings.extend(logs(&ground.homes, &sessions));
     (findings, sessions)
 }
 
-fn one_home(home: &Path, number: usize) -> Finding {
+fn one_home(source: &Source, number: usize) -> Finding {
     const CHECK: &str = "home";
-    let shown = home.display();
-    let (finding, redacted) = match fs::read_dir(Source::at(home).root()) {
-        Ok(entries) => {
-            let count = counted(entries.filter_map(Result::ok).filter(is_session).count(), "session");
+    let (home, profile) = (source.home(), source.wing().profile());
+    let (shown, word) = (home.display(), profile.names.word);
+    let (finding, redacted) = match source.list() {
+        Ok(ids) => {
+            let count = counted(ids.count(), "session");
             (Finding::ok(CHECK, format!("{shown}: {count}")), count)
         }
         Err(error) if error.kind() == ErrorKind::NotFound && home.is_dir() => {
             (Finding::ok(CHECK, format!("{shown}: no session was ever started in it")), "empty".into())
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            let remedy =
-                "start `copilot` once, or name another with --home DIR, COPILOT_HOME or `homes` in the settings";
-            (Finding::problem(CHECK, format!("there is no Copilot home at {shown}"), remedy), "not there".into())
+            let remedy = format!(
+                "start `{}` once, or name another with --home DIR, {} or `homes` in the settings",
+                profile.program, profile.home_variable
+            );
+            (Finding::problem(CHECK, format!("there is no {word} home at {shown}"), remedy), "not there".into())
         }
         Err(error) => {
-            let text = format!("the Copilot home {shown} cannot be read: {error}");
+            let text = format!("the {word} home {shown} cannot be read: {error}");
             let remedy =
                 "its sessions are not seen: give yourself permission to read it, or take it out of the settings";
             (Finding::problem(CHECK, text, remedy), "cannot be read".into())
@@ -74,18 +79,12 @@ fn one_home(home: &Path, number: usize) -> Finding {
 }
 
 /// Case 161: a home, or a live session in it, on a file system that may not report changes.
-fn without_events(home: &Path, number: usize, sessions: &[Session]) -> Option<Finding> {
-    let source = Source::at(home);
+fn without_events(source: &Source, number: usize, sessions: &[Session]) -> Option<Finding> {
     let live = sessions.iter().filter(|session| session.may_be_open()).map(|session| source.path(&session.id));
-    let mut folders = [home.to_owned(), source.root().to_owned()].into_iter().chain(live);
+    let mut folders = [source.home().to_owned(), source.root().to_owned()].into_iter().chain(live);
     let (name, folder) = folders.find_map(|folder| Some((file_system::without_events(&folder)?, folder)))?;
     let text = format!("{} is on {name}, which may not report changes of files", folder.display());
     Some(Finding::warning("home", text, POLLING).redacted(format!("home {number}: on {name}, without file events")))
-}
-
-fn is_session(entry: &fs::DirEntry) -> bool {
-    let hidden = entry.file_name().to_string_lossy().starts_with('.');
-    !hidden && entry.file_type().is_ok_and(|kind| kind.is_dir())
 }
 
 /// Links among the session folders: they are not followed, so sessions behind them are not seen.
@@ -111,7 +110,10 @@ fn locks(sessions: &[Session]) -> Vec<Finding> {
     let mut findings = vec![Finding::ok(CHECK, format!("{} a live owner", having(alive.len()))).public()];
     for (sessions, owner, remedy) in [
         (
-            owned_by(|owner| matches!(owner, Owner::Gone { .. })),
+            owned_by(|owner| matches!(owner, Owner::Gone { .. }))
+                .into_iter()
+                .filter(|session| session.observed.agent == Wing::FIRST.agent())
+                .collect(),
             "is gone",
             "harmless, and Copilot's own: it stays after a crash, and resuming the session replaces it",
         ),
@@ -135,8 +137,8 @@ fn locks(sessions: &[Session]) -> Vec<Finding> {
     let conflicts = sessions.iter().filter_map(|session| {
         let is_forked = session.observed.facts.forked && matches!(session.observed.owner, Owner::Alive { .. });
         let what = match session.observed.contested {
-            true => "two live processes have a lock on it",
-            false => is_forked.then_some("two processes write its log")?,
+            true => format!("two live processes have {}", session.observed.agent.contested()),
+            false => is_forked.then(|| "two processes write its log".to_owned())?,
         };
         let text = format!("session {}: {what}", shown(session));
         let remedy = "end it in one of the two places: each continues with a history of its own";
@@ -151,7 +153,7 @@ fn having(n: usize) -> String {
 }
 
 /// Case 88: a log that is not a file is named, never followed, and never waited for.
-fn logs(homes: &[PathBuf], sessions: &[Session]) -> Vec<Finding> {
+fn logs(homes: &[Source], sessions: &[Session]) -> Vec<Finding> {
     let (mut troubled, mut without, mut readable) = (Vec::new(), Vec::new(), 0);
     for session in sessions {
         match log_of(homes, session) {
@@ -185,7 +187,7 @@ enum Log {
     Troubled(Box<Finding>),
 }
 
-fn log_of(homes: &[PathBuf], session: &Session) -> Log {
+fn log_of(homes: &[Source], session: &Session) -> Log {
     if let Some(no_answer) = &session.no_answer {
         let text = format!("the log of session {} is not read: {}", shown(session), no_answer);
         let remedy = "start or reach what serves it, or unmount it (`umount --force` or `--lazy`)";
@@ -193,7 +195,7 @@ fn log_of(homes: &[PathBuf], session: &Session) -> Log {
         return Log::Troubled(Box::new(finding));
     }
     // A snapshot does not record which of several homes a session is in.
-    let mut sources = homes.iter().map(|home| Source::at(home));
+    let mut sources = homes.iter();
     let Some(source) = sources.find(|source| source.has(&session.id)) else { return Log::Unseen };
     let path = source.log(&session.id);
     let shown = path.display();
@@ -213,8 +215,10 @@ fn log_of(homes: &[PathBuf], session: &Session) -> Log {
         Err(LogError::Io(error)) if error.kind() == ErrorKind::NotFound => return Log::Missing,
         Err(LogError::NotAFile(what)) => {
             let text = format!("{shown} is {what}, not a file: it is neither opened nor followed");
-            let remedy =
-                "Copilot writes no such thing: find out who put it there, and move it away once the session is over";
+            let remedy = format!(
+                "{} writes no such thing: find out who put it there, and move it away once the session is over",
+                source.agent()
+            );
             Finding::problem(LOG, text, remedy).redacted(format!("one is {what}"))
         }
         Err(LogError::Io(error)) => {

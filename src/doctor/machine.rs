@@ -7,12 +7,11 @@ use crate::system::watcher::POLLING;
 /// Each session folder takes one inotify watch, and all programs of a user share one limit.
 #[cfg(target_os = "linux")]
 pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
-    use crate::agent::source::Source;
     use rustix::fs::inotify;
     const CHECK: &str = "watches";
     /// A home, our state folder, and the folder of the settings.
     const OTHERS: usize = 3;
-    let folders = ground.homes.iter().map(|home| 1 + Source::at(home).list().map_or(0, Iterator::count));
+    let folders = ground.homes.iter().map(|home| 1 + home.list().map_or(0, Iterator::count));
     let need = folders.sum::<usize>() + OTHERS;
     let limits = ["fs/inotify/max_user_watches", "user/max_inotify_watches"];
     let finding = match limits.into_iter().filter_map(number).min() {

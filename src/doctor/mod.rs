@@ -9,7 +9,7 @@
 //! Each finding has two texts: one for the user, with paths and names, and one for the strangers who read a bug report.
 //! The second is composed of fixed words and numbers, never derived from the first: what is not put in cannot leak.
 //!
-//! - `program`, `homes`, `servers`, `desktop`, `bridge`, `machine`, `autostart` and `own` are the checks, one file a
+//! - `program`, `agents`, `homes`, `servers`, `desktop`, `bridge`, `machine`, `autostart` and `own` are the checks, one file a
 //!   subject.
 //! - [`check`] is what each of them is given and returns, [`finding`] one result.
 //! - [`fix`] repairs our files, after [`ours`] found them broken; [`report`] writes a bug report, and [`redact`] chooses
@@ -17,6 +17,7 @@
 //!
 //! May import: core, system, agent, config, terminal, control, engine, tray.
 
+mod agents;
 mod autostart;
 pub mod bridge;
 mod check;
@@ -46,12 +47,13 @@ const DEADLINE: Duration = Duration::from_secs(8);
 /// A check: its name, its subject for a report that it did not finish, and its function.
 type Check = (&'static str, &'static str, fn(&Ground) -> Examined);
 
-const CHECKS: [Check; 10] = [
+const CHECKS: [Check; 11] = [
     ("version", "this program", |_| vec![own::version()].into()),
     ("config", "the settings", |ground| own::config(ground).into()),
     ("state", "what Pilotlight remembers", |ground| own::state(ground).into()),
     ("copilot", "the Copilot CLI", |ground| program::program(ground).into()),
-    ("sessions", "Copilot's homes", homes_and_servers),
+    ("agents", "the other agents", |ground| agents::agents(ground).into()),
+    ("sessions", "the agents' homes", homes_and_servers),
     ("bridge", "the bridge to terminals", |ground| bridge::bridge(ground).into()),
     ("watches", "the limit of file watches", |ground| machine::watches(ground).into()),
     ("descriptors", "the limit of open files", |ground| machine::descriptors(ground).into()),

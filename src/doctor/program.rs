@@ -3,16 +3,25 @@
 use super::check::{Ground, block_on};
 use super::finding::Finding;
 use super::redact;
+use crate::agent::copilot::profile::PROFILE;
 use crate::agent::copilot::program::{VERSION_TIMEOUT, find_version};
+use crate::agent::source::reached;
 use crate::system::paths::expand;
 
-/// The release that Pilotlight was tested with; others may write other events.
-const TESTED: &str = "1.0.102";
+/// Whether Copilot is used, as far as can be told: a home of it is watched, or none of any agent.
+pub(super) fn is_used(ground: &Ground) -> bool {
+    ground.homes.is_empty() || !reached(&ground.homes).is_empty()
+}
 
 pub(super) fn program(ground: &Ground) -> Vec<Finding> {
     const CHECK: &str = "copilot";
+    // Other releases may write other events.
+    const TESTED: &str = PROFILE.tried;
     const REMEDY: &str =
         "sessions are shown, but none can be resumed without it; `actions.copilot` in the settings says where it is";
+    if !is_used(ground) {
+        return Vec::new();
+    }
     let named = ground.config.actions.program.as_deref();
     let expanded = named.and_then(|named| expand(named, ground.user_home.as_deref()));
     block_on(CHECK, async {

@@ -3,6 +3,7 @@
 use super::check::{EACH, Ground};
 use super::finding::Finding;
 use crate::agent::copilot::server::servers::{registry, token_error};
+use crate::agent::source::reached;
 use crate::core::fleet::Session;
 use crate::core::text::counted;
 use crate::system::process::{is_of_our_user, listening};
@@ -62,7 +63,7 @@ fn owners(sessions: &[Session]) -> (Vec<Finding>, Vec<SocketAddr>) {
 fn entries(ground: &Ground) -> Vec<Finding> {
     const REMEDY: &str = "it is Copilot's own file, and Pilotlight trusts it only while a server listens where it says; a stale \
                           one may be deleted";
-    let entries = ground.homes.iter().flat_map(|home| registry(home));
+    let entries = reached(&ground.homes).into_iter().flat_map(|home| registry(&home));
     let findings = entries.filter_map(|(path, trouble)| {
         let trouble = trouble?;
         let text = format!("{} is passed over: {trouble}", path.display());

@@ -121,10 +121,9 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// Creates an engine for these homes. Nothing is read before [`run`](Self::run).
-    pub(crate) fn new(homes: &[PathBuf], config: Config, seen: Seen) -> Self {
+    pub(crate) fn new(sources: &[Source], config: Config, seen: Seen) -> Self {
         let (command_sender, commands) = mpsc::unbounded_channel();
         let clock = Clock::start();
-        let sources: Vec<_> = homes.iter().map(|home| Source::at(home)).collect();
         Self {
             tasks: Tasks::new(),
             orders: Orders::default(),
@@ -136,7 +135,7 @@ impl Engine {
             ),
             fleet: Fleet::new(config.limits),
             config,
-            homes: Homes::new(&sources, clock.now().awake),
+            homes: Homes::new(sources, clock.now().awake),
             settings_file: None,
             ledger: Ledger::new(seen.path().and_then(Path::parent)),
             warned_of_exit: false,

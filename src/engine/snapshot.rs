@@ -5,7 +5,7 @@ use crate::agent::reader::Reader;
 use crate::agent::reading::GRACE;
 use crate::agent::reading::{Glimpse, Reading};
 use crate::agent::scanner::OpenScanner;
-use crate::agent::source::Source;
+use crate::agent::source::{Source, reached};
 use crate::agent::tail::ReadContext;
 use crate::config::Config;
 use crate::core::action::ServerState;
@@ -54,22 +54,21 @@ struct Found {
 }
 
 /// Reads every session folder of these homes. With `all`, it also reads logs that are too old to matter.
-pub(crate) fn take(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool) -> Snapshot {
-    read_all(homes, config, seen, all, Time(i64::MIN))
+pub(crate) fn take(sources: &[Source], config: &Config, seen: &Seen, all: bool) -> Snapshot {
+    read_all(sources, config, seen, all, Time(i64::MIN))
 }
 
 /// Like [`take`], but keeps only the sessions that a list shows: of tens of thousands, most are not.
-pub(crate) fn take_listed(homes: &[PathBuf], config: &Config, seen: &Seen) -> Snapshot {
-    read_all(homes, config, seen, false, Clock::start().now().wall - config.list.ended_for)
+pub(crate) fn take_listed(sources: &[Source], config: &Config, seen: &Seen) -> Snapshot {
+    read_all(sources, config, seen, false, Clock::start().now().wall - config.list.ended_for)
 }
 
 /// Reads every session folder. Sessions of the history are kept only if they were modified since `earliest`.
-fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest: Time) -> Snapshot {
+fn read_all(sources: &[Source], config: &Config, seen: &Seen, all: bool, earliest: Time) -> Snapshot {
     let clock = Clock::start();
     let now = clock.now();
     let known = HashSet::new();
-    let sources: Vec<_> = homes.iter().map(|home| Source::at(home)).collect();
-    let hashes: Vec<_> = homes.iter().map(|home| HomeHash::of(home)).collect();
+    let hashes: Vec<_> = sources.iter().map(|source| HomeHash::of(source.home())).collect();
     let openings = OpenScanner::default().scan(&sources.iter().collect::<Vec<_>>(), &config.owners.names, now.wall);
     let reading = Reading {
         context: ReadContext { now, limits: &config.limits, until: None },
@@ -78,8 +77,8 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
         openings: &openings,
         all,
     };
-    let mut silent = silent_sessions(&sources, now);
-    let mut ids = list(&sources);
+    let mut silent = silent_sessions(sources, now);
+    let mut ids = list(sources);
     let all_ids: Vec<_> = ids.iter().map(|key| Arc::clone(&key.id)).collect();
     ids.retain(|key| !silent.contains_key(key));
     let glimpses: Vec<_> = sources.iter().map(|source| source.glimpses(are_many(ids.len()))).collect();
@@ -107,10 +106,10 @@ fn read_all(homes: &[PathBuf], config: &Config, seen: &Seen, all: bool, earliest
     if !all {
         read_recent(&mut found, &reading, now.wall - config.list.ended_for, config.list.ended_most);
     }
-    mark_resumed(&mut found, &sources, &Ledger::new(seen.path().and_then(Path::parent)), now);
+    mark_resumed(&mut found, sources, &Ledger::new(seen.path().and_then(Path::parent)), now);
     let mut sessions: Vec<_> = found.into_iter().map(|one| one.session).collect();
     sessions.extend(silent.drain().map(|(_, session)| session));
-    find_servers(&mut sessions, homes, config);
+    find_servers(&mut sessions, &reached(sources), config);
     look_once(&mut sessions, clock.now(), config);
     let now = sample_cpu(&mut sessions, &clock, config);
     Snapshot { sessions, ids: all_ids, now }
@@ -288,7 +287,7 @@ mod tests {
             let line = "{\"type\":\"user.message\",\"data\":{},\"id\":\"\",\"timestamp\":\"2026-11-25T10:00:00Z\"}\n";
             std::fs::write(source.log(&format!("{n:03}")), line.repeat(events)).unwrap();
         }
-        let taken = take(&[scratch.path().to_owned()], &Config::default(), &Seen::default(), true);
+        let taken = take(&[source], &Config::default(), &Seen::default(), true);
         let sessions: Vec<&str> = taken.sessions.iter().map(|session| &*session.id).collect();
         assert_eq!(sessions, taken.ids.iter().map(|id| &**id).collect::<Vec<_>>());
     }

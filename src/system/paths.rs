@@ -105,10 +105,10 @@ pub(crate) fn homes(
     } else {
         cli.to_vec()
     };
-    let (mut homes, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mounts, mut homes, mut seen) = (Mounts::read(), Vec::new(), BTreeSet::new());
     for home in wanted.iter().filter_map(|path| absolute(path)) {
         // A folder that does not exist yet has no canonical path, and is identified by its name.
-        if seen.insert(home.canonicalize().unwrap_or_else(|_| home.clone())) {
+        if seen.insert(mounts.real(&home)) {
             homes.push(home);
         }
     }
@@ -167,7 +167,7 @@ fn with_extension(path: &Path) -> Option<PathBuf> {
 
 /// The absolute path, without `.` and trailing slashes; symlinks are not resolved. `None` if it is empty, or relative
 /// and the current folder is gone.
-fn absolute(path: &Path) -> Option<PathBuf> {
+pub(crate) fn absolute(path: &Path) -> Option<PathBuf> {
     Some(std::path::absolute(path).ok()?.components().collect())
 }
 

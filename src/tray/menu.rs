@@ -62,6 +62,8 @@ pub struct Menu {
     tray: Tray,
     user_home: Option<String>,
     approves_all: bool,
+    /// The command that starts the agent, if one alone is watched.
+    program: Option<&'static str>,
     demo: bool,
     notifications: NotificationState,
     login: Login,
@@ -108,6 +110,7 @@ impl Menu {
             tray: Tray::default(),
             user_home,
             approves_all,
+            program: None,
             demo: false,
             notifications: NotificationState::default(),
             login: Login::default(),
@@ -127,6 +130,12 @@ impl Menu {
     #[must_use]
     pub(crate) fn for_demo(self, demo: bool) -> Self {
         Self { demo, ..self }
+    }
+
+    /// The same menu, for the sessions of the agent that this command starts. `None`: of several.
+    #[must_use]
+    pub(crate) fn for_program(self, program: Option<&'static str>) -> Self {
+        Self { program, ..self }
     }
 
     /// The same menu, with these settings of the icon.
@@ -282,6 +291,12 @@ impl Menu {
         sorted
     }
 
+    /// What the menu says if there is no session.
+    fn invitation(&self) -> String {
+        let what = self.program.map_or_else(|| "an agent".to_owned(), |program| format!("“{program}”"));
+        format!("Start {what} in a terminal: it will show here")
+    }
+
     /// The rows of the sessions, in at most `max` entries.
     fn rows(&self, sorted: &Sorted<'_>, max: usize, glance: &Glance, names: &Names<'_>) -> Vec<Item> {
         let context = self.details_context();
@@ -341,7 +356,7 @@ impl Menu {
         }
         items.extend(others);
         if need.is_empty() && busy.is_empty() && idle.is_empty() {
-            items.insert(0, Item::text("Start “copilot” in a terminal: it will show here"));
+            items.insert(0, Item::text(self.invitation()));
         }
         items
     }

@@ -9,7 +9,17 @@ use crate::system::watcher::{Layout, Logs, WatchPlan};
 
 /// What is the same about all its homes.
 pub(crate) const PROFILE: Profile = Profile {
-    names: Names { name: "copilot", word: "Copilot", mark: "Copilot" },
+    names: Names {
+        name: "copilot",
+        word: "Copilot",
+        mark: "Copilot",
+        no_owner: "its folder has no lock",
+        left_behind: "its lock was left behind",
+        contested: "a lock on it",
+    },
+    program: "copilot",
+    tried: "1.0.102",
+    gaps: None,
     home: home::NAME,
     home_variable: home::VARIABLE,
     is_home: |home| home.join(SESSIONS).is_dir(),

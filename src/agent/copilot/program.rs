@@ -5,18 +5,14 @@
 //! loader is found, the native program behind it is taken instead. A candidate must identify itself as Copilot by its
 //! version, because other programs are called `copilot` too.
 
-use crate::system::descriptors;
+use crate::agent::program_version::printed_version;
 use crate::system::paths;
 use crate::system::plain_file::{self, Links};
 use std::env::consts::{ARCH, EXE_SUFFIX, OS};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
-use tokio::process::Command;
-use tokio::time::timeout;
 
 /// How long a program may take to print its version where a user waits for the result. Copilot takes a tenth of a
 /// second, and a few seconds on its very first start.
@@ -26,8 +22,6 @@ pub(crate) const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 pub const VERSION_TIMEOUT_LONG: Duration = Duration::from_secs(30);
 /// How the output of `--version` begins, in every release that speaks our protocol.
 const VERSION_PREFIX: &str = "GitHub Copilot CLI ";
-/// How much of that output is read, in bytes.
-const OUTPUT_MAX: u64 = 4096;
 /// How much of an npm package's manifest is read, in bytes. Copilot's has about 1,000.
 const MANIFEST_MAX: u64 = 64 << 10;
 
@@ -159,30 +153,11 @@ fn packaged_version(program: &Path) -> Option<String> {
 
 /// Asks a program for its version. The error says what is wrong with the program.
 async fn query_version(program: &Path, within: Duration) -> Result<String, String> {
-    let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-    descriptors::restore(command.as_std_mut());
-    let asked = async {
-        let mut child = command.spawn()?;
-        let mut printed = Vec::new();
-        if let Some(output) = child.stdout.take() {
-            output.take(OUTPUT_MAX).read_to_end(&mut printed).await?;
-        }
-        std::io::Result::Ok(printed)
-    };
-    match timeout(within, asked).await {
-        Ok(Ok(printed)) => {
-            let printed = String::from_utf8_lossy(&printed);
-            printed.trim_start().strip_prefix(VERSION_PREFIX).map(|version| version.trim().to_owned()).ok_or_else(
-                || {
-                    "is another program: asked for its version, it does not say that it is the GitHub Copilot CLI"
-                        .to_owned()
-                },
-            )
-        }
-        Ok(Err(error)) => Err(format!("does not start: {error}")),
-        Err(_) => Err(format!("does not say its version within {} s", within.as_secs())),
-    }
+    let printed = printed_version(program, within).await?;
+    let version = printed.trim_start().strip_prefix(VERSION_PREFIX).map(|version| version.trim().to_owned());
+    version.ok_or_else(|| {
+        "is another program: asked for its version, it does not say that it is the GitHub Copilot CLI".to_owned()
+    })
 }
 
 #[cfg(test)]

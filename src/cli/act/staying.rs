@@ -3,9 +3,8 @@
 //! tray.
 
 use super::output::{Printer, Reporter, RequestReader};
-use crate::agent::source::Source;
 use crate::cli::ask::{discard_typeahead, has_terminal};
-use crate::cli::context::{Context, has_session};
+use crate::cli::context::Context;
 use crate::cli::pick::Picked;
 use crate::cli::report::say;
 use crate::control::caller::{CallerPolicy, agent_behind};
@@ -28,8 +27,8 @@ use tokio::sync::watch;
 /// The folders in which a command that holds this session may serve its socket, the usual one first.
 pub(super) fn folders(context: &Context, id: &str) -> Vec<PathBuf> {
     let Some(project) = paths::project() else { return Vec::new() };
-    let homes = context.homes.iter().filter(|home| has_session(home, id));
-    let keys: Vec<_> = homes.map(|home| Ledger::default().page(&Source::at(home), id)).collect();
+    let homes = context.homes.iter().filter(|home| home.has(id));
+    let keys: Vec<_> = homes.map(|home| Ledger::default().page(home, id)).collect();
     let folders = paths::runtime_folders(&project).into_iter();
     folders.flat_map(|folder| keys.iter().map(move |page| folder.join(page.key())).collect::<Vec<_>>()).collect()
 }

@@ -41,7 +41,7 @@ impl ForegroundCommand {
             None => {
                 command.args(arguments);
                 // The same homes as this table, wherever they come from.
-                command.args(context.homes.iter().flat_map(|home| ["--home".as_ref(), home.as_os_str()]));
+                command.args(context.homes.iter().flat_map(|home| ["--home".as_ref(), home.home().as_os_str()]));
             }
         }
         command.args(["--", id]);

@@ -167,7 +167,7 @@ impl Session {
         // Until the user looks at it.
         let approved = self.control.approved_by_command.is_some_and(|at| self.seen.is_none_or(|seen| seen < at));
         let notes = [
-            (self.observed.contested, Note::TwoLocks),
+            (self.observed.contested, Note::Contested { agent: self.observed.agent.clone() }),
             (matches!(self.observed.owner, Owner::Unheld { .. }), Note::Unheld),
             (self.is_wanted(), Note::Wanted),
             (self.approves_all(), Note::ApprovesAll),

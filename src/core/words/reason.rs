@@ -82,7 +82,7 @@ said! {
         StartUnknown => "the start of its turn is unknown";
         NoProcess => "no process is known to run it";
         TwoWriters => "conflict: two processes write this log";
-        TwoLocks => "conflict: two live processes have it open";
+        Contested { agent: Agent } => "conflict: two live processes have {}", agent.contested();
         Unheld => "{UNHELD}";
         Wanted => "a command wants to approve it: allow?";
         ApprovesAll => "approvals are switched off: it approves everything";

@@ -39,7 +39,8 @@ said! {
             "process {pid} cannot be inspected (another user's, a container's, or just ending): it is never signalled";
         NoTerminal { pid: u32 } =>
             "process {pid} is not a terminal session: end it in the program that started it";
-        Contested => "two live processes have a lock on it: end it in the terminal you want to close";
+        Contested { agent: Agent } =>
+            "two live processes have {}: end it in the terminal you want to close", agent.contested();
         OthersOpen { pid: u32, others: usize } =>
             "process {pid} has {} open, which would end as well: end it in its terminal",
             counted(*others, "other session");

@@ -31,6 +31,8 @@ struct Home {
     /// What marks of its sessions are found by.
     hash: HomeHash,
     is_followed: bool,
+    /// It turned out to be another agent's, and is not watched as such yet.
+    is_retold: bool,
     /// Its file system answers. While it does not, nothing in the home is touched.
     is_answering: bool,
     state: RootState,
@@ -58,7 +60,15 @@ impl RootState {
 impl Home {
     fn of(source: Source) -> Self {
         let hash = HomeHash::of(source.home());
-        Self { source, hash, is_followed: true, is_answering: true, state: RootState::Unknown, entries_changed: None }
+        Self {
+            source,
+            hash,
+            is_followed: true,
+            is_retold: false,
+            is_answering: true,
+            state: RootState::Unknown,
+            entries_changed: None,
+        }
     }
 
     const fn is_read(&self) -> bool {
@@ -188,13 +198,24 @@ impl Homes {
     pub(crate) fn take_replaced(&mut self) -> Vec<SourceId> {
         let mut replaced = Vec::new();
         for (number, home) in self.homes.iter_mut().enumerate().filter(|(_, home)| home.is_read()) {
-            let state = RootState::of(home.source.root());
+            let mut state = RootState::of(home.source.root());
+            if (state == RootState::Missing || state != home.state)
+                && let Some(told) = home.source.told_anew()
+            {
+                state = RootState::of(told.root());
+                (home.source, home.state, home.is_retold) = (told, RootState::Unknown, true);
+            }
             if std::mem::replace(&mut home.state, state) != state {
                 home.hash = HomeHash::of(home.source.home());
                 replaced.push(SourceId(number));
             }
         }
         replaced
+    }
+
+    /// Whether a home turned out to be another agent's since the last time that this was asked.
+    pub(crate) fn take_retold(&mut self, home: SourceId) -> bool {
+        std::mem::take(&mut self.homes[home.0].is_retold)
     }
 
     /// Whether sessions may have appeared in or disappeared from a home since the last look.
@@ -258,6 +279,17 @@ mod tests {
         assert_eq!(homes.take_replaced(), [SourceId(0)], "its parent was gone for a moment");
         homes.invalidate_all();
         assert_eq!(homes.take_replaced(), [SourceId(0)]);
+    }
+
+    #[test]
+    fn case_284_a_home_that_is_told_by_its_content_becomes_another_agents() {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut homes = Homes::new(&[Source::at(scratch.path())], Time(0));
+        assert_eq!((homes.take_replaced(), homes.take_retold(SourceId(0))), (vec![SourceId(0)], false), "it is empty");
+        fs::write(scratch.path().join("sundial.toml"), "").unwrap();
+        assert_eq!((homes.take_replaced(), homes.take_retold(SourceId(0))), (vec![SourceId(0)], true));
+        assert!(homes.root(SourceId(0)).ends_with("days"));
+        assert_eq!((homes.take_replaced(), homes.take_retold(SourceId(0))), (vec![], false));
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(crate) struct ProcessScans {
     requested: Throttle,
     /// When to read the logs that processes have written since the last check, and whose logs.
     written_at: Option<Time>,
-    written: HashSet<u32>,
+    written: HashSet<(SourceId, u32)>,
     /// What the terminals of each home had noted as open at the last check.
     notes: HashMap<SourceId, Noted>,
 }
@@ -129,9 +129,9 @@ impl ProcessScans {
     }
 
     /// Notes that these processes have written to their logs.
-    pub(crate) fn logs_written(&mut self, pids: HashSet<u32>, now: Time) {
-        if !pids.is_empty() {
-            self.written.extend(pids);
+    pub(crate) fn logs_written(&mut self, written: HashSet<(SourceId, u32)>, now: Time) {
+        if !written.is_empty() {
+            self.written.extend(written);
             self.written_at.get_or_insert(now + LOG_DELAY);
         }
     }
@@ -143,7 +143,9 @@ impl ProcessScans {
         }
         self.written_at = None;
         let until = Some(Instant::now() + READ_SLICE);
-        if self.scanner.may_differ(&homes.sources(), std::mem::take(&mut self.written), until) {
+        let written = std::mem::take(&mut self.written).into_iter();
+        let written = written.filter(|(home, _)| homes.is_followed(*home));
+        if self.scanner.may_differ(written.map(|(home, pid)| (homes.source(home).wing(), pid)), until) {
             self.start(now);
         }
     }
@@ -170,6 +172,7 @@ impl ProcessScans {
 mod tests {
     use super::*;
     use crate::agent::source::Source;
+    use std::path::Path;
 
     const NOW: Time = Time(1_000_000);
 
@@ -196,11 +199,12 @@ mod tests {
 
     #[test]
     fn logs_are_read_once_for_a_burst_of_lines() {
-        let (mut scans, homes) = (ProcessScans::new(), Homes::new(&[], NOW));
+        let homes = Homes::new(&[Source::at(Path::new("/nowhere"))], NOW);
+        let mut scans = ProcessScans::new();
         scans.logs_written(HashSet::new(), NOW);
         assert_eq!(scans.wake_at(), None);
         for millis in [0, 50, 150] {
-            scans.logs_written(HashSet::from([2_000_000_000]), later(millis));
+            scans.logs_written(HashSet::from([(SourceId(0), 2_000_000_000)]), later(millis));
         }
         assert_eq!(scans.wake_at(), Some(later(200)));
         scans.check_written_logs(&homes, later(199));

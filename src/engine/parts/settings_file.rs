@@ -19,7 +19,7 @@ use std::time::SystemTime;
 const DEBOUNCE: Span = Span(200);
 
 /// Returns the homes that a configuration leads to.
-pub(crate) type HomesOf = Box<dyn Fn(&Config) -> Vec<PathBuf> + Send>;
+pub(crate) type HomesOf = Box<dyn Fn(&Config) -> Vec<Source> + Send>;
 
 /// Where the settings come from.
 pub(crate) struct SettingsSource {
@@ -29,6 +29,8 @@ pub(crate) struct SettingsSource {
     pub problems: Vec<Problem>,
     /// Which homes a configuration leads to.
     pub homes: HomesOf,
+    /// An agent that is used for the first time makes another one.
+    pub may_grow: bool,
 }
 
 /// The settings file that is followed.
@@ -108,12 +110,17 @@ impl SettingsFile {
 
     /// The sources of the homes that a configuration leads to.
     pub(crate) fn sources(&self, config: &Config) -> Vec<Source> {
-        (self.source.homes)(config).iter().map(|home| Source::at(home)).collect()
+        (self.source.homes)(config)
+    }
+
+    /// Whether homes may be followed that are not there yet.
+    pub(crate) const fn may_grow(&self) -> bool {
+        self.source.may_grow
     }
 
     /// Passes the settings in force, and what is wrong with the file, to the view.
     pub(crate) fn notify(&self, view: &mut dyn View, config: &Config, later: &[String], at_start: bool) {
-        let homes = (self.source.homes)(config);
+        let homes: Vec<_> = self.sources(config).iter().map(|source| source.home().to_owned()).collect();
         view.configure(&Settings { config, homes: &homes, problems: &self.source.problems, later, at_start });
     }
 }
@@ -164,8 +171,8 @@ mod tests {
     /// Follows a file that was just read.
     fn followed(path: &Path) -> SettingsFile {
         let (config, problems) = config::load(path);
-        let homes: HomesOf = Box::new(|_| vec!["/home".into()]);
-        SettingsFile::new(SettingsSource { path: path.to_owned(), problems, homes }, &config)
+        let homes: HomesOf = Box::new(|_| vec![Source::at(Path::new("/home"))]);
+        SettingsFile::new(SettingsSource { path: path.to_owned(), problems, homes, may_grow: false }, &config)
     }
 
     #[test]

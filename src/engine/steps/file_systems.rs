@@ -131,7 +131,7 @@ mod tests {
     fn case_179_what_changes_while_its_file_system_is_busy_is_read_afterwards() {
         let scratch = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(Source::at(scratch.path()).path("one")).unwrap();
-        let mut engine = Engine::new(&[scratch.path().to_owned()], Config::default(), Seen::default());
+        let mut engine = Engine::new(&[Source::at(scratch.path())], Config::default(), Seen::default());
         let (key, mut changes): (Key, _) = (Key::new(SourceId::default(), "one"), Changes::default());
         engine.check_homes();
         engine.file_systems = on(&[scratch.path().to_str().unwrap()]);

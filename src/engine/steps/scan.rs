@@ -54,7 +54,12 @@ impl Engine {
                 return;
             }
             for home in &replaced {
-                self.watcher.forget(self.homes.root(*home));
+                let is_retold = self.homes.take_retold(*home);
+                let source = self.homes.source(*home);
+                self.watcher.forget(source.root());
+                if is_retold {
+                    self.watcher.set_followed(*home, source.watch_plan(), Some(source.root()));
+                }
             }
             self.watch_home_paths(true);
             for home in replaced {
@@ -76,6 +81,7 @@ impl Engine {
         self.check_config();
         self.process_scans.start(self.clock.now().awake);
         self.check_homes();
+        self.follow_new_homes();
         for home in self.homes.numbers() {
             self.start_listing(home);
         }

@@ -81,7 +81,8 @@ mod tests {
 
     /// An engine that has read these homes, each with a session of the same id.
     fn engine(homes: &[PathBuf], state: &Path) -> Engine {
-        let mut engine = Engine::new(homes, Config::default(), Seen::load(Some(state.join(FILE))));
+        let sources: Vec<_> = homes.iter().map(|home| Source::at(home)).collect();
+        let mut engine = Engine::new(&sources, Config::default(), Seen::load(Some(state.join(FILE))));
         let mut changes = Changes::default();
         engine.check_homes();
         for number in 0..homes.len() {

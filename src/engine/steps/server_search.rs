@@ -2,6 +2,7 @@
 
 use crate::agent::channel::endpoint::Endpoint;
 use crate::agent::channel::endpoints;
+use crate::agent::source::reached;
 use crate::core::action::ServerState;
 use crate::core::owner::Owner;
 use crate::core::session::Key;
@@ -66,7 +67,7 @@ impl Engine {
     }
 
     fn endpoints_at(&self, pid: u32, is_trusted: bool) -> Vec<Endpoint> {
-        let homes: Vec<_> = self.homes.sources().iter().map(|source| source.home().to_owned()).collect();
+        let homes = reached(self.homes.sources());
         endpoints(pid, is_trusted, &homes, &self.config.servers, paths::user_home().as_deref())
     }
 

@@ -1,5 +1,6 @@
 //! Puts changed settings in force: new limits, other homes, other servers.
 
+use crate::agent::source::Source;
 use crate::config::Config;
 use crate::core::action::ServerState;
 use crate::core::session::{Key, SourceId};
@@ -122,7 +123,7 @@ impl Engine {
             engine.fleet.keys().any(|key| key.source == home && engine.tasks.connection_state(&key).is_some())
         };
         for home in self.homes.wanted() {
-            if wanted.contains(self.homes.source(home)) {
+            if wanted.iter().any(|wanted| self.homes.source(home).is(wanted)) {
                 continue;
             }
             if is_held(self, home) {
@@ -145,15 +146,35 @@ impl Engine {
             // read.
             self.watcher.forget(self.homes.root(home));
         }
-        for source in wanted {
-            if let Some(home) = self.homes.follow(source) {
-                let source = self.homes.source(home);
-                self.watcher.set_followed(home, source.watch_plan(), Some(source.root()));
-            }
-        }
+        self.follow_more(wanted);
         self.check_homes();
         for home in self.homes.numbers() {
             self.start_listing(home);
         }
+    }
+
+    /// Follows the homes that agents have made since: one that is used for the first time. Called with the rescan: a
+    /// watch for that would wake for everything else that happens in the user's home.
+    pub(super) fn follow_new_homes(&mut self) {
+        let wanted = self.settings_file.as_ref().filter(|file| file.may_grow()).map(|file| file.sources(&self.config));
+        if self.follow_more(wanted.unwrap_or_default()) {
+            self.check_homes();
+        }
+    }
+
+    /// Follows these, too. Returns whether one of them was not followed.
+    fn follow_more(&mut self, wanted: Vec<Source>) -> bool {
+        let mut is_new = false;
+        for source in wanted {
+            if self.homes.wanted().into_iter().any(|home| self.homes.source(home).is(&source)) {
+                continue;
+            }
+            if let Some(home) = self.homes.follow(source) {
+                let source = self.homes.source(home);
+                self.watcher.set_followed(home, source.watch_plan(), Some(source.root()));
+                is_new = true;
+            }
+        }
+        is_new
     }
 }

@@ -8,10 +8,17 @@ use std::collections::BTreeSet;
 /// A rescan that is due within this is brought forward when the program is awake anyway because time changed a status.
 const RESCAN_EARLY: Span = Span::seconds(20);
 
+/// How much later to look for the home of an agent that is used for the first time, while there is nothing else to look
+/// at.
+const GROWTH_DELAY: Span = Span::seconds(540);
+
 impl Engine {
     /// When the next work is due without an event.
     pub(super) fn wake_at(&self, view: &dyn View) -> Time {
-        let rescan = self.needs_rescan().then_some(self.rescan_at);
+        let rescan = match self.needs_rescan() {
+            true => Some(self.rescan_at),
+            false => self.may_grow().then_some(self.rescan_at + GROWTH_DELAY),
+        };
         // At most an hour: nothing is due then, but a bound is cheap and tolerates a clock that misbehaves.
         let idle = self.clock.now().awake + Span::hours(1);
         let reload = self.settings_file.as_ref().and_then(SettingsFile::due_at);
@@ -39,6 +46,11 @@ impl Engine {
 
     fn needs_rescan(&self) -> bool {
         self.fleet.keys().next().is_some() || !self.history.is_empty() || !self.watcher.has_room()
+    }
+
+    /// Whether an agent may be used for the first time.
+    fn may_grow(&self) -> bool {
+        self.settings_file.as_ref().is_some_and(SettingsFile::may_grow)
     }
 
     /// Does everything that is due by now.

@@ -107,7 +107,7 @@ impl Filter {
             for (root, home) in names.iter().filter_map(|root| Some((root, root.parent()?))) {
                 let logs = plan.logs.filter(|logs| home.join(logs.folder) == folder);
                 if let Some(pid) = logs.and_then(|logs| (logs.pid)(name)) {
-                    is_relevant |= hints.logs.insert(pid);
+                    is_relevant |= hints.logs.insert((SourceId(number), pid));
                 } else if plan.notes == Some(name) && home == folder && root != path {
                     is_relevant |= hints.opened.insert(SourceId(number));
                 }

@@ -13,8 +13,8 @@ pub(crate) struct Hints {
     pub homes: HashSet<SourceId>,
     /// Homes whose terminals updated their record of open sessions, by index.
     pub opened: HashSet<SourceId>,
-    /// Processes of agents that wrote to their logs.
-    pub logs: HashSet<u32>,
+    /// Processes of agents that wrote to their logs, and the home that these are in, by index.
+    pub logs: HashSet<(SourceId, u32)>,
     /// Whether a folder or link in a home's path changed: the home may have been replaced or removed.
     pub routes: bool,
     /// Whether the file of sessions seen by the user was written.

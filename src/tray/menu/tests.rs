@@ -90,9 +90,9 @@ fn three_rows_have_a_remedy_below_them() {
     for id in &ids {
         world.add(id, Status::Crashed);
         world.session(id).observed.owner = Owner::Gone { pid: 1, at: None };
-        world.row(id).label = Label { who: "infra".into(), title: Some(format!("Part {id}").into()) };
+        world.row(id).label = Label { who: "infra".into(), agent: None, title: Some(format!("Part {id}").into()) };
     }
-    world.row(&ids[0]).label = Label { who: "infra (main)".into(), title: Some("Rotate TLS".into()) };
+    world.row(&ids[0]).label = Label { who: "infra (main)".into(), agent: None, title: Some("Rotate TLS".into()) };
     world.update().unwrap();
     let shown = names(&world.menu.shown.as_ref().unwrap().items);
     assert_eq!(shown, [&*ids[0], "+", &ids[1], "+", &ids[2], "+", &ids[3], &ids[4]]);
@@ -194,7 +194,7 @@ fn the_header_the_tooltip_and_the_icon_say_the_same() {
     let mut world = World::new();
     let view = world.update().unwrap();
     assert_eq!((&*text(&view.items[0]), &*view.tooltip), ("No session is open", "no session is open"));
-    assert_eq!(text(&view.items[2]), "Start “copilot” in a terminal: it will show here");
+    assert_eq!(text(&view.items[2]), "Start an agent in a terminal: it will show here");
     world.add("a", Status::Stuck);
     world.add("b", Status::NeedsInput);
     world.add("c", Status::Working);

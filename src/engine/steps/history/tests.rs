@@ -38,7 +38,7 @@ impl Fixture {
         let mut config = Config::default();
         let program = fs::canonicalize(format!("/proc/{}/exe", process.id())).unwrap();
         config.owners.names = vec![program.file_name().unwrap().to_string_lossy().into_owned()];
-        let engine = Engine::new(&[scratch.path().to_owned()], config, Seen::default());
+        let engine = Engine::new(&[Source::at(scratch.path())], config, Seen::default());
         let mut fixture =
             Self { _scratch: scratch, session, process, engine, key: Key::new(SourceId::default(), "one") };
         fixture.engine.check_homes();

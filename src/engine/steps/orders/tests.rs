@@ -38,7 +38,7 @@ fn resume(engine: &mut Engine, id: &str, changes: &mut Changes) -> UnboundedRece
 fn engine(home: &Path) -> Engine {
     let mut config = Config::default();
     config.actions.program = Some(home.join("nowhere"));
-    Engine::new(&[home.to_owned()], config, Seen::default())
+    Engine::new(&[Source::at(home)], config, Seen::default())
 }
 
 async fn next(engine: &mut Engine) -> TaskMessage {

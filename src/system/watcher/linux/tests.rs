@@ -102,7 +102,7 @@ fn a_new_folder_of_logs_is_found_at_the_next_event() {
     assert!(hints(&mut source).routes);
     assert!(source.watch_routes(&[(&TEST_PLAN, &root)], &kept).is_empty() && source.folders.contains_key(&*logs));
     fs::write(logs.join("process-1700000000000-17.log"), "x").unwrap();
-    assert_eq!(hints(&mut source).logs, [17].into());
+    assert_eq!(hints(&mut source).logs, [(SourceId(0), 17)].into());
     fs::create_dir(root.join("one")).unwrap();
     assert!(!hints(&mut source).routes, "once found, they are not checked for");
 }

@@ -1,0 +1,59 @@
+//! The agents besides the first: which are watched, their programs, and what cannot be known of their sessions or done with
+//! them.
+
+use super::check::{Ground, block_on};
+use super::finding::Finding;
+use super::redact;
+use crate::agent::program_version::printed_version;
+use crate::agent::wing::Wing;
+use crate::system::paths;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a program may take to print its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A finding or more for each agent that is watched, and one for each that is switched off.
+pub(super) fn agents(ground: &Ground) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for wing in Wing::ALL {
+        let (profile, agent) = (wing.profile(), wing.agent());
+        let name = profile.names.name;
+        if ground.config.agents.off.contains(&name) {
+            let text = format!("{agent} is switched off: `[agents] {name} = false` in the settings");
+            findings.push(Finding::ok(name, text).redacted("switched off"));
+        }
+        let is_watched = ground.homes.iter().any(|home| home.wing() == *wing);
+        if *wing == Wing::FIRST || !is_watched || profile.program.is_empty() {
+            continue;
+        }
+        findings.extend(block_on(name, async { vec![program(*wing).await] }));
+        findings.extend(profile.gaps.map(|gaps| Finding::ok(name, gaps)));
+    }
+    findings
+}
+
+/// The agent's program, and whether Pilotlight was tried with its version.
+async fn program(wing: Wing) -> Finding {
+    let profile = wing.profile();
+    let (name, tried) = (profile.names.name, profile.tried);
+    let path = std::env::var_os("PATH");
+    let Some(program) = paths::program(Path::new(profile.program), path.as_deref()) else {
+        let text = format!("no `{}` was found on PATH", profile.program);
+        let remedy = "its sessions are shown, but none can be resumed from here: put it on PATH";
+        return Finding::warning(name, text, remedy).redacted("none was found");
+    };
+    match printed_version(&program, VERSION_TIMEOUT).await.map(|printed| redact::version(&printed)) {
+        Ok(version) => {
+            let untried =
+                if version == tried { "" } else { ", which was not tried: what it writes may be read in part" };
+            Finding::ok(name, format!("{}, version {version}{untried}", program.display()))
+                .redacted(format!("found, version {version} (Pilotlight was tested with {tried})"))
+        }
+        Err(why) => {
+            let remedy = "its sessions are shown, but none can be resumed from here: see what it prints in a terminal";
+            Finding::warning(name, format!("{} {why}", program.display()), remedy)
+                .redacted("it does not say its version")
+        }
+    }
+}
