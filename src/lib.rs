@@ -1,8 +1,8 @@
 //! Pilotlight: a pilot light for your coding agents.
 //!
-//! GitHub Copilot sessions leave traces on disk: a folder for each session, a log that grows with every event, and a
-//! lock that names the process. Pilotlight reads these traces, reports what each session does, how stale it is and why,
-//! and repairs a session when the user asks for it.
+//! The sessions of coding agents leave traces on disk: a log that grows with what happens, and something that names the
+//! process. Pilotlight reads these traces, reports what each session does, how stale it is and why, and repairs a session
+//! when the user asks for it.
 //!
 //! Data flows one way:
 //!

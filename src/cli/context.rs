@@ -7,7 +7,7 @@ use crate::agent::wing::Wing;
 use crate::config::{Config, Problem};
 use crate::core::fleet::Session;
 use crate::core::order::Order;
-use crate::core::text::{any_of, plain};
+use crate::core::text::{any_of, listed, plain};
 use crate::doctor::Ground;
 use crate::engine::last_seen::{self, Seen};
 use crate::engine::ledger::{Ledger, Page};
@@ -161,7 +161,7 @@ impl Context {
 
     fn problems_of<'a>(&self, homes: impl Iterator<Item = &'a Source>) -> Vec<String> {
         if self.homes.is_empty() && self.silent.is_empty() {
-            return vec![no_home()];
+            return vec![no_home(&self.config)];
         }
         let problems = homes.filter_map(home_problem);
         let silent = self.silent.iter().map(SilentHome::words);
@@ -190,7 +190,13 @@ fn wanted<'a>(named: &'a [PathBuf], config: &'a Config, user_home: Option<&'a Pa
 }
 
 /// Why there is no home at all.
-fn no_home() -> String {
+fn no_home(config: &Config) -> String {
+    if !config.agents.off.is_empty() {
+        return format!(
+            "no home is left to watch: `[agents]` in the settings switches {} off",
+            listed(&config.agents.off)
+        );
+    }
     let variables: Vec<_> = Wing::ALL.iter().map(|wing| wing.profile().home_variable).collect();
     format!("cannot find the home of any agent: name one with --home DIR or {}", any_of(&variables))
 }

@@ -137,6 +137,7 @@ fn a_row_has_the_promised_fields() {
         "owner",
         "background",
         "actions",
+        "agent",
         "label",
         "turn",
         "request",

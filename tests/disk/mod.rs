@@ -1,6 +1,7 @@
 //! The real program on synthetic sessions: dead locks, broken files, vanished folders, and the exit codes and output
 //! formats that scripts rely on.
 
+mod agents;
 mod commands;
 mod files;
 mod former;

@@ -44,10 +44,10 @@ fn the_path_of_a_newcomer_is_complete() {
     let target = after.split('`').next().unwrap();
     assert!(before.contains(&format!("`rustup target add {target}`")), "{installed}");
     let readme = read("README.md");
-    assert!(readme.contains("/actions/workflows/ci.yml/badge.svg") && readme.contains("not for Claude Code or Codex"));
+    assert!(readme.contains("/actions/workflows/ci.yml/badge.svg") && readme.contains("docs/agents.md"));
     let light = readme.lines().find(|line| line.starts_with("- **Light.**")).unwrap();
     assert!(light.contains(" MB ") && light.contains("wake-ups a minute"), "no figure: {light}");
-    assert!(rows(&section("What works with which session")).iter().all(|row| row.len() == 4));
+    assert!(rows(&section("What works with which Copilot session")).iter().all(|row| row.len() == 4));
 }
 
 /// What was looked at, and when, can be seen in each row.

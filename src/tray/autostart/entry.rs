@@ -65,7 +65,7 @@ pub(super) fn turned_on(existing: Option<&str>, program: &str, arguments: &[&str
     match existing.filter(|text| text.lines().any(|line| line.trim_end() == GROUP)) {
         Some(text) => with(text, &[("TryExec", &try_exec), ("Exec", &exec)]),
         None => format!(
-            "{GROUP}\nType=Application\nName=Pilotlight\nComment=Shows what every GitHub Copilot session does\n\
+            "{GROUP}\nType=Application\nName=Pilotlight\nComment=Shows what every session of your coding agents does\n\
              Icon=pilotlight\nTerminal=false\nTryExec={try_exec}\nExec={exec}\n"
         ),
     }
