@@ -21,7 +21,7 @@
 pub mod caller;
 mod client;
 pub(crate) mod origin;
-mod request;
+mod command;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
@@ -29,7 +29,7 @@ mod transport;
 mod wire;
 
 pub(crate) use client::{OrderConnection, ask, ask_for_live_states, ask_to_listen_to_bridges};
-pub(crate) use request::{PendingOrder, Request};
+pub(crate) use command::{Command, PendingOrder};
 pub(crate) use transport::{Probe, probe};
 pub(crate) use wire::ORDER_MAX;
 
@@ -77,13 +77,13 @@ impl Drop for ControlServer {
 /// What is shared by all conversations.
 struct Context {
     policy: CallerPolicy,
-    handle: Box<dyn Fn(Request) + Send + Sync>,
+    handle: Box<dyn Fn(Command) + Send + Sync>,
 }
 
 /// Serves the control socket in `folder`, on the current runtime. The caller must hold the lock of the running tray, so
 /// a socket that already exists was left by a dead tray and is replaced.
 ///
-/// `policy` decides which callers may give which orders. `handle` is called with each request that may be made.
+/// `policy` decides which callers may give which orders. `handle` is called with each command that may be given.
 ///
 /// # Errors
 /// If the folder is not the user's own, or others may write to it; if the socket cannot be created there. The message
@@ -91,7 +91,7 @@ struct Context {
 pub(crate) fn serve(
     folder: &Path,
     policy: CallerPolicy,
-    handle: impl Fn(Request) + Send + Sync + 'static,
+    handle: impl Fn(Command) + Send + Sync + 'static,
 ) -> io::Result<ControlServer> {
     let (listener, socket_file) = transport::bind(folder)?;
     let context = Arc::new(Context { policy, handle: Box::new(handle) });
@@ -210,17 +210,17 @@ async fn serve_client(
         ClientRequest::Order(order) => {
             let (reply, reports) = unbounded_channel();
             let pending = PendingOrder::by_caller(order, reply, caller.unwrap_or(0));
-            (context.handle)(Request::Order(Box::new(pending.clone())));
+            (context.handle)(Command::Act(pending.clone()));
             write_reports(pending, reports, &mut from, &mut to).await
         }
         ClientRequest::Tray(TrayRequest::LiveStates) => {
             let (reply, states) = oneshot::channel();
-            (context.handle)(Request::LiveStates(reply));
+            (context.handle)(Command::ReportLiveStates(reply));
             write_answer(states, &mut from, &mut to).await
         }
         ClientRequest::Tray(TrayRequest::ListenToBridges) => {
             let (reply, listens) = oneshot::channel();
-            (context.handle)(Request::ListenToBridges(reply));
+            (context.handle)(Command::RestartBridgeListener(reply));
             write_answer(listens, &mut from, &mut to).await
         }
     }

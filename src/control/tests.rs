@@ -34,9 +34,10 @@ impl Tray {
         let thread = std::thread::spawn(move || {
             runtime().block_on(async {
                 let handle = move |request| match request {
-                    Request::Order(pending) => drop(orders.send(*pending)),
-                    Request::LiveStates(reply) => drop(reply.send(Vec::new())),
-                    Request::ListenToBridges(reply) => drop(reply.send(())),
+                    Command::Act(pending) => drop(orders.send(pending)),
+                    Command::ReportLiveStates(reply) => drop(reply.send(Vec::new())),
+                    Command::RestartBridgeListener(reply) => drop(reply.send(())),
+                    other => panic!("no client may ask for {other:?}"),
                 };
                 let served = serve(&folder, CallerPolicy::default(), handle).unwrap();
                 ready.send(()).unwrap();

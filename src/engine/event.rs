@@ -1,8 +1,8 @@
 //! The events of the loop, and where they come from.
 
-use super::command::Command;
 use super::parts::tasks::TaskMessage;
 use crate::agent::bridges::BridgeEvent;
+use crate::control::Command;
 use crate::system::signals::{Signal, Signals};
 use crate::system::timer::Alarm;
 use crate::system::watcher::Hints;

@@ -23,7 +23,6 @@
 //! May import: core, system, agent, config, terminal, control.
 
 mod changes;
-mod command;
 mod event;
 pub mod exit_note;
 pub mod last_seen;
@@ -34,7 +33,6 @@ mod steps;
 mod view;
 
 use changes::Changes;
-pub(crate) use command::Command;
 pub use parts::fleet::{Entry, Fleet, LastProgress};
 pub(crate) use parts::probe::{apply_probe, due_probe};
 pub(crate) use parts::settings_file::SettingsSource;
@@ -43,6 +41,7 @@ pub(crate) use view::{Settings, View};
 use crate::agent::bridges::Bridges;
 use crate::agent::source::Source;
 use crate::config::Config;
+use crate::control::Command;
 use crate::core::session::{Key, SourceId};
 use crate::core::time::{Span, Time};
 use crate::system::clock::Clock;

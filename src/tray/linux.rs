@@ -11,7 +11,7 @@ use super::messages::{BusEvent, DesktopEvent, EventSender, MainEvent};
 use super::sni::{NoPanel, Tray};
 use super::view::MenuView;
 use crate::config::Tray as Settings;
-use crate::engine::Command;
+use crate::control::Command;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;

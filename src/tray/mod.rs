@@ -57,10 +57,10 @@ use crate::agent::bridges::BridgeFiles;
 use crate::agent::callers::agent_above;
 use crate::config::Notifications;
 use crate::control::caller::CallerPolicy;
-use crate::control::{self, ControlServer};
+use crate::control::{self, Command, ControlServer};
+use crate::engine::Engine;
 use crate::engine::exit_note;
 use crate::engine::exit_note::ExitNote;
-use crate::engine::{Command, Engine};
 use crate::system::signals::Signals;
 use autostart::Login;
 use bridge_offer::BridgeOffer;
@@ -255,8 +255,8 @@ impl<S: Fn(MainEvent)> EngineThread<S> {
 /// Serves the control socket, over which commands hand over their orders. Without it, commands carry them out
 /// themselves.
 fn serve(folder: &Path, judge: CallerPolicy, commander: UnboundedSender<Command>) -> Option<ControlServer> {
-    let handle = move |request: control::Request| {
-        let _ = commander.send(request.into()); // fails only when the engine has ended
+    let handle = move |command| {
+        let _ = commander.send(command); // fails only when the engine has ended
     };
     control::serve(folder, judge, handle)
         .inspect_err(|error| tracing::warn!("commands cannot reach this tray: {error}"))

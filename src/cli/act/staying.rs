@@ -8,13 +8,13 @@ use crate::cli::context::Context;
 use crate::cli::pick::Picked;
 use crate::cli::report::say;
 use crate::control::caller::{CallerPolicy, agent_behind};
-use crate::control::{self, ControlServer, PendingOrder};
+use crate::control::{self, Command, ControlServer, PendingOrder};
 use crate::core::action::questions;
 use crate::core::order::{Ask, Order, Outcome, Report, Which};
 use crate::core::session::Key;
 use crate::core::time::Moment;
 use crate::engine::ledger::Ledger;
-use crate::engine::{Command, Fleet, View};
+use crate::engine::{Fleet, View};
 use crate::system::paths;
 use crate::system::runtime::{Runtime, is_tray_of};
 use std::collections::HashSet;
@@ -56,11 +56,11 @@ pub(super) fn socket_server(
     let folder = folders(context, id).into_iter().next();
     let judge = CallerPolicy { names: context.agent_names().to_vec() };
     let trays = folder.as_deref().and_then(Path::parent).map(Path::to_owned);
-    let handle = move |mut request: control::Request| {
-        if let (control::Request::Order(pending), Some(trays)) = (&mut request, &trays) {
+    let handle = move |mut command| {
+        if let (Command::Act(pending), Some(trays)) = (&mut command, &trays) {
             pending.is_from_tray = is_tray_of(trays, pending.giver);
         }
-        let _ = commander.send(request.into()); // fails only when the engine has ended
+        let _ = commander.send(command); // fails only when the engine has ended
     };
     move || {
         let folder = folder?;

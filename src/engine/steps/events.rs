@@ -1,7 +1,8 @@
 //! Waits for the next event, and hands each to the step that handles it.
 
+use crate::control::Command;
 use crate::engine::event::{Event, EventSources};
-use crate::engine::{Changes, Command, Engine, View};
+use crate::engine::{Changes, Engine, View};
 use crate::system::heap;
 use crate::system::signals::{Signal, suspend};
 use std::ops::ControlFlow;

@@ -1,20 +1,33 @@
-//! Requests that have arrived, each with the channel for its answer.
+//! What is asked of the engine, by clients of the socket and by the rest of the program, each with the channel for its
+//! answer.
 
 use crate::core::live_state::LiveState;
 use crate::core::order::{Order, Report};
+use crate::core::session::Key;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{oneshot, watch};
 
-/// A request that a client may make, on its way to the engine.
-pub(crate) enum Request {
-    /// Act on a session.
-    Order(Box<PendingOrder>),
+/// What a client of the socket, the user or another part of the program asks of the engine.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Carry out an order.
+    Act(PendingOrder),
     /// Report what is known about the sessions beyond their logs.
-    LiveStates(oneshot::Sender<Vec<LiveState>>),
+    ReportLiveStates(oneshot::Sender<Vec<LiveState>>),
     /// Start or stop listening for bridges, because the bridge key was created or removed.
-    ListenToBridges(oneshot::Sender<()>),
+    RestartBridgeListener(oneshot::Sender<()>),
+    /// The user has seen these sessions.
+    Seen(Vec<Key>),
+    /// The user has seen all sessions.
+    SeenAll,
+    /// Rescan everything now.
+    Refresh,
+    /// Call the view again even if nothing changed.
+    Redraw,
+    /// Exit.
+    Quit,
 }
 
 /// An order on its way to the engine, with the channel for its reports.
