@@ -20,8 +20,8 @@
 
 pub mod caller;
 mod client;
-pub(crate) mod origin;
 mod command;
+pub(crate) mod origin;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;

@@ -8,9 +8,10 @@
 
 pub(crate) mod message;
 mod order_task;
-pub(crate) mod start;
+mod start;
 
 pub(crate) use message::{Continuation, TaskEnd, TaskId, TaskMessage};
+pub(crate) use order_task::OrderTask;
 
 use super::resumes::{ResumeRecord, Resumer};
 use crate::agent::channel::connection::Connection;
@@ -331,7 +332,7 @@ async fn disconnect(connection: Arc<Connection>) {
 }
 
 /// What a task may see of a session.
-fn log_view_of(session: &Session, status: Status) -> LogView {
+pub(crate) fn log_view_of(session: &Session, status: Status) -> LogView {
     let facts = &session.observed.facts;
     let aborted = facts.closed.as_ref().filter(|closed| closed.ending == Ending::Aborted).map(|closed| closed.at.wall);
     LogView {

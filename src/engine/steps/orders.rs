@@ -3,9 +3,9 @@
 
 mod automatic;
 mod postponed;
+mod start;
 
 use super::reading;
-use crate::agent::channel::is_of_our_server;
 use crate::control::{self, PendingOrder, Probe, origin};
 use crate::core::action::{Control, Trait, is_bridged, may_end_without_asking, offer};
 use crate::core::attempts::Attempts;
@@ -17,8 +17,6 @@ use crate::core::time::Time;
 use crate::engine::ledger::{LockError, LockGuard, Page};
 use crate::engine::parts::orders::{Patience, PostponedOrder, WaitFor};
 use crate::engine::parts::settings_file::SettingsFile;
-use crate::engine::parts::tasks::TaskId;
-use crate::engine::parts::tasks::start::OrderContext;
 use crate::engine::{Changes, Engine};
 use crate::system::note::Note;
 use crate::system::paths::canonical;
@@ -297,105 +295,6 @@ impl Engine {
     /// The session's page, shared by all our processes.
     pub(super) fn page(&self, key: &Key) -> Page {
         self.ledger.page(self.homes.source(key.source), &key.id)
-    }
-
-    /// Starts the task for an order that may be carried out now.
-    fn start_task(&mut self, key: &Key, pending: PendingOrder, guard: Option<LockGuard>, changes: &mut Changes) {
-        let now = self.clock.now();
-        let action = pending.order.ask.action();
-        // From here on, orders for the session come to us and are not forwarded.
-        if action.is(Trait::Counted)
-            && let Some(serve) = self.orders.on_first_attach.take()
-        {
-            self.orders.holder_folders.clear();
-            serve();
-        }
-        let finding = self.finding_now(key);
-        let (endpoints, bridge, names) = (self.endpoints_of(key), self.bridge_to(key), &self.config.owners.names);
-        let Some(entry) = self.fleet.get(key) else { return pending.report(Report::End(Outcome::Unknown)) };
-        let context = OrderContext {
-            key,
-            session: entry.session(),
-            status: entry.verdict.status,
-            source: self.homes.source(key.source),
-            evidence: entry.evidence(),
-            endpoints,
-            finding,
-            bridge,
-            names,
-            actions: &self.config.actions,
-            now: now.wall,
-            guard,
-        };
-        let marks = entry.session().observed.facts.marks;
-        // These act without asking for a permit.
-        if !(action.is(Trait::AsksServer) || action.is(Trait::OverBridge) || action.is(Trait::Recovery)) {
-            pending.begin();
-        }
-        let task = self.tasks.start(pending, context);
-        let recovers = action.is(Trait::Counted);
-        self.update_control(key, changes, |control| {
-            if action.excludes_others() {
-                control.under_way = Some(action);
-            }
-            // Continuing after the end of a turn belongs to an attempt that was already counted.
-            if recovers && control.pending_continue.is_none() {
-                control.attempts.note_attempt(&marks, now.wall);
-            }
-        });
-        if recovers {
-            self.save_attempts(task, key);
-        }
-    }
-
-    pub(super) fn save_attempts(&mut self, task: TaskId, key: &Key) {
-        if let Some(session) = self.fleet.session(key) {
-            self.tasks.save_attempts(task, &session.control.attempts);
-        }
-    }
-
-    /// Whether a task may send what it is about to send: whoever gave the order is still there, and the turn that it
-    /// was for is still the last.
-    pub(super) fn may_send(&mut self, task: TaskId, changes: &mut Changes) -> Result<(), String> {
-        let Some((key, _)) = self.tasks.session_and_action(task) else {
-            return Err("it was cancelled; nothing was sent".into());
-        };
-        let resumes = self.tasks.creates_owner(task);
-        if resumes {
-            self.scan_processes_now();
-        }
-        self.read_session_now(&key, changes);
-        if !self.may_touch(&key) {
-            return Err("its file system has not answered in time; nothing was sent: try again".into());
-        }
-        self.fleet.count_shared_owners(self.clock.now(), &mut changes.updated);
-        // The server that we started for the session does not count as another process.
-        let is_ours = is_of_our_server;
-        let owner = self.fleet.get(&key).and_then(|entry| entry.session().observed.owner.live());
-        if let Some(pid) = owner.filter(|pid| resumes && !is_ours(*pid)) {
-            return Err(format!("process {pid} has opened it meanwhile; nothing was done"));
-        }
-        let Some(pending) = self.tasks.order_of(task) else { return Err("it was cancelled; nothing was sent".into()) };
-        if pending.is_abandoned() {
-            return Err("the command that asked for it has ended; nothing was sent".into());
-        }
-        match self.fleet.get(&key) {
-            Some(entry) => {
-                let session = entry.session();
-                self.tasks.update_log_views(&key, session, entry.verdict.status);
-                if self.would_end_another(session, pending.order.ask.action()) {
-                    return Err(
-                        "its process has opened another session, which would end as well: it is signalled no further"
-                            .into(),
-                    );
-                }
-                check_turn(&pending.order, session)?;
-                pending.begin();
-                self.tasks.note_permit(task, self.clock.now().wall);
-                Ok(())
-            }
-            None => Err("this session no longer exists".into()),
-        }
     }
 
     /// Changes a session's control state and judges the session again.

@@ -27,27 +27,27 @@ use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 
 /// The task that carries out one order.
-pub(super) struct OrderTask {
-    pub(super) messages: mpsc::UnboundedSender<TaskMessage>,
-    pub(super) site: Site,
+pub(crate) struct OrderTask {
+    pub(crate) messages: mpsc::UnboundedSender<TaskMessage>,
+    pub(crate) site: Site,
     /// The order. It knows whether a command gave it, and not a click.
-    pub(super) order: Order,
-    pub(super) status: Status,
-    pub(super) task: TaskId,
-    pub(super) connection: Option<Arc<Connection>>,
+    pub(crate) order: Order,
+    pub(crate) status: Status,
+    pub(crate) task: TaskId,
+    pub(crate) connection: Option<Arc<Connection>>,
     /// The bridge to the session's terminal.
-    pub(super) bridge: Option<BridgeHandle>,
-    pub(super) source: Source,
-    pub(super) kind: Kind,
-    pub(super) owner: Owner,
-    pub(super) evidence: Option<Evidence>,
-    pub(super) names: Vec<String>,
-    pub(super) actions: Actions,
+    pub(crate) bridge: Option<BridgeHandle>,
+    pub(crate) source: Source,
+    pub(crate) kind: Kind,
+    pub(crate) owner: Owner,
+    pub(crate) evidence: Option<Evidence>,
+    pub(crate) names: Vec<String>,
+    pub(crate) actions: Actions,
     /// The wall clock when the task was started; `started` measures how long ago that was.
-    pub(super) now: Time,
-    pub(super) started: Instant,
+    pub(crate) now: Time,
+    pub(crate) started: Instant,
     /// The session was already told to continue, and that waited for the end of its turn.
-    pub(super) was_postponed: bool,
+    pub(crate) was_postponed: bool,
 }
 
 /// The result, before it becomes an [`Outcome`].
