@@ -1,6 +1,5 @@
 //! `pilotlight explain ID`: why a session has its status, and what would change it.
 
-mod history;
 mod page;
 
 use super::charset::{has_unicode_stdout, words};
@@ -28,15 +27,9 @@ use std::process::ExitCode;
 pub(super) struct Arguments {
     #[command(flatten)]
     session: Named,
-    /// Explain its status at that time, from the tray's log: HH:MM of today, or an RFC 3339 time
-    #[arg(long, value_name = "TIME")]
-    at: Option<String>,
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    if let Some(time) = &arguments.at {
-        return history::run(context, &arguments.session.id, time);
-    }
     let mut picked = match pick(context, &arguments.session.id, true) {
         Ok(picked) => picked,
         Err(code) => return Ok(code),

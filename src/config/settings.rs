@@ -223,7 +223,7 @@ const FIELDS: &[Setting] = settings! {
     "after-sleep": SPAN => notifications.rules.wake_grace;
 
     ["log"]
-    /// How much the tray writes to its log. `pilotlight explain ID --at` needs "info" or more.
+    /// How much the tray writes to its log: each change of a status with "info" or more.
     "level": LOG_LEVEL => log.level;
 };
 

@@ -46,7 +46,6 @@ use crate::core::session::{Key, SourceId};
 use crate::core::time::{Span, Time};
 use crate::system::clock::Clock;
 use crate::system::heap;
-use crate::system::log::{self, story};
 use crate::system::signals::Signals;
 use crate::system::watcher::Watcher;
 use event::EventSources;
@@ -196,7 +195,7 @@ impl Engine {
 
     /// Reads everything once. Breaks if a signal ends the program in the meantime.
     async fn start_up(&mut self, signals: &mut Signals, view: &mut dyn View, changes: &mut Changes) -> ControlFlow<()> {
-        story::Line::Started(log::file_level()).write();
+        tracing::info!(tag = "start", version = env!("CARGO_PKG_VERSION"), "Pilotlight starts watching");
         self.file_systems.reload(&self.homes);
         self.ask_file_systems(changes);
         self.update_bridge_listener();
@@ -242,7 +241,7 @@ impl Engine {
         self.tasks.deliver_remaining();
         self.orders.fail_postponed();
         self.tasks.disconnect_all(DISCONNECT_TIMEOUT).await;
-        story::Line::Ended.write();
+        tracing::info!(tag = "end", "Pilotlight stops watching");
     }
 
     /// Passes what changed in this iteration to the view.

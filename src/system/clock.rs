@@ -91,34 +91,6 @@ pub(crate) fn next(hour: i8, after: Time) -> Time {
     next().unwrap_or_else(|| after + Span::hours(24))
 }
 
-/// This local time on the current day.
-pub(crate) fn today(hour: i8, minute: i8, now: Time) -> Option<Time> {
-    let at = local(now)?.with().hour(hour).minute(minute).second(0).subsec_nanosecond(0).build().ok()?;
-    Some(Time(at.timestamp().as_millisecond()))
-}
-
-/// A time zone to show times in.
-#[derive(Clone, Debug)]
-pub(crate) struct Zone(jiff::tz::TimeZone);
-
-impl Zone {
-    /// The zone that a time was given in: the offset of a timestamp, else the system's zone.
-    pub(crate) fn asked_in(text: &str) -> Self {
-        let offset = jiff::fmt::temporal::Pieces::parse(text).ok().and_then(|pieces| pieces.to_numeric_offset());
-        Self(offset.map_or_else(system_zone, jiff::tz::TimeZone::fixed))
-    }
-
-    /// A time in this zone, by RFC 3339.
-    pub(crate) fn shown(&self, time: Time) -> String {
-        match jiff::Timestamp::from_millisecond(time.0) {
-            Ok(at) if !self.0.to_offset(at).is_zero() => {
-                at.to_zoned(self.0.clone()).strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
-            }
-            _ => time.to_string(),
-        }
-    }
-}
-
 fn system_zone() -> jiff::tz::TimeZone {
     jiff::tz::TimeZone::try_system().unwrap_or(jiff::tz::TimeZone::UTC)
 }
@@ -143,17 +115,6 @@ fn wall() -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_time_is_shown_in_the_zone_that_it_was_asked_in() {
-        let noon = Time::parse(b"2026-11-20T12:03:00Z").unwrap();
-        assert_eq!(Zone::asked_in("2026-11-20T13:03:00+01:00").shown(noon), "2026-11-20T13:03:00.000+01:00");
-        for utc in ["2026-11-20T12:03:00Z", "2026-11-20T12:03:00+00:00"] {
-            assert_eq!(Zone::asked_in(utc).shown(noon), "2026-11-20T12:03:00.000Z");
-        }
-        let local = Zone::asked_in("12:03").shown(noon);
-        assert_eq!(Time::parse(local.as_bytes()), Some(noon), "{local}");
-    }
 
     #[cfg(target_os = "linux")]
     #[test]

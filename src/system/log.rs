@@ -4,12 +4,9 @@
 //! level`, or by `PILOTLIGHT_LOG`, which also applies to standard error. Messages of the bus library below errors are
 //! left out; we log ourselves that a bus is gone. Prompts, commands and answers are never logged, at any level.
 //!
-//! Each change of status is logged with its reason, in a format that [`story`] parses: `pilotlight explain ID --at
-//! 12:03` answers from it. The start and end of a run and the level are logged at every level. Otherwise what was not
-//! logged could not be distinguished from what did not happen.
+//! Each change of status is a line, with its reason.
 
 mod capped;
-pub mod story;
 
 use crate::system::clock::Clock;
 use capped::Capped;
@@ -91,23 +88,19 @@ pub(crate) fn start(file: Option<&Path>, level: LogLevel) {
     let opened = file.map(Capped::open);
     let mut open_error = None;
     let opened = opened.and_then(|opened| opened.inspect_err(|error| open_error = Some(error.to_string())).ok());
-    replace_file_level(named.unwrap_or(level_of(level)));
+    set_file_level(named.unwrap_or(level_of(level)));
     let most_verbose = if opened.is_some() { stderr_level.max(file_level()) } else { stderr_level };
     let (filter, handle) = reload::Layer::new(up_to(most_verbose));
     if named.is_none() && opened.is_some() {
         let set = move |level| {
-            let before = replace_file_level(level_of(level));
+            set_file_level(level_of(level));
             // Fails only once nothing is logged any more.
             let _ = handle.reload(up_to(stderr_level.max(level_of(level))));
-            if before != file_level() {
-                story::Line::Level(file_level()).write();
-            }
         };
         let _ = SET_LEVEL.set(Box::new(set)); // a log is started only once
     }
     let to_file = opened.map(|file| {
-        let writer =
-            Mutex::new(file).with_filter(|event| *event.level() <= file_level() || event.target() == story::TARGET);
+        let writer = Mutex::new(file).with_filter(|event| *event.level() <= file_level());
         tracing_subscriber::fmt::layer().with_writer(writer).with_timer(Utc).with_target(false).with_ansi(false)
     });
     tracing_subscriber::registry().with(filter).with(to_file).with(stderr).init();
@@ -124,13 +117,12 @@ pub(crate) fn set_level(level: LogLevel) {
 }
 
 /// The level of the file.
-pub(crate) fn file_level() -> Level {
+fn file_level() -> Level {
     *FILE_LEVEL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets the level of the file. Returns the previous one.
-fn replace_file_level(level: Level) -> Level {
-    std::mem::replace(&mut *FILE_LEVEL.lock().unwrap_or_else(PoisonError::into_inner), level)
+fn set_file_level(level: Level) {
+    *FILE_LEVEL.lock().unwrap_or_else(PoisonError::into_inner) = level;
 }
 
 const fn level_of(level: LogLevel) -> Level {
@@ -143,8 +135,7 @@ const fn level_of(level: LogLevel) -> Level {
 }
 
 fn up_to(level: Level) -> Targets {
-    let ours =
-        Targets::new().with_default(level).with_target("zbus", Level::ERROR).with_target(story::TARGET, Level::INFO);
+    let ours = Targets::new().with_default(level).with_target("zbus", Level::ERROR);
     // The SDK repeats what servers say, and servers repeat what sessions say.
     ours.with_target("github_copilot_sdk", LevelFilter::OFF)
 }

@@ -93,7 +93,6 @@ fn case_227_what_commands_print_is_ascii_in_the_locale_c() {
     for arguments in [
         &["status", "--all"][..],
         &["explain", "00000001"],
-        &["explain", "00000001", "--at", "0:00"],
         &["replay", log],
         &["approve", "Fix"],
         &["approve", "00000001"],

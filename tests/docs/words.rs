@@ -22,7 +22,7 @@ const READS: [&str; 13] = [
 ];
 
 /// Where text is read all the same: what others wrote, how often, and what it is.
-const FOREIGN: [(&str, usize, &str); 77] = [
+const FOREIGN: [(&str, usize, &str); 75] = [
     ("src/agent/copilot/bridge/peer.rs", 1, "the program that Copilot starts"),
     ("src/agent/copilot/demo/server.rs", 1, "a frame's head"),
     ("src/agent/copilot/demo/session.rs", 1, "names of Copilot's files"),
@@ -49,7 +49,6 @@ const FOREIGN: [(&str, usize, &str); 77] = [
     ("src/cli/act/requests.rs", 1, "the text of a request"),
     ("src/cli/charset.rs", 2, "the locale"),
     ("src/cli/demo.rs", 1, "what another process wrote to its standard error"),
-    ("src/cli/explain/history.rs", 1, "what the user types"),
     ("src/cli/pick.rs", 1, "a path"),
     ("src/cli/replay.rs", 1, "what the user types"),
     ("src/cli/setup.rs", 1, "a path"),
@@ -74,7 +73,6 @@ const FOREIGN: [(&str, usize, &str); 77] = [
     ("src/engine/exit_note.rs", 2, "names of files"),
     ("src/engine/last_seen.rs", 1, "names in files of older versions"),
     ("src/engine/ledger.rs", 1, "names of files"),
-    ("src/system/log/story.rs", 7, "the fields of a line, which the same file writes"),
     ("src/system/mounts.rs", 1, "the kernel's names of file systems"),
     ("src/system/paths.rs", 2, "a path"),
     ("src/system/process/elsewhere.rs", 1, "a process's environment"),

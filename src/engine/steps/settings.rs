@@ -5,7 +5,6 @@ use crate::config::Config;
 use crate::core::action::ServerState;
 use crate::core::session::{Key, SourceId};
 use crate::engine::parts::settings_file::{Reloaded, SettingsFile, SettingsSource};
-use crate::engine::parts::status_log::logs_statuses;
 use crate::engine::{Changes, Engine, View};
 use crate::system::paths;
 use std::collections::HashSet;
@@ -58,7 +57,6 @@ impl Engine {
         let Some(read) = self.settings_file.as_mut().and_then(|file| file.read(now)) else { return };
         // The file may be a symlink that points elsewhere now.
         self.watch_config();
-        let logged_before = logs_statuses();
         let later = match read {
             Reloaded::Unchanged => return,
             Reloaded::Unreadable => Vec::new(),
@@ -71,9 +69,6 @@ impl Engine {
         };
         if let Some(file) = &self.settings_file {
             file.notify(view, &self.config, &later, false);
-        }
-        if logs_statuses() && !logged_before {
-            self.status_log.log_all(&self.fleet, self.clock.now(), &self.config.limits);
         }
         changes.redraw = true;
     }

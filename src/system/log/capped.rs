@@ -99,12 +99,12 @@ impl Write for Capped {
 }
 
 /// The path of the rotated log.
-pub(crate) fn rotated(path: &Path) -> PathBuf {
+fn rotated(path: &Path) -> PathBuf {
     path.with_extension("log.old")
 }
 
 /// Reads a log as text; of one that is too long, only its end. Empty if it cannot be read.
-pub(super) fn text(path: &Path) -> String {
+fn text(path: &Path) -> String {
     let mut bytes = Vec::new();
     if let Ok((mut file, meta)) = plain_file::open(path, Links::Followed) {
         let start = SeekFrom::Start(meta.len().saturating_sub(2 * LENGTH_MAX));
