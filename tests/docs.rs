@@ -280,7 +280,7 @@ fn long_sentences(page: &Page) -> Vec<String> {
         .collect()
 }
 
-/// The numbers of the cases that a text names: `case_45_an_open_tool`, `Cases 123 to 125`, `case 76 (PP#426)`.
+/// The numbers of the cases that a text names: `case_45_an_open_tool`, `Cases 123 to 125`.
 fn cases_in(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for piece in text.replace("Case", "case").split("case").skip(1) {
@@ -299,8 +299,7 @@ fn cases_in(text: &str) -> BTreeSet<String> {
             let (number, after) = number.split_at(digits + usize::from(letter));
             found.insert(number.to_owned());
             before = Some(value);
-            // Its source may follow in parentheses.
-            rest = after.strip_prefix(" (").and_then(|from| from.split_once(')')).map_or(after, |(_, after)| after);
+            rest = after;
         }
     }
     found
@@ -348,10 +347,7 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn the_checks_find_mistakes() {
     let cases = |text: &str| cases_in(text).into_iter().collect::<Vec<_>>();
-    assert_eq!(
-        cases("fn case_74_and_107g_what_cannot() // Cases 3 (PP#141) and 60, 61: x"),
-        ["107g", "3", "60", "61", "74"]
-    );
+    assert_eq!(cases("fn case_74_and_107g_what_cannot() // Cases 3 and 60, 61: x"), ["107g", "3", "60", "61", "74"]);
     assert_eq!(cases("/// Cases 123 to 125: in case 7 of them, in each case"), ["123", "124", "125", "7"]);
     let page = |text: &str| Page { path: root().join("README.md"), text: text.into() };
     let wrong = page(

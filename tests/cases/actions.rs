@@ -169,7 +169,7 @@ fn an_owner_known_only_by_its_lock_is_ended_only_after_a_confirmation() {
     assert!(with(Held::Unverified).session.may_be_trusted() && !with(Held::Pending).session.may_be_trusted());
 }
 
-/// PP#230 and #285: a third attempt would not help either.
+/// A third attempt would not help either.
 #[test]
 fn case_37_a_third_recovery_is_refused_and_says_so() {
     let mut attempts = Attempts::default();
@@ -189,7 +189,7 @@ fn case_37_a_third_recovery_is_refused_and_says_so() {
     case(twice).refuses(Action::Reconnect, "tried 2 times").allows(Action::Stop);
 }
 
-/// PP#285: while an action is under way, every other one is refused.
+/// While an action is under way, every other one is refused.
 #[test]
 fn case_38_two_clicks_at_once_are_one_recovery() {
     let busy = Case::of(asking(), 3, Kind::Sdk)
@@ -200,7 +200,6 @@ fn case_38_two_clicks_at_once_are_one_recovery() {
     }
 }
 
-/// PP#285.
 #[test]
 fn case_39_only_a_completed_turn_or_the_user_resets_the_count_of_attempts() {
     let at = |second: i64| Time(1_700_000_000_000 + second * 1000);
@@ -247,7 +246,6 @@ fn case_39_only_a_completed_turn_or_the_user_resets_the_count_of_attempts() {
     assert_eq!(settled.count(&next), 1, "counted from 0 again");
 }
 
-/// PP#285.
 #[test]
 fn case_40_after_a_tool_succeeded_the_prompt_is_not_sent_again() {
     let hosted = |story: Story, at| Case::of(story.owner_gone(), at, Kind::Sdk);
@@ -278,7 +276,6 @@ fn case_40_after_a_tool_succeeded_the_prompt_is_not_sent_again() {
     working.refuses(Action::Resend, "still open");
 }
 
-/// PP#417.
 #[test]
 fn case_70_another_process_with_a_live_lock_is_the_reason_for_a_refusal() {
     let plain = Case::of(mid_tool(), 700, Kind::Terminal).server(ServerState::NotListening);
@@ -290,7 +287,6 @@ fn case_70_another_process_with_a_live_lock_is_the_reason_for_a_refusal() {
         .refuses(Action::Continue, "a second process would corrupt its history");
 }
 
-/// PP#417.
 #[test]
 fn case_74_and_107g_an_owner_that_cannot_be_inspected_is_neither_signalled_nor_resumed() {
     let story = mid_tool().owned(Owner::Unknown { pid: PID });
@@ -326,7 +322,6 @@ fn a_session_without_an_owner_is_resumed_only_when_it_is_over() {
     Case::of(story, 700, Kind::Terminal).allows(Action::Resume);
 }
 
-/// PP#399.
 #[test]
 fn case_53_a_round_after_our_stop_is_ignored_for_5_s() {
     let stopped = Story::prompted().tool(1, "t1", "bash").abort(10).round(11);

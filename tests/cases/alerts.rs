@@ -20,7 +20,6 @@ fn with_done() -> Settings {
     Settings { kinds: Kinds { done: true, ..Kinds::default() }, ..Settings::default() }
 }
 
-/// PP#141, tiers.
 #[test]
 fn case_2_stuck_is_notified_once() {
     let mut stage = Stage::new();
@@ -31,7 +30,6 @@ fn case_2_stuck_is_notified_once() {
     assert_eq!(stage.popup("a").unwrap().title, "project is stuck");
 }
 
-/// PP#195, turn end.
 #[test]
 fn case_23_an_error_right_after_an_answer_is_notified_as_a_failure() {
     for answered in [true, false] {
@@ -43,7 +41,6 @@ fn case_23_an_error_right_after_an_answer_is_notified_as_a_failure() {
     }
 }
 
-/// PP#285, #305, permissions.
 #[test]
 fn case_29_lost_permissions_are_notified_once_and_case_32_another_denial_adds_nothing() {
     let story = Story::prompted().denied(1, "t1").denied(2, "t2").denied(3, "t3").denied(4, "t4").denied(500, "t5");
@@ -53,7 +50,6 @@ fn case_29_lost_permissions_are_notified_once_and_case_32_another_denial_adds_no
     assert_eq!((stage.open.len(), stage.replaced), (1, 0));
 }
 
-/// PP#310, #317.
 #[test]
 fn case_44_nothing_is_notified_before_the_cli_gives_up() {
     // A rate limit: 90 s of silent retries, then the error.
@@ -64,7 +60,6 @@ fn case_44_nothing_is_notified_before_the_cli_gives_up() {
     assert_eq!(stage.notified(), [(91_000, Cause::Failed)]);
 }
 
-/// PP#354.
 #[test]
 fn case_47_the_third_stuck_in_a_row_advises_a_new_session() {
     let advises = |stage: &Stage| stage.raised.last().unwrap().1.body.contains("start a new session");
@@ -79,7 +74,6 @@ fn case_47_the_third_stuck_in_a_row_advises_a_new_session() {
     assert!(stage.raised[2].1.body.ends_with("Stuck 3 times in a row: start a new session"));
 }
 
-/// PP#354.
 #[test]
 fn case_47_a_completed_turn_resets_the_count_of_stuck_turns() {
     let story = Story::prompted()

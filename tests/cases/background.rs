@@ -24,7 +24,6 @@ fn with_shell() -> Story {
         .answers(2, "Started.")
 }
 
-/// PP#354 and others.
 #[test]
 fn case_49_sub_agents_that_write_for_25_min_are_working() {
     let mut story = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "sync");
@@ -40,7 +39,6 @@ fn case_49_sub_agents_that_write_for_25_min_are_working() {
     story.turns(2100, Working, Quiet);
 }
 
-/// PP#375, #399, #403, #712.
 #[test]
 fn case_54_a_background_agent_keeps_a_session_working() {
     let story = with_agent().by("a1").sign(10).agent_done(30, "a1", "t1");
@@ -52,21 +50,20 @@ fn case_54_a_background_agent_keeps_a_session_working() {
     two.says(3, Working, "2 background agents").says(30, Working, "1 background agent").is(40, Idle);
 }
 
-/// PP#375, #399, #403, #712: not since the end of its turn.
+/// Not since the end of its turn.
 #[test]
 fn case_54_a_session_is_idle_since_its_last_agent_ended() {
     let story = with_agent().by("a1").sign(10).agent_done(30, "a1", "t1");
     assert_eq!(story.verdict(40).since, story.moment(30).wall);
 }
 
-/// PP#375, #399, #403, #712.
 #[test]
 fn case_54_events_of_an_agent_after_its_end_do_not_revive_it() {
     let story = with_agent().agent_done(30, "a1", "t1").by("a1").event(30.001, "hook.end", json!({ "success": true }));
     story.is(31, Idle).is(1000, Idle);
 }
 
-/// PP#375, #399, #403, #712: the agent's end is logged as a notification, and Copilot continues by itself.
+/// The agent's end is logged as a notification, and Copilot continues by itself.
 #[test]
 fn case_54_the_turn_after_an_agents_end_needs_no_prompt() {
     let story = with_agent()
@@ -84,7 +81,6 @@ fn case_54_the_turn_after_an_agents_end_needs_no_prompt() {
     assert_eq!(story.statuses(), [Idle, Working, Finishing, Working, Idle, Working, Finishing, Idle]);
 }
 
-/// PP#375, #399, #403, #712.
 #[test]
 fn case_55_a_background_shell_leaves_a_session_idle() {
     let story = with_shell();
@@ -98,7 +94,6 @@ fn case_55_a_background_shell_leaves_a_session_idle() {
     assert!(!open.contains("shell"), "a foreground shell that was cut off does not count: {open}");
 }
 
-/// PP#511, #530.
 #[test]
 fn case_77_a_background_agent_silent_for_20_min_no_longer_counts() {
     let story = with_agent().by("a1").sign(10);
@@ -108,7 +103,7 @@ fn case_77_a_background_agent_silent_for_20_min_no_longer_counts() {
     assert!(!because.contains("agent"), "{because}");
 }
 
-/// PP#511, #530: an event of one agent, or of the root, is no progress of another.
+/// An event of one agent, or of the root, is no progress of another.
 #[test]
 fn case_77_the_silence_of_each_agent_is_measured_separately() {
     let story = with_agent().agent_started(3, "a2", "t2", "background").by("a2").sign(600).sign(1100);
@@ -118,7 +113,7 @@ fn case_77_the_silence_of_each_agent_is_measured_separately() {
         .turns(1800, Working, Idle);
 }
 
-/// PP#511, #530: a verdict that mentions an agent must be rechecked when the agent no longer counts.
+/// A verdict that mentions an agent must be rechecked when the agent no longer counts.
 #[test]
 fn case_77_an_agent_is_mentioned_exactly_as_long_as_it_counts() {
     let tool = with_agent().prompt(1000).tool(1000, "t2", "bash");

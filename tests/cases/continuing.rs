@@ -67,7 +67,7 @@ fn case_127_work_left_undone_can_be_continued() {
     stopped.refuses(Action::Continue, "neither denied nor cut off");
 }
 
-/// PP#285: a tool that was started may have had its effect.
+/// A tool that was started may have had its effect.
 #[test]
 fn case_40_after_a_tool_ran_the_session_is_told_to_continue() {
     let mixed =

@@ -97,7 +97,6 @@ fn survives(fact: &Fact, end: &End) -> bool {
     fact.name == "a compaction" && end.status == Idle && end.name != "an abort" && end.name != "a resume"
 }
 
-/// PP#158, #164.
 #[test]
 fn case_12_every_end_of_a_turn_clears_what_belonged_to_it() {
     let mut wrong = Vec::new();
@@ -137,7 +136,6 @@ fn case_12_every_end_of_a_turn_clears_what_belonged_to_it() {
     assert!(wrong.is_empty(), "{} pairs:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// PP#158, #164.
 #[test]
 fn case_12_the_turn_after_every_end_is_like_the_first() {
     let first = Story::new().prompt(100).round(100);
@@ -162,7 +160,6 @@ fn case_12_the_turn_after_every_end_is_like_the_first() {
     assert!(wrong.is_empty(), "{} pairs:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// PP#158, #164.
 #[test]
 fn case_12_late_completions_open_nothing() {
     let is_end = |end: &&End| end.status != Crashed && end.status != Working && !ends_a_round(end);
@@ -183,7 +180,6 @@ fn case_12_late_completions_open_nothing() {
     }
 }
 
-/// PP#158, #164.
 #[test]
 fn case_12_the_owners_end_leaves_nothing_open_for_the_next_owner() {
     let mut wrong = Vec::new();

@@ -18,7 +18,6 @@ fn gone_at(story: &Story, at: i32) -> Story {
     story.clone().owned(Owner::Gone { pid: PID, at: Some(story.moment(at).wall) })
 }
 
-/// PP#141, tiers.
 #[test]
 fn case_3_an_owner_that_dies_mid_turn_is_crashed() {
     Story::prompted().owner_gone().is(1, Crashed);
@@ -31,7 +30,6 @@ fn case_3_an_owner_that_dies_mid_turn_is_crashed() {
     assert_eq!((last.status, last.at), (Crashed, START + Span(1)), "1 ms after the last event");
 }
 
-/// PP#163, #211.
 #[test]
 fn case_13_an_open_turn_without_any_owner_is_not_working_after_601_s() {
     let story = Story::prompted().ran(1, "t1").owned(Owner::Never);
@@ -44,7 +42,6 @@ fn case_13_an_open_turn_without_any_owner_is_not_working_after_601_s() {
     Story::prompted().answers(1, "Done.").owned(Owner::Never).is(601, Idle).is(601.001, Ended);
 }
 
-/// PP#391 and others, interrupted tools.
 #[test]
 fn case_58_a_shutdown_without_an_owner_is_ended() {
     let story = Story::prompted().answers(1, "Done.").shutdown(2);
@@ -55,7 +52,6 @@ fn case_58_a_shutdown_without_an_owner_is_ended() {
     story.prompt(10).is(10, Working); // written to since
 }
 
-/// PP#391 and others, interrupted tools.
 #[test]
 fn case_60_an_unfinished_tool_and_a_dead_owner_is_crashed() {
     mid_tool().owner_gone().says(2, Crashed, "unfinished: bash");
@@ -63,7 +59,6 @@ fn case_60_an_unfinished_tool_and_a_dead_owner_is_crashed() {
     mid_tool().abort(2).owner_gone().is(3, Ended);
 }
 
-/// PP#391 and others, interrupted tools.
 #[test]
 fn case_61_an_unfinished_tool_and_a_shutdown_is_ended() {
     let story = mid_tool().shutdown(3);
@@ -73,7 +68,7 @@ fn case_61_an_unfinished_tool_and_a_shutdown_is_ended() {
     failed.says(3, Ended, "500");
 }
 
-/// PP#417, #370, owners: without open work, nothing was lost, so it is no crash.
+/// Without open work, nothing was lost, so it is no crash.
 #[test]
 fn case_71_a_dead_pid_is_not_running() {
     Story::prompted().answers(1, "Done.").owner_gone().is(2, Ended);
@@ -85,7 +80,7 @@ fn case_71_a_dead_pid_is_not_running() {
     denied.owner_gone().says(5, Failed, "ended denied");
 }
 
-/// PP#417, #370, owners: after a day, only the reason mentions the crash.
+/// After a day, only the reason mentions the crash.
 #[test]
 fn case_71_a_crash_is_crashed_for_24_h_and_then_ended() {
     let day = 24 * 3600;
@@ -95,7 +90,7 @@ fn case_71_a_crash_is_crashed_for_24_h_and_then_ended() {
     assert_eq!(verdict.since, story.moment(10).wall);
 }
 
-/// PP#417, #370, owners: the day begins when the owner exits, not when the log last grew.
+/// The day begins when the owner exits, not when the log last grew.
 #[test]
 fn case_71_an_owner_that_exits_after_a_day_of_silence_is_crashed() {
     let day = 24 * 3600;
@@ -103,7 +98,7 @@ fn case_71_an_owner_that_exits_after_a_day_of_silence_is_crashed() {
     story.is(day + 3601, Crashed).is(2 * day, Crashed).is(2 * day + 3602, Ended);
 }
 
-/// PP#417, #370, owners: if another program has the pid, the owner module reports the owner as gone.
+/// If another program has the pid, the owner module reports the owner as gone.
 #[test]
 fn case_72_a_recycled_pid_is_not_the_owner() {
     let recycled = Owner::Gone { pid: 1, at: None };
@@ -111,7 +106,7 @@ fn case_72_a_recycled_pid_is_not_the_owner() {
     Story::prompted().answers(1, "Done.").owned(recycled).is(2, Ended);
 }
 
-/// PP#417, #370, owners: two live processes are reported as a conflict.
+/// Two live processes are reported as a conflict.
 #[test]
 fn case_73_with_two_locks_the_live_one_counts() {
     let story = mid_tool();

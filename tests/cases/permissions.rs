@@ -29,7 +29,6 @@ fn thrice(fails: impl Fn(Story, At, &str) -> Story) -> Story {
     (1..4).fold(Story::prompted(), |story, at| fails(story, at.into(), &format!("t{at}")))
 }
 
-/// PP#285, #305, permissions.
 #[test]
 fn case_29_three_denials_are_permission_lost() {
     let story = results("DDD");
@@ -37,7 +36,6 @@ fn case_29_three_denials_are_permission_lost() {
     assert_eq!(story.verdict(3).since, story.moment(3).wall);
 }
 
-/// PP#285, #305, permissions.
 #[test]
 fn case_30_three_of_five_denied_are_permission_lost() {
     results("DoDoD").is(4, Working).says(5, PermissionLost, "3 of the last 5");
@@ -45,7 +43,6 @@ fn case_30_three_of_five_denied_are_permission_lost() {
     results("ooooDDD").is(6, Working).is(7, PermissionLost);
 }
 
-/// PP#285, #305, permissions.
 #[test]
 fn case_31_later_results_push_denials_out() {
     results("DDoooD").is(6, Working);
@@ -53,7 +50,6 @@ fn case_31_later_results_push_denials_out() {
     results("DDDooo").is(5, PermissionLost).is(6, Working);
 }
 
-/// PP#285, #305, permissions.
 #[test]
 fn case_32_further_denials_are_no_new_loss() {
     let story = results("DDDDDDDD");
@@ -63,7 +59,6 @@ fn case_32_further_denials_are_no_new_loss() {
     }
 }
 
-/// PP#285, #305, permissions.
 #[test]
 fn case_33_a_result_that_contains_the_words_does_not_count() {
     let words = "Permission denied and could not request permission from user; denied-no-approval-rule";
@@ -81,7 +76,6 @@ fn case_33_a_result_that_contains_the_words_does_not_count() {
     failed.is(3, Working);
 }
 
-/// PP#285, #305, permissions.
 #[test]
 fn case_34_a_shells_eacces_is_a_failed_command() {
     let story = thrice(|story, at, call| {
@@ -98,7 +92,7 @@ fn case_34_a_shells_eacces_is_a_failed_command() {
 
 const COULD_NOT: &str = "denied-no-approval-rule-and-could-not-request-from-user";
 
-/// PP#285, #305, permissions: the kind of the request's answer decides, whatever the tool's error says.
+/// The kind of the request's answer decides, whatever the tool's error says.
 #[test]
 fn case_35_signature_1_a_permission_that_could_not_be_requested() {
     let story = |code: &'static str, message: &'static str| {
@@ -112,7 +106,7 @@ fn case_35_signature_1_a_permission_that_could_not_be_requested() {
     story("other", "No.").is(2, Working).is(3, PermissionLost);
 }
 
-/// PP#285, #305, permissions: `-p`.
+/// Under `-p`.
 #[test]
 fn case_35_signature_2_the_unattended_fallback() {
     let story = thrice(|story, at, call| {
@@ -126,7 +120,7 @@ fn case_35_signature_2_the_unattended_fallback() {
     story.is(2, Working).is(3, PermissionLost);
 }
 
-/// PP#285, #305, permissions: no permission event at all.
+/// No permission event at all.
 #[test]
 fn case_35_signature_3_a_session_without_a_permission_handler() {
     results("DDD").is(3, PermissionLost);
@@ -134,14 +128,13 @@ fn case_35_signature_3_a_session_without_a_permission_handler() {
     thrice(|story, at, call| story.tool(at, call, "bash").fails(at, call, "denied", message)).is(3, PermissionLost);
 }
 
-/// PP#285, #305, permissions: older versions wrote the kind into the error's text.
+/// Older versions wrote the kind into the error's text.
 #[test]
 fn case_35_the_kind_in_an_older_versions_error() {
     let message = format!("Permission denied: {COULD_NOT}");
     thrice(|story, at, call| story.tool(at, call, "bash").fails(at, call, "denied", &message)).is(3, PermissionLost);
 }
 
-/// PP#285, #305, permissions.
 #[test]
 fn case_36_a_refusal_by_a_user_or_a_rule_is_no_lost_permission() {
     let user = "The user rejected this tool call. User feedback: not now";

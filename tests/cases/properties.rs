@@ -54,14 +54,13 @@ fn fold(facts: &mut Facts, lines: &[&[u8]], limits: &Limits) {
     }
 }
 
-/// PP#158, #164.
 #[test]
 fn case_12_a_request_outside_a_turn_ends_with_the_next_prompt() {
     let story = Story::prompted().answers(1, "Done.").permission(2, "r", "t").prompt(3);
     story.is(2, Status::NeedsPermission).is(3, Status::Working);
 }
 
-/// PP#158, #164: a shutdown after it is not a shutdown after an error.
+/// A shutdown after it is not a shutdown after an error.
 #[test]
 fn case_12_a_failure_ends_with_the_next_prompt() {
     let failed = Story::prompted().error(1);
@@ -163,7 +162,6 @@ proptest! {
         prop_assert!(verdict.since <= story.moment(now).wall, "{verdict:?}");
     }
 
-    /// PP#158, #164.
     #[test]
     fn case_12_nothing_of_a_turn_survives_its_end(steps in steps(40), after in gap(), how in 0..4u8) {
         let (story, end) = play(Story::new(), &steps);
@@ -182,7 +180,6 @@ proptest! {
         prop_assert!(facts.unfinished().is_empty());
     }
 
-    /// PP#158, #164.
     #[test]
     fn case_12_a_prompt_begins_a_turn_like_the_first_one(steps in steps(40), after in gap()) {
         let (story, end) = play(Story::new(), &steps);

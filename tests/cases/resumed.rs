@@ -14,14 +14,12 @@ fn resumed_with_nothing() -> Story {
     Story::after_a_tool(1).round_end(1).resume_pending(100)
 }
 
-/// PP#148, resume.
 #[test]
 fn case_10_an_abort_clears_the_resumed_flag() {
     let story = resumed_with_nothing().abort(105).prompt(110).round(110);
     story.is(105, Idle).is(145, Working).turns(170, Working, Quiet).turns(230, Quiet, Stuck);
 }
 
-/// PP#163, #211.
 #[test]
 fn case_14_resumed_with_pending_work_and_silent_for_30_s_is_idle() {
     let story = resumed_with_nothing();
@@ -31,7 +29,6 @@ fn case_14_resumed_with_pending_work_and_silent_for_30_s_is_idle() {
     assert!(changes.iter().all(|change| change.status != Stuck), "{changes:?}");
 }
 
-/// PP#163, #211.
 #[test]
 fn case_14_resumed_otherwise_is_idle_at_once() {
     let story = Story::after_a_tool(1).round_end(1).resume(100);
@@ -39,7 +36,6 @@ fn case_14_resumed_otherwise_is_idle_at_once() {
     Story::prompted().tool(1, "t1", "bash").resume(100).says(100, Idle, "resumed, your turn");
 }
 
-/// PP#163, #211.
 #[test]
 fn case_14_a_resume_ends_a_failure() {
     let failed = Story::prompted().round_end(15).error(15.006);
@@ -47,13 +43,12 @@ fn case_14_a_resume_ends_a_failure() {
     failed.resume_pending(100).is(99, Failed).is(131, Idle);
 }
 
-/// PP#163, #211: nothing is open, so the 30 s apply.
+/// Nothing is open, so the 30 s apply.
 #[test]
 fn case_14_resumed_after_an_answer_that_never_closed_its_turn() {
     Story::prompted().answer(1, "Done.").resume_pending(100).is(131, Idle);
 }
 
-/// PP#163, #211.
 #[test]
 fn case_15_an_event_at_29_s_restores_the_normal_limits() {
     let story = resumed_with_nothing().sign(129);
@@ -61,7 +56,6 @@ fn case_15_an_event_at_29_s_restores_the_normal_limits() {
     resumed_with_nothing().metric(129).turns(130, Working, Idle); // a metric is no sign of life
 }
 
-/// PP#163, #211.
 #[test]
 fn case_16_a_session_never_resumed_never_uses_the_30_s() {
     Story::prompted().turns(60, Working, Quiet).turns(120, Quiet, Stuck);
@@ -69,7 +63,6 @@ fn case_16_a_session_never_resumed_never_uses_the_30_s() {
     Story::cut().round(1).is(32, Working).turns(61, Working, Quiet);
 }
 
-/// PP#195, #332, #305, turn end.
 #[test]
 fn case_20e_resumed_with_pending_work_keeps_tools_and_requests_open() {
     resumed_with_a_tool()
@@ -85,7 +78,6 @@ fn case_20e_resumed_with_pending_work_keeps_tools_and_requests_open() {
     done.is(141, Working).turns(230, Working, Quiet);
 }
 
-/// PP#195, #332, #305, turn end.
 #[test]
 fn case_20e_resumed_otherwise_closes_tools_and_requests() {
     let story = Story::prompted().tool(1, "t1", "bash").permission(2, "r1", "t1").resume(100);
@@ -96,7 +88,6 @@ fn case_20e_resumed_otherwise_closes_tools_and_requests() {
     Story::new().compacts(1).resume(100).is(99, Working).is(100, Idle);
 }
 
-/// PP#391 and others, interrupted tools.
 #[test]
 fn work_left_open_by_a_former_owner_closes_30_s_after_the_next_owners_start() {
     let tool = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").new_owner(50);
@@ -109,7 +100,6 @@ fn work_left_open_by_a_former_owner_closes_30_s_after_the_next_owners_start() {
     Story::prompted().tool(1, "t1", "ask_user").new_owner(50).turns(80, NeedsInput, Idle);
 }
 
-/// PP#391 and others, interrupted tools.
 #[test]
 fn a_sub_agents_request_of_a_former_owner_closes_too() {
     let story = Story::prompted()
@@ -121,28 +111,26 @@ fn a_sub_agents_request_of_a_former_owner_closes_too() {
     story.turns(80, NeedsPermission, Idle);
 }
 
-/// PP#391 and others, interrupted tools.
 #[test]
 fn a_compaction_of_a_former_owner_closes_too() {
     let story = Story::prompted().answers(1, "Done.").compacts(2).new_owner(50);
     story.turns(80, Working, Idle).is(1000, Idle);
 }
 
-/// PP#391 and others, interrupted tools.
 #[test]
 fn a_background_agent_of_a_former_owner_closes_too() {
     let story = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
     story.answers(2, "Done.").new_owner(50).turns(80, Working, Idle);
 }
 
-/// PP#391, and PP#402, #415, sleep: the machine slept between the two owners.
+/// The machine slept between the two owners.
 #[test]
 fn a_new_owner_after_a_sleep_is_still_younger_than_the_open_work() {
     let story = Story::prompted().tool(1, "t1", "bash").wall_jumps(20, Span::hours(8)).new_owner(25);
     story.is(30, Working).turns(55, Working, Idle).is(500, Idle);
 }
 
-/// PP#391 and others, interrupted tools: an owner older than the last event may be at work.
+/// An owner older than the last event may be at work.
 #[test]
 fn work_of_the_present_owner_stays_open() {
     let story = Story::prompted().tool(1, "t1", "bash").sign(51).new_owner(50);

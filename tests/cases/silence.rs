@@ -6,7 +6,6 @@ use pilotlight::core::verdict::Status::{Ended, Failed, Finishing, Idle, Quiet, S
 use pilotlight::core::verdict::{Live, Sample};
 use serde_json::json;
 
-/// PP#141, tiers.
 #[test]
 fn case_1_silence_of_119_s_without_a_tool_is_not_stuck() {
     let story = Story::new().prompt(0);
@@ -14,7 +13,6 @@ fn case_1_silence_of_119_s_without_a_tool_is_not_stuck() {
     Story::prompted().metric(0.5).turns(60, Working, Quiet).is(119, Quiet);
 }
 
-/// PP#141, tiers.
 #[test]
 fn case_2_silence_of_120_s_without_a_tool_is_stuck() {
     let story = Story::prompted();
@@ -23,14 +21,13 @@ fn case_2_silence_of_120_s_without_a_tool_is_stuck() {
     assert_eq!(verdict.since, story.moment(120).wall, "stuck since the limit was passed");
 }
 
-/// PP#147, generations.
 #[test]
 fn case_4_an_open_tool_may_be_silent_for_300_s() {
     let story = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash");
     story.says(301, Working, "bash");
 }
 
-/// PP#147, generations: a session found already running is judged as if it had been watched from its start.
+/// A session found already running is judged as if it had been watched from its start.
 #[test]
 fn case_6_a_session_found_running_has_its_limits() {
     let found = Story::prompted().verdict(30);
@@ -39,14 +36,12 @@ fn case_6_a_session_found_running_has_its_limits() {
     Story::prompted().is(3000, Stuck);
 }
 
-/// PP#148, resume.
 #[test]
 fn case_8_found_running_and_10_s_silent_is_not_stuck() {
     Story::prompted().signs(10, 6000, 50).is(6010, Working);
     Story::cut().round(0).is(10, Working);
 }
 
-/// PP#148, resume.
 #[test]
 fn case_9_a_tool_done_and_130_s_between_rounds_is_not_stuck() {
     let story = Story::after_a_tool(10).round_end(10).round(140);
@@ -55,7 +50,7 @@ fn case_9_a_tool_done_and_130_s_between_rounds_is_not_stuck() {
     thinking.turns(130, Working, Quiet).turns(610, Quiet, Stuck).says(610, Stuck, "silent 10 min");
 }
 
-/// PP#195 and others, turn end: streaming appears as signs of life, or as a line that grows.
+/// Streaming appears as signs of life, or as a line that grows.
 #[test]
 fn case_18_a_model_that_streams_for_10_min_is_working() {
     Story::prompted().signs(50, 600, 50).is(600, Working).is(659, Working);
@@ -66,7 +61,6 @@ fn case_18_a_model_that_streams_for_10_min_is_working() {
     growing.is(600, Working).turns(660, Working, Quiet);
 }
 
-/// PP#230, metrics.
 #[test]
 fn case_25_metrics_are_no_sign_of_life() {
     let mut story = Story::prompted();
@@ -80,7 +74,6 @@ fn case_25_metrics_are_no_sign_of_life() {
     story.turns(60, Working, Quiet).turns(120, Quiet, Stuck);
 }
 
-/// PP#230, metrics.
 #[test]
 fn case_26_events_for_61_min_are_working() {
     let story = Story::prompted().signs(30, 3660, 30);
@@ -88,7 +81,7 @@ fn case_26_events_for_61_min_are_working() {
     Story::after_a_tool(1).signs(30, 3660, 30).is(3660, Working);
 }
 
-/// PP#230, metrics: a long turn is allowed no longer silence than a short one.
+/// A long turn is allowed no longer silence than a short one.
 #[test]
 fn case_27_limits_of_silence_are_the_same_after_an_hour() {
     Story::prompted().signs(30, 3600, 30).turns(3720, Quiet, Stuck);
@@ -100,7 +93,6 @@ fn case_27_limits_of_silence_are_the_same_after_an_hour() {
     busy.turns(7200, Quiet, Stuck).says(7200, Stuck, "running long");
 }
 
-/// PP#230, metrics.
 #[test]
 fn case_28_a_stuck_turn_with_an_unknown_start_says_so() {
     let cut = Story::cut().round(0);
@@ -112,14 +104,13 @@ fn case_28_a_stuck_turn_with_an_unknown_start_says_so() {
     assert!(!next.contains("unknown"), "a prompt is where a turn starts: {next}");
 }
 
-/// PP#310, #317: at most 90 s of silent retries, then the turn ends and the error follows.
+/// At most 90 s of silent retries, then the turn ends and the error follows.
 #[test]
 fn case_44_a_rate_limit_that_is_retried_raises_no_alarm() {
     let story = Story::prompted().round_end(90).error(90.006);
     story.is(89, Quiet).is(90, Finishing).is(90.006, Failed);
 }
 
-/// PP#342, #345, tools.
 #[test]
 fn case_45_an_open_tool_is_quiet_at_600_s_and_stuck_at_660_s() {
     let story = Story::prompted().requests(0, &["bash"]).tool(0, "t1", "bash");
@@ -127,7 +118,7 @@ fn case_45_an_open_tool_is_quiet_at_600_s_and_stuck_at_660_s() {
     story.says(660, Stuck, "silent 11 min");
 }
 
-/// PP#342, #345, tools: a tool whose process uses CPU may be silent for an hour.
+/// A tool whose process uses CPU may be silent for an hour.
 #[test]
 fn case_45_an_open_tool_whose_process_is_busy_is_stuck_at_3600_s() {
     let story = Story::prompted().requests(0, &["bash"]).tool(0, "t1", "bash");
@@ -142,7 +133,7 @@ fn case_45_an_open_tool_whose_process_is_busy_is_stuck_at_3600_s() {
     assert!(!wording.contains("running long"), "{wording}");
 }
 
-/// PP#342, #345, tools: the sample must be complete before the limit that needs it, and is not taken any earlier.
+/// The sample must be complete before the limit that needs it, and is not taken any earlier.
 #[test]
 fn case_45_cpu_is_sampled_only_before_a_limit_that_needs_it() {
     let story = Story::prompted().requests(0, &["bash"]).tool(0, "t1", "bash");
@@ -153,7 +144,6 @@ fn case_45_cpu_is_sampled_only_before_a_limit_that_needs_it() {
     assert_eq!(story.owner_gone().verdict(1).sample_at, None, "no process is left");
 }
 
-/// PP#342, #345, tools.
 #[test]
 fn case_46_any_step_resets_the_clock() {
     let story = Story::prompted().tool(0, "t1", "bash").event(599, "some.new_type", json!({ "x": 1 }));
@@ -163,14 +153,12 @@ fn case_46_any_step_resets_the_clock() {
     Story::prompted().steers(100).turns(160, Working, Quiet);
 }
 
-/// PP#361 to #366.
 #[test]
 fn case_48_silence_of_300_s_between_rounds_is_quiet() {
     Story::after_a_tool(10).round_end(10).is(310, Quiet);
     Story::after_a_tool(10).round_end(10).round(10).is(310, Quiet);
 }
 
-/// PP#402, #415, sleep.
 #[test]
 fn case_66_a_machine_that_slept_makes_nothing_stuck() {
     for asleep in [Span::minutes(40), Span::hours(8)] {
@@ -187,7 +175,7 @@ fn case_66_a_machine_that_slept_makes_nothing_stuck() {
     }
 }
 
-/// PP#402, #415, sleep: an event after waking has a timestamp of the new wall clock, and resets the silence.
+/// An event after waking has a timestamp of the new wall clock, and resets the silence.
 #[test]
 fn case_66_events_after_waking_reset_the_silence() {
     let story = Story::prompted().wall_jumps(30, Span::hours(8)).sign(50);
@@ -195,7 +183,6 @@ fn case_66_events_after_waking_reset_the_silence() {
     assert_eq!(story.verdict(170).since, story.moment(170).wall);
 }
 
-/// PP#402, #415, sleep.
 #[test]
 fn case_68_setting_the_wall_clock_changes_nothing() {
     for by in [Span::hours(1), Span::hours(-1), Span::seconds(-45)] {
@@ -208,14 +195,13 @@ fn case_68_setting_the_wall_clock_changes_nothing() {
     }
 }
 
-/// PP#402, #415, sleep: a replay has only the log's clock. Where that was set back, no time passes.
+/// A replay has only the log's clock. Where that was set back, no time passes.
 #[test]
 fn case_68_a_replay_of_a_clock_set_back_raises_no_alarm() {
     let story = Story::prompted().wall_jumps(30, Span::hours(-1)).sign(40).sign(50).answers(55, "Done.");
     assert_eq!(story.statuses(), [Idle, Working, Finishing, Idle]);
 }
 
-/// PP#426 and others, growth.
 #[test]
 fn case_76_half_a_line_is_progress() {
     Story::prompted().part(59).turns(119, Working, Quiet).turns(179, Quiet, Stuck);

@@ -6,7 +6,6 @@ use pilotlight::core::verdict::Status::{
 };
 use serde_json::json;
 
-/// PP#147, generations.
 #[test]
 fn case_5_a_completion_of_the_previous_turn_is_ignored() {
     let story = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").prompt(10).round(10).done(11, "t1");
@@ -18,7 +17,6 @@ fn case_5_a_completion_of_the_previous_turn_is_ignored() {
     assert!(denied.facts(11).denials.of() == 0, "no result of this turn");
 }
 
-/// PP#195, #332, #305, turn end.
 #[test]
 fn case_19_the_end_of_an_answers_round_is_idle_at_once() {
     let story = Story::after_a_tool(1).round_end(1).round(1).answer(2, "Done.").round_end(2.004);
@@ -27,7 +25,6 @@ fn case_19_the_end_of_an_answers_round_is_idle_at_once() {
     assert_eq!(story.verdict(500).since, story.moment(2.004).wall);
 }
 
-/// PP#195, #332, #305, turn end.
 #[test]
 fn case_20_a_slow_next_round_is_working_throughout() {
     let story = Story::after_a_tool(1).round_end(1).round(6.2).answers(7, "Done.");
@@ -35,7 +32,6 @@ fn case_20_a_slow_next_round_is_working_throughout() {
     story.is(5, Working).is(6.199, Working).is(6.2, Working);
 }
 
-/// PP#195, #332, #305, turn end.
 #[test]
 fn case_20a_autopilot_is_never_idle_between_turns() {
     let story = Story::new().mode(0, "autopilot").prompt(1).round(1).answers(2, "On I go.").continues(2.7).round(2.7);
@@ -47,7 +43,7 @@ fn case_20a_autopilot_is_never_idle_between_turns() {
     story.is(2.5, Finishing).is(2.7, Working);
 }
 
-/// PP#195, #332, #305, turn end: without a continuation the turn ends after 4 s.
+/// Without a continuation the turn ends after 4 s.
 #[test]
 fn case_20a_autopilot_that_does_not_continue_is_idle_after_4_s() {
     let story = Story::new().mode(0, "autopilot").prompt(1).round(1).answers(2, "Done.");
@@ -56,7 +52,6 @@ fn case_20a_autopilot_that_does_not_continue_is_idle_after_4_s() {
     left.is(2, Idle);
 }
 
-/// PP#195, #332, #305, turn end.
 #[test]
 fn case_20b_a_completed_task_closes_the_turn_despite_tool_requests() {
     let story = Story::new()
@@ -73,7 +68,6 @@ fn case_20b_a_completed_task_closes_the_turn_despite_tool_requests() {
     next.is(21, Idle); // a completed task ends autopilot
 }
 
-/// PP#195, #332, #305, turn end.
 #[test]
 fn case_20c_a_steering_message_joins_the_turn() {
     let story = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").permission(1, "r1", "t1");
@@ -83,14 +77,12 @@ fn case_20c_a_steering_message_joins_the_turn() {
     Story::new().steers(1).is(1, Working);
 }
 
-/// PP#195, #332, #305, turn end.
 #[test]
 fn case_20d_silence_after_a_round_with_requests_becomes_quiet_then_stuck() {
     let story = Story::after_a_tool(1).round_end(1.01);
     story.is(1.01, Working).turns(121.01, Working, Quiet).turns(601.01, Quiet, Stuck);
 }
 
-/// PP#195, #332, #305, turn end.
 #[test]
 fn case_20f_a_lone_round_end_or_system_message_opens_no_turn() {
     Story::new().round_end(1).is(1, Idle).is(200, Idle);
@@ -102,7 +94,6 @@ fn case_20f_a_lone_round_end_or_system_message_opens_no_turn() {
     Story::prompted().answers(1, "Done.").round_end(2).is(2, Idle).is(200, Idle);
 }
 
-/// PP#195, #332, #305, turn end.
 #[test]
 fn case_20g_the_users_own_command_is_no_turn() {
     let command = |story: Story| {
@@ -125,7 +116,6 @@ fn case_20g_the_users_own_command_is_no_turn() {
     in_turn.turns(125, Working, Quiet).turns(185, Quiet, Stuck);
 }
 
-/// PP#195, #332, #305, turn end.
 #[test]
 fn case_21_a_round_without_a_message_is_finishing_for_4_s() {
     let story = Story::prompted().round_end(10);
@@ -199,7 +189,6 @@ fn case_149_a_turn_shows_its_duration_and_its_tools() {
     assert!(!open(&Story::prompted().answer(1, "Done."), 302), "time closed it");
 }
 
-/// PP#195, #332, #305, turn end.
 #[test]
 fn case_22_a_round_within_3_s_continues_the_turn() {
     let story = Story::prompted().round_end(10).round(13);
@@ -207,7 +196,6 @@ fn case_22_a_round_within_3_s_continues_the_turn() {
     assert_eq!(story.statuses(), [Idle, Working, Finishing, Working]);
 }
 
-/// PP#195, #332, #305, turn end.
 #[test]
 fn case_23_an_error_right_after_a_round_fails_without_idle_first() {
     let story = Story::prompted().round_end(15).error(15.006);
@@ -217,7 +205,7 @@ fn case_23_an_error_right_after_a_round_fails_without_idle_first() {
     assert_eq!(reversed.statuses(), [Idle, Working, Failed]);
 }
 
-/// PP#195, #332, #305, turn end: the terminal writes the round's end first, the SDK the abort.
+/// The terminal writes the round's end first, the SDK the abort.
 #[test]
 fn case_24_an_abort_and_a_round_end_are_idle_in_either_order() {
     let tool = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash");
@@ -231,14 +219,12 @@ fn case_24_an_abort_and_a_round_end_are_idle_in_either_order() {
     }
 }
 
-/// PP#310, #317.
 #[test]
 fn case_43_after_an_error_the_next_prompt_works() {
     let story = Story::prompted().round_end(15).error(15.006).prompt(60).round(60);
     story.says(20, Failed, "500").is(59.999, Failed).is(60, Working).turns(120, Working, Quiet);
 }
 
-/// PP#375, #399, #403, #712.
 #[test]
 fn case_52_a_round_6_s_after_a_turn_works_again() {
     let story = Story::prompted().answers(1, "Done.").round(7);
@@ -246,7 +232,6 @@ fn case_52_a_round_6_s_after_a_turn_works_again() {
     assert_eq!(story.statuses(), [Idle, Working, Finishing, Idle, Working]);
 }
 
-/// PP#391 and others, interrupted tools.
 #[test]
 fn case_59_tools_are_paired_by_id_never_counted() {
     let story = Story::prompted()
@@ -262,7 +247,6 @@ fn case_59_tools_are_paired_by_id_never_counted() {
     story.says(3, Working, "bash").turns(125, Working, Quiet);
 }
 
-/// PP#391 and others, interrupted tools.
 #[test]
 fn case_63_of_parallel_tools_the_one_without_completion_is_open() {
     let story = Story::prompted().tool(1, "t1", "bash").tool(1, "t2", "view").tool(1, "t3", "grep");
@@ -273,7 +257,7 @@ fn case_63_of_parallel_tools_the_one_without_completion_is_open() {
     story.says(2, Working, "view").turns(602, Working, Quiet);
 }
 
-/// PP#391 and others, interrupted tools: a tool that continues after a resume starts again under the same id.
+/// A tool that continues after a resume starts again under the same id.
 #[test]
 fn case_63_a_tool_that_starts_again_is_the_same_tool() {
     let story = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").permission(1, "r1", "t1");

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 use std::time::Duration;
 
-/// Case 86 (UP): a session's folder is deleted and created again.
+/// Case 86: a session's folder is deleted and created again.
 #[test]
 fn case_86_a_deleted_folder_is_reported_and_may_come_back() {
     let (user, session, owner, watch) = User::working(1);
@@ -95,7 +95,7 @@ fn case_109_a_limit_of_file_watches_is_reported() {
     });
 }
 
-/// Case 88 (UP): a log that is not a regular file is reported and left alone. Everything else is still shown.
+/// Case 88: a log that is not a regular file is reported and left alone. Everything else is still shown.
 #[test]
 fn case_88_a_log_that_is_no_file_is_reported_and_the_rest_is_shown() {
     let user = User::new();

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// Cases 3 (PP#141) and 60: the owner dies in the middle of a turn. That is reported at once, by an event and not by a
+/// Cases 3 and 60: the owner dies in the middle of a turn. That is reported at once, by an event and not by a
 /// poll.
 #[test]
 fn case_3_an_owner_that_dies_mid_turn_is_crashed() {
@@ -21,7 +21,7 @@ fn case_3_an_owner_that_dies_mid_turn_is_crashed() {
     assert_eq!(user.status_and_reason(&session).0, "crashed");
 }
 
-/// Case 71 (PP#417): a dead pid is not running.
+/// Case 71: a dead pid is not running.
 #[test]
 fn case_71_a_dead_pid_is_not_running() {
     let user = User::new();
@@ -36,7 +36,7 @@ fn case_71_a_dead_pid_is_not_running() {
     assert_eq!(user.status_and_reason(&open).0, "crashed");
 }
 
-/// Case 72 (PP#417): a pid that now belongs to another program, or whose process started after the lock, is not the
+/// Case 72: a pid that now belongs to another program, or whose process started after the lock, is not the
 /// owner.
 #[test]
 fn case_72_a_recycled_pid_is_not_the_owner() {
@@ -55,7 +55,7 @@ fn case_72_a_recycled_pid_is_not_the_owner() {
     assert_eq!(user.status_and_reason(&too_young).0, "crashed");
 }
 
-/// Case 68 (PP#402): the wall clock was set forward since the lock was written, so the owner seems to have started
+/// Case 68: the wall clock was set forward since the lock was written, so the owner seems to have started
 /// after it. It is the owner because it holds the hold file that Copilot keeps next to the lock.
 #[test]
 fn case_68_a_process_that_holds_the_lock_is_the_owner_whatever_the_clock_says() {
@@ -81,7 +81,7 @@ fn case_68_a_process_that_holds_the_lock_is_the_owner_whatever_the_clock_says() 
     assert_eq!(status, "working", "{because}");
 }
 
-/// Case 73 (PP#417): of two locks the live one counts.
+/// Case 73: of two locks the live one counts.
 #[test]
 fn case_73_of_two_locks_the_live_one_counts() {
     let user = User::new();
@@ -94,7 +94,7 @@ fn case_73_of_two_locks_the_live_one_counts() {
     assert_eq!((row["status"].as_str(), row["owner"]["pid"].as_u64()), (Some("working"), Some(owner.pid().into())));
 }
 
-/// Case 87 (UP): two live owners, or a forked log, are shown as a conflict.
+/// Case 87: two live owners, or a forked log, are shown as a conflict.
 #[test]
 fn case_87_two_writers_are_a_conflict() {
     let user = User::new();

@@ -46,7 +46,7 @@ fn status_runs(user: &User, times: u32) -> Vec<Vec<serde_json::Value>> {
     (0..times).map(run).collect()
 }
 
-/// Case 86 (UP): a log that is replaced, truncated, extended and removed all the time while it is read.
+/// Case 86: a log that is replaced, truncated, extended and removed all the time while it is read.
 #[test]
 fn case_86_a_log_that_is_replaced_while_it_is_read() {
     let user = User::new();
@@ -88,7 +88,7 @@ fn case_86_a_log_that_is_replaced_while_it_is_read() {
     assert_eq!(watch.end(Signal::TERM), Some(0));
 }
 
-/// Case 86 (UP): folders that are created and removed while they are read.
+/// Case 86: folders that are created and removed while they are read.
 #[test]
 fn case_86_folders_that_are_removed_while_they_are_read() {
     let (user, stays, _owner, watch) = User::working(0);
@@ -156,7 +156,7 @@ fn peak(pid: u32) -> u64 {
     peak.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Case 89 (UP): a line of 2 GB, most of it a hole, that grows and ends while it is watched.
+/// Case 89: a line of 2 GB, most of it a hole, that grows and ends while it is watched.
 #[test]
 fn case_89_a_line_of_2_gb_costs_the_program_no_memory() {
     let user = User::new();

@@ -5,7 +5,7 @@ use pilotlight::agent::tail::ReadOutcome;
 use pilotlight::core::verdict::Status;
 use std::fs::{self, File};
 
-/// Case 86 (UP): the point reached is inside a line, and the line that is there now has the same bytes.
+/// Case 86: the point reached is inside a line, and the line that is there now has the same bytes.
 #[test]
 fn case_86_a_log_cut_inside_a_line_and_rewritten_alike_is_read_from_scratch() {
     let filler = format!(r#"{{"message":"{}"}}"#, "x".repeat(70_000));

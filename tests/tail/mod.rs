@@ -126,7 +126,7 @@ impl Log {
     }
 }
 
-/// PP#402: the log is read as far back as needed.
+/// The log is read as far back as needed.
 #[test]
 fn case_65_a_last_line_of_any_length_is_read() {
     for length in [50_000, 430_000, 20_000_000] {
@@ -145,7 +145,6 @@ fn case_65_a_last_line_of_any_length_is_read() {
     }
 }
 
-/// Case 76 (PP#426), case 83 (UP).
 #[test]
 fn cases_76_and_83_half_a_line_is_progress_and_is_completed_later() {
     let mut log = Log::new();
@@ -165,7 +164,7 @@ fn cases_76_and_83_half_a_line_is_progress_and_is_completed_later() {
     assert_eq!(log.facts.skipped, 0);
 }
 
-/// PP#426: even if the clock was set.
+/// Even if the clock was set.
 #[test]
 fn case_75_a_touched_file_is_no_progress() {
     let mut log = Log::new();
@@ -474,7 +473,6 @@ fn case_89_a_line_of_2_gb_is_skipped() {
     assert!(peak.parse::<u64>().unwrap() < 256 << 10, "peak memory {peak} kB, of all tests of this program");
 }
 
-/// PP#230, on disk.
 #[test]
 fn case_28_a_verdict_says_that_the_start_of_the_turn_was_cut_off() {
     let mut log = Log::new();

@@ -80,7 +80,7 @@ mod tests {
     use crate::core::limits::Limits;
     use crate::core::time::{Moment, Time};
 
-    /// Case 86 (UP): a log truncated while it was read was reported as "long, and still being read" by commands that
+    /// Case 86: a log truncated while it was read was reported as "long, and still being read" by commands that
     /// read once.
     #[test]
     fn a_log_truncated_while_it_is_read_has_not_grown() {

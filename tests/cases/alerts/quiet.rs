@@ -15,7 +15,6 @@ pub(super) const TROUBLES: [Status; 6] = [
     Status::Failed,
 ];
 
-/// PP#148, resume.
 #[test]
 fn case_11_old_trouble_is_not_notified_and_new_trouble_is_at_once() {
     let mut stage = Stage::starting();
@@ -41,7 +40,6 @@ fn case_11_trouble_from_before_the_start_that_shows_later_waits_30_seconds() {
     assert_eq!(stage.notified(), [(31_000, Cause::Stuck)]);
 }
 
-/// PP#148, resume.
 #[test]
 fn case_11_trouble_that_is_over_within_the_30_seconds_is_not_notified() {
     let mut stage = Stage::starting();
@@ -50,7 +48,6 @@ fn case_11_trouble_that_is_over_within_the_30_seconds_is_not_notified() {
     assert_eq!(stage.notified(), []);
 }
 
-/// PP#163, #211.
 #[test]
 fn case_17_a_restart_causes_no_storm_of_popups() {
     let mut stage = Stage::starting();
@@ -96,7 +93,6 @@ fn sessions_that_reappear_cause_no_popup_for_old_trouble() {
     assert_eq!(stage.notified().len(), 3);
 }
 
-/// PP#402, #415, sleep.
 #[test]
 fn case_66_a_sleep_makes_nothing_stuck() {
     for slept in [Span::minutes(40), Span::hours(8)] {
@@ -109,7 +105,6 @@ fn case_66_a_sleep_makes_nothing_stuck() {
     }
 }
 
-/// PP#402, #415, sleep.
 #[test]
 fn case_66_new_trouble_after_a_sleep_waits_60_seconds() {
     let mut stage = Stage::new();
@@ -129,7 +124,6 @@ fn case_66_a_popup_that_was_due_waits_too_and_so_does_a_reminder() {
     assert_eq!(stage.notified()[1..], [(653_500, Cause::NeedsInput), (653_500, Cause::NeedsPermission)]);
 }
 
-/// PP#402, #415, sleep.
 #[test]
 fn case_67_three_signs_of_waking_are_one_wakeup() {
     let mut stage = Stage::new();
@@ -150,7 +144,6 @@ fn a_second_sleep_has_its_own_grace() {
     assert_eq!(stage.notified(), [(191_000, Cause::Failed)]);
 }
 
-/// PP#402, #415, sleep.
 #[test]
 fn case_68_setting_the_clock_changes_nothing() {
     for by in [Span::hours(1), Span::ZERO - Span::hours(1)] {

@@ -55,7 +55,6 @@ fn the_popup_stays_open_until_its_reminder_is_raised() {
     assert_ne!(stage.popup("a").unwrap().id, first.id);
 }
 
-/// PP#402, #415, sleep.
 #[test]
 fn case_67_signs_of_waking_five_seconds_apart_are_one_wakeup() {
     let due = |second: f64| {

@@ -137,7 +137,7 @@ async fn perform(operation: Operation, fake: &FakeServer) -> Result<(), Failure>
     }
 }
 
-/// Case 42 (PP#285): an operation on one session touches no other, and lists no sessions.
+/// Case 42: an operation on one session touches no other, and lists no sessions.
 #[test]
 fn case_42_an_operation_touches_only_its_own_session() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -155,7 +155,7 @@ fn case_42_an_operation_touches_only_its_own_session() {
     });
 }
 
-/// Case 41 (PP#285): a recovery that fails at any of its steps reports that.
+/// Case 41: a recovery that fails at any of its steps reports that.
 #[test]
 fn case_41_a_server_that_fails_at_any_call_is_reported() {
     // In parallel, because most of them wait for a response that never arrives.

@@ -121,7 +121,7 @@ impl Drop for Fixture {
 
 const HOUR: Span = Span::hours(1);
 
-/// Case 66 (PP#402): the machine sleeps for 40 min or 8 h. Only time awake counts as silence.
+/// Case 66: the machine sleeps for 40 min or 8 h. Only time awake counts as silence.
 #[test]
 fn case_66_sleep_does_not_count_as_silence() {
     for asleep in [Span::minutes(40), Span::hours(8), Span::hours(24 * 30)] {
@@ -139,7 +139,7 @@ fn case_66_sleep_does_not_count_as_silence() {
     }
 }
 
-/// Case 68 (PP#402): the wall clock is set back or forward, by a little, an hour, a day or years.
+/// Case 68: the wall clock is set back or forward, by a little, an hour, a day or years.
 #[test]
 fn case_68_setting_the_clock_changes_nothing() {
     for by in [Span::seconds(1), Span::minutes(5), HOUR, Span::hours(24), Span::hours(24 * 3650)] {
