@@ -34,7 +34,6 @@ pub use pass::ReadContext;
 /// How much is read at once, in bytes. Of logs made of recorded turns, 99 in 100 last turns fit into it.
 const BLOCK: usize = 64 * 1024;
 
-/// The outcome of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOutcome {
     /// There is no log.

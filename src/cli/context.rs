@@ -122,7 +122,6 @@ impl Context {
         Some(Ledger::new(self.seen.path().and_then(Path::parent)).page(home, &session.id))
     }
 
-    /// The home that a session is in.
     pub(super) fn home_of(&self, session: &Session) -> Option<&Source> {
         self.homes.iter().find(|home| home.agent() == session.observed.agent && home.has(&session.id))
     }

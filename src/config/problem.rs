@@ -46,7 +46,6 @@ pub struct Problem {
 /// A place in a text, as editors count: both from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// The line.
     pub line: usize,
     /// The character in the line.
     pub column: usize,

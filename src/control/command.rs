@@ -33,7 +33,6 @@ pub(crate) enum Command {
 /// An order on its way to the engine, with the channel for its reports.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingOrder {
-    /// The order.
     pub order: Order,
     /// Receives the reports; the last one is an end.
     pub reply: UnboundedSender<Report>,

@@ -25,7 +25,6 @@ use std::collections::VecDeque;
 /// What the log says about a session, up to some event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// The open turn.
     pub turn: Option<Turn>,
     /// How the last turn ended.
     pub closed: Option<Closed>,

@@ -33,7 +33,6 @@ const FORM_KEYS: [&str; 5] = ["type", "properties", "required", "$schema", "addi
 pub struct Form {
     /// The request id to answer it by.
     pub request: Box<str>,
-    /// Its kind.
     pub kind: Kind,
     /// The question, whole and unaltered, after the name of the tool server that asks, if one does.
     pub text: Box<str>,

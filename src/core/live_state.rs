@@ -56,7 +56,6 @@ pub(crate) struct LiveState {
     attached: bool,
     /// The process id of the server of our own that it runs in.
     hosted: Option<u32>,
-    /// Its open questions.
     questions: Vec<LiveQuestion>,
 }
 
@@ -68,7 +67,6 @@ struct LiveReception {
     last: Option<i64>,
 }
 
-/// An open question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct LiveQuestion {
     /// When it was asked, in milliseconds of the wall clock.

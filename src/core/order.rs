@@ -19,7 +19,6 @@ pub struct Order {
     /// `None` if the sender and the receiver watch the same homes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<Box<str>>,
-    /// What to do.
     pub ask: Ask,
     /// The turn that it is for, by the id of the event that opened it; any other turn is left alone. `None` if the turn
     /// does not matter, or is unknown.
@@ -57,7 +56,6 @@ pub enum Report {
     Step(Step, String),
     /// The whole text of the permission request about to be answered.
     Request(String),
-    /// A whole open question.
     Question(Box<Form>),
     /// The end of the work.
     End(Outcome),

@@ -38,7 +38,6 @@ const SENT_BEFORE: Span = Span(300);
 /// The TCP sockets of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sockets {
-    /// The connections that it has opened.
     pub opened: Vec<Connection>,
     /// It has accepted others: it is a server with clients.
     pub serves: bool,
@@ -76,7 +75,6 @@ pub struct Connection {
 pub enum Phase {
     /// It is being opened.
     Connecting,
-    /// It is open.
     Open,
     /// It is being closed.
     Closing,
@@ -127,7 +125,6 @@ pub enum Blind {
 /// A finding about one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The finding.
     pub finding: Finding,
     /// How long ago data last arrived, if any has since the session asked.
     pub last: Option<Span>,

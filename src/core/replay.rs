@@ -31,7 +31,6 @@ pub enum OwnerStory {
 pub struct Change {
     /// When, by the log's clock.
     pub at: Time,
-    /// The new status.
     pub status: Status,
     /// The reason.
     pub because: Because,

@@ -294,7 +294,6 @@ const OUR_EXTENSION: &str = "plugin:pilotlight:pilotlight";
 /// A sub-agent that has started and not ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agent {
-    /// Its id.
     pub id: Box<str>,
     /// The tool call that started it. `None` if its start was not read.
     pub call: Option<Call>,

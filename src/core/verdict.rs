@@ -42,7 +42,6 @@ const SAMPLE_VALID_FOR: Span = Span::seconds(60);
 /// The judgement on one session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// The status.
     pub status: Status,
     /// Since when, by the wall clock.
     pub since: Time,
@@ -58,7 +57,6 @@ pub struct Verdict {
     pub sample_at: Option<Time>,
     /// When to look whether it receives an answer. `None` if it waits for none, or no process is known to run it.
     pub look: Option<Look>,
-    /// The open turn.
     pub turn: Option<TurnView>,
 }
 

@@ -8,7 +8,7 @@ macro_rules! said {
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Eq)]
-        #[allow(missing_docs, clippy::empty_docs, reason = "its words say what each value is")]
+        #[allow(clippy::empty_docs, reason = "its words say what each value is")]
         pub enum $name {
             $(#[doc = $words] $value $({ $($field: $type),* })?,)*
         }

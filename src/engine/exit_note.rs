@@ -18,14 +18,11 @@ const NOTES_MAX: usize = 8;
 pub(crate) struct ExitNote {
     /// When it was ended.
     pub at: Time,
-    /// The sessions that ended.
     pub sessions: Vec<EndedSession>,
 }
 
-/// A session that ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EndedSession {
-    /// Its id.
     pub id: Box<str>,
     /// Its name and status: "Paint the fence (working)".
     pub name: String,

@@ -99,7 +99,6 @@ impl Ledger {
         Self { folder: state_folder.map(|folder| folder.join(FOLDER)) }
     }
 
-    /// The page of a session of this source.
     pub(crate) fn page(&self, source: &Source, id: &str) -> Page {
         // A session has the same page under all names of its home.
         let canonical = Mounts::read().real(source.home());

@@ -57,7 +57,6 @@ impl LogLevel {
     }
 }
 
-/// The level of the file.
 static FILE_LEVEL: Mutex<Level> = Mutex::new(Level::INFO);
 
 /// Changes the level of the file. Set if there is a file whose level may change.
@@ -116,7 +115,6 @@ pub(crate) fn set_level(level: LogLevel) {
     }
 }
 
-/// The level of the file.
 fn file_level() -> Level {
     *FILE_LEVEL.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -14,7 +14,6 @@ use std::path::Path;
 pub(crate) enum Links {
     /// It is followed: users keep their settings elsewhere, and link to them.
     Followed,
-    /// It is refused.
     Refused,
 }
 

@@ -46,7 +46,6 @@ impl Signals {
         })
     }
 
-    /// The next signal.
     pub(crate) async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.interrupt.recv() => Signal::Interrupt,

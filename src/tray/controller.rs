@@ -48,7 +48,6 @@ impl TrayController {
         Ok(())
     }
 
-    /// Whether the icon is shown.
     #[cfg(target_os = "linux")]
     pub(crate) const fn shows_icon(&self) -> bool {
         self.tray.is_some()

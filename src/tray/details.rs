@@ -15,7 +15,6 @@ use crate::engine::LastProgress;
 /// A session, as the menu is built from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// The key of the session.
     pub key: &'a Key,
     /// Its row, as all lists show it.
     pub row: &'a Row,

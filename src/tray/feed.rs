@@ -36,7 +36,6 @@ pub(crate) trait Console: Send {
     fn icon_missing(&mut self, line: &str);
     /// The icon is shown.
     fn icon_shown(&mut self);
-    /// Prints a line.
     fn print(&mut self, line: &str);
     /// The table that shows the sessions while there is no icon.
     fn table(&mut self) -> Option<&mut dyn View>;
@@ -284,7 +283,6 @@ impl View for Feed {
     }
 }
 
-/// Whether this is the first run.
 pub(crate) fn is_first_run(marker: &Path) -> bool {
     !marker.exists()
 }

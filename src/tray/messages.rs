@@ -98,9 +98,7 @@ pub(crate) enum NotifierEvent {
     Mute(Mute),
     /// A note about a session, to be completed with what it offers.
     Note {
-        /// The session.
         about: Key,
-        /// The note.
         note: Note,
         /// Whether it says what became of the session.
         became: bool,
@@ -109,7 +107,6 @@ pub(crate) enum NotifierEvent {
     },
 }
 
-/// Sends events to the notifier.
 pub(crate) type NotifierSender = Arc<dyn Fn(NotifierEvent) + Send + Sync>;
 
 /// The end of a popup.

@@ -36,9 +36,7 @@ const TITLE_MIN: usize = 8;
 /// Everything that the tray shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MenuView {
-    /// The icon.
     pub icon: Icon,
-    /// Whether it is of a demo.
     pub demo: bool,
     /// The tooltip of the icon.
     pub tooltip: String,
@@ -64,7 +62,6 @@ pub struct Text {
 /// What comes before the name in the row of a session: the mark of its status, and whether it is unseen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lead {
-    /// The status.
     pub status: Status,
     /// Whether the user has not looked at it since.
     pub unseen: bool,
@@ -88,35 +85,26 @@ pub enum Item {
     Separator,
     /// An entry to click.
     Action {
-        /// The id.
         id: ItemId,
-        /// The text.
         text: Text,
         /// The effect of a click.
         effect: Effect,
     },
     /// An entry with a check mark, which a click toggles.
     Check {
-        /// The id.
         id: ItemId,
-        /// The text.
         text: Text,
         /// Whether it can be clicked now.
         enabled: bool,
-        /// Whether it is checked.
         checked: bool,
         /// The effect of a click.
         effect: Effect,
     },
-    /// A submenu.
     Submenu {
-        /// The id.
         id: ItemId,
-        /// The text.
         text: Text,
         /// The status whose picture is shown next to it.
         picture: Option<Status>,
-        /// The entries.
         items: Vec<Self>,
     },
 }
@@ -296,7 +284,6 @@ impl Item {
         }
     }
 
-    /// The id, if it has one.
     pub const fn id(&self) -> Option<&ItemId> {
         match self {
             Self::Action { id, .. } | Self::Check { id, .. } | Self::Submenu { id, .. } => Some(id),
@@ -312,7 +299,6 @@ impl Item {
         }
     }
 
-    /// The text, if it has one.
     pub(crate) const fn words(&self) -> Option<&Text> {
         match self {
             Self::Text(text) | Self::Action { text, .. } | Self::Check { text, .. } | Self::Submenu { text, .. } => {

@@ -13,7 +13,6 @@ use crate::core::action::ServerState;
 use crate::core::attempts::Mark;
 use crate::core::order::{Reply, Which};
 
-/// A connection to a session.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there are a few of them, each in an `Arc` of its own")]
 pub(crate) enum Connection {

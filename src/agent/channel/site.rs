@@ -46,7 +46,6 @@ impl fmt::Debug for Reports {
 /// The state of a session as its log shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogView {
-    /// Whether a turn is open.
     pub turn_open: bool,
     /// How many tools are open.
     pub tools_open: usize,
@@ -148,12 +147,10 @@ impl Site {
         (self.reports.0)(Report::Step(step, words.into()));
     }
 
-    /// Shows a whole request.
     pub(crate) fn show_request(&self, text: String) {
         (self.reports.0)(Report::Request(text));
     }
 
-    /// Shows a whole question.
     pub(crate) fn show_question(&self, form: Form) {
         (self.reports.0)(Report::Question(Box::new(form)));
     }

@@ -78,7 +78,6 @@ fn answer(context: &Context, arguments: &Arguments, verb: &Verb) -> anyhow::Resu
     })
 }
 
-/// Whether a tray runs.
 fn tray_runs() -> bool {
     let folders = paths::project().iter().flat_map(paths::runtime_folders).collect::<Vec<_>>();
     folders.iter().any(|folder| matches!(control::probe(folder), Ok(Probe::Served)))

@@ -11,7 +11,6 @@ use crate::core::time::Moment;
 /// What is on the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Screen {
-    /// The table.
     #[default]
     Table,
     /// All that is known of the selected session.

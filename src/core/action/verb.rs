@@ -138,7 +138,6 @@ pub enum Which {
     These(Vec<String>),
     /// The one with this id, provided that it asks for exactly what the user was shown.
     Shown {
-        /// Its id.
         id: String,
         /// What the user was shown.
         text: String,

@@ -8,9 +8,7 @@ use crate::core::time::{Moment, Span, Time};
 /// A session as seen by notifications.
 #[derive(Clone, Copy, Debug)]
 pub struct Alertable<'a> {
-    /// The session.
     pub key: &'a Key,
-    /// Its row.
     pub row: &'a Row,
     /// Its oldest open permission request. Always set when it needs a permission, even if little is known about the
     /// request.

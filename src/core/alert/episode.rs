@@ -17,7 +17,6 @@ const OLD_NEWS: Span = Span::seconds(30);
 /// What is remembered about one session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tracked {
-    /// The current episode.
     pub(super) episode: Option<Episode>,
     /// When each cause was last notified, and its mark.
     notified: [Option<(Time, Mark)>; Cause::ALL.len()],

@@ -23,7 +23,6 @@ pub enum Change {
 /// A notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Popup {
-    /// Its id.
     pub id: PopupId,
     /// The sessions it is about.
     pub about: About,
@@ -45,14 +44,12 @@ pub struct Popup {
 /// The sessions a popup is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum About {
-    /// One session.
     One(Key),
     /// Several sessions without room for a popup each, ordered by key.
     Summary(Vec<Key>),
 }
 
 impl About {
-    /// The sessions' keys.
     pub fn keys(&self) -> &[Key] {
         match self {
             Self::One(key) => std::slice::from_ref(key),

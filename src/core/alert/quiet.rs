@@ -44,12 +44,10 @@ impl Quiet {
         self.paused
     }
 
-    /// Mutes a session by its id.
     pub fn mute_session(&mut self, id: &str) {
         mute(&mut self.sessions, id);
     }
 
-    /// Unmutes a session.
     pub(crate) fn unmute_session(&mut self, id: &str) {
         self.sessions.retain(|muted| &**muted != id);
     }
@@ -59,7 +57,6 @@ impl Quiet {
         mute(&mut self.folders, folder);
     }
 
-    /// Unmutes a folder.
     pub(crate) fn unmute_folder(&mut self, folder: &str) {
         self.folders.retain(|muted| !is_same_path(muted, folder));
     }
@@ -70,7 +67,6 @@ impl Quiet {
         self.folders.clear();
     }
 
-    /// Whether a session is muted by its id.
     pub(crate) fn is_session_muted(&self, id: &str) -> bool {
         self.sessions.iter().any(|muted| &**muted == id)
     }

@@ -28,7 +28,6 @@ pub struct Field {
     pub takes_other: bool,
 }
 
-/// The type of a field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FieldType {
@@ -43,14 +42,12 @@ pub enum FieldType {
         /// Maximum number of choices.
         most: u64,
     },
-    /// A text.
     Text {
         /// Minimum length in characters.
         least: u64,
         /// Maximum length in characters.
         most: u64,
     },
-    /// A number.
     Number {
         /// Only whole numbers are valid.
         is_whole: bool,

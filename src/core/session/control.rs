@@ -33,7 +33,6 @@ impl ServerState {
 /// Our own relation to a session: how we reach it, and what we did or are doing with it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Control {
-    /// Its server.
     pub server: ServerState,
     /// The bridge to its terminal, if there is one.
     pub bridge: Option<Bridge>,

@@ -67,7 +67,6 @@ pub struct Reception {
     pub progress: Time,
     /// When it was found out.
     pub at: Moment,
-    /// What.
     pub finding: Finding,
     /// When something last arrived, if anything has since the session asked its model.
     pub last: Option<Moment>,
@@ -93,7 +92,6 @@ impl Reception {
 /// An open question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asking {
-    /// The question.
     pub question: Question,
     /// When it was asked, by the wall clock.
     pub since: Time,

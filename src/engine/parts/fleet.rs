@@ -95,11 +95,9 @@ impl PartialEq for LastProgress {
 /// A session that is held.
 #[derive(Debug)]
 pub struct Entry {
-    /// Reads it.
     pub(crate) reader: Reader,
     /// It, as observed, and our relation to it.
     pub(crate) session: Session,
-    /// Its verdict.
     pub verdict: Verdict,
     /// Its row, as shown.
     pub row: Row,

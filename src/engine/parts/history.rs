@@ -32,7 +32,6 @@ impl Default for History {
 struct OldSession {
     /// The number of the last listing that found it.
     found_in: u32,
-    /// Whether it was shown.
     shown: bool,
 }
 
@@ -63,7 +62,6 @@ impl History {
         old.is_some_and(|old| old.shown)
     }
 
-    /// Marks a session as shown.
     pub(crate) fn mark_shown(&mut self, key: &Key) {
         if let Some(old) = self.homes.get_mut(key.source.0).and_then(|home| home.get_mut(&CompactId::from(&key.id))) {
             old.shown = true;

@@ -47,7 +47,6 @@ enum RootState {
     Unknown,
     /// Nothing.
     Missing,
-    /// This folder.
     Folder(Identity),
 }
 

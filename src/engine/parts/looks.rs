@@ -19,7 +19,6 @@ const COMPARABLE: Span = Span::seconds(120);
 /// A number for each look, so that an answer to an earlier one is not taken for an answer to the current one.
 pub(crate) type LookId = u64;
 
-/// All looks.
 #[derive(Default)]
 pub(crate) struct Looks {
     running: HashMap<Key, RunningLook>,
@@ -57,7 +56,6 @@ enum Asked {
     Answered(Option<Word>),
 }
 
-/// A look to begin.
 pub(crate) struct BeginLook {
     /// The session's owner.
     pub(crate) pid: u32,
@@ -182,13 +180,11 @@ impl Looks {
         outdated
     }
 
-    /// Forgets a session.
     pub(crate) fn forget(&mut self, key: &Key) {
         self.running.remove(key);
         self.last.remove(key);
     }
 
-    /// Ends the looks that are due.
     pub(crate) fn end_due(&mut self, reader: &mut SocketReader, now: Time) -> Vec<EndedLook> {
         let due: Vec<_> =
             self.running.iter().filter(|(_, look)| look.ends_at() <= now).map(|(key, _)| key.clone()).collect();

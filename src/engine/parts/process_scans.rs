@@ -16,7 +16,6 @@ const SCAN_INTERVAL: Span = Span(200);
 /// How long after a write to a process's log the log is read: lines come in bursts.
 const LOG_DELAY: Span = Span(200);
 
-/// The scans of all processes.
 pub(crate) struct ProcessScans {
     scanner: OpenScanner,
     openings: OpenSessions,

@@ -64,9 +64,7 @@ impl ResumeRecord {
     }
 }
 
-/// A session that was resumed recently.
 struct RecentResume {
-    /// Its id.
     id: Box<str>,
     /// The key of its page.
     page: Box<str>,

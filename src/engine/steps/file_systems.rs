@@ -111,7 +111,6 @@ impl Engine {
         }
     }
 
-    /// Whether a session may be touched.
     pub(super) fn may_touch(&self, key: &Key) -> bool {
         self.file_systems.answers_for(key)
     }

@@ -86,7 +86,6 @@ impl Engine {
         }
     }
 
-    /// Adds a session to the history.
     pub(super) fn add_to_history(&mut self, key: &Key, Glimpse { touched, has_log }: Glimpse) {
         if has_log && touched >= self.clock.now().wall - self.config.list.ended_for {
             self.history.add_recent_candidate(key, touched);

@@ -158,7 +158,6 @@ impl Source {
         self.watches_mounts
     }
 
-    /// Changes the filter.
     pub(super) fn update_filter(&mut self, change: impl FnOnce(&mut Filter)) {
         change(&mut self.filter);
     }

@@ -54,7 +54,6 @@ impl Source {
     /// Does nothing: events are collected on the other thread.
     pub(super) const fn pause(&self) {}
 
-    /// Changes the filter.
     pub(super) fn update_filter(&mut self, change: impl FnOnce(&mut Filter)) {
         change(&mut self.shared.filter.lock().unwrap_or_else(PoisonError::into_inner));
     }

@@ -13,7 +13,6 @@ use crate::tray::actions::looking_at;
 use crate::tray::messages::PopupEvent;
 use crate::tray::view::Effect;
 
-/// What a click does.
 #[derive(Debug)]
 pub(super) enum ClickAction {
     Do(Effect),

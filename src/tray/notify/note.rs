@@ -147,7 +147,6 @@ pub(super) fn notification(note: &Note, capabilities: server::Capabilities) -> s
     }
 }
 
-/// Shows a note.
 #[cfg(not(target_os = "linux"))]
 pub(super) async fn show(note: Note) -> anyhow::Result<()> {
     let body = body(&note.body, false);

@@ -61,7 +61,6 @@ pub(super) enum Event {
 pub(super) enum Signal {
     /// The user invoked this action.
     Invoked(String),
-    /// It was closed.
     Closed {
         /// The user dismissed it.
         by_user: bool,
@@ -233,7 +232,6 @@ impl Server {
         reply.header().sender().map(UniqueName::as_str) == Some(self.owner.as_str())
     }
 
-    /// Its name and version.
     pub(super) async fn name_and_version(&self) -> zbus::Result<String> {
         self.name().await.map(|(name, version)| format!("{name} {version}"))
     }

@@ -12,7 +12,6 @@ pub(super) type Wanted = BTreeMap<PopupId, (Popup, State)>;
 pub(super) enum State {
     /// Not sent to the server yet.
     New,
-    /// Sent.
     Sent,
     /// Could not be shown, or was lost with its server. It is retried.
     Lost,

@@ -9,18 +9,14 @@ use crate::core::turn::Call;
 pub struct ItemId {
     /// The session that the item belongs to, if any.
     pub session: Option<Key>,
-    /// The kind of item.
     pub kind: Kind,
 }
 
-/// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The row of a session.
     Row,
     /// A line of text, by its number. A click marks the session as seen.
     Fact(u8),
-    /// The headline.
     Headline,
     /// Shows the table of all sessions.
     Live,
@@ -54,13 +50,11 @@ pub enum Kind {
     Act(Action),
     /// The submenu of ways to end the session.
     Ending,
-    /// Opens the folder of the session.
     OpenFolder,
     /// Copies the id of the session.
     CopyId,
     /// Copies the command that resumes the session.
     CopyResume,
-    /// Opens the log of the session.
     OpenLog,
     /// Marks the session as seen.
     Seen,
@@ -104,7 +98,6 @@ pub enum Kind {
     WrongSettings,
     /// The submenu of diagnostics.
     Diagnostics,
-    /// Shows the diagnostics.
     ShowDiagnostics,
     /// Copies the diagnostics that were shown.
     CopyDiagnostics,

@@ -127,7 +127,6 @@ pub(crate) struct Consent {
     pub refused: bool,
 }
 
-/// The result of an order.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OrderResult {

@@ -67,7 +67,6 @@ pub struct Attached {
 pub(super) enum Rest {
     /// Nothing, and nobody has prompted it since.
     Rests,
-    /// It works.
     Works,
     /// Somebody has prompted it since.
     Prompted,

@@ -15,7 +15,6 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// An operation on a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Operation {
     Approve,

@@ -22,7 +22,6 @@ pub(crate) enum TaskMessage {
     MaySend(TaskId, oneshot::Sender<Result<(), String>>),
     /// The session's model is answering.
     Receives(TaskId),
-    /// The task has ended.
     End(TaskId, TaskEnd),
     /// An event of a session that we are attached to.
     Live(Event),

@@ -55,7 +55,6 @@ impl Handle {
         Ok((id == pid).then_some(Self { pid, process }))
     }
 
-    /// Whether it has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.ends_within(0)
     }

@@ -30,7 +30,6 @@ impl Watches {
         self.old.binary_search_by_key(&watch, |(watch, ..)| *watch)
     }
 
-    /// Adds a place to a watch.
     pub(super) fn add(&mut self, watch: i32, place: Place) {
         match self.remove(watch) {
             Some(mut places) => {

@@ -16,7 +16,6 @@ pub(crate) struct Wording {
     pub(crate) sign: Sign,
 }
 
-/// The appearance of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Appearance {
     pub(super) text: Option<Text>,
