@@ -57,7 +57,7 @@ impl Channel {
     /// The open request with this id, whole.
     pub(crate) async fn request(&self, site: &Site, id: &str) -> Result<Request, Failure> {
         let open = match self {
-            Self::Connection(connection) => connection.requests(site).await?,
+            Self::Connection(connection) => connection.attached().requests(site).await?,
             Self::Bridge(bridge) => bridge.requests(site, &[id.to_owned()]).await,
             Self::Servers => recover::requests(site).await?,
         };
@@ -67,7 +67,7 @@ impl Channel {
     /// Answers a permission request. Returns what was achieved.
     pub(crate) async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
         match self {
-            Self::Connection(connection) => connection.answer(site, which, approve).await,
+            Self::Connection(connection) => connection.attached().answer(site, which, approve).await,
             Self::Bridge(bridge) => bridge.answer(site, which, approve).await,
             Self::Servers => recover::answer(site, which, approve).await,
         }
@@ -76,7 +76,7 @@ impl Channel {
     /// Answers a question, or shows it. Returns what was achieved.
     pub(crate) async fn reply(&self, site: &Site, reply: &Reply) -> Result<String, Failure> {
         match self {
-            Self::Connection(connection) => connection.reply(site, reply).await,
+            Self::Connection(connection) => connection.attached().reply(site, reply).await,
             Self::Bridge(bridge) => bridge.reply(site, reply).await,
             Self::Servers => Err(Failure::refusal(
                 Step::TakeOver,
@@ -88,7 +88,7 @@ impl Channel {
     /// Stops the turn. Returns what was achieved.
     pub(crate) async fn stop(&self, site: &Site) -> Result<String, Failure> {
         match self {
-            Self::Connection(connection) => connection.stop(site).await,
+            Self::Connection(connection) => connection.attached().abort(site).await,
             Self::Bridge(bridge) => bridge.stop(site).await,
             Self::Servers => recover::stop(site).await,
         }
@@ -97,7 +97,7 @@ impl Channel {
     /// Whether the session's model is answering.
     pub(crate) async fn receives(&self, site: &Site) -> Result<bool, Failure> {
         match self {
-            Self::Connection(connection) => Ok(connection.receives(site).await),
+            Self::Connection(connection) => Ok(connection.attached().receives(site).await),
             Self::Bridge(bridge) => Ok(bridge.receives(site).await),
             Self::Servers => recover::receives(site).await,
         }

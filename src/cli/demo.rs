@@ -88,7 +88,7 @@ fn run_inside(world: World, words: &[OsString]) -> ExitCode {
 
 /// What a process of the demo starts from. From here on, this process knows of no files of the user's.
 fn context(user: &Config, world: World, color: ColorChoice) -> anyhow::Result<Context> {
-    let exe = program()?;
+    let exe = std::env::current_exe()?;
     let player = exe.file_name().unwrap_or_default().to_string_lossy();
     let state = world.folder.join(STATE);
     paths::move_into(state.clone());
@@ -189,10 +189,6 @@ impl StageProcess {
     }
 }
 
-fn program() -> io::Result<PathBuf> {
-    std::env::current_exe()
-}
-
 /// The other processes of the demo.
 struct Helpers {
     speed: u32,
@@ -204,7 +200,7 @@ impl stage::Programs for Helpers {
     }
 
     fn write_program(&self, folder: &Path) -> io::Result<()> {
-        let (program, player) = (program()?, std::process::id());
+        let (program, player) = (std::env::current_exe()?, std::process::id());
         let path = folder.join(PROGRAM);
         let words = |quoted: &dyn Fn(&Path) -> String| {
             format!("{} demo --part window --player {player} --stage {} --", quoted(&program), quoted(folder))
@@ -223,7 +219,7 @@ impl stage::Programs for Helpers {
 
 /// A command that runs this program as a helper process of the demo.
 fn own_command(part: Part, speed: u32) -> io::Result<Command> {
-    let mut command = Command::new(program()?);
+    let mut command = Command::new(std::env::current_exe()?);
     let part = part.to_possible_value().ok_or(io::ErrorKind::InvalidInput)?;
     command.args(["demo", "--part", part.get_name(), "--speed", &speed.to_string()]).stderr(Stdio::null());
     if let Some(home) = paths::user_home() {

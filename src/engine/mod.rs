@@ -198,7 +198,7 @@ impl Engine {
         tracing::info!(tag = "start", version = env!("CARGO_PKG_VERSION"), "Pilotlight starts watching");
         self.file_systems.reload(&self.homes);
         self.ask_file_systems(changes);
-        self.update_bridge_listener();
+        self.bridges.update_listener();
         self.watch_seen();
         self.start_following_config(view);
         self.scan_processes_now();

@@ -8,10 +8,8 @@ use crate::agent::copilot::server::attached::Attached;
 use crate::agent::copilot::server::client::Link;
 use crate::agent::copilot::server::hosted::Hosted;
 use crate::agent::copilot::server::recover::{LOG_GROWTH_TIMEOUT, resend};
-use crate::agent::copilot::server::request::Request;
 use crate::core::action::ServerState;
 use crate::core::attempts::Mark;
-use crate::core::order::{Reply, Which};
 
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there are a few of them, each in an `Arc` of its own")]
@@ -24,7 +22,7 @@ pub(crate) enum Connection {
 
 impl Connection {
     /// The attached client, common to both.
-    const fn attached(&self) -> &Attached {
+    pub(super) const fn attached(&self) -> &Attached {
         match self {
             Self::Attached(attached) => attached,
             Self::Hosted(hosted) => hosted.attached(),
@@ -73,26 +71,6 @@ impl Connection {
     /// Whether its server says that the session works.
     pub(crate) async fn is_working(&self) -> bool {
         self.attached().activity().await.is_ok_and(|activity| activity.has_active_work)
-    }
-
-    pub(super) async fn requests(&self, site: &Site) -> Result<Vec<Request>, Failure> {
-        self.attached().requests(site).await
-    }
-
-    pub(super) async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
-        self.attached().answer(site, which, approve).await
-    }
-
-    pub(super) async fn reply(&self, site: &Site, reply: &Reply) -> Result<String, Failure> {
-        self.attached().reply(site, reply).await
-    }
-
-    pub(super) async fn stop(&self, site: &Site) -> Result<String, Failure> {
-        self.attached().abort(site).await
-    }
-
-    pub(super) async fn receives(&self, site: &Site) -> bool {
-        self.attached().receives(site).await
     }
 
     /// Aborts the turn if it is silent, and neither asks nor receives.

@@ -19,13 +19,8 @@ impl Engine {
 
     /// Starts or stops listening after the bridge was installed or removed.
     pub(super) fn restart_bridge_listener(&mut self, changes: &mut Changes) {
-        self.update_bridge_listener();
-        self.update_bridges(None, changes);
-    }
-
-    /// Listens if there is a key, and stops if there is none.
-    pub(in crate::engine) fn update_bridge_listener(&mut self) {
         self.bridges.update_listener();
+        self.update_bridges(None, changes);
     }
 
     /// Handles a bridge that has connected, reported something, or disconnected.
