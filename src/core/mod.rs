@@ -8,7 +8,6 @@ pub mod agent;
 pub mod alert;
 pub mod attempts;
 pub(crate) mod closing_question;
-pub mod compact_id;
 pub mod confusable;
 pub mod event;
 pub mod facts;

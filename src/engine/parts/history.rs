@@ -1,25 +1,25 @@
 //! The history: sessions of which only the folder matters, because their process is gone and their log is old. There
 //! may be tens of thousands.
 
-use crate::core::compact_id::CompactId;
 use crate::core::session::{Key, SourceId};
 use crate::core::time::Time;
 use crate::system::watcher::WATCHES_TREES;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::sync::Arc;
 
 /// The sessions of the history, and what remains to be done with them.
 pub(crate) struct History {
     /// By home.
-    homes: Vec<BTreeMap<CompactId, OldSession>>,
+    homes: Vec<BTreeMap<Arc<str>, OldSession>>,
     sweep: u32,
     /// Candidates for the sessions that ended last, with the time of their last change. `None` once those are known.
     recent: Option<Vec<(Time, Key)>>,
     /// Sessions that remain to be shown.
     unshown: Vec<Key>,
     /// Sessions whose folder remains to be watched.
-    unwatched: Vec<(SourceId, CompactId)>,
+    unwatched: Vec<Key>,
 }
 
 impl Default for History {
@@ -37,7 +37,7 @@ struct OldSession {
 
 impl History {
     pub(crate) fn contains(&self, key: &Key) -> bool {
-        self.homes.get(key.source.0).is_some_and(|home| home.contains_key(&CompactId::from(&key.id)))
+        self.homes.get(key.source.0).is_some_and(|home| home.contains_key(&key.id))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -49,21 +49,21 @@ impl History {
         if self.homes.len() <= key.source.0 {
             self.homes.resize_with(key.source.0 + 1, BTreeMap::default);
         }
-        let Entry::Vacant(place) = self.homes[key.source.0].entry(CompactId::from(&key.id)) else { return };
+        let Entry::Vacant(place) = self.homes[key.source.0].entry(Arc::clone(&key.id)) else { return };
         place.insert(OldSession { found_in: self.sweep, shown: false });
         if !WATCHES_TREES {
-            self.unwatched.push((key.source, CompactId::from(&key.id)));
+            self.unwatched.push(key.clone());
         }
     }
 
     /// Removes a session. Returns whether it had been shown.
     pub(crate) fn remove(&mut self, key: &Key) -> bool {
-        let old = self.homes.get_mut(key.source.0).and_then(|home| home.remove(&CompactId::from(&key.id)));
+        let old = self.homes.get_mut(key.source.0).and_then(|home| home.remove(&key.id));
         old.is_some_and(|old| old.shown)
     }
 
     pub(crate) fn mark_shown(&mut self, key: &Key) {
-        if let Some(old) = self.homes.get_mut(key.source.0).and_then(|home| home.get_mut(&CompactId::from(&key.id))) {
+        if let Some(old) = self.homes.get_mut(key.source.0).and_then(|home| home.get_mut(&key.id)) {
             old.shown = true;
         }
     }
@@ -72,11 +72,11 @@ impl History {
         self.homes
             .iter()
             .enumerate()
-            .flat_map(|(home, ids)| ids.keys().map(move |id| Key::new(SourceId(home), id.id())))
+            .flat_map(|(home, ids)| ids.keys().map(move |id| Key::new(SourceId(home), Arc::clone(id))))
     }
 
     pub(crate) fn of_home(&self, home: SourceId) -> impl Iterator<Item = Key> {
-        self.homes.get(home.0).into_iter().flatten().map(move |(id, _)| Key::new(home, id.id()))
+        self.homes.get(home.0).into_iter().flatten().map(move |(id, _)| Key::new(home, Arc::clone(id)))
     }
 
     /// Returns the number for a new listing.
@@ -87,7 +87,7 @@ impl History {
 
     /// Marks a session as found by a listing. Returns whether it is part of the history.
     pub(crate) fn mark_found(&mut self, home: SourceId, id: &str, sweep: u32) -> bool {
-        let found = self.homes.get_mut(home.0).and_then(|ids| ids.get_mut(&CompactId::from(id)));
+        let found = self.homes.get_mut(home.0).and_then(|ids| ids.get_mut(id));
         found.map(|old| old.found_in = sweep).is_some()
     }
 
@@ -96,7 +96,7 @@ impl History {
         let ids = self.homes.get(home.0).into_iter().flatten();
         // The numbers may have wrapped around since.
         let missed = ids.filter(|(_, old)| old.found_in.wrapping_sub(sweep) > u32::MAX / 2);
-        missed.map(|(id, _)| Key::new(home, id.id())).collect()
+        missed.map(|(id, _)| Key::new(home, Arc::clone(id))).collect()
     }
 
     /// Whether the sessions that ended last remain to be found.
@@ -148,7 +148,7 @@ impl History {
     pub(crate) fn queue_watches(&mut self, home: SourceId) {
         if !WATCHES_TREES {
             let ids = self.homes.get(home.0).into_iter().flatten();
-            self.unwatched.extend(ids.map(|(id, _)| (home, id.clone())));
+            self.unwatched.extend(ids.map(|(id, _)| Key::new(home, Arc::clone(id))));
         }
     }
 
@@ -159,8 +159,7 @@ impl History {
 
     /// The next session whose folder is to be watched.
     pub(crate) fn next_unwatched(&mut self) -> Option<Key> {
-        while let Some((home, id)) = self.unwatched.pop() {
-            let key = Key::new(home, id.id());
+        while let Some(key) = self.unwatched.pop() {
             if self.contains(&key) {
                 return Some(key);
             }
@@ -171,7 +170,7 @@ impl History {
 
     /// Drops a home that is no longer followed from the watch queue.
     pub(crate) fn forget_home(&mut self, home: SourceId) {
-        self.unwatched.retain(|(of, _)| *of != home);
+        self.unwatched.retain(|key| key.source != home);
     }
 
     /// Clears the watch queue, because it is done or no more can be watched.

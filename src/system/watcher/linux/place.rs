@@ -1,6 +1,5 @@
 //! Maps watches to folders. The kernel has one watch for a folder, however many names it has.
 
-use crate::core::compact_id::CompactId;
 use crate::core::session::{Key, SourceId};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,7 +11,7 @@ use std::sync::Arc;
 pub(super) struct Watches {
     /// Watches on the folder of a single old session: watch, home and id, sorted by watch. There may be tens of
     /// thousands.
-    old: Vec<(i32, u32, CompactId)>,
+    old: Vec<(i32, u32, Arc<str>)>,
     others: HashMap<i32, Places>,
 }
 
@@ -23,7 +22,7 @@ impl Watches {
         }
         let at = self.find(watch).ok()?;
         let (_, home, id) = &self.old[at];
-        Some(Cow::Owned(Places::One(Place::Session(*home, id.id()))))
+        Some(Cow::Owned(Places::One(Place::Session(*home, Arc::clone(id)))))
     }
 
     fn find(&self, watch: i32) -> Result<usize, usize> {
@@ -45,7 +44,7 @@ impl Watches {
         if self.others.contains_key(&watch) {
             return self.add(watch, Place::of(key));
         }
-        let old = (watch, home(key), CompactId::from(&key.id));
+        let old = (watch, home(key), Arc::clone(&key.id));
         match self.find(watch) {
             Ok(at) if self.old[at] == old => {}
             Ok(_) => self.add(watch, Place::of(key)),
@@ -59,7 +58,7 @@ impl Watches {
             return Some(places);
         }
         let (_, home, id) = self.find(watch).ok().map(|at| self.old.remove(at))?;
-        Some(Places::One(Place::Session(home, id.id())))
+        Some(Places::One(Place::Session(home, id)))
     }
 
     /// Removes places from a watch. Returns whether it has none left.
