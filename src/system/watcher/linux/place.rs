@@ -1,91 +1,54 @@
 //! Maps watches to folders. The kernel has one watch for a folder, however many names it has.
 
 use crate::core::session::{Key, SourceId};
-use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 use std::sync::Arc;
 
-/// All watches and their places.
+/// All watches and their places. There may be tens of thousands.
 #[derive(Default)]
-pub(super) struct Watches {
-    /// Watches on the folder of a single old session: watch, home and id, sorted by watch. There may be tens of
-    /// thousands.
-    old: Vec<(i32, u32, Arc<str>)>,
-    others: HashMap<i32, Places>,
-}
+pub(super) struct Watches(HashMap<i32, Places>);
 
 impl Watches {
-    pub(super) fn get(&self, watch: i32) -> Option<Cow<'_, Places>> {
-        if let Some(places) = self.others.get(&watch) {
-            return Some(Cow::Borrowed(places));
-        }
-        let at = self.find(watch).ok()?;
-        let (_, home, id) = &self.old[at];
-        Some(Cow::Owned(Places::One(Place::Session(*home, Arc::clone(id)))))
-    }
-
-    fn find(&self, watch: i32) -> Result<usize, usize> {
-        self.old.binary_search_by_key(&watch, |(watch, ..)| *watch)
+    pub(super) fn get(&self, watch: i32) -> Option<&Places> {
+        self.0.get(&watch)
     }
 
     pub(super) fn add(&mut self, watch: i32, place: Place) {
-        match self.remove(watch) {
-            Some(mut places) => {
-                places.add(place);
-                self.others.insert(watch, places);
-            }
-            None => drop(self.others.insert(watch, Places::One(place))),
-        }
-    }
-
-    /// Adds an old session's folder to a watch.
-    pub(super) fn add_old(&mut self, watch: i32, key: &Key) {
-        if self.others.contains_key(&watch) {
-            return self.add(watch, Place::of(key));
-        }
-        let old = (watch, home(key), Arc::clone(&key.id));
-        match self.find(watch) {
-            Ok(at) if self.old[at] == old => {}
-            Ok(_) => self.add(watch, Place::of(key)),
-            // Watch descriptors increase until they wrap around, so this is usually the end.
-            Err(at) => self.old.insert(at, old),
+        match self.0.entry(watch) {
+            Entry::Occupied(places) => places.into_mut().add(place),
+            Entry::Vacant(none) => drop(none.insert(Places::One(place))),
         }
     }
 
     pub(super) fn remove(&mut self, watch: i32) -> Option<Places> {
-        if let Some(places) = self.others.remove(&watch) {
-            return Some(places);
-        }
-        let (_, home, id) = self.find(watch).ok().map(|at| self.old.remove(at))?;
-        Some(Places::One(Place::Session(home, id)))
+        self.0.remove(&watch)
     }
 
     /// Removes places from a watch. Returns whether it has none left.
     pub(super) fn leave(&mut self, watch: i32, goes: impl Fn(&Place) -> bool) -> bool {
-        let Some(left) = self.get(watch).map(|places| places.without(goes)) else { return false };
-        self.remove(watch);
-        let is_left = left.is_some();
-        self.others.extend(left.map(|left| (watch, left)));
-        !is_left
+        let Some(places) = self.0.get_mut(&watch) else { return false };
+        match places.without(goes) {
+            Some(left) => *places = left,
+            None => drop(self.0.remove(&watch)),
+        }
+        !self.0.contains_key(&watch)
     }
 
     /// The watches on the folders of a home's sessions.
     pub(super) fn of_home(&self, home: SourceId) -> Vec<i32> {
         let is_of = |place: &Place| matches!(place, Place::Session(of, _) if *of as usize == home.0);
-        let others = self.others.iter().filter(|(_, places)| places.all().iter().any(is_of));
-        let old = self.old.iter().filter(|(_, of, _)| *of as usize == home.0);
-        others.map(|(watch, _)| *watch).chain(old.map(|(watch, ..)| *watch)).collect()
+        self.0.iter().filter(|(_, places)| places.all().iter().any(is_of)).map(|(watch, _)| *watch).collect()
     }
 
     pub(super) fn shrink(&mut self) {
-        self.old.shrink_to_fit();
-        self.others.shrink_to_fit();
+        self.0.shrink_to_fit();
     }
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.old.len() + self.others.len()
+        self.0.len()
     }
 }
 
@@ -94,7 +57,6 @@ fn home(key: &Key) -> u32 {
 }
 
 /// The places of a watch: usually one, but a folder may have several names.
-#[derive(Clone)]
 pub(super) enum Places {
     One(Place),
     Several(Box<[Place]>),

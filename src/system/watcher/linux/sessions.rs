@@ -48,17 +48,12 @@ impl Source {
             return self.watch(folder);
         }
         let watch = self.add_watch(path, CHANGES)?;
-        self.places.add_old(watch, key);
+        self.places.add(watch, Place::of(key));
         Ok(())
     }
 
     pub(in crate::system::watcher) fn mark_old(&mut self, key: &Key) {
-        if let Some((watch, _)) = self.held.remove(key)
-            && !self.filter.has_shared_folders(key.source)
-        {
-            self.places.leave(watch, |place| *place == Place::of(key));
-            self.places.add_old(watch, key);
-        }
+        self.held.remove(key);
     }
 
     /// A folder that sessions share is no longer watched, so none of them is.
@@ -82,8 +77,7 @@ impl Source {
     pub(super) fn forget_sessions(&mut self, home: SourceId) {
         self.held.retain(|key, _| key.source != home);
         let goes = |place: &Place| matches!(place, Place::Session(of, _) if *of as usize == home.0);
-        // From the end, so that removals move as few entries as possible.
-        for watch in self.places.of_home(home).into_iter().rev() {
+        for watch in self.places.of_home(home) {
             self.leave(watch, goes);
         }
         self.places.shrink();
