@@ -15,7 +15,7 @@ use crate::system::file_system;
 use crate::system::watcher::POLLING;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A larger log takes a noticeable time to read, and the start of a turn that lies further back is not searched for. In
 /// bytes; the largest that users reported had 20 MB.
