@@ -230,7 +230,7 @@ fn home_problem(source: &Source) -> Option<String> {
 pub(super) fn demo_hint() -> String {
     // Cargo sets this variable for programs that it runs.
     let command = if std::env::var_os("CARGO").is_some() { "cargo run --release -- demo" } else { "pilotlight demo" };
-    format!("To see what this looks like without Copilot: {command}")
+    format!("To see what this looks like without an agent: {command}")
 }
 
 /// Runs the engine with this view, until the view or a signal ends it.

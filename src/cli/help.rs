@@ -30,7 +30,7 @@ pub(super) const EXAMPLES: [(&str, &str); 8] = [
 pub(super) const EXIT_CODES: [(&str, &str); 6] = [
     ("0", "Done."),
     ("1", "Failed."),
-    ("2", "Bad usage: an id that is unknown or ambiguous, an agent that is unknown, or a setting that is wrong."),
+    ("2", "Bad usage: an id that is unknown or ambiguous, an unknown agent, or a wrong setting."),
     ("3", "No home of an agent could be read."),
     ("4", "Refused, with the reason; or there is a question, and no terminal to ask it on."),
     ("5", "Sent, but not confirmed: it may have happened."),
@@ -38,7 +38,7 @@ pub(super) const EXIT_CODES: [(&str, &str); 6] = [
 
 /// Environment variables that have an effect.
 pub(super) const ENVIRONMENT: [(&str, &str); 7] = [
-    ("COPILOT_HOME", "The Copilot home to watch, unless --home names one."),
+    ("COPILOT_HOME, CLAUDE_CONFIG_DIR, CODEX_HOME", "The homes to watch, unless --home names one."),
     ("PILOTLIGHT_CONFIG", "The settings file to use instead of the usual one."),
     ("NO_COLOR", "If not empty: no colours, unless --color says otherwise."),
     ("CLICOLOR_FORCE", "If neither empty nor 0: colours, even when the output is not a terminal."),
@@ -52,7 +52,7 @@ pub(super) const FILES: [(&str, &str); 4] = [
     ("~/.config/pilotlight/config.toml", "The settings; 'config --print' shows all of them."),
     ("~/.local/state/pilotlight/", "What you looked at, muted and paused; the log."),
     ("~/.local/share/", "Completions, desktop entry and systemd unit, if 'setup' wrote them."),
-    ("~/.copilot/session-state/", "Copilot's sessions: read, never written."),
+    ("~/.copilot/, ~/.claude/, ~/.codex/", "The agents' sessions: read, never written."),
 ];
 
 /// The command line, with single quotes where our comments, from which its help is made, have backquotes.

@@ -241,7 +241,7 @@ impl ClickHandler {
         };
         let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(command) = command(program.into(), &settings.homes) else {
-            let why = "the id of the session or of its request is not in Copilot's form, and nothing else is passed to a terminal; answer it where it was asked";
+            let why = "the id of the session or of its request is not in its agent's form, and nothing else is passed to a terminal; answer it where it was asked";
             return self.failure_reporter()(why.into());
         };
         let (terminals, failed) = (Terminals::new(Some(settings.terminal.clone())), self.failure_reporter());

@@ -202,7 +202,7 @@ fn a_summary_names_only_sessions_that_still_wait_and_closes_with_the_last() {
     assert_eq!((summary.id, &*summary.title, summary.sound), (first.id, "2 agent sessions need you", false));
     assert_eq!(summary.body, "Failed: a · Session a\nFailed: c · Session c");
     stage.is("c", Status::Crashed).at(30);
-    assert_eq!(stage.popup("a").unwrap().title, "1 Copilot session needs you");
+    assert_eq!(stage.popup("a").unwrap().title, "1 agent session needs you");
     assert_eq!(stage.popup("c").unwrap().title, "c crashed", "there is room for it now");
     stage.disappears("a");
     assert_eq!((stage.open.len(), stage.replaced), (1, 3));

@@ -66,6 +66,7 @@ fn a_row_has_the_promised_fields_and_no_others() {
         "turn",
         "request",
         "question",
+        "agent",
     ];
     assert_eq!(keys(&json), sorted(promised));
     assert_eq!(keys(&json["owner"]), ["attachable", "bridge", "pid", "state"]);
@@ -106,6 +107,7 @@ fn the_values_of_a_row_have_the_promised_forms() {
         "turn": { "since": "2026-11-20T18:00:00.000Z", "tools": 1 },
         "request": null,
         "question": null,
+        "agent": "agent",
     });
     assert_eq!(json, expected);
 }

@@ -47,7 +47,7 @@ fn the_path_of_a_newcomer_is_complete() {
     assert!(readme.contains("/actions/workflows/ci.yml/badge.svg") && readme.contains("docs/agents.md"));
     let light = readme.lines().find(|line| line.starts_with("- **Light.**")).unwrap();
     assert!(light.contains(" MB ") && light.contains("wake-ups a minute"), "no figure: {light}");
-    assert!(rows(&section("What works with which Copilot session")).iter().all(|row| row.len() == 4));
+    assert!(rows(&section("What works with which agent")).iter().all(|row| row.len() == 4));
 }
 
 /// What was looked at, and when, can be seen in each row.
@@ -86,6 +86,11 @@ fn the_bridge_is_no_experiment_and_is_tried_with_the_newest_copilot() {
     }
     let weekly = read(".github/workflows/drift.yml");
     assert!(weekly.contains("cron:") && weekly.contains("PILOTLIGHT_TEST_RELEASE=$(npm view @github/copilot version)"));
+    assert!(
+        ["@anthropic-ai/claude-code", "@openai/codex"]
+            .iter()
+            .all(|it| weekly.contains(&format!("npm view {it} version")))
+    );
     assert!(read("tests/e2e/bridge.rs").contains("PILOTLIGHT_TEST_RELEASE"));
 }
 

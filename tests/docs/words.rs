@@ -66,7 +66,6 @@ const FOREIGN: [(&str, usize, &str); 75] = [
     ("src/core/text.rs", 4, "text of any kind, where it is cut"),
     ("src/doctor/desktop.rs", 1, "an error of the bus"),
     ("src/doctor/fix.rs", 7, "the user's settings"),
-    ("src/doctor/homes.rs", 1, "names of folders"),
     ("src/doctor/machine.rs", 1, "`/proc`"),
     ("src/doctor/redact.rs", 5, "the log's words, of which only known ones pass, and names that a desktop has"),
     ("src/doctor/report.rs", 1, "the locale"),

@@ -296,7 +296,7 @@ fn without_copilot_the_demo_is_offered_but_not_started() {
     command.env("TMPDIR", tmp(&user)).env("DBUS_SESSION_BUS_ADDRESS", bus.address());
     let tray = user.start_tray_as(command);
     panel.wait_for_icon();
-    tray.wait_output("without Copilot: pilotlight demo");
+    tray.wait_output("without an agent: pilotlight demo");
     assert_eq!(std::fs::read_dir(tmp(&user)).unwrap().count(), 0);
 }
 
