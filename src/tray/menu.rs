@@ -423,10 +423,13 @@ fn left_open(sources: &[Source<'_>]) -> Vec<Order> {
     open.iter().map(|source| Order::new(&source.row.id, Ask::Resume).to(&source.row.label)).collect()
 }
 
-/// Whether a session runs in a terminal that nothing of ours reaches: no server of its own, no bridge.
+/// Whether a session runs in a terminal that nothing of ours reaches, and that a bridge would: no server of its own, no
+/// bridge, and an agent that takes orders.
 fn is_unreached(source: &Source<'_>) -> bool {
     let session = source.session;
     session.observed.about.kind == Use::Terminal
+        && session.observed.read_only.is_none()
+        && !session.observed.takes_no_orders
         && session.observed.owner.live().is_some()
         && session.control.server == ServerState::NotListening
         && session.control.bridge.is_none()

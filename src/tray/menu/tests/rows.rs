@@ -112,11 +112,13 @@ fn case_228_the_bridge_is_offered_while_a_terminal_is_out_of_reach() {
     }
     world.menu.set_bridge(Some(Bridge::Off), true);
     let plain = world.session("api").clone();
-    let others: [fn(&mut Session); 4] = [
+    let others: [fn(&mut Session); 6] = [
         |session| session.observed.about.kind = Use::Sdk,
         |session| session.observed.owner = Owner::Gone { pid: 1, at: None },
         |session| session.control.server = ServerState::Listening,
         |session| session.control.bridge = Some(crate::core::action::Bridge::Joined),
+        |session| session.observed.read_only = Some("its agent cannot be acted on"),
+        |session| session.observed.takes_no_orders = true,
     ];
     for change in others {
         assert_eq!(offered(&mut world), 1);
