@@ -162,7 +162,9 @@ impl Context {
         if self.homes.is_empty() && self.silent.is_empty() {
             return vec![no_home(&self.config)];
         }
-        let problems = homes.filter_map(home_problem);
+        // Where no agent has a home yet, any of them may make the first one.
+        let is_any = self.named_homes.is_empty() && self.only.is_empty() && self.homes.len() == 1;
+        let problems = homes.filter_map(|home| home_problem(home, is_any));
         let silent = self.silent.iter().map(SilentHome::words);
         problems.chain(silent).map(|line| plain(&line, LINE_MAX).into()).collect()
     }
@@ -200,8 +202,8 @@ fn no_home(config: &Config) -> String {
     format!("cannot find the home of any agent: name one with --home DIR or {}", any_of(&variables))
 }
 
-/// Why a home cannot be read.
-fn home_problem(source: &Source) -> Option<String> {
+/// Why a home cannot be read. `is_any`: it stands for those of all agents.
+fn home_problem(source: &Source, is_any: bool) -> Option<String> {
     let (home, profile) = (source.home(), source.wing().profile());
     let (shown, word) = (home.display(), profile.names.word);
     let error = std::fs::read_dir(source.root()).err()?;
@@ -218,6 +220,14 @@ fn home_problem(source: &Source) -> Option<String> {
         }
         // No session was ever started in this home.
         (io::ErrorKind::NotFound, true) => return None,
+        (io::ErrorKind::NotFound, false) if is_any && Wing::ALL.len() > 1 => {
+            let programs = Wing::ALL.iter().map(|wing| wing.profile().program).filter(|program| !program.is_empty());
+            let programs: Vec<_> = programs.map(|program| format!("`{program}`")).collect();
+            let start = any_of(&programs);
+            format!(
+                "there is no {word} home at {shown}, and none of another agent: start {start} once, or name one with --home DIR"
+            )
+        }
         (io::ErrorKind::NotFound, false) => format!(
             "there is no {word} home at {shown}: start `{}` once, or name another with --home DIR or {}",
             profile.program, profile.home_variable
@@ -279,7 +289,7 @@ mod tests {
         let user = tempfile::tempdir().unwrap();
         let home = user.path().join(".copilot");
         fs::create_dir(&home).unwrap();
-        let problem_at = |home: &Path| home_problem(&Source::at(home));
+        let problem_at = |home: &Path| home_problem(&Source::at(home), false);
         assert_eq!(problem_at(user.path()), None, "a home in which no session was started yet");
         fs::create_dir(Source::at(&home).root()).unwrap();
         let problem = format!("no session-state in {}: did you mean {}?", user.path().display(), home.display());
