@@ -100,6 +100,9 @@ fn find_among(
 
 /// What the agent's variable names, else what it makes in the user's home.
 fn usual(wing: Wing, variable: impl Fn(&str) -> Option<OsString>, user_home: Option<&Path>) -> Option<Usual> {
+    if wing.profile().home.is_empty() {
+        return None; // only what is named can be one
+    }
     let named = variable(wing.profile().home_variable).filter(|home| !home.is_empty());
     let is_default = named.is_none();
     let home = named.map(PathBuf::from).or_else(|| Some(user_home?.join(wing.profile().home)))?;
@@ -114,7 +117,8 @@ pub(crate) fn usual_home(wing: Wing) -> Option<Source> {
 
 /// The home that is meant by the folder that contains it.
 pub(crate) fn below(folder: &Path) -> Option<PathBuf> {
-    let mut homes = Wing::ALL.iter().map(|wing| Source::of(*wing, folder.join(wing.profile().home)));
+    let wings = Wing::ALL.iter().filter(|wing| !wing.profile().home.is_empty());
+    let mut homes = wings.map(|wing| Source::of(*wing, folder.join(wing.profile().home)));
     homes.find(|source| source.root().is_dir()).map(|source| source.home().to_owned())
 }
 

@@ -8,13 +8,13 @@ use std::path::Path;
 pub(crate) struct Profile {
     /// What the agent is called.
     pub(crate) names: Names,
-    /// The command that starts it.
+    /// The command that starts it. Empty: there is none.
     pub(crate) program: &'static str,
     /// The version of it that Pilotlight was tried with.
     pub(crate) tried: &'static str,
     /// What cannot be known of its sessions or done with them, in a sentence.
     pub(crate) gaps: Option<&'static str>,
-    /// The folder of the user's home that is its home, unless another is named.
+    /// The folder of the user's home that is its home, unless another is named. Empty: there is none.
     pub(crate) home: &'static str,
     /// The variable that names another home.
     pub(crate) home_variable: &'static str,

@@ -198,7 +198,8 @@ fn no_home(config: &Config) -> String {
             listed(&config.agents.off)
         );
     }
-    let variables: Vec<_> = Wing::ALL.iter().map(|wing| wing.profile().home_variable).collect();
+    let variables = Wing::ALL.iter().map(|wing| wing.profile().home_variable);
+    let variables: Vec<_> = variables.filter(|variable| !variable.is_empty()).collect();
     format!("cannot find the home of any agent: name one with --home DIR or {}", any_of(&variables))
 }
 

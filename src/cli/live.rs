@@ -396,6 +396,7 @@ mod tests {
 /// What a table says in which there is nothing yet.
 fn waiting(followed: &[Source]) -> String {
     let mut wings: Vec<_> = followed.iter().map(Source::wing).collect();
+    wings.retain(|wing| !wing.profile().program.is_empty());
     wings.dedup();
     let programs: Vec<_> = wings.iter().map(|wing| format!("`{}`", wing.profile().program)).collect();
     let agents: Vec<_> = wings.iter().map(|wing| wing.agent()).collect();

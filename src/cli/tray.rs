@@ -123,7 +123,8 @@ fn say_what_is_missing(context: &Context) {
 fn menu(context: &Context) -> Menu {
     let user_home = paths::user_home().map(|home| home.to_string_lossy().into_owned());
     let followed = context.followed();
-    let mut programs = followed.iter().map(|source| source.wing().profile().program);
+    let programs = followed.iter().map(|source| source.wing().profile().program);
+    let mut programs = programs.filter(|program| !program.is_empty());
     let approves_all = context.config.actions.permissions == Permissions::ApproveAll;
     Menu::new(context.config.limits, context.config.list, user_home, approves_all)
         .for_program(programs.next().filter(|first| programs.all(|program| program == *first)))

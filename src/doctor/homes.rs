@@ -34,7 +34,8 @@ pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
             .push(Finding::problem("home", silent.words(), remedy).redacted("one: its file system does not answer"));
     }
     if ground.homes.is_empty() && ground.silent.is_empty() && ground.config.agents.off.is_empty() {
-        let variables: Vec<_> = Wing::ALL.iter().map(|wing| wing.profile().home_variable).collect();
+        let variables = Wing::ALL.iter().map(|wing| wing.profile().home_variable);
+        let variables: Vec<_> = variables.filter(|variable| !variable.is_empty()).collect();
         let remedy = format!("name one with --home DIR or {}", any_of(&variables));
         findings.push(Finding::problem("home", "cannot tell where the home of any agent is", remedy));
     }
