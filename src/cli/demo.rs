@@ -250,14 +250,17 @@ fn config(user: &Config, speed: u32, player: &str, folder: &Path) -> Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::OnChange;
 
     #[test]
     fn the_demos_settings_do_not_reach_outside_it() {
         let mut user = Config::default();
         user.homes.push("/somewhere".into());
         user.actions.auto_reconnect = true;
+        user.on_change.push(OnChange { occasions: Vec::new(), run: vec!["program".into()] });
         user.list.ended_most = 3;
         let config = config(&user, 1, "player", Path::new("/scratch"));
+        assert!(config.on_change.is_empty(), "a demo's sessions are nobody's news");
         assert!(config.homes.is_empty() && config.servers.is_empty() && !config.actions.auto_reconnect);
         assert_eq!(config.list.ended_most, 3, "display settings are the user's");
         assert_eq!(config.owners.names, ["player"]);

@@ -1,45 +1,17 @@
 //! Prints JSON that is safe on a terminal: characters that act on it, or change the text invisibly, are escaped.
-//!
-//! JSON itself only requires this for the first 32 control characters. Non-ASCII characters occur in its strings alone,
-//! so they can be escaped in the serialized text.
 
-use crate::core::text::is_invisible;
+use crate::core::text::escaped_json;
 use serde::Serialize;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Writes a value on one line, without a line break.
 pub(super) fn write(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
-    out.write_all(escaped(serde_json::to_string(value)?).as_bytes())
+    out.write_all(escaped_json(serde_json::to_string(value)?).as_bytes())
 }
 
 /// Writes a value on several lines, without a line break at the end.
 pub(super) fn write_pretty(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
-    out.write_all(escaped(serde_json::to_string_pretty(value)?).as_bytes())
-}
-
-fn escaped(text: String) -> String {
-    const DELETE: char = '\u{7f}';
-    let acts = |c: char| c == DELETE || !c.is_ascii() && (c.is_control() || is_invisible(c) || is_separator(c));
-    if !text.contains(acts) {
-        return text;
-    }
-    let mut out = String::with_capacity(text.len() + 64);
-    for c in text.chars() {
-        if acts(c) {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                let _ = write!(out, "\\u{unit:04x}"); // writing to a String cannot fail
-            }
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
-
-/// Whether Unicode counts it as a line break.
-const fn is_separator(c: char) -> bool {
-    matches!(c, '\u{2028}' | '\u{2029}')
+    out.write_all(escaped_json(serde_json::to_string_pretty(value)?).as_bytes())
 }
 
 #[cfg(test)]

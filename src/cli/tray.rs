@@ -65,6 +65,7 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
     }
     let judge = CallerPolicy { names: context.agent_names().to_vec() };
     let notifications = context.config.notifications.clone();
+    let on_change = context.config.on_change.clone();
     let login = if is_demo { Login::none("not in a demo") } else { Login::find(&context.named_homes) };
     let open_files = OpenFiles::new(context.config_path.clone(), state_folder.clone(), diagnosis(&context));
     let console = Box::new(Terminal::new(context, engine.command_sender(), instance));
@@ -79,6 +80,7 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
         control_folder,
         judge,
         notifications,
+        on_change,
         open_files,
         login,
         bridge: project.as_ref().filter(|_| cfg!(unix) && !is_demo).map(BridgeFiles::new),

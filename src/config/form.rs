@@ -82,22 +82,19 @@ pub(super) const SWITCH: Form<bool> = Form {
 pub(super) const FOLDERS: Form<Vec<PathBuf>> = Form {
     text: "a list of folders, each absolute or beginning with ~/",
     read: |value| list(value, as_path),
-    show: |folders| {
-        let texts: Vec<_> = folders.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-        toml::Value::from(texts).to_string()
-    },
+    show: |folders| texts(folders.iter().map(|path| path.to_string_lossy().into_owned())),
 };
 
 pub(super) const PROGRAMS: Form<Vec<String>> = Form {
     text: "a list of file names of programs",
     read: |value| list(value, as_program),
-    show: |names| toml::Value::from(names.clone()).to_string(),
+    show: |names| texts(names.iter().cloned()),
 };
 
 pub(super) const TERMINAL: Form<Vec<String>> = Form {
     text: "a list of words, the first of which is a program on PATH, absolute or beginning with ~/",
     read: read_terminal,
-    show: |words| toml::Value::from(words.clone()).to_string(),
+    show: |words| texts(words.iter().cloned()),
 };
 
 /// The path of a program; `None` for an empty text.
@@ -206,9 +203,18 @@ fn one_of<T: Copy, const N: usize>(value: &Value<'_>, all: [T; N], word: fn(T) -
 }
 
 fn list<T>(value: &Value<'_>, item: fn(&str) -> Result<T, &'static str>) -> Result<Vec<T>, Wrong> {
+    items(value, |value| text(value).and_then(|text| item(text).map_err(|why| quoting(value, text, why))))
+}
+
+/// The items of a list.
+pub(super) fn items<T>(value: &Value<'_>, read: impl Fn(&Value<'_>) -> Result<T, Wrong>) -> Result<Vec<T>, Wrong> {
     let items = value.get_ref().as_array().ok_or_else(|| wrong_type(value))?;
-    let read = |value| text(value).and_then(|text| item(text).map_err(|why| quoting(value, text, why)));
     items.iter().map(read).collect()
+}
+
+/// Texts as a list in TOML.
+pub(super) fn texts(texts: impl Iterator<Item = String>) -> String {
+    toml::Value::from(texts.collect::<Vec<_>>()).to_string()
 }
 
 fn read_span(value: &Value<'_>) -> Result<Span, Wrong> {
@@ -232,14 +238,27 @@ fn read_terminal(value: &Value<'_>) -> Result<Vec<String>, Wrong> {
         }
     })?;
     let Some(program) = words.first() else { return Ok(words) };
-    if program.is_empty() || program.starts_with('-') || PLACEHOLDERS.contains(&program.as_str()) {
-        Err(Wrong::new(value, "its first word is not a program"))
-    } else if program.contains(std::path::is_separator) && as_path(program).is_err() {
-        Err(Wrong::new(value, "its first word is a path, but neither absolute nor beginning with ~/"))
+    if PLACEHOLDERS.contains(&program.as_str()) {
+        Err(Wrong::new(value, NO_PROGRAM))
+    } else if let Some(why) = wrong_program(program) {
+        Err(Wrong::new(value, why))
     } else if words.iter().filter(|word| *word == COMMAND).count() > 1 {
         Err(Wrong::new(value, "it has the command twice"))
     } else {
         Ok(words)
+    }
+}
+
+const NO_PROGRAM: &str = "its first word is not a program";
+
+/// Why the first word of a command cannot be one.
+pub(super) fn wrong_program(word: &str) -> Option<&'static str> {
+    if word.is_empty() || word.starts_with('-') {
+        Some(NO_PROGRAM)
+    } else if word.contains(std::path::is_separator) && as_path(word).is_err() {
+        Some("its first word is a path, but neither absolute nor beginning with ~/")
+    } else {
+        None
     }
 }
 

@@ -5,14 +5,16 @@
 //! dark because of a typo would be worse than one that watches with the usual limits.
 //!
 //! `values.rs` holds the settings, `settings.rs` is the one list of their keys, and this file walks a document along it.
-//! `form.rs` reads and writes the values, `span.rs` spans of time, and `server.rs` the tables that may occur several
-//! times, with the keys in `server_keys.rs`. `problem.rs` describes what is wrong, in words that `printable.rs` makes
+//! `form.rs` reads and writes the values, `span.rs` spans of time, and `server.rs` and `on_change.rs` the tables that may
+//! occur several times, with their keys in `server_keys.rs` and `on_change_keys.rs`, and what they share in `tables.rs`. `problem.rs` describes what is wrong, in words that `printable.rs` makes
 //! safe to show; `nearest.rs` finds the key that was meant, and `printed.rs` prints settings.
 //!
 //! May import: core, system, agent.
 
 mod form;
 mod nearest;
+mod on_change;
+mod on_change_keys;
 mod printable;
 mod printed;
 mod problem;
@@ -20,6 +22,7 @@ mod server;
 mod server_keys;
 mod settings;
 mod span;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -36,7 +39,7 @@ pub use self::printed::print;
 pub(crate) use self::printed::{changed, redacted, reference};
 pub(crate) use self::problem::Problem;
 pub(crate) use self::span::parse as parse_span;
-pub(crate) use self::values::{Actions, Notifications, Permissions, Tray};
+pub(crate) use self::values::{Actions, Notifications, OnChange, Permissions, Tray};
 pub use self::values::{Config, List};
 
 use self::form::Value;
@@ -113,6 +116,8 @@ impl Reader<'_> {
         for (key, value) in document {
             if key.get_ref() == server_keys::TABLE {
                 self.config.servers = server::read(key.span().start, value, &mut self.report);
+            } else if key.get_ref() == on_change_keys::TABLE {
+                self.config.on_change = on_change::read(key.span().start, value, &mut self.report);
             } else if let Some(table) = table(key.get_ref()) {
                 let DeValue::Table(entries) = value.get_ref() else {
                     let kind = value.get_ref().type_str();

@@ -1,5 +1,6 @@
 //! The setting that an unknown key was probably meant to be.
 
+use super::on_change_keys as on_change;
 use super::server_keys as server;
 use super::settings::{SETTINGS, name};
 
@@ -14,14 +15,16 @@ pub(super) fn nearest(table: &str, key: &str) -> Option<String> {
     let key = key.chars().take(60).collect::<String>().to_lowercase().replace(['_', ' '], "-");
     let similarity = |known: &str| strsim::jaro_winkler(known, &key);
     let servers = server::KEYS.iter().map(|&(key, _)| (server::TABLE, key));
-    let keys =
-        SETTINGS.iter().map(|setting| (setting.table, setting.key)).chain(servers).map(|(its_table, its_key)| {
-            let name = name(its_table, its_key);
-            let similarity = similarity(its_key).max(similarity(&name));
-            if its_table == table { (similarity, its_key.to_owned()) } else { (similarity - ELSEWHERE, name) }
-        });
+    let commands = on_change::KEYS.iter().map(|&(key, _)| (on_change::TABLE, key));
+    let known = SETTINGS.iter().map(|setting| (setting.table, setting.key)).chain(servers).chain(commands);
+    let keys = known.map(|(its_table, its_key)| {
+        let name = name(its_table, its_key);
+        let similarity = similarity(its_key).max(similarity(&name));
+        if its_table == table { (similarity, its_key.to_owned()) } else { (similarity - ELSEWHERE, name) }
+    });
     let tables = SETTINGS.iter().map(|setting| setting.table).filter(|table| !table.is_empty());
-    let heads = tables.map(|table| (table, format!("[{table}]"))).chain([(server::TABLE, server::HEAD.to_owned())]);
+    let several = [(server::TABLE, server::HEAD.to_owned()), (on_change::TABLE, on_change::HEAD.to_owned())];
+    let heads = tables.map(|table| (table, format!("[{table}]"))).chain(several);
     let distance = if table.is_empty() { 0.0 } else { ELSEWHERE };
     let heads = heads.map(|(its_name, head)| (similarity(its_name) - distance, head));
     let (similarity, name) = keys.chain(heads).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
@@ -53,6 +56,8 @@ mod tests {
             ("limits", "colour", None),
             ("", "terminal", Some("actions.terminal")),
             ("", "servers", Some("[[server]]")),
+            ("", "onchange", Some("[[on-change]]")),
+            ("on-change", "statuses", Some("status")),
             ("server", "adress", Some("address")),
             ("server", "token_file", Some("token-file")),
             ("actions", "autoreconnect", Some("auto-reconnect")),

@@ -1,15 +1,15 @@
 //! The settings as text: with their present values, as a new file to start from, and for a bug report.
 
-use super::server;
 use super::server_keys::HEAD;
 use super::settings::SETTINGS;
 use super::values::Config;
+use super::{on_change, on_change_keys, server};
 
 /// Settings whose values may hold names or paths, which a bug report must not show.
 pub(super) const PRIVATE: [&str; 5] =
     ["homes", "owners.names", "actions.terminal", "actions.copilot", "actions.continue-prompt"];
 
-/// The settings that differ from their defaults, each with its name and value. Without servers.
+/// The settings that differ from their defaults, each with its name and value. Without servers and commands.
 pub(crate) fn changed(config: &Config) -> Vec<(String, String)> {
     let values = SETTINGS.iter().map(|setting| (setting, setting.show(config)));
     let changed = values.filter(|(setting, value)| *value != setting.default());
@@ -23,6 +23,9 @@ pub(crate) fn redacted(config: &Config) -> Vec<String> {
         changed(config).into_iter().map(|(name, shown)| format!("{name} = {}", value(&name, shown))).collect();
     if !config.servers.is_empty() {
         lines.push(format!("{HEAD} = {}", config.servers.len()));
+    }
+    if !config.on_change.is_empty() {
+        lines.push(format!("{} = {}", on_change_keys::HEAD, config.on_change.len()));
     }
     lines
 }
@@ -51,5 +54,5 @@ fn printed(config: &Config, before: &str) -> String {
         let (default, value) = (setting.default(), setting.show(config));
         out += &format!("\n# {meaning}\n# Takes {form}. Default: {default}\n{before}{key} = {value}\n");
     }
-    out + &server::print(&config.servers)
+    out + &server::print(&config.servers) + &on_change::print(&config.on_change)
 }

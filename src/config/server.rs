@@ -7,26 +7,18 @@
 
 use std::collections::BTreeSet;
 
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
-use super::form::{Form, Value, Wrong};
+use super::form::{Value, Wrong};
 use super::problem::Report;
 use super::server_keys::{ADDRESS, HEAD, KEYS, TABLE, TOKEN_ENV, TOKEN_FILE};
+use super::tables;
 use crate::agent::channel::endpoint::{ServerSetting, TokenSource};
 
 /// Reads all servers. A wrong one is reported and left out.
 pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Vec<ServerSetting> {
-    let is_table = |item: &Value<'_>| item.get_ref().is_table();
-    let Some(items) = value.get_ref().as_array().filter(|items| items.iter().all(is_table)) else {
-        let kind = value.get_ref().type_str();
-        let what = format!("`{TABLE}` must be tables, each written `{HEAD}`; this is of type {kind}");
-        report.add(Some(key), what, "It is ignored");
-        return Vec::new();
-    };
     let (mut servers, mut addresses) = (Vec::new(), BTreeSet::new());
-    for item in items {
-        let DeValue::Table(table) = item.get_ref() else { continue };
-        let at = item.span().start;
+    for (at, table) in tables::read(TABLE, HEAD, key, value, report) {
         match read_one(at, table, report) {
             Ok(server) if addresses.insert(server.address) => servers.push(server),
             Ok(server) => {
@@ -51,19 +43,14 @@ fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<S
             report.unknown_key(TABLE, key);
         }
     }
-    let address = read_value(table, "address", &ADDRESS)?;
+    let address = tables::value(TABLE, table, "address", &ADDRESS)?;
     let address = address.ok_or_else(|| Wrong { at, what: "a server needs an `address`".into() })?;
-    let file = read_value(table, "token-file", &TOKEN_FILE)?.map(TokenSource::File);
-    let variable = read_value(table, "token-env", &TOKEN_ENV)?.map(TokenSource::Env);
+    let file = tables::value(TABLE, table, "token-file", &TOKEN_FILE)?.map(TokenSource::File);
+    let variable = tables::value(TABLE, table, "token-env", &TOKEN_ENV)?.map(TokenSource::Env);
     if file.is_some() && variable.is_some() {
         return Err(Wrong { at, what: "`token-file` and `token-env` both say where the token is".into() });
     }
     Ok(ServerSetting { address, token: file.or(variable) })
-}
-
-fn read_value<T>(table: &DeTable<'_>, key: &str, form: &Form<T>) -> Result<Option<T>, Wrong> {
-    let value = table.get(key).map(form.read).transpose();
-    value.map_err(|wrong| wrong.of(&format!("{TABLE}.{key}"), form.text))
 }
 
 /// The servers as TOML, after an explanation of the keys.

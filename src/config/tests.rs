@@ -2,6 +2,7 @@
 
 mod actions;
 mod notifications;
+mod on_change;
 
 use proptest::prelude::*;
 
@@ -374,11 +375,14 @@ fn any_config() -> impl Strategy<Value = Config> {
     let homes = prop::collection::vec(folder, 0..4);
     let names = prop::collection::vec(program, 0..4);
     let list = (span(), 0..usize::MAX >> 1).prop_map(|(ended_for, ended_most)| List { ended_for, ended_most });
-    let rest = (list, actions::any_actions(), actions::any_servers(), notifications::any_notifications());
-    (homes, names, limits, rest).prop_map(|(homes, names, limits, (list, actions, servers, notifications))| {
-        let owners = Owners { names };
-        Config { homes, limits, owners, list, actions, notifications, servers, ..Config::default() }
-    })
+    let rest = (actions::any_actions(), actions::any_servers(), notifications::any_notifications());
+    (homes, names, limits, list, rest, on_change::any_commands()).prop_map(
+        |(homes, names, limits, list, rest, on_change)| {
+            let (actions, servers, notifications) = rest;
+            let owners = Owners { names };
+            Config { homes, limits, owners, list, actions, notifications, servers, on_change, ..Config::default() }
+        },
+    )
 }
 
 proptest! {
@@ -392,7 +396,7 @@ proptest! {
 
     /// Each problem is one line without control characters, whatever the file.
     #[test]
-    fn problems_are_single_lines(text in "(\\[(limits|list|actions|\\[server\\])\\]|homes|fresh-quiet|ended-most|terminal|token(-env)?|address|=|\"|\\[|\\]|\n|\\.|1|-|\\PC|\\p{Cc}){0,40}") {
+    fn problems_are_single_lines(text in "(\\[(limits|list|actions|\\[(server|on-change)\\])\\]|run|status|homes|fresh-quiet|ended-most|terminal|token(-env)?|address|=|\"|\\[|\\]|\n|\\.|1|-|\\PC|\\p{Cc}){0,40}") {
         for problem in read_text(&text).1 {
             prop_assert!(!problem.contains(char::is_control), "{problem:?}");
         }

@@ -1,12 +1,13 @@
 //! The settings as a value: a field for each key, and a struct for each table.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::agent::channel::endpoint::ServerSetting;
-use crate::core::alert;
+use crate::core::alert::{self, Occasion};
 use crate::core::limits::Limits;
 use crate::core::time::Span;
 use crate::system::log::LogLevel;
+use crate::system::paths::{expand, program, user_home};
 
 /// All settings. `settings.rs` explains each field at its key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +24,30 @@ pub struct Config {
     pub(crate) log: Log,
     /// All on loopback, no two with the same address.
     pub(crate) servers: Vec<ServerSetting>,
+    pub(crate) on_change: Vec<OnChange>,
+}
+
+/// `[[on-change]]`: a command that is run when the status of a session changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OnChange {
+    /// What it is run for; at least one.
+    pub(crate) occasions: Vec<Occasion>,
+    /// The program, as written, and its arguments: [`crate::system::paths::expand`] expands a leading `~`.
+    pub(crate) run: Vec<String>,
+}
+
+impl OnChange {
+    /// The program's name, for logs: the rest of the command may hold secrets.
+    pub(crate) fn program_name(&self) -> String {
+        let name = self.run.first().map(Path::new).and_then(Path::file_name);
+        name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// The program's file, if there is one.
+    pub(crate) fn program(&self) -> Option<PathBuf> {
+        let written = Path::new(self.run.first()?);
+        program(&expand(written, user_home().as_deref())?, std::env::var_os("PATH").as_deref())
+    }
 }
 
 /// `[agents]`: whose sessions are watched.

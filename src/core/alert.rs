@@ -18,11 +18,13 @@
 //! - `alertable`: a session as it is seen here; `cause`: why to notify about it; `popup`: what comes out.
 //! - `rules`: the state and its single step, the update; `episode`: what is remembered about one session.
 //! - `quiet`: what survives a restart: mutes and a pause.
+//! - `occasion`: when commands of the settings are run, by the same rules.
 //! - `settings`: the user's settings; `words`: a popup's text and buttons.
 
 mod alertable;
 mod cause;
 mod episode;
+mod occasion;
 mod popup;
 mod quiet;
 mod rules;
@@ -31,6 +33,7 @@ mod words;
 
 pub use alertable::{Alertable, Completed, Now, OpenQuestion, Request};
 pub use cause::Cause;
+pub use occasion::{Occasion, Occasions, told};
 pub use popup::{About, Button, Change, Popup, PopupId, ShownRequest};
 pub use quiet::{Pause, Quiet};
 pub use rules::Alerts;

@@ -143,6 +143,33 @@ pub fn is_invisible(c: char) -> bool {
         | 0xE0000..=0xE0FFF)
 }
 
+/// JSON in which characters that act on a terminal, or change the text invisibly, are escaped. JSON itself only requires
+/// this for the first 32 control characters. Non-ASCII characters occur in its strings alone, so they can be escaped in
+/// the serialized text.
+pub(crate) fn escaped_json(text: String) -> String {
+    const DELETE: char = '\u{7f}';
+    let acts = |c: char| c == DELETE || !c.is_ascii() && (c.is_control() || is_invisible(c) || is_separator(c));
+    if !text.contains(acts) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len() + 64);
+    for c in text.chars() {
+        if acts(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}"); // writing to a String cannot fail
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Whether Unicode counts it as a line break.
+const fn is_separator(c: char) -> bool {
+    matches!(c, '\u{2028}' | '\u{2029}')
+}
+
 /// Whether text can be shown on one line of at most `most` characters with nothing truncated, changed or invisible.
 /// Only such text may be decided on right where it is shown.
 pub(crate) fn is_fully_visible(text: &str, most: usize) -> bool {

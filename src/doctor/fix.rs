@@ -247,6 +247,7 @@ fn keeps(before: &Config, text: &str, path: &Path) -> bool {
     is_toml(text)
         && config::changed(before).iter().all(|setting| settings.contains(setting))
         && before.servers.iter().all(|server| now.servers.contains(server))
+        && before.on_change.iter().all(|command| now.on_change.contains(command))
 }
 
 #[cfg(test)]

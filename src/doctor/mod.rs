@@ -50,6 +50,7 @@ type Check = (&'static str, &'static str, fn(&Ground) -> Examined);
 const CHECKS: [Check; 11] = [
     ("version", "this program", |_| vec![own::version()].into()),
     ("config", "the settings", |ground| own::config(ground).into()),
+    ("on-change", "the commands of the settings", |ground| own::on_change(ground).into()),
     ("state", "what Pilotlight remembers", |ground| own::state(ground).into()),
     ("copilot", "the Copilot CLI", |ground| program::program(ground).into()),
     ("agents", "the other agents", |ground| agents::agents(ground).into()),

@@ -4,7 +4,9 @@ use super::check::Ground;
 use super::finding::Finding;
 use super::fix::{Fix, can_comment_out};
 use super::ours::Ours;
+use crate::config::OnChange;
 use crate::control::{Probe, probe};
+use crate::core::text::counted;
 use crate::engine::last_seen;
 use crate::system::log;
 use crate::system::note::Note;
@@ -43,6 +45,25 @@ pub(super) fn config(ground: &Ground) -> Vec<Finding> {
     // One offer for the whole file: each line that is fixed may uncover the next.
     if let Some(last) = findings.last_mut().filter(|_| can_comment_out(path)) {
         last.fix = Some(Fix::ConfigLines(path.clone()));
+    }
+    findings
+}
+
+/// Whether the program of each command of the settings is there.
+pub(super) fn on_change(ground: &Ground) -> Vec<Finding> {
+    const CHECK: &str = "on-change";
+    const REMEDY: &str = "install it, or name it with its whole path: at login, PATH may be shorter than in a shell";
+    let commands = &ground.config.on_change;
+    let missing = (1..).zip(commands).filter(|(_, command)| command.program().is_none());
+    let finding = |(number, command): (usize, &OnChange)| {
+        let text = format!("command {number}: there is no program {}", command.run.first().map_or("", String::as_str));
+        Finding::problem(CHECK, text, REMEDY).redacted(format!("command {number}: there is no such program"))
+    };
+    let mut findings: Vec<_> = missing.map(finding).collect();
+    if findings.is_empty() && !commands.is_empty() {
+        findings.push(
+            Finding::ok(CHECK, format!("{}: each program is there", counted(commands.len(), "command"))).public(),
+        );
     }
     findings
 }

@@ -225,7 +225,7 @@ impl View for Feed {
         let (config, lines) = (settings.config, settings.lines());
         log::set_level(config.log.level);
         self.menu.configure(config, settings.problems.first().map(Problem::brief));
-        self.notifier.configure(&config.notifications, settings.homes, &config.actions.terminal);
+        self.notifier.configure(config, settings.homes);
         if !settings.at_start && !lines.is_empty() {
             let note = Note::not_done("Pilotlight's settings", lines.join("\n"));
             self.notifier.note(&note.offering(Offer::new("Edit settings", Effect::OpenSettings)));

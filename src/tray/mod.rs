@@ -10,7 +10,7 @@
 //! - `native`, or `sni` on Linux, puts a view into the panel; [`controller`] is the main thread's state, and `linux` or
 //!   `elsewhere` its loop. [`click_handler`] carries out clicks.
 //! - [`notifier`] raises popups and acts on clicks on them; [`notifications`] holds the menu entries that silence it,
-//!   [`mute`] what they change.
+//!   [`mute`] what they change. `on_change` runs the commands of the settings, by the same rules.
 //! - [`messages`] is what these send each other.
 //! - [`feed`] is the engine's view. `bus` monitors the session bus on Linux.
 //! - `bridge_offer` is whether the menu still offers the bridge to terminals.
@@ -45,6 +45,7 @@ mod note;
 mod notifications;
 pub mod notifier;
 pub mod notify;
+mod on_change;
 pub mod open;
 pub mod open_files;
 #[cfg(target_os = "linux")]
@@ -55,7 +56,7 @@ pub mod view;
 
 use crate::agent::bridges::BridgeFiles;
 use crate::agent::callers::agent_above;
-use crate::config::Notifications;
+use crate::config::{self, Notifications};
 use crate::control::caller::CallerPolicy;
 use crate::control::{self, Command, ControlServer};
 use crate::engine::Engine;
@@ -70,6 +71,7 @@ use feed::{Console, Feed, Welcome};
 use messages::{MainEvent, NotifierEvent, NotifierSender};
 use notifier::Notifier;
 use notify::{NoteSender, PopupConfig, Popups};
+use on_change::OnChange;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -109,6 +111,8 @@ pub(crate) struct Start {
     pub judge: CallerPolicy,
     /// The settings of notifications.
     pub notifications: Notifications,
+    /// The commands that are run when the status of a session changes.
+    pub on_change: Vec<config::OnChange>,
     /// The files that open in an editor.
     pub open_files: open_files::OpenFiles,
     /// Whether this program starts at login.
@@ -150,7 +154,8 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     );
     let popups = start_popups(runtime.handle().clone(), start.judge.names.clone(), to_notifier);
     let (handler, settings) = (click_handler.duplicate(), start.notifications);
-    let notifier = Notifier::new(&settings, popups, for_notifier, handler, state_folder.as_deref());
+    let on_change = OnChange::new(&start.on_change, &settings.rules, runtime.handle().clone());
+    let notifier = Notifier::new(&settings, popups, on_change, for_notifier, handler, state_folder.as_deref());
     let (report_desktop, from_desktop) = channel_with_redraw(engine.command_sender());
     let controller = TrayController::new(click_handler, Box::new(report_desktop.clone()));
     let welcome = welcome_of(state_folder);

@@ -14,8 +14,9 @@ use super::mute::{Mute, MuteChange};
 use super::next;
 use super::notifications::NotificationState;
 use super::notify::{Note, Offer, Popups};
+use super::on_change::OnChange;
 use super::view::Effect;
-use crate::config::Notifications;
+use crate::config::{Config, Notifications};
 use crate::core::action::{Action, ServerState, is_bridged, offer};
 use crate::core::alert::{Alertable, Alerts, Completed, Kinds, Now, OpenQuestion, PopupId, Quiet, Request, Settings};
 use crate::core::fleet::{Kind as Use, Row, Session};
@@ -69,6 +70,7 @@ struct Approvals {
 pub(crate) struct Notifier {
     alerts: Alerts,
     popups: Popups,
+    on_change: OnChange,
     events: Receiver<NotifierEvent>,
     click_handler: ClickHandler,
     /// The state of notifications, for the menu and as it is saved.
@@ -89,6 +91,7 @@ impl Notifier {
     pub(crate) fn new(
         config: &Notifications,
         popups: Popups,
+        on_change: OnChange,
         events: Receiver<NotifierEvent>,
         click_handler: ClickHandler,
         state_folder: Option<&Path>,
@@ -98,6 +101,7 @@ impl Notifier {
         Self {
             alerts: Alerts::new(rules_of(config), quiet.clone()),
             popups,
+            on_change,
             events,
             click_handler,
             notifications: NotificationState {
@@ -117,7 +121,9 @@ impl Notifier {
     }
 
     /// Applies new settings, from the next update on.
-    pub(crate) fn configure(&mut self, config: &Notifications, homes: &[PathBuf], terminal: &[String]) {
+    pub(crate) fn configure(&mut self, config: &Config, homes: &[PathBuf]) {
+        let (terminal, on_change, config) = (&config.actions.terminal, &config.on_change, &config.notifications);
+        self.on_change.configure(on_change, &config.rules);
         self.alerts.settings = rules_of(config);
         self.notifications.enabled = config.enabled;
         self.notifications.quiet_hours = config.rules.quiet_hours;
@@ -141,8 +147,8 @@ impl Notifier {
     }
 
     /// When [`update`](Self::update) must be called even if nothing changed, by the awake clock.
-    pub(crate) const fn wake_at(&self) -> Option<Time> {
-        self.alerts.wake_at()
+    pub(crate) fn wake_at(&self) -> Option<Time> {
+        self.alerts.wake_at().into_iter().chain(self.on_change.wake_at()).min()
     }
 
     /// Handles events, and raises, replaces or withdraws popups for the current state of the sessions.
@@ -160,12 +166,14 @@ impl Notifier {
         self.observe_approvals(fleet);
         let now = self.timing(now);
         self.notifications.is_quiet_hour = self.alerts.is_quiet_hour(now.minute);
-        let sessions = fleet
+        let sessions: Vec<_> = fleet
             .entries()
-            .map(|(key, entry)| alertable(key, &entry.row, entry.session(), self.turns.get(key).copied()));
-        for change in self.alerts.update(sessions, &now) {
+            .map(|(key, entry)| alertable(key, &entry.row, entry.session(), self.turns.get(key).copied()))
+            .collect();
+        for change in self.alerts.update(sessions.iter().copied(), &now) {
             self.popups.apply(change);
         }
+        self.on_change.update(&sessions, &self.alerts.quiet, &now);
         self.save();
     }
 

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod hours;
+mod on_change;
 mod quiet;
 mod reminders;
 mod requests;

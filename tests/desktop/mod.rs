@@ -9,6 +9,7 @@ mod figures;
 mod idle;
 mod life;
 mod menu;
+mod on_change;
 mod places;
 mod popups;
 mod settings;

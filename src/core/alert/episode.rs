@@ -7,6 +7,7 @@ use super::alertable::{Alertable, Now};
 use super::cause::Cause;
 use super::popup::PopupId;
 use super::settings::Settings;
+use crate::core::fleet::Row;
 use crate::core::time::{Span, Time};
 use crate::core::verdict::Status;
 
@@ -101,11 +102,10 @@ impl Tracked {
             self.episode = None; // idle again because a sub-agent ended, not its turn
             return;
         }
-        // A status that predates our start, or the session's appearance, is not news.
-        let (lasted, ran) = (now.at.wall - session.row.since, now.at.awake - now.started);
-        let was_so = is_new && lasted > OLD_NEWS.min(ran);
+        let was_so = is_new && is_old_news(session.row, now);
         let stage = if was_so { Stage::Silent } else { Stage::Waiting(self.due_at(cause, mark, now.at.awake, on)) };
-        self.episode = Some(Episode { cause, mark, stage, again: false, is_news: lasted <= ran });
+        let is_news = now.at.wall - session.row.since <= now.at.awake - now.started;
+        self.episode = Some(Episode { cause, mark, stage, again: false, is_news });
     }
 
     /// When a cause that begins at `now` may be notified.
@@ -177,6 +177,11 @@ impl Tracked {
             Stage::Silent | Stage::Waiting(_) => {}
         }
     }
+}
+
+/// Whether the status of a newly listed session predates our start, or its appearance.
+pub(super) fn is_old_news(row: &Row, now: &Now) -> bool {
+    now.at.wall - row.since > OLD_NEWS.min(now.at.awake - now.started)
 }
 
 /// Why to notify about a session now, if at all.

@@ -10,6 +10,7 @@ use super::popup::{About, Button, Change, Popup, PopupId};
 use super::quiet::{Pause, Quiet};
 use super::settings::{Detail, Settings};
 use super::words;
+use crate::core::fleet::Row;
 use crate::core::session::Key;
 use crate::core::time::{Span, Time};
 use std::collections::BTreeMap;
@@ -57,10 +58,9 @@ impl Alerts {
     pub fn update<'a>(&mut self, sessions: impl IntoIterator<Item = Alertable<'a>>, now: &Now) -> Vec<Change> {
         let sessions: Sessions<'_> = sessions.into_iter().map(|session| (session.key, session)).collect();
         self.update_clocks(now);
-        let muted_for_all = self.quiet.paused().is_some() || self.is_quiet_hour(now.minute);
         self.tracked.retain(|key, _| sessions.contains_key(key));
         for session in sessions.values() {
-            self.follow(session, muted_for_all, now);
+            self.follow(session, now);
         }
         self.begun = true;
         let mut changes = Vec::new();
@@ -126,17 +126,29 @@ impl Alerts {
         }
     }
 
-    fn follow(&mut self, session: &Alertable<'_>, muted_for_all: bool, now: &Now) {
+    /// Whether nothing is said about a session now: it is muted, or everything is.
+    pub(super) fn silences(&self, row: &Row, now: &Now) -> bool {
+        self.quiet.paused().is_some()
+            || self.is_quiet_hour(now.minute)
+            || self.quiet.is_muted(&row.id, row.cwd.as_deref())
+    }
+
+    /// When what began at `since` is told: together with what follows soon, and not while the machine wakes up.
+    pub(super) fn calm_at(&self, since: Time) -> Time {
+        since.max(self.waking_until) + self.settings.gather
+    }
+
+    fn follow(&mut self, session: &Alertable<'_>, now: &Now) {
+        let is_silenced = self.silences(session.row, now);
         let is_new = !self.tracked.contains_key(session.key);
         let tracked = self.tracked.entry(session.key.clone()).or_default();
         let calm = self.calm_until + self.settings.gather <= now.at.awake;
         tracked.follow(session, now, is_new, calm, &self.settings);
         let Some(episode) = &mut tracked.episode else { return };
         let cause = episode.cause;
-        let silent = muted_for_all
+        let silent = is_silenced
             || !self.begun
             || !self.settings.kinds.has(cause)
-            || self.quiet.is_muted(&session.row.id, session.row.cwd.as_deref())
             || session.row.is_seen && cause.is_settled_when_seen()
             || session.cli_notifies && cause == Cause::Done;
         if silent {

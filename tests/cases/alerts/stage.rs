@@ -7,7 +7,8 @@ use super::super::story::{At, START, Story};
 use pilotlight::core::action::Action;
 use pilotlight::core::agent::Agent;
 use pilotlight::core::alert::{
-    About, Alertable, Alerts, Cause, Change, Completed, Now, OpenQuestion, Popup, PopupId, Quiet, Request, Settings,
+    About, Alertable, Alerts, Cause, Change, Completed, Now, Occasions, OpenQuestion, Popup, PopupId, Quiet, Request,
+    Settings,
 };
 use pilotlight::core::fleet::{Background, Kind, Label, Row, Session};
 use pilotlight::core::form::Form;
@@ -38,6 +39,10 @@ pub(super) struct Actor {
 /// The sessions, the time, and what was shown.
 pub(super) struct Stage {
     pub(super) alerts: Alerts,
+    /// When commands are run; on a stage that runs none, they are not updated.
+    pub(super) occasions: Option<Occasions>,
+    /// What commands were told so far: the offset in milliseconds, the session and the occasion.
+    pub(super) told: Vec<(i64, String, &'static str)>,
     pub(super) actors: BTreeMap<Key, Actor>,
     /// All popups raised so far, with their offsets in milliseconds.
     pub(super) raised: Vec<(i64, Popup)>,
@@ -109,6 +114,8 @@ impl Stage {
     fn blank(settings: Settings) -> Self {
         Self {
             alerts: Alerts::new(settings, Quiet::default()),
+            occasions: None,
+            told: Vec::new(),
             actors: BTreeMap::new(),
             raised: Vec::new(),
             open: BTreeMap::new(),
@@ -206,7 +213,9 @@ impl Stage {
         while self.now < until {
             let wake = self.alerts.wake_at().map(|at| at - START);
             assert!(wake.is_none_or(|at| at > self.now), "a wakeup in the past: {wake:?}");
-            let next = self.actors.values().flat_map(|actor| self.changes_of(actor)).chain(wake);
+            let told = self.occasions.as_ref().and_then(Occasions::wake_at).map(|at| at - START);
+            assert!(told.is_none_or(|at| at > self.now), "a wakeup in the past: {told:?}");
+            let next = self.actors.values().flat_map(|actor| self.changes_of(actor)).chain(wake).chain(told);
             self.now = next.fold(until, Span::min);
             self.update();
         }
@@ -256,6 +265,11 @@ impl Stage {
         }
         let now = Now { at, minute: self.minute, started: START + self.started, woke: self.woke.map(|at| START + at) };
         let changes = self.alerts.update(self.actors.values().map(Actor::alertable), &now);
+        if let Some(occasions) = &mut self.occasions {
+            let sessions: Vec<_> = self.actors.values().map(Actor::alertable).collect();
+            let told = occasions.update(&sessions, &self.alerts.quiet, &now);
+            self.told.extend(told.into_iter().map(|(key, it)| (self.now.0, key.id.to_string(), it.name())));
+        }
         self.updates += 1;
         for change in changes {
             match change {

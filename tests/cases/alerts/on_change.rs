@@ -1,0 +1,162 @@
+//! When the commands of the settings are run, and what they are told.
+
+use super::stage::{Stage, row};
+use pilotlight::core::alert::{Detail, Kinds, Occasion, Occasions, Pause, Settings, told};
+use pilotlight::core::question::Question;
+use pilotlight::core::request_view::RequestView;
+use pilotlight::core::time::{Span, Time};
+use pilotlight::core::verdict::Status;
+
+/// A stage on which a command is run for these occasions, by these rules.
+fn stage(names: &[&str], rules: &Settings) -> Stage {
+    let (mut stage, mut occasions) = (Stage::with(rules.clone()), Occasions::default());
+    let wanted: Vec<_> = Occasion::all().filter(|occasion| names.contains(&occasion.name())).collect();
+    assert_eq!(wanted.len(), names.len());
+    occasions.configure(wanted, rules);
+    stage.occasions = Some(occasions);
+    stage.update();
+    stage
+}
+
+/// What was told since the last time.
+fn told_now(stage: &mut Stage) -> Vec<(i64, String, &'static str)> {
+    std::mem::take(&mut stage.told)
+}
+
+fn at(ms: i64, id: &str, name: &'static str) -> (i64, String, &'static str) {
+    (ms, id.into(), name)
+}
+
+#[test]
+fn every_occasion_has_a_name_of_its_own_and_the_usual_ones_are_those_of_popups() {
+    let names: std::collections::BTreeSet<_> = Occasion::all().map(Occasion::name).collect();
+    assert_eq!(names.len(), Status::ALL.len() + 1);
+    let usual: Vec<_> = Occasion::usual().into_iter().map(Occasion::name).collect();
+    assert_eq!(usual, ["needs-permission", "needs-input", "permission-lost", "stuck", "crashed", "failed"]);
+}
+
+/// Whether or not there are popups.
+#[test]
+fn case_304_a_cause_is_told_once_when_its_popup_is_due() {
+    let none = Kinds { needs_permission: false, failed: false, ..Kinds::default() };
+    for kinds in [none, Kinds::default()] {
+        let mut stage = stage(&["needs-permission", "failed"], &Settings { kinds, ..Settings::default() });
+        stage.is("a", Status::Working).asks("a", 1, None).at(2);
+        assert_eq!(told_now(&mut stage), [], "it may be given at once");
+        stage.at(1200);
+        assert_eq!(told_now(&mut stage), [at(3_000, "a", "needs-permission")], "and not told again");
+        stage.asks("a", 2, None).at(1210);
+        assert_eq!(told_now(&mut stage), [at(1_203_000, "a", "needs-permission")], "another request");
+        stage.is("b", Status::Failed).at(1220).is("b", Status::Working).at(1230).is("b", Status::Failed).at(1300);
+        assert_eq!(told_now(&mut stage), [at(1_211_000, "b", "failed")], "the cooldown holds");
+        stage.is("c", Status::Crashed).at(1310);
+        assert_eq!(told_now(&mut stage), [], "nobody asked for it");
+    }
+}
+
+#[test]
+fn case_304_each_of_many_is_told_by_itself() {
+    let mut stage = stage(&["failed", "done"], &Settings::default());
+    let ids = ["a", "b", "c", "d", "e"];
+    stage.are(&ids, Status::Working).at(5).are(&ids, Status::Failed).at(10);
+    assert_eq!(told_now(&mut stage), ids.map(|id| at(6_000, id, "failed")));
+    stage.completes("a", Span::minutes(2)).change("a", |actor| actor.row.unseen = true).at(20);
+    assert_eq!(told_now(&mut stage), [at(11_000, "a", "done")]);
+}
+
+#[test]
+fn case_304_what_silences_popups_silences_commands() {
+    let quiet_hours = Some((22 * 60, 23 * 60));
+    let rules = Settings { quiet_hours, ..Settings::default() };
+    for silence in ["mute", "folder", "pause", "hours"] {
+        let mut stage = stage(&["failed", "working"], &rules);
+        stage.is("a", Status::Idle).at(5);
+        match silence {
+            "mute" => stage.alerts.quiet.mute_session("a"),
+            "folder" => stage.alerts.quiet.mute_folder("/code"),
+            "pause" => stage.alerts.quiet.pause(Pause::UntilResumed),
+            _ => stage.minute = 22 * 60,
+        }
+        stage.is("a", Status::Working).at(10).is("a", Status::Failed).at(20);
+        assert_eq!(told_now(&mut stage), [], "{silence}");
+        stage.alerts.quiet = pilotlight::core::alert::Quiet::default();
+        stage.minute = 12 * 60;
+        stage.at(400).is("a", Status::Working).at(410);
+        assert_eq!(told_now(&mut stage), [at(401_000, "a", "working")], "{silence}: nothing is made up for");
+    }
+}
+
+#[test]
+fn case_304_what_was_so_before_the_start_or_while_the_machine_slept_is_no_news() {
+    let mut stage = stage(&["failed", "idle"], &Settings::default());
+    for (id, status) in [("a", Status::Failed), ("b", Status::Idle)] {
+        let row = row(id, status, stage.moment().wall - Span::hours(1));
+        stage.is(id, Status::Working);
+        // As if it had been found like this.
+        stage.disappears(id).occasions.as_mut().unwrap().forget();
+        stage.change(id, |actor| actor.row = row);
+    }
+    stage.at(100);
+    assert_eq!(told_now(&mut stage), []);
+    stage.is("a", Status::Working).at(200).wakes().is("a", Status::Idle).at(250);
+    assert_eq!(told_now(&mut stage), [], "the machine wakes up");
+    stage.at(300);
+    assert_eq!(told_now(&mut stage), [at(261_000, "a", "idle")]);
+}
+
+#[test]
+fn case_305_other_statuses_are_told_once_they_last() {
+    let mut stage = stage(&["working", "idle", "ended"], &Settings::default());
+    stage.is("a", Status::Working).at(10).is("a", Status::Finishing).at(10.5).is("a", Status::Working).at(20);
+    assert_eq!(told_now(&mut stage), [at(1_000, "a", "working")]);
+    stage.is("a", Status::Idle).at(30).is("a", Status::Working).at(40).is("a", Status::Idle).at(50);
+    let told = [at(21_000, "a", "idle"), at(31_000, "a", "working"), at(41_000, "a", "idle")];
+    assert_eq!(told_now(&mut stage), told, "no cooldown");
+    stage.is("a", Status::Ended).at(60);
+    assert_eq!(told_now(&mut stage), [at(51_000, "a", "ended")]);
+    stage.disappears("a").at(70);
+    assert_eq!(told_now(&mut stage), []);
+}
+
+#[test]
+fn case_305_a_light_that_was_lit_goes_out_whatever_is_silenced_since() {
+    let rules = Settings { quiet_hours: Some((22 * 60, 7 * 60)), ..Settings::default() };
+    let mut stage = stage(&["needs-input", "working", "idle"], &rules);
+    stage.is("a", Status::Idle).at(5).is("a", Status::NeedsInput).at(10);
+    assert_eq!(told_now(&mut stage), [at(1_000, "a", "idle"), at(6_000, "a", "needs-input")]);
+    stage.minute = 23 * 60;
+    stage.alerts.quiet.mute_session("a");
+    stage.is("a", Status::Working).at(20).is("a", Status::Idle).at(30);
+    assert_eq!(told_now(&mut stage), [at(11_000, "a", "working")], "and no more than that");
+}
+
+#[test]
+fn case_306_a_command_is_told_no_more_than_a_popup_may_show() {
+    let asks = row("36535f61-5c7b", Status::NeedsPermission, Time(0));
+    let request = RequestView {
+        id: "r".into(),
+        kind: "shell".into(),
+        text: Some("rm -rf secret".into()),
+        paths: vec!["/secret".into()],
+        reads_plain: true,
+    };
+    let question = Question { id: None, text: "secret?".into(), choices: vec!["secret".into()] };
+    let asks = pilotlight::core::fleet::Row {
+        name: "secret-title".into(),
+        branch: Some("secret-branch".into()),
+        because: "asks \"secret?\"".into(),
+        request: Some(request),
+        question: Some(question),
+        ..asks
+    };
+    let json = |detail| serde_json::to_value(told(&asks, detail)).unwrap();
+    assert_eq!(json(Detail::Full), serde_json::to_value(&asks).unwrap());
+    let title = json(Detail::Title);
+    assert_eq!((title["name"].as_str(), title["because"].as_str()), (Some("secret-title"), Some("needs-permission")));
+    assert!(title["request"]["id"] == "r" && title["request"]["text"].is_null() && title["question"].is_null());
+    let none = json(Detail::None);
+    assert_eq!((&none["name"], &none["label"]), (&"36535f61".into(), &"36535f61".into()));
+    assert!(!none.to_string().contains("secret") && none["cwd"].is_null(), "{none}");
+    let same = |key: &str| none[key] == title[key] && !none[key].is_null();
+    assert!(["id", "status", "since", "kind", "actions"].into_iter().all(same));
+}
