@@ -63,6 +63,15 @@ install_package() {
     fetch apt-get install -y -qq --no-install-recommends "$2"
 }
 
+# Puts promtool among the tools, which checks docs/metrics.md. Its package is only unpacked: installed, it would start a
+# server.
+install_promtool() {
+    ! command -v promtool >/dev/null || return 0
+    (cd "$scratch" && fetch apt-get download -qq prometheus && dpkg -x prometheus_*.deb "$target/tools/prometheus")
+    mkdir -p "$target/tools/bin"
+    ln -sf ../prometheus/usr/bin/promtool "$target/tools/bin/promtool"
+}
+
 # fuse_tests: runs the tests that need a FUSE file system, which pass without checking anything where there is no bindfs.
 fuse_tests() {
     install_package bindfs bindfs
@@ -95,6 +104,7 @@ stage 'cargo-deny' install_cargo_program cargo-deny "$CARGO_DENY"
 stage 'dependencies' cargo deny check bans licenses sources
 # Some tests break a network of their own. Without root they pass without checking anything.
 ((EUID != 0)) || stage 'iproute2' install_package ip iproute2
+stage 'promtool' install_promtool
 stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
 stage 'ignored tests' "${UNIGNORED[@]}" cargo test --locked --quiet --lib --bins --tests -- --ignored --test-threads=2
 # What was shown in each situation in which a log is silent (tests/e2e/receiving).

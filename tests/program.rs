@@ -11,6 +11,7 @@ mod faults;
 mod program {
     mod bars;
     mod demo;
+    mod openmetrics;
 }
 mod support;
 

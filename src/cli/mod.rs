@@ -22,6 +22,7 @@ mod json;
 mod keyboard;
 mod live;
 mod notify_test;
+mod openmetrics;
 mod pages;
 mod pick;
 mod replay;

@@ -6,9 +6,9 @@ use super::charset::words;
 use super::context::Context;
 use super::report::{NO_HOME, say};
 use super::table::{Style, lines};
-use super::{enrich, json};
+use super::{enrich, json, openmetrics};
 use crate::core::fleet::{Glance, Row, Session, ShortIds, distinguish, limit_ended, sort};
-use crate::core::time::Moment;
+use crate::core::time::{Moment, Time};
 use crate::engine::snapshot::{self, Snapshot};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -23,6 +23,9 @@ pub(super) struct Arguments {
     /// Print the text for another bar, once; `watch --format` keeps it up to date
     #[arg(long, value_enum, conflicts_with_all = ["json", "all"])]
     format: Option<Format>,
+    /// Print metrics in the format of OpenMetrics: sessions by status and agent, and how long they have waited for you
+    #[arg(long, conflicts_with_all = ["json", "format", "all"])]
+    openmetrics: bool,
     /// Show every session on disk, not only those that are open or ended recently
     #[arg(long)]
     all: bool,
@@ -32,7 +35,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     context.report_problems();
-    if !arguments.json && arguments.format.is_none() {
+    if !arguments.json && arguments.format.is_none() && !arguments.openmetrics {
         context.report_ended();
     }
     let unreadable = context.unreadable_homes();
@@ -44,7 +47,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         return Ok(ExitCode::from(NO_HOME));
     }
     let (homes, config, seen) = (&context.homes, &context.config, &context.seen);
-    let Snapshot { mut sessions, ids, now } = match arguments.all || arguments.format.is_some() {
+    let Snapshot { mut sessions, ids, now } = match arguments.all || arguments.format.is_some() || arguments.openmetrics
+    {
         true => snapshot::take(homes, config, seen, arguments.all),
         false => snapshot::take_listed(homes, config, seen),
     };
@@ -53,6 +57,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         let listed = sessions.iter().filter(|session| session.is_listed());
         let bar = Bar::new(listed.map(|session| session.row(now, &context.config.limits).0));
         writeln!(io::stdout(), "{}", bar.text(format))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.openmetrics {
+        let listed = sessions.iter().filter(|session| session.is_listed());
+        let rows: Vec<_> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
+        write!(io::stdout(), "{}", openmetrics::text(rows.iter(), now.wall))?;
         return Ok(ExitCode::SUCCESS);
     }
     let problem = |session: &Session| Some((session.id.clone(), session.observed.problem.clone()?));
@@ -79,6 +89,9 @@ fn print_nothing(arguments: &Arguments) -> io::Result<()> {
     }
     if let Some(format) = arguments.format {
         writeln!(io::stdout(), "{}", Bar::new(std::iter::empty()).text(format))?;
+    }
+    if arguments.openmetrics {
+        write!(io::stdout(), "{}", openmetrics::text(std::iter::empty(), Time::default()))?;
     }
     Ok(())
 }

@@ -133,6 +133,11 @@ impl Status {
         matches!(self.nature().course, Course::Over)
     }
 
+    /// Whether it says that the session waits for the user.
+    pub(crate) const fn waits(self) -> bool {
+        matches!(self.nature().course, Course::Waits)
+    }
+
     /// Whether it has been silent for long.
     pub(crate) const fn is_silent(self) -> bool {
         matches!(self.nature().course, Course::Silent)

@@ -1,0 +1,145 @@
+//! The sessions as metrics, in the text that both OpenMetrics and older readers of Prometheus take, such as the textfile
+//! collector of its node exporter: gauges alone, without timestamps.
+//!
+//! One reading knows how many sessions there are, and how long they have been waiting so far; how long they were waited
+//! for in a day follows from many readings, which Prometheus keeps. Sessions that ended are left out: only the last few are
+//! listed, so their number says nothing.
+
+use crate::core::fleet::Row;
+use crate::core::time::{Span, Time};
+use crate::core::verdict::Status;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The sessions of an agent that have one status.
+#[derive(Clone, Copy, Default)]
+struct Gauges {
+    sessions: usize,
+    waited: Span,
+    longest: Span,
+}
+
+/// A family of metrics: its name, its unit, what it means, the statuses that it has, and its value in seconds or sessions.
+struct Family {
+    name: &'static str,
+    unit: Option<&'static str>,
+    help: &'static str,
+    has: fn(Status) -> bool,
+    value: fn(&Gauges) -> i64,
+}
+
+const FAMILIES: [Family; 3] = [
+    Family {
+        name: "pilotlight_sessions",
+        unit: None,
+        help: "Sessions that have not ended, by agent and status.",
+        has: |status| !matches!(status, Status::Ended),
+        value: |gauges| i64::try_from(gauges.sessions).unwrap_or(i64::MAX),
+    },
+    Family {
+        name: "pilotlight_waiting_seconds",
+        unit: Some("seconds"),
+        help: "How long the sessions that wait for their user have waited so far, all together.",
+        has: Status::waits,
+        value: |gauges| gauges.waited.0 / 1000,
+    },
+    Family {
+        name: "pilotlight_longest_wait_seconds",
+        unit: Some("seconds"),
+        help: "How long the session that has waited longest for its user has waited so far.",
+        has: Status::waits,
+        value: |gauges| gauges.longest.0 / 1000,
+    },
+];
+
+/// The metrics of these sessions. An agent with any session has every status, so that a series does not end when its
+/// value is 0.
+pub(super) fn text<'a>(rows: impl Iterator<Item = &'a Row>, now: Time) -> String {
+    let mut agents: BTreeMap<&str, Vec<(Status, Gauges)>> = BTreeMap::new();
+    for row in rows {
+        let none = || Status::ALL.map(|status| (status, Gauges::default())).to_vec();
+        let gauges = agents.entry(row.agent.name()).or_insert_with(none);
+        let waited = (now - row.since).max(Span::ZERO);
+        for (_, gauges) in gauges.iter_mut().filter(|(status, _)| *status == row.status) {
+            gauges.sessions += 1;
+            gauges.waited = gauges.waited + waited;
+            gauges.longest = gauges.longest.max(waited);
+        }
+    }
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    for Family { name, unit, help, has, value } in FAMILIES {
+        let _ = writeln!(out, "# TYPE {name} gauge");
+        if let Some(unit) = unit {
+            let _ = writeln!(out, "# UNIT {name} {unit}");
+        }
+        let _ = writeln!(out, "# HELP {name} {help}");
+        for (agent, gauges) in &agents {
+            for (status, gauges) in gauges.iter().filter(|(status, _)| has(*status)) {
+                let _ = writeln!(out, "{name}{{agent=\"{}\",status=\"{status}\"}} {}", escaped(agent), value(gauges));
+            }
+        }
+    }
+    out + "# EOF\n"
+}
+
+/// A label's value.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::agent::Agent;
+    use crate::core::fleet::Session;
+    use crate::core::limits::Limits;
+    use crate::core::time::Moment;
+
+    fn row(agent: &str, status: Status, since: Time) -> Row {
+        let row = Session::default().row(Moment::default(), &Limits::default()).0;
+        Row { agent: Agent::reported(agent).unwrap(), status, since, ..row }
+    }
+
+    #[test]
+    fn case_308_sessions_are_counted_and_their_waits_added() {
+        let now = Time(1_000_000);
+        let rows = [
+            row("one", Status::NeedsPermission, Time(900_000)),
+            row("one", Status::NeedsPermission, Time(970_500)),
+            row("one", Status::Working, Time(0)),
+            row("one", Status::Stuck, Time(0)),
+            // The clock was set back.
+            row("two", Status::NeedsInput, Time(2_000_000)),
+            row("two", Status::Ended, Time(0)),
+        ];
+        let text = text(rows.iter(), now);
+        for line in [
+            "pilotlight_sessions{agent=\"one\",status=\"needs-permission\"} 2",
+            "pilotlight_sessions{agent=\"one\",status=\"idle\"} 0",
+            "pilotlight_sessions{agent=\"one\",status=\"stuck\"} 1",
+            "pilotlight_waiting_seconds{agent=\"one\",status=\"needs-permission\"} 129",
+            "pilotlight_longest_wait_seconds{agent=\"one\",status=\"needs-permission\"} 100",
+            "pilotlight_waiting_seconds{agent=\"one\",status=\"permission-lost\"} 0",
+            "pilotlight_sessions{agent=\"two\",status=\"needs-input\"} 1",
+            "pilotlight_longest_wait_seconds{agent=\"two\",status=\"needs-input\"} 0",
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line} is missing:\n{text}");
+        }
+        assert!(!text.contains("ended") && !text.contains("seconds{agent=\"one\",status=\"stuck\"}"), "{text}");
+        assert!(text.ends_with("\n# EOF\n"));
+    }
+
+    #[test]
+    fn case_308_the_name_of_an_agent_is_escaped() {
+        let rows = [row("a \"b\\", Status::Idle, Time(0))];
+        assert!(text(rows.iter(), Time(0)).contains("pilotlight_sessions{agent=\"a \\\"b\\\\\",status=\"idle\"} 1\n"));
+        assert_eq!(escaped("a\nb"), "a\\nb");
+    }
+
+    #[test]
+    fn without_a_session_there_are_families_without_samples() {
+        let text = text([].iter(), Time(0));
+        assert!(text.lines().all(|line| line.starts_with("# ")) && text.matches("# TYPE").count() == 3, "{text}");
+    }
+}
