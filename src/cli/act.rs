@@ -6,6 +6,7 @@
 //! process; [`output`] prints the reports.
 
 mod carry;
+mod here;
 mod order;
 mod output;
 mod reply;
@@ -16,6 +17,7 @@ use super::ask::confirm;
 use super::bridges::has_bridge;
 use super::context::{Context, runtime};
 use super::pick::{Named, Picked};
+use super::report::say;
 use crate::agent::channel::endpoints;
 use crate::agent::channel::{PROBE_TIMEOUT, has_loaded};
 use crate::agent::scanner::OpenScanner;
@@ -145,6 +147,20 @@ pub(super) fn give(context: &Context, session: &Named, ask: Ask) -> anyhow::Resu
     with(context, session, |session| act(context, session, ask, Vec::new(), false))
 }
 
+/// Resumes a session in this terminal. One that a process runs is shown in its own terminal instead.
+pub(super) fn resume_here(context: &Context, session: &Named) -> anyhow::Result<ExitCode> {
+    with(context, session, |session| {
+        if let Some(pid) = session.runner().live() {
+            say(&format!("process {pid} runs it: its terminal is brought to the front"));
+            return act(context, session, Ask::ShowTerminal, Vec::new(), false);
+        }
+        match settled(context, session, order(session, Ask::Resume)) {
+            Ok(order) => here::resume(context, session, &order),
+            Err(refused) => Ok(refused),
+        }
+    })
+}
+
 /// Gives the order, unless only a person may, and an agent runs this command. `stays`: see [`carry_out`].
 fn act(context: &Context, session: &Picked, ask: Ask, agreed: Vec<Doubt>, stays: bool) -> anyhow::Result<Outcome> {
     if is_reserved_for_people(&ask)
@@ -152,25 +168,35 @@ fn act(context: &Context, session: &Picked, ask: Ask, agreed: Vec<Doubt>, stays:
     {
         return Ok(refused);
     }
-    let mut order = Order { agreed, ..order(session, ask) };
+    match settled(context, session, Order { agreed, ..order(session, ask) }) {
+        Ok(order) => carry_out(context, session, &order, stays, &mut Printer),
+        Err(refused) => Ok(refused),
+    }
+}
+
+/// The order, once it is clear that no other process has the session open, or the user says so.
+///
+/// # Errors
+/// The outcome, if it is refused.
+fn settled(context: &Context, session: &Picked, mut order: Order) -> Result<Order, Outcome> {
     if order.ask.action().is(Trait::Recovery) && session.runner().live().is_none() {
         match suspicion(context, session) {
             None => {}
             Some(Suspicion::Unfounded) => order.agreed.push(Doubt::OtherOwner),
             Some(Suspicion::Loaded(pid)) => {
-                return Ok(refuse(&format!("process {pid} has it open: go on there, or close it first")));
+                return Err(refuse(&format!("process {pid} has it open: go on there, or close it first")));
             }
             Some(Suspicion::Untold(pid)) => {
                 let may = may_have_it_open(pid, &session.observed.agent);
                 match confirm(&format!("{may}. A second process would corrupt its history. Go on all the same?")) {
                     Some(true) => order.agreed.push(Doubt::OtherOwner),
-                    Some(false) => return Ok(refuse("the session was left as it is")),
-                    None => return Ok(refuse(&format!("{may}, and there is no terminal here to ask you on"))),
+                    Some(false) => return Err(refuse("the session was left as it is")),
+                    None => return Err(refuse(&format!("{may}, and there is no terminal here to ask you on"))),
                 }
             }
         }
     }
-    carry_out(context, session, &order, stays, &mut Printer)
+    Ok(order)
 }
 
 /// Whether a Copilot that does not log what it opens has a session open.

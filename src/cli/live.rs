@@ -318,7 +318,7 @@ impl Live {
 }
 
 /// Replaces the terminal's content by these lines.
-fn redraw(out: &mut impl Write, lines: &[String]) -> io::Result<()> {
+pub(super) fn redraw(out: &mut impl Write, lines: &[String]) -> io::Result<()> {
     queue!(out, terminal::BeginSynchronizedUpdate, cursor::MoveTo(0, 0))?;
     for (index, line) in lines.iter().enumerate() {
         let is_last = index + 1 == lines.len();

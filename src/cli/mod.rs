@@ -27,6 +27,7 @@ mod pages;
 mod pick;
 mod replay;
 mod report;
+mod resume;
 mod setup;
 mod status;
 mod table;
@@ -83,8 +84,8 @@ enum Command {
     Stop(act::Stop),
     /// Reconnect to a session that lost its client or its process
     Reconnect(act::Reconnect),
-    /// Resume a session in a terminal
-    Resume(Named),
+    /// Resume a session in a terminal; without an ID, choose one among all, and resume it here
+    Resume(resume::Arguments),
     /// Bring the terminal of a session to the front
     Show(Named),
     /// Replay a session's log: which statuses it had, when, and why
@@ -159,7 +160,7 @@ fn carry_out(command: Option<Command>, context: Context) -> ExitCode {
         Some(Command::LetAnswer(session)) => act::give(&context, &session, Ask::LetAnswer),
         Some(Command::Stop(arguments)) => act::stop(&context, &arguments),
         Some(Command::Reconnect(arguments)) => act::reconnect(&context, &arguments),
-        Some(Command::Resume(session)) => act::give(&context, &session, Ask::Resume),
+        Some(Command::Resume(arguments)) => resume::run(&context, &arguments),
         Some(Command::Show(session)) => act::give(&context, &session, Ask::ShowTerminal),
         Some(Command::Replay(arguments)) => replay::run(&context, &arguments),
         Some(Command::Demo(arguments)) => demo::run(context, &arguments),

@@ -151,7 +151,7 @@ fn nearest(named: &str, rows: &[Row], ids: &ShortIds<'_>) -> Option<String> {
 }
 
 /// Completions for a session argument: short ids, and the folders and titles that are unique.
-fn complete(typed: &OsStr) -> Vec<CompletionCandidate> {
+pub(super) fn complete(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
     // Bash inserts a candidate verbatim, and passes the word as typed, so candidates must be escaped for it.
     let is_bash = std::env::var_os("_CLAP_COMPLETE_COMP_TYPE").is_some();

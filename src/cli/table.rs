@@ -161,16 +161,16 @@ pub(super) fn next_age(rows: &[Row], now: Time) -> Option<Time> {
 }
 
 /// The mark of a status, in Unicode or ASCII.
-const fn shape(status: Status, unicode: bool) -> &'static str {
+pub(super) const fn shape(status: Status, unicode: bool) -> &'static str {
     let (mark, ascii) = status.mark();
     if unicode { mark } else { ascii }
 }
 
-fn paint(text: &str, sgr: &str, style: Style) -> String {
+pub(super) fn paint(text: &str, sgr: &str, style: Style) -> String {
     if style.colour { format!("\x1b[{sgr}m{text}\x1b[0m") } else { text.to_owned() }
 }
 
-fn pad(text: &str, width: usize) -> String {
+pub(super) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 

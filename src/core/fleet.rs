@@ -1,5 +1,6 @@
 //! All sessions together: their rows, order and names, and what changed between two rows.
 
+mod finder;
 mod glance;
 mod label;
 mod naming;
@@ -8,6 +9,7 @@ mod row;
 pub use super::gist::TurnView;
 pub use super::session::{About, Kind, Session};
 pub use super::verdict::status::Group;
+pub use finder::Finder;
 pub(crate) use glance::folded;
 pub use glance::{Glance, State, limit_ended, sort};
 pub use label::{LABEL_DISTINCT_WIDTH, Label, ShortIds, short_id};

@@ -39,7 +39,7 @@ pub(crate) use parts::settings_file::SettingsSource;
 pub(crate) use view::{Settings, View};
 
 use crate::agent::bridges::Bridges;
-use crate::agent::source::Source;
+use crate::agent::source::{Resume, Source};
 use crate::config::Config;
 use crate::control::Command;
 use crate::core::session::{Key, SourceId};
@@ -168,6 +168,11 @@ impl Engine {
     /// is sent for it. At that moment, no other process of ours acts on the session or holds it.
     pub(crate) fn on_first_attach(&mut self, serve: impl FnOnce() + Send + 'static) {
         self.orders.on_first_attach = Some(Box::new(serve));
+    }
+
+    /// From now on, a session that is to be resumed in a terminal is resumed by whoever receives what to run.
+    pub(crate) fn resume_here(&mut self, here: mpsc::UnboundedSender<Resume>) {
+        self.tasks.resumes_here = Some(here);
     }
 
     /// A sender for commands to this engine.

@@ -151,7 +151,8 @@ impl Terminals {
     }
 
     /// The folder to open in and, if that is not the requested one, a phrase that says why.
-    fn place(&self, folder: Option<&Path>) -> (PathBuf, Option<String>) {
+    /// The folder to run a command in, and, if that is not the requested one, where it is and why.
+    pub(crate) fn place(&self, folder: Option<&Path>) -> (PathBuf, Option<String>) {
         let why = match folder {
             Some(folder) if is_local_folder(folder) => return (folder.to_owned(), None),
             Some(folder) => format!("because there is no folder {} here", shown(folder)),

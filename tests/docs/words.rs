@@ -22,7 +22,7 @@ const READS: [&str; 13] = [
 ];
 
 /// Where text is read all the same: what others wrote, how often, and what it is.
-const FOREIGN: [(&str, usize, &str); 76] = [
+const FOREIGN: [(&str, usize, &str); 77] = [
     ("src/agent/copilot/bridge/peer.rs", 1, "the program that Copilot starts"),
     ("src/agent/copilot/demo/server.rs", 1, "a frame's head"),
     ("src/agent/copilot/demo/session.rs", 1, "names of Copilot's files"),
@@ -51,6 +51,7 @@ const FOREIGN: [(&str, usize, &str); 76] = [
     ("src/cli/demo.rs", 1, "what another process wrote to its standard error"),
     ("src/cli/pick.rs", 1, "a path"),
     ("src/cli/replay.rs", 1, "what the user types"),
+    ("src/cli/resume/typing.rs", 1, "what the user types"),
     ("src/cli/setup.rs", 1, "a path"),
     ("src/cli/setup/file.rs", 1, "a file, and its sum"),
     ("src/cli/tray.rs", 1, "whether a message, whoever wrote it, ends a sentence"),

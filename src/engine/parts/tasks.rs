@@ -19,6 +19,7 @@ use crate::agent::channel::event::Event;
 use crate::agent::channel::fault::Place;
 use crate::agent::channel::site::LogView;
 use crate::agent::channel::warnings::ServerWarnings;
+use crate::agent::source::Resume;
 use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
 use crate::core::attempts::Attempts;
@@ -85,6 +86,8 @@ pub(crate) struct Tasks {
     pub(crate) warned: ServerWarnings,
     /// The last sign of life in each session's log when its server was last probed.
     pub(crate) probed: HashMap<Key, Time>,
+    /// Who resumes sessions instead of a new terminal, if anybody.
+    pub(crate) resumes_here: Option<mpsc::UnboundedSender<Resume>>,
     /// For each session that was reconnected automatically: since when its permissions had been lost.
     pub(crate) auto_reconnected: HashMap<Key, Time>,
 }
@@ -101,6 +104,7 @@ impl Tasks {
             generation: 0,
             warned: ServerWarnings::default(),
             probed: HashMap::new(),
+            resumes_here: None,
             auto_reconnected: HashMap::new(),
         }
     }

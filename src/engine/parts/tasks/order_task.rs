@@ -11,7 +11,7 @@ use crate::agent::channel::fault::{Fault, Place};
 use crate::agent::channel::site::{RECEIVES, Site};
 use crate::agent::channel::{BridgeHandle, Channel};
 use crate::agent::evidence::Evidence;
-use crate::agent::source::Source;
+use crate::agent::source::{Resume, Source};
 use crate::config::Actions;
 use crate::core::action::Trait;
 use crate::core::fleet::Kind;
@@ -43,6 +43,8 @@ pub(crate) struct OrderTask {
     pub(crate) evidence: Option<Evidence>,
     pub(crate) names: Vec<String>,
     pub(crate) actions: Actions,
+    /// Who resumes sessions instead of a new terminal, if anybody.
+    pub(crate) resumes_here: Option<mpsc::UnboundedSender<Resume>>,
     /// The wall clock when the task was started; `started` measures how long ago that was.
     pub(crate) now: Time,
     pub(crate) started: Instant,

@@ -94,6 +94,7 @@ impl Engine {
             evidence: entry.evidence(),
             names: self.config.owners.names.clone(),
             actions: self.config.actions.clone(),
+            resumes_here: self.tasks.resumes_here.clone(),
             now: self.clock.now().wall,
             started: Instant::now(),
             was_postponed: session.control.pending_continue.is_some(),

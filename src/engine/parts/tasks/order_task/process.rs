@@ -48,10 +48,16 @@ impl OrderTask {
 
     pub(super) async fn resume(self) -> OrderResult {
         let program = self.program().await?;
-        let Resume { command, env } = self.source.resume(&program, &self.site.id).map_err(OrderError::refused)?;
+        let resume = self.source.resume(&program, &self.site.id).map_err(OrderError::refused)?;
         let asks = self.lock_warning().await;
         self.site.permit.ask().await.map_err(OrderError::refused)?;
+        if let Some(here) = &self.resumes_here {
+            self.site.step(Step::Resume, "in this terminal");
+            let _ = here.send(resume); // fails only when the command was interrupted
+            return done(format!("resumed here{}", asks.unwrap_or_default()));
+        }
         self.site.step(Step::Resume, "opens a terminal");
+        let Resume { command, env } = resume;
         let (setting, cwd) = (self.actions.terminal.clone(), self.site.cwd.clone());
         let opened =
             move || Terminals::new(Some(setting)).open(&command, cwd.as_deref(), &env).map(|opened| opened.to_string());

@@ -1,0 +1,271 @@
+//! `pilotlight resume`: resumes the session that is named in a terminal of its own; without a name, the one that is
+//! chosen among all, here.
+//!
+//! The picker reads all sessions once. What is typed narrows them ([`Finder`]), and a key costs no more than that and a
+//! screen of rows.
+
+mod typing;
+
+use super::act;
+use super::charset::columns;
+use super::context::{Context, runtime};
+use super::keyboard::Keyboard;
+use super::live::redraw;
+use super::pick::{self, Named};
+use super::report::{NO_HOME, REFUSED, say};
+use super::table::{Style, fit_painted, lines, pad, paint, shape};
+use crate::core::fleet::{Finder, Row, ShortIds, distinguish};
+use crate::core::order::Ask;
+use crate::core::text::{counted, fit, plain};
+use crate::core::time::Time;
+use crate::engine::snapshot::{self, Snapshot};
+use crate::system::clock::Clock;
+use crate::system::log;
+use crate::system::signals::{Signal, Signals, suspend};
+use clap_complete::ArgValueCompleter;
+use crossterm::{cursor, execute, terminal};
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use typing::{Typed, Typing};
+use unicode_width::UnicodeWidthStr;
+
+/// Arguments of `resume`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The session: its id (or a unique prefix of it), its folder or its title. Without one you choose it among all, and
+    /// it is resumed in this terminal
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(pick::complete))]
+    id: Option<String>,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(id) = &arguments.id {
+        return act::give(context, &Named { id: id.clone() }, Ask::Resume);
+    }
+    context.report_problems();
+    if context.has_no_home() {
+        context.unreadable_homes().iter().for_each(|problem| say(problem));
+        return Ok(ExitCode::from(NO_HOME));
+    }
+    let Snapshot { sessions, ids, now } = snapshot::take(&context.homes, &context.config, &context.seen, true);
+    let listed = sessions.into_iter().filter(|session| session.is_listed());
+    let mut rows: Vec<Row> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
+    distinguish(&mut rows);
+    let finder = Finder::new(rows);
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        for line in
+            lines(finder.rows(), &ShortIds::new(ids.iter().map(|id| &**id)), now.wall, Style::of_stdout(context.color))
+        {
+            writeln!(out, "{line}")?;
+        }
+        out.flush()?;
+        say("there is no terminal here to choose one on: `pilotlight resume ID` resumes the session of that ID");
+        return Ok(ExitCode::from(REFUSED));
+    }
+    match choose(context, finder)? {
+        Some(id) => act::resume_here(context, &Named { id: id.into() }),
+        None => {
+            say("no session was chosen");
+            Ok(ExitCode::from(REFUSED))
+        }
+    }
+}
+
+/// Has the user choose a session. Returns its id, or `None` if the user leaves, or a signal ends the program.
+fn choose(context: &Context, mut finder: Finder) -> anyhow::Result<Option<Box<str>>> {
+    let clock = Clock::start();
+    runtime()?.block_on(async {
+        let (mut signals, mut typing) = (Signals::new()?, Typing::new()?);
+        let mut screen = Screen::take()?;
+        loop {
+            let style = Style::of_stdout(context.color);
+            screen.show(&picture(&finder, clock.now().wall, style), style)?;
+            tokio::select! {
+                typed = typing.next() => for typed in typed? {
+                    match typed {
+                        Typed::Choose if finder.selected().is_some() => {
+                            return Ok(finder.selected().map(|row| row.id.clone()));
+                        }
+                        Typed::Leave => return Ok(None),
+                        other => apply(other, &mut finder, page_height(style)),
+                    }
+                },
+                signal = signals.next() => match signal {
+                    Signal::Interrupt | Signal::End => return Ok(None),
+                    Signal::Redraw => screen.forget(),
+                    Signal::Suspend => {
+                        drop(screen);
+                        suspend();
+                        screen = Screen::take()?;
+                    }
+                },
+            }
+        }
+    })
+}
+
+fn apply(typed: Typed, finder: &mut Finder, page: usize) {
+    let page = isize::try_from(page).unwrap_or(isize::MAX);
+    match typed {
+        Typed::Character(c) => finder.push(c),
+        Typed::Erase => finder.pop(),
+        Typed::EraseWord => finder.pop_word(),
+        Typed::EraseAll => finder.clear(),
+        Typed::Up => finder.step(-1),
+        Typed::Down => finder.step(1),
+        Typed::PageUp => finder.step(-page),
+        Typed::PageDown => finder.step(page),
+        Typed::Choose | Typed::Leave => {}
+    }
+}
+
+/// Lines besides those of sessions: the heading, and the keys after a blank line.
+const OTHER_LINES: usize = 3;
+/// The height of a terminal that does not tell it.
+const HEIGHT: usize = 24;
+/// The width of such a terminal.
+const WIDTH: usize = 80;
+
+fn page_height(style: Style) -> usize {
+    style.height.unwrap_or(HEIGHT).saturating_sub(OTHER_LINES).max(1)
+}
+
+/// The whole screen: what is typed, the sessions that it finds, and the keys.
+fn picture(finder: &Finder, now: Time, style: Style) -> Vec<String> {
+    let width = style.width.unwrap_or(WIDTH);
+    let (found, all) = finder.count();
+    let count = if found == all { counted(all, "session") } else { format!("{found} of {all}") };
+    let typed = fit(&plain(finder.typed(), width), width.saturating_sub(count.width() + 12));
+    let cursor = if style.unicode { "▏" } else { "_" };
+    let mut drawn = vec![paint(&format!("Resume: {typed}{cursor}  {count}"), "1", style)];
+    let agents = finder.rows().windows(2).any(|pair| pair[0].agent != pair[1].agent);
+    drawn.extend(
+        finder.page(page_height(style)).map(|(is_selected, row)| line(row, is_selected, agents, width, now, style)),
+    );
+    if found == 0 {
+        drawn.push(if all == 0 { "There is no session yet." } else { "No session has all of these words." }.to_owned());
+    }
+    drawn.push(String::new());
+    drawn.push(fit("Type to narrow · arrows choose · Enter resumes it here · Esc leaves", width));
+    drawn.iter().map(|line| fit_painted(&columns(line, style.unicode), Some(width))).collect()
+}
+
+/// `› 3 d     ○ ended      billing-api · Write the migration`, with the agent if there are several.
+fn line(row: &Row, is_selected: bool, agents: bool, width: usize, now: Time, style: Style) -> String {
+    const AGE_WIDTH: usize = 8;
+    const STATUS_WIDTH: usize = "! needs-permission".len();
+    let mark = match (is_selected, style.unicode) {
+        (true, true) => "› ",
+        (true, false) => "> ",
+        (false, _) => "  ",
+    };
+    let agent =
+        if agents { format!("{}  ", pad(row.agent.mark(), crate::core::agent::MARK_MAX)) } else { String::new() };
+    let age = pad(&row.age(now).unwrap_or_else(|| "-".into()), AGE_WIDTH);
+    let status = pad(&format!("{} {}", shape(row.status, style.unicode), row.status), STATUS_WIDTH);
+    let before = format!("{mark}{age}  {status}  {agent}");
+    let line = format!("{before}{}", row.label.cut(width.saturating_sub(before.width())));
+    if is_selected { paint(&line, "7", style) } else { line }
+}
+
+/// The terminal, which is restored on drop.
+struct Screen {
+    keyboard: Keyboard,
+    drawn: Vec<String>,
+}
+
+impl Screen {
+    fn take() -> io::Result<Self> {
+        let mut screen = Self { keyboard: Keyboard::default(), drawn: Vec::new() };
+        screen.keyboard.disable_echo();
+        log::keep_off_screen(true);
+        execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)?;
+        Ok(screen)
+    }
+
+    /// Draws everything anew the next time: the terminal may show something else.
+    fn forget(&mut self) {
+        self.drawn.clear();
+    }
+
+    fn show(&mut self, lines: &[String], style: Style) -> io::Result<()> {
+        let lines = &lines[..style.height.unwrap_or(usize::MAX).min(lines.len())];
+        if lines != self.drawn {
+            let mut out = io::BufWriter::new(io::stdout().lock());
+            redraw(&mut out, lines)?;
+            out.flush()?;
+            self.drawn = lines.to_vec();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // If this fails, the terminal is gone.
+        let _ = execute!(io::stdout(), cursor::Show, terminal::LeaveAlternateScreen);
+        log::keep_off_screen(false);
+        self.keyboard.restore();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::agent::Agent;
+    use crate::core::fleet::{Label, Session};
+    use crate::core::limits::Limits;
+    use crate::core::time::Moment;
+    use crate::core::verdict::Status;
+
+    const STYLE: Style = Style { width: Some(60), height: Some(7), colour: false, unicode: true };
+
+    fn row(n: i64, title: &str) -> Row {
+        let row =
+            Session { id: format!("{n}aaa").into(), ..Session::default() }.row(Moment::default(), &Limits::default()).0;
+        let label = Label { who: "billing-api".into(), title: Some(title.into()) };
+        Row { label, status: Status::Ended, last_progress: Some(Time(n * 60_000)), ..row }
+    }
+
+    #[test]
+    fn case_309_the_picture_fits_the_terminal_and_shows_the_selected_session() {
+        let mut finder = Finder::new((1..=9).map(|n| row(n, &format!("Write the migration {n}"))).collect());
+        let drawn = picture(&finder, Time(9 * 60_000), STYLE);
+        assert_eq!(drawn.len(), 7);
+        assert_eq!(drawn[0], "Resume: ▏  9 sessions");
+        assert_eq!(drawn[1], "› <1 min    ○ ended             billing-api · Write the mig…");
+        assert!(drawn[2].starts_with("  1 min ") && drawn[6].starts_with("Type to narrow"), "{drawn:#?}");
+        "n 3".chars().for_each(|c| apply(Typed::Character(c), &mut finder, 4));
+        let drawn = picture(&finder, Time(9 * 60_000), STYLE);
+        assert_eq!((&*drawn[0], drawn.len()), ("Resume: n 3▏  1 of 9", 4));
+        apply(Typed::Character('x'), &mut finder, 4);
+        assert_eq!(picture(&finder, Time(0), STYLE)[1], "No session has all of these words.");
+        apply(Typed::EraseAll, &mut finder, 4);
+        apply(Typed::PageDown, &mut finder, 4);
+        apply(Typed::Down, &mut finder, 4);
+        let drawn = picture(&finder, Time(9 * 60_000), STYLE);
+        assert!(drawn[4].starts_with("› 5 min "), "{drawn:#?}");
+        for (width, height) in [(1, 1), (12, 2), (30, 3)] {
+            let style = Style { width: Some(width), height: Some(height), unicode: false, ..STYLE };
+            let drawn = picture(&finder, Time(0), style);
+            assert!(drawn.iter().all(|line| line.width() <= width && line.is_ascii()), "{width}: {drawn:#?}");
+        }
+    }
+
+    #[test]
+    fn several_agents_are_named() {
+        let other = Row { agent: Agent::reported("other").unwrap(), ..row(2, "two") };
+        let drawn = picture(&Finder::new(vec![row(1, "one"), other]), Time(0), STYLE);
+        assert!(drawn[1].contains("  other     billing-api · two"), "{drawn:#?}");
+    }
+
+    #[test]
+    fn hostile_text_stays_on_its_line() {
+        let mut finder = Finder::new(vec![row(1, "a\n\u{1b}[2J\u{202e}b")]);
+        let drawn = picture(&finder, Time(0), STYLE);
+        assert!(!drawn.join("").contains(['\n', '\u{1b}', '\u{202e}']), "{drawn:?}");
+        apply(Typed::Character('\u{202e}'), &mut finder, 1);
+        assert!(!picture(&finder, Time(0), STYLE)[0].contains('\u{202e}'));
+    }
+}

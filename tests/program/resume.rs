@@ -1,0 +1,93 @@
+//! `pilotlight resume` without an id, in a real terminal: a stand-in for Copilot says how it was run.
+
+use crate::support::executable::executable;
+use crate::support::synthetic::{Folder, User};
+use crate::support::tmux::Tmux;
+use std::fs;
+use std::time::Duration;
+
+/// A user whose Copilot is a stand-in, with sessions that ended, each in a folder of its own.
+fn user(titles: &[&str]) -> (User, Vec<Folder>) {
+    let user = User::new();
+    let copilot = user.scratch.path().join("copilot-double");
+    let script = "#!/bin/sh\ncase $1 in --resume=*) ;; *) echo 'GitHub Copilot CLI 1.0.102.'; exit ;; esac\n\
+                  echo \"run with $* in $(pwd)\"\nread -r line && echo \"read $line\"\nexit 7\n";
+    executable(&copilot, script);
+    let config = user.scratch.path().join(".config/pilotlight/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    fs::write(config, format!("[actions]\ncopilot = {:?}\n", copilot.display().to_string())).unwrap();
+    let made = (1..).zip(titles).map(|(n, title)| {
+        let session = user.session(n);
+        let folder = user.scratch.path().join(format!("work-{n}"));
+        fs::create_dir(&folder).unwrap();
+        session.workspace(&format!("name: {title}\ncwd: {}\nclient_name: github/cli\n", folder.display()));
+        // Also such as no list shows that is not of all sessions.
+        session.ended(Duration::from_secs(u64::from(n) * 86_400));
+        session
+    });
+    let made = made.collect();
+    (user, made)
+}
+
+fn picker(user: &User) -> Tmux {
+    let terminal = Tmux::with_exit_code(&user.pilotlight(&["resume"]), 120, 12);
+    terminal.shows("arrows choose");
+    terminal
+}
+
+#[test]
+fn case_309_an_old_session_is_found_and_resumed_in_this_terminal() {
+    let (user, sessions) = user(&["Write the migration", "Rotate TLS", "Write the docs"]);
+    let terminal = picker(&user);
+    terminal.shows("3 sessions");
+    assert!(terminal.screen().lines().nth(1).unwrap().contains("› 24 h"), "the latest first: {}", terminal.screen());
+    terminal.text("WRITE q");
+    terminal.shows("No session has all of these words.");
+    terminal.press(&["BSpace"]);
+    terminal.shows("2 of 3");
+    terminal.press(&["Down", "Enter"]);
+    let folder = user.scratch.path().join("work-3");
+    terminal.shows(&format!("run with --resume={} in {}", sessions[2].id, folder.display()));
+    // It has the terminal, as it was before.
+    terminal.text("hello");
+    terminal.press(&["Enter"]);
+    terminal.shows("read hello");
+    terminal.shows("exited with 7");
+}
+
+#[test]
+fn case_309_whoever_leaves_the_picker_has_the_terminal_back() {
+    let (user, _sessions) = user(&["Write the migration"]);
+    for key in ["Escape", "C-c", "C-d"] {
+        let terminal = picker(&user);
+        terminal.press(&[key]);
+        terminal.shows("no session was chosen");
+        terminal.shows("exited with 4");
+        assert!(!terminal.screen().contains("arrows choose"), "{key}: {}", terminal.screen());
+    }
+}
+
+/// A second process would corrupt its history.
+#[test]
+fn case_309_a_session_that_a_process_runs_is_not_resumed() {
+    let (user, sessions) = user(&["Write the migration"]);
+    let terminal = picker(&user);
+    // Since the list was read.
+    let owner = sessions[0].owner(&user);
+    sessions[0].prompt();
+    terminal.press(&["Enter"]);
+    terminal.shows(&format!("process {} runs it", owner.pid()));
+    terminal.shows("exited with 4");
+    assert!(!terminal.screen().contains("run with"), "{}", terminal.screen());
+}
+
+#[test]
+fn case_309_without_a_terminal_the_sessions_are_listed() {
+    let (user, sessions) = user(&["Write the migration", "Rotate TLS"]);
+    let output = user.run(&["resume"]);
+    let (text, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("`pilotlight resume ID` resumes the session of that ID"), "{said}");
+    let at = |session: &Folder| text.find(&session.id[..8]).unwrap_or_else(|| panic!("{}: {text}", session.id));
+    assert!(at(&sessions[0]) < at(&sessions[1]) && text.contains("Rotate TLS"), "{text}");
+}
