@@ -173,3 +173,30 @@ impl Engine {
         is_new
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::last_seen::Seen;
+    use std::fs;
+
+    #[test]
+    fn case_287_the_home_of_an_agent_that_is_used_for_the_first_time_is_followed_with_the_next_rescan() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (first, later) = (Source::at(&scratch.path().join("first")), Source::at(&scratch.path().join("later")));
+        let mut engine = Engine::new(std::slice::from_ref(&first), Config::default(), Seen::default());
+        let made = later.clone();
+        let homes = move |_: &Config| {
+            let there = [&made].into_iter().filter(|source| source.root().is_dir());
+            [&first].into_iter().chain(there).cloned().collect()
+        };
+        let (path, problems) = (scratch.path().join("config.toml"), Vec::new());
+        engine.follow_settings(SettingsSource { path, problems, homes: Box::new(homes), may_grow: true });
+        engine.rescan();
+        assert_eq!(engine.homes.numbers(), [SourceId(0)]);
+        fs::create_dir_all(later.path("one")).unwrap();
+        engine.rescan();
+        assert_eq!(engine.homes.numbers(), [SourceId(0), SourceId(1)]);
+        assert!(engine.agenda.listings.iter().any(|listing| listing.home == SourceId(1)), "its sessions are listed");
+    }
+}
