@@ -38,22 +38,22 @@ impl Found {
 
 /// Finds the homes, and asks the file systems that may not answer. Blocks for a while if one does not.
 pub(crate) fn find(wanted: &Wanted<'_>) -> Found {
-    find_among(
-        wanted,
-        |name| std::env::var_os(name),
-        |homes| {
-            let (answering, silent) = mounts::answering(homes);
-            (answering, silent.iter().map(|silent| silent.home.clone()).collect(), silent)
-        },
-    )
+    let ask = |homes, _: &[PathBuf]| {
+        let (answering, silent) = mounts::answering(homes);
+        (answering, silent.iter().map(|silent| silent.home.clone()).collect(), silent)
+    };
+    find_among(wanted, |name| std::env::var_os(name), ask)
 }
 
-/// Finds the homes without asking: one whose file system may not answer is not touched.
-pub(crate) fn find_at_once(wanted: &Wanted<'_>) -> Vec<Source> {
+/// Finds the homes without touching those whose file system may not answer. It is asked for those alone that may not be
+/// there.
+pub(crate) fn find_untouched(wanted: &Wanted<'_>) -> Vec<Source> {
     let mounts = Mounts::read();
-    let is_local = |home: &PathBuf| mounts.of(&home.join("any")).is_none();
-    let split = |homes: Vec<PathBuf>| {
-        let (local, others) = homes.into_iter().partition(is_local);
+    let split = |homes: Vec<PathBuf>, uncertain: &[PathBuf]| {
+        let (mut local, others): (Vec<_>, Vec<_>) =
+            homes.into_iter().partition(|home| mounts.of(&home.join("any")).is_none());
+        let (asked, others) = others.into_iter().partition(|home| uncertain.contains(home));
+        local.extend(mounts::answering(asked).0);
         (local, others, Vec::new())
     };
     find_among(wanted, |name| std::env::var_os(name), split).followed()
@@ -67,16 +67,20 @@ struct Usual {
     is_default: bool,
 }
 
-/// `variable` reads a variable: an empty one counts as unset. `split` tells the homes that can be read from the others.
+/// `variable` reads a variable: an empty one counts as unset. `split` tells the homes that can be read from the others, and is
+/// given those that may not be there.
 fn find_among(
     wanted: &Wanted<'_>,
     variable: impl Fn(&str) -> Option<OsString>,
-    split: impl FnOnce(Vec<PathBuf>) -> (Vec<PathBuf>, Vec<PathBuf>, Vec<SilentHome>),
+    split: impl FnOnce(Vec<PathBuf>, &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>, Vec<SilentHome>),
 ) -> Found {
     let usual: Vec<_> = Wing::ALL.iter().filter_map(|wing| usual(*wing, &variable, wanted.user_home)).collect();
     let is_on = |wing: Wing| !wanted.named.is_empty() || !wanted.off.contains(&wing.profile().names.name);
     let by_default = usual.iter().filter(|usual| is_on(usual.wing)).map(|usual| usual.home.clone()).collect();
-    let (readable, unread, silent) = split(paths::homes(wanted.named, by_default, wanted.added, wanted.user_home));
+    let uncertain = usual.iter().filter(|usual| usual.is_default && usual.wing != Wing::FIRST);
+    let uncertain: Vec<_> = uncertain.filter_map(|usual| paths::absolute(&usual.home)).collect();
+    let homes = paths::homes(wanted.named, by_default, wanted.added, wanted.user_home);
+    let (readable, unread, mut silent) = split(homes, &uncertain);
     let its = |home: &Path| usual.iter().find(|usual| paths::absolute(&usual.home).as_deref() == Some(home));
     // Most people use one agent: of the others there is no folder, and nothing to wait for.
     let is_absent =
@@ -90,8 +94,11 @@ fn find_among(
     // Whoever has none yet will make the first one.
     let first = absent.into_iter().next().filter(|_| !has_usual);
     let sources = first.into_iter().chain(readable).map(source).filter(|source| is_on(source.wing())).collect();
+    // Of what does not answer, nobody knows whether it is there.
+    let is_left_out = |home: &PathBuf| wanted.named.is_empty() && uncertain.contains(home);
+    silent.retain(|silent| !is_left_out(&silent.home));
     let untold = |home: PathBuf| match its(&home) {
-        Some(usual) if usual.is_default && usual.wing != Wing::FIRST => None,
+        _ if is_left_out(&home) => None,
         Some(usual) => Some(Source::of(usual.wing, home)),
         None => Some(Source::untold(home)),
     };
@@ -132,7 +139,7 @@ mod tests {
         let user = wanted.user_home.unwrap();
         there.iter().for_each(|name| fs::create_dir_all(user.join(name)).unwrap());
         let value = |name: &str| variables.iter().find(|(of, _)| *of == name).map(|(_, value)| OsString::from(value));
-        let found = find_among(wanted, value, |homes| (homes, Vec::new(), Vec::new())).followed();
+        let found = find_among(wanted, value, |homes, _| (homes, Vec::new(), Vec::new())).followed();
         found.into_iter().map(|source| (source.wing().profile().names.name, source.home().to_owned())).collect()
     }
 
@@ -177,7 +184,7 @@ mod tests {
         let found = |value: Option<&str>| {
             let wanted = Wanted { named: &[], added: &[], off: &[], user_home: None };
             let variable = |name: &str| value.filter(|_| name == "COPILOT_HOME").map(Into::into);
-            let found = find_among(&wanted, variable, |homes| (homes, Vec::new(), Vec::new())).followed();
+            let found = find_among(&wanted, variable, |homes, _| (homes, Vec::new(), Vec::new())).followed();
             found.iter().map(|source| source.home().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(found(Some("/env")), [Path::new("/env")]);
@@ -193,7 +200,7 @@ mod tests {
         fs::write(home.join("sundial.toml"), "").unwrap();
         let added = [home.clone()];
         let wanted = Wanted { added: &added, ..wanted(user.path()) };
-        let found = find_among(&wanted, |_| None, |homes| (Vec::new(), homes, Vec::new()));
+        let found = find_among(&wanted, |_| None, |homes, _| (Vec::new(), homes, Vec::new()));
         assert_eq!(found.unread, [Source::of(Wing::FIRST, user.path().join(".copilot")), Source::untold(home)]);
     }
 }

@@ -101,7 +101,7 @@ impl Context {
             let may_grow = named.is_empty() && self.demo.is_none();
             let only = self.only.clone();
             let homes = move |config: &Config| {
-                let mut homes = homes::find_at_once(&wanted(&named, config, paths::user_home().as_deref()));
+                let mut homes = homes::find_untouched(&wanted(&named, config, paths::user_home().as_deref()));
                 homes.retain(|home| only.is_empty() || only.contains(&home.wing()));
                 homes
             };

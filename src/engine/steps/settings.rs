@@ -151,6 +151,9 @@ impl Engine {
     /// Follows the homes that agents have made since: one that is used for the first time. Called with the rescan: a
     /// watch for that would wake for everything else that happens in the user's home.
     pub(super) fn follow_new_homes(&mut self) {
+        if self.file_systems.is_any_silent() {
+            return; // it may be asked for one
+        }
         let wanted = self.settings_file.as_ref().filter(|file| file.may_grow()).map(|file| file.sources(&self.config));
         if self.follow_more(wanted.unwrap_or_default()) {
             self.check_homes();
