@@ -38,7 +38,7 @@ impl Found {
 
 /// Finds the homes, and asks the file systems that may not answer. Blocks for a while if one does not.
 pub(crate) fn find(wanted: &Wanted<'_>) -> Found {
-    let ask = |homes, _: &[PathBuf]| {
+    let ask = |homes: Vec<PathBuf>, _: &[PathBuf]| {
         let (answering, silent) = mounts::answering(homes);
         (answering, silent.iter().map(|silent| silent.home.clone()).collect(), silent)
     };

@@ -191,7 +191,7 @@ mod tests {
         let made = later.clone();
         let homes = move |_: &Config| {
             let there = [&made].into_iter().filter(|source| source.root().is_dir());
-            [&first].into_iter().chain(there).cloned().collect()
+            [&first].into_iter().chain(there).cloned().collect::<Vec<_>>()
         };
         let (path, problems) = (scratch.path().join("config.toml"), Vec::new());
         engine.follow_settings(SettingsSource { path, problems, homes: Box::new(homes), may_grow: true });
