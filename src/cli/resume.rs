@@ -161,11 +161,11 @@ fn line(row: &Row, is_selected: bool, agents: bool, width: usize, now: Time, sty
         (false, _) => "  ",
     };
     let agent =
-        if agents { format!("{}  ", pad(row.agent.mark(), crate::core::agent::MARK_MAX)) } else { String::new() };
+        if agents { format!("{}  ", pad(&row.agent.mark(), crate::core::agent::MARK_MAX)) } else { String::new() };
     let age = pad(&row.age(now).unwrap_or_else(|| "-".into()), AGE_WIDTH);
     let status = pad(&format!("{} {}", shape(row.status, style.unicode), row.status), STATUS_WIDTH);
     let before = format!("{mark}{age}  {status}  {agent}");
-    let line = format!("{before}{}", row.label.cut(width.saturating_sub(before.width())));
+    let line = format!("{before}{}", row.label.without_agent().cut(width.saturating_sub(before.width())));
     if is_selected { paint(&line, "7", style) } else { line }
 }
 
@@ -224,7 +224,7 @@ mod tests {
     fn row(n: i64, title: &str) -> Row {
         let row =
             Session { id: format!("{n}aaa").into(), ..Session::default() }.row(Moment::default(), &Limits::default()).0;
-        let label = Label { who: "billing-api".into(), title: Some(title.into()) };
+        let label = Label { who: "billing-api".into(), agent: None, title: Some(title.into()) };
         Row { label, status: Status::Ended, last_progress: Some(Time(n * 60_000)), ..row }
     }
 
