@@ -47,7 +47,7 @@ const DEADLINE: Duration = Duration::from_secs(8);
 /// A check: its name, its subject for a report that it did not finish, and its function.
 type Check = (&'static str, &'static str, fn(&Ground) -> Examined);
 
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 12] = [
     ("version", "this program", |_| vec![own::version()].into()),
     ("config", "the settings", |ground| own::config(ground).into()),
     ("on-change", "the commands of the settings", |ground| own::on_change(ground).into()),

@@ -145,8 +145,11 @@ impl Runner {
 /// # Errors
 /// If it cannot be started, fails, or takes longer than `limit`.
 async fn run(command: &Command, line: &str, limit: Duration) -> io::Result<()> {
-    let mut running = Running(spawn(command)?);
+    let command = command.clone();
     let work = async {
+        // On a thread of its own: starting a program waits for its file system.
+        let started = tokio::task::spawn_blocking(move || spawn(&command).map(Running)).await;
+        let mut running = started.map_err(io::Error::other)??;
         if let Some(mut input) = running.0.stdin.take() {
             // One that reads nothing, or ends before, may still succeed.
             let _ = input.write_all(line.as_bytes()).await;
@@ -197,5 +200,6 @@ impl Drop for Running {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
