@@ -42,8 +42,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     if let Some(id) = &arguments.id {
         return act::give(context, &Named { id: id.clone() }, Ask::Resume);
     }
-    context.report_problems();
     if context.has_no_home() {
+        context.report_problems();
         context.unreadable_homes().iter().for_each(|problem| say(problem));
         return Ok(ExitCode::from(NO_HOME));
     }
@@ -53,6 +53,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     distinguish(&mut rows);
     let finder = Finder::new(rows);
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        context.report_problems();
         let mut out = io::BufWriter::new(io::stdout().lock());
         for line in
             lines(finder.rows(), &ShortIds::new(ids.iter().map(|id| &**id)), now.wall, Style::of_stdout(context.color))
@@ -139,10 +140,7 @@ fn picture(finder: &Finder, now: Time, style: Style) -> Vec<String> {
     let typed = fit(&plain(finder.typed(), width), width.saturating_sub(count.width() + 12));
     let cursor = if style.unicode { "▏" } else { "_" };
     let mut drawn = vec![paint(&format!("Resume: {typed}{cursor}  {count}"), "1", style)];
-    let agents = finder.rows().windows(2).any(|pair| pair[0].agent != pair[1].agent);
-    drawn.extend(
-        finder.page(page_height(style)).map(|(is_selected, row)| line(row, is_selected, agents, width, now, style)),
-    );
+    drawn.extend(finder.page(page_height(style)).map(|(is_selected, row)| line(row, is_selected, width, now, style)));
     if found == 0 {
         drawn.push(if all == 0 { "There is no session yet." } else { "No session has all of these words." }.to_owned());
     }
@@ -151,8 +149,8 @@ fn picture(finder: &Finder, now: Time, style: Style) -> Vec<String> {
     drawn.iter().map(|line| fit_painted(&columns(line, style.unicode), Some(width))).collect()
 }
 
-/// `› 3 d     ○ ended      billing-api · Write the migration`, with the agent if there are several.
-fn line(row: &Row, is_selected: bool, agents: bool, width: usize, now: Time, style: Style) -> String {
+/// `› 3 d       ○ ended             billing-api · Write the migration`.
+fn line(row: &Row, is_selected: bool, width: usize, now: Time, style: Style) -> String {
     const AGE_WIDTH: usize = 8;
     const STATUS_WIDTH: usize = "! needs-permission".len();
     let mark = match (is_selected, style.unicode) {
@@ -255,9 +253,10 @@ mod tests {
 
     #[test]
     fn several_agents_are_named() {
-        let other = Row { agent: Agent::reported("other").unwrap(), ..row(2, "two") };
-        let drawn = picture(&Finder::new(vec![row(1, "one"), other]), Time(0), STYLE);
-        assert!(drawn[1].contains("  other     billing-api · two"), "{drawn:#?}");
+        let mut rows = vec![row(1, "one"), Row { agent: Agent::reported("other").unwrap(), ..row(2, "two") }];
+        distinguish(&mut rows);
+        let drawn = picture(&Finder::new(rows), Time(0), STYLE);
+        assert!(drawn[1].contains("  billing-api (other) · two"), "{drawn:#?}");
     }
 
     #[test]

@@ -41,9 +41,9 @@ fn case_309_an_old_session_is_found_and_resumed_in_this_terminal() {
     let terminal = picker(&user);
     terminal.shows("3 sessions");
     assert!(terminal.screen().lines().nth(1).unwrap().contains("› 24 h"), "the latest first: {}", terminal.screen());
-    terminal.text("WRITE q");
+    terminal.text("WRITE zz9q");
     terminal.shows("No session has all of these words.");
-    terminal.press(&["BSpace"]);
+    terminal.press(&["C-w"]);
     terminal.shows("2 of 3");
     terminal.press(&["Down", "Enter"]);
     let folder = user.scratch.path().join("work-3");

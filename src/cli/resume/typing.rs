@@ -72,11 +72,18 @@ fn keys(input: &mut Vec<u8>) -> Vec<Typed> {
     keys
 }
 
-/// Reads keys from the terminal.
+/// Reads keys from the terminal, on a thread of its own, which reads only what is asked for: what is typed after the last
+/// key is for whoever reads next.
 #[cfg(unix)]
 pub(super) struct Typing {
-    terminal: tokio::io::unix::AsyncFd<io::Stdin>,
+    /// Asks for input. The thread waits for that.
+    ask: std::sync::mpsc::Sender<()>,
+    is_asked: bool,
+    /// What was read; empty at the end of the input.
+    read: tokio::sync::mpsc::UnboundedReceiver<Vec<u8>>,
     input: Vec<u8>,
+    /// The thread ends when this is closed.
+    _end: std::os::fd::OwnedFd,
 }
 
 #[cfg(unix)]
@@ -85,13 +92,17 @@ impl Typing {
     const REST_WITHIN: std::time::Duration = std::time::Duration::from_millis(50);
 
     pub(super) fn new() -> io::Result<Self> {
-        let terminal = tokio::io::unix::AsyncFd::with_interest(io::stdin(), tokio::io::Interest::READABLE)?;
-        Ok(Self { terminal, input: Vec::new() })
+        let (ended, end) = rustix::pipe::pipe()?;
+        let (ask, asked) = std::sync::mpsc::channel();
+        let (send, read) = tokio::sync::mpsc::unbounded_channel();
+        let work = move || while asked.recv().is_ok() && read_into(&send, &ended) {};
+        std::thread::Builder::new().name("typed".into()).spawn(work)?;
+        Ok(Self { ask, is_asked: false, read, input: Vec::new(), _end: end })
     }
 
     /// The next keys. The terminal's end leaves the picker.
     pub(super) async fn next(&mut self) -> io::Result<Vec<Typed>> {
-        if !self.read().await? {
+        if !self.read().await {
             return Ok(vec![Typed::Leave]);
         }
         if self.input == b"\x1b" {
@@ -101,14 +112,33 @@ impl Typing {
     }
 
     /// Reads what was typed. False at the end of the input.
-    async fn read(&mut self) -> io::Result<bool> {
-        let mut ready = self.terminal.readable().await?;
-        let mut buffer = [0; 1024];
-        // There is something to read, so this does not block.
-        let count = rustix::io::read(io::stdin(), &mut buffer)?;
-        ready.clear_ready();
-        self.input.extend(&buffer[..count]);
-        Ok(count > 0)
+    async fn read(&mut self) -> bool {
+        if !std::mem::replace(&mut self.is_asked, true) {
+            let _ = self.ask.send(()); // without the thread, nothing is read
+        }
+        let read = self.read.recv().await.unwrap_or_default();
+        self.is_asked = false;
+        self.input.extend(&read);
+        !read.is_empty()
+    }
+}
+
+/// Waits for input, and sends it. False at its end, or if nobody waits any more.
+#[cfg(unix)]
+fn read_into(send: &tokio::sync::mpsc::UnboundedSender<Vec<u8>>, ended: &std::os::fd::OwnedFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let stdin = io::stdin();
+    let mut buffer = vec![0; 1024];
+    loop {
+        let mut ready = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(ended, PollFlags::IN)];
+        match poll(&mut ready, None) {
+            Err(rustix::io::Errno::INTR) => continue,
+            Ok(_) if ready[1].revents().is_empty() => {}
+            _ => return false,
+        }
+        buffer.truncate(rustix::io::read(&stdin, &mut buffer).unwrap_or(0));
+        let has_ended = buffer.is_empty();
+        return send.send(buffer).is_ok() && !has_ended;
     }
 }
 
