@@ -193,6 +193,7 @@ fn open_questions(page: &mut Page, session: &Session, now: Moment) {
 fn limits_that_apply(page: &mut Page, session: &Session, limits: &Limits) {
     let (facts, finding) = (&session.observed.facts, session.finding());
     let Some(turn) = &facts.turn else { return };
+    let limits = &session.limits(limits);
     let (situation, quiet, stuck) = turn.silence_limits(facts.compaction.is_some(), finding, limits);
     let busy = if turn.tools.is_empty() || finding.is_some() {
         String::new()

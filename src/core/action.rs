@@ -56,6 +56,9 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, 
     {
         return Err(Refusal::ReadOnly { why });
     }
+    if session.observed.takes_no_orders {
+        takes(action, session)?;
+    }
     match action {
         Action::Approve | Action::Deny => answer(action, session),
         Action::Answer => reply(session, status),
@@ -72,6 +75,29 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, 
             _ => Err(Refusal::NotAttached),
         },
         Action::LetAnswer => let_answer(session),
+    }
+}
+
+/// Checks that an action needs nothing but the process and the terminal of a session whose agent takes no orders.
+fn takes(action: Action, session: &Session) -> Result<(), Refusal> {
+    let agent = || session.observed.agent.clone();
+    let supervised = session.observed.supervised.as_ref();
+    match action {
+        Action::Approve | Action::Deny | Action::Answer => Err(Refusal::AnswerOnlyThere { agent: agent() }),
+        Action::Stop => Err(Refusal::StopOnlyThere { agent: agent() }),
+        Action::Continue | Action::Resend | Action::Reconnect | Action::LetAnswer => {
+            Err(Refusal::NoOrders { agent: agent() })
+        }
+        Action::ForceQuit => Err(Refusal::NeverKilled),
+        Action::Detach => Err(Refusal::NotAttached),
+        Action::End | Action::Resume => match supervised {
+            Some(supervised) => Err(Refusal::Supervised { stop: supervised.stop.clone() }),
+            None => Ok(()),
+        },
+        Action::ShowTerminal => match supervised {
+            Some(supervised) => Err(Refusal::InBackground { attach: supervised.attach.clone() }),
+            None => Ok(()),
+        },
     }
 }
 

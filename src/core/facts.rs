@@ -10,6 +10,7 @@ mod lapse;
 mod last_written;
 mod root;
 
+pub use agents::SubAgent;
 pub use last_written::{EventType, LastWritten};
 
 use super::attempts::Marks;

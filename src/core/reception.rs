@@ -26,8 +26,9 @@ const SEGMENT: u64 = 90;
 const ANSWER: u64 = 3;
 /// Whoever has sent this many bytes between two looks has asked again.
 const ASKED_AGAIN: u64 = 200;
-/// A peer whose kernel lives acknowledges Copilot's keepalive probes, one every 15 s.
-const ACKNOWLEDGES_WITHIN: Span = Span::seconds(20);
+/// A peer whose kernel lives acknowledges keepalive probes: Copilot's kernel sends one every 15 s, that of Claude Code one
+/// a minute. One that is unanswered shows by itself, before this has passed.
+const ACKNOWLEDGES_WITHIN: Span = Span::seconds(75);
 /// Copilot reads what arrives within milliseconds. What it leaves for this long, it does not read.
 const READS_WITHIN: Span = Span::seconds(2);
 /// A request is sent this long after the log's entry, at most: 0.6 s, on a busy machine 2.7 s.

@@ -7,11 +7,12 @@
 use super::facts::Facts;
 use super::question::Question;
 use super::session::{About, Observed, Session};
+use super::stated::{Asks, Stated};
 use super::turn::{Closed, Ending, Fault};
 use super::verdict::{Asking, Live};
 
-/// Copilot's own tools. Names of other tools were chosen by their author or the user.
-const TOOLS: [&str; 24] = [
+/// The agents' own tools. Names of other tools were chosen by their author or the user.
+const TOOLS: [&str; 47] = [
     "bash",
     "read_bash",
     "write_bash",
@@ -36,6 +37,29 @@ const TOOLS: [&str; 24] = [
     "update_todo",
     "web_fetch",
     "skill",
+    "Agent",
+    "AskUserQuestion",
+    "Bash",
+    "BashOutput",
+    "Edit",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "Glob",
+    "Grep",
+    "KillShell",
+    "LS",
+    "Monitor",
+    "MultiEdit",
+    "NotebookEdit",
+    "Read",
+    "Skill",
+    "Task",
+    "TaskOutput",
+    "TaskStop",
+    "TodoWrite",
+    "WebFetch",
+    "WebSearch",
+    "Write",
 ];
 /// Kinds of permission requests, by the CLI's schema.
 const PERMISSIONS: [&str; 14] = [
@@ -54,9 +78,23 @@ const PERMISSIONS: [&str; 14] = [
     "extension-permission-access",
     "extension-env-access",
 ];
-/// Kinds of errors, by the CLI's schema.
-const ERRORS: [&str; 7] =
-    ["authentication", "authorization", "policy", "quota", "rate_limit", "context_limit", "query"];
+/// Kinds of errors, by the schemas of the CLIs.
+const ERRORS: [&str; 14] = [
+    "authentication",
+    "authorization",
+    "policy",
+    "quota",
+    "rate_limit",
+    "context_limit",
+    "query",
+    "authentication_failed",
+    "billing_error",
+    "invalid_request",
+    "max_output_tokens",
+    "overloaded",
+    "server_error",
+    "unknown",
+];
 
 /// Returns the session as needed to judge it, with all its own texts replaced.
 pub(crate) fn redacted(session: &Session) -> Session {
@@ -66,11 +104,20 @@ pub(crate) fn redacted(session: &Session) -> Session {
             about: About { kind: observed.about.kind, created: observed.about.created, ..About::default() },
             facts: facts(&observed.facts),
             problem: observed.problem.as_ref().map(|_| "its log cannot be read".into()),
+            stated: observed.stated.as_ref().map(stated),
             ..observed.clone()
         },
         live: live(&session.live),
         ..session.clone()
     }
+}
+
+fn stated(stated: &Stated) -> Stated {
+    let asks = stated.asks.clone().map(|Asks { mut tool, .. }| {
+        replace(&mut tool, &TOOLS, "a tool");
+        Asks { tool, text: None }
+    });
+    Stated { asks, ..stated.clone() }
 }
 
 fn live(live: &Live) -> Live {
@@ -84,6 +131,7 @@ fn live(live: &Live) -> Live {
 
 fn facts(facts: &Facts) -> Facts {
     let mut facts = facts.clone();
+    facts.title = None;
     if let Some(turn) = &mut facts.turn {
         for tool in &mut turn.tools {
             replace(&mut tool.name, &TOOLS, "a tool");

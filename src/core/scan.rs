@@ -98,6 +98,12 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// Like [`object`](Self::object), for the first element of an array, if that is an object. The cursor stays behind it.
+    pub(crate) fn first_object(&mut self, each: impl FnMut(&'a [u8], &mut Self) -> Result<()>) -> Result<()> {
+        self.take(b'[')?;
+        if self.peek()? == b'{' { self.object(each) } else { Ok(()) }
+    }
+
     /// Like [`object`](Self::object), but skips a value of another kind.
     pub(crate) fn object_or_skip(&mut self, each: impl FnMut(&'a [u8], &mut Self) -> Result<()>) -> Result<()> {
         if self.peek()? == b'{' { self.object(each) } else { self.skip() }

@@ -216,6 +216,7 @@ fn find_servers(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
         find_terminal(session);
         if let Some(pid) = session.observed.owner.live() {
             let state = || match session.observed.read_only.is_some()
+                || session.observed.takes_no_orders
                 || endpoints(pid, false, homes, &config.servers, user_home.as_deref()).is_empty()
             {
                 true => ServerState::NotListening,

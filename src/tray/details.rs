@@ -62,8 +62,9 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
         && turn.question().is_none()
         && session.observed.facts.requests.is_empty()
     {
-        let (situation, quiet, stuck) =
-            turn.silence_limits(session.observed.facts.compaction.is_some(), session.finding(), context.limits);
+        let limits = session.limits(context.limits);
+        let is_compacting = session.observed.facts.compaction.is_some();
+        let (situation, quiet, stuck) = turn.silence_limits(is_compacting, session.finding(), &limits);
         say(format!("Silence: quiet after {quiet}, stuck after {stuck} ({situation})"));
     }
     let denied = session.observed.facts.denials.after(session.live.attached);

@@ -8,7 +8,38 @@ use crate::core::text::{NAME_MAX, plain};
 use crate::core::time::Moment;
 use crate::core::turn::{ASKS_MAX, Agent, COMMAND_MAX, Call, Request, path_words, whole_command};
 
+/// A sub-agent with a log of its own, and the facts from it.
+#[derive(Clone, Copy, Debug)]
+pub struct SubAgent<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// The facts from its log.
+    pub facts: &'a Facts,
+    /// It has ended, whatever its log says.
+    pub is_done: bool,
+}
+
 impl Facts {
+    /// Sets the sub-agents that have logs of their own. What they write is progress of their session.
+    pub fn set_agents<'a>(&mut self, agents: impl Iterator<Item = SubAgent<'a>>) {
+        self.agents.clear();
+        for SubAgent { id, facts, is_done } in agents {
+            let Some(last) = facts.progress else { continue };
+            match facts.turn.as_ref().filter(|_| !is_done) {
+                Some(turn) if self.agents.len() < OPEN_MAX => {
+                    let tools = turn.tools.iter().map(|tool| tool.call).collect();
+                    self.agents.push(Agent { id: plain(id, NAME_MAX), call: None, last, tools });
+                }
+                Some(_) => {}
+                None if self.rested.is_none_or(|rested| rested.awake < last.awake) => self.rested = Some(last),
+                None => {}
+            }
+            if self.progress.is_none_or(|own| own.awake < last.awake) {
+                (self.progress, self.last_written) = (Some(last), facts.last_written.by_agent());
+            }
+        }
+    }
+
     /// Folds a sub-agent's event. It can ask for permission and be denied, but neither opens nor closes the turn.
     pub(super) fn fold_agent(&mut self, id: Text<'_>, body: &Body<'_>, at: Moment) {
         let id = plain(&id.read(NAME_MAX), NAME_MAX);

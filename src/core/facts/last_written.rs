@@ -20,6 +20,14 @@ pub enum LastWritten {
 }
 
 impl LastWritten {
+    /// The same, written by a sub-agent.
+    pub(super) const fn by_agent(self) -> Self {
+        match self {
+            Self::Part => Self::Part,
+            Self::Event { kind, .. } => Self::Event { kind, by_agent: true },
+        }
+    }
+
     pub(super) fn of(event: &Event<'_>) -> Self {
         Self::Event { kind: EventType::new(event.kind), by_agent: event.agent.is_some() }
     }

@@ -104,7 +104,7 @@ fn case_157_the_kernel_proves_that_nobody_answers() {
     let before = connection(50);
     let after = later(&before, 0, 0, 0);
     let proofs =
-        [Connection { is_resent: true, ..after }, Connection { last_acknowledged: Span::seconds(21), ..after }];
+        [Connection { is_resent: true, ..after }, Connection { last_acknowledged: Span::seconds(76), ..after }];
     for proof in proofs {
         assert_eq!(found(&[before], &[proof]), Finding::Unanswered);
         assert_eq!(at_once(&[proof]), Finding::Unanswered);

@@ -153,3 +153,6 @@ impl<'a> Judge<'a> {
         self.stated.filter(|stated| stated.state == State::Ended).map(|stated| stated.since)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -78,7 +78,9 @@ impl Engine {
         let known = &session.control.server;
         let server = match (attached, &session.observed.owner) {
             (Some(server), _) => server,
-            (None, _) if session.observed.read_only.is_some() => ServerState::NotListening,
+            (None, _) if session.observed.read_only.is_some() || session.observed.takes_no_orders => {
+                ServerState::NotListening
+            }
             (None, owner) if let Some(pid) = owner.live() => {
                 match known {
                     // A listening server keeps listening. One that refused us is tried again when the user asks for it.

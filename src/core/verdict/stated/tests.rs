@@ -1,0 +1,135 @@
+use crate::core::agent::Agent;
+use crate::core::event::{Body, Event};
+use crate::core::facts::Facts;
+use crate::core::limits::Limits;
+use crate::core::owner::Owner;
+use crate::core::scan::Text;
+use crate::core::session::Session;
+use crate::core::stated::{Asks, State, Stated, Wait};
+use crate::core::time::{Moment, Span, Time};
+use crate::core::verdict::{Live, Status, Told, judge_told};
+
+const START: i64 = 1_795_461_440_000;
+const BY: &str = "the file of its process";
+
+fn at(millis: i64) -> Moment {
+    Moment::of(Time(START + millis))
+}
+
+fn facts(events: &[(i64, Body<'_>)]) -> Facts {
+    let mut facts = Facts::default();
+    for (millis, body) in events {
+        let at = at(*millis);
+        let event = Event { kind: b"x", at: Some(at.wall), id: b"", parent: b"", agent: None, body: body.clone() };
+        facts.fold(&event, at, &Limits::default());
+    }
+    facts
+}
+
+const PROMPT: Body<'_> = Body::Prompt { joins: false, continuation: false, autopilot: None };
+
+fn tool<'a>(name: &'a str, asks: bool) -> Body<'a> {
+    let (call, name, command) = (Text(b"t"), Some(Text(name.as_bytes())), Some(Text(b"make")));
+    Body::ToolStart { call, name, command, arguments: b"{}", detached: false, asks }
+}
+
+fn answer(asks: bool) -> Body<'static> {
+    Body::Answer { asks, model: None }
+}
+
+fn told_by(facts: &Facts, state: State, since: i64, asks: Option<Asks>, owner: &Owner, now: i64) -> (Status, String) {
+    let stated = Stated { state, since: at(since), by: BY, asks };
+    let told = Told { agent: &Agent::default(), facts, stated: Some(&stated) };
+    let verdict = judge_told(told, owner, &Live::default(), None, at(now), &Limits::default());
+    (verdict.status, verdict.because.to_string())
+}
+
+fn told(facts: &Facts, state: State, since: i64, now: i64) -> (Status, String) {
+    told_by(facts, state, since, None, &Owner::Alive { pid: 7, started: None }, now)
+}
+
+const IDLE: State = State::Idle { shell: false };
+const PERMISSION: State = State::Waiting(Wait::Permission);
+
+#[test]
+fn idle_ends_a_turn_once_it_has_lasted() {
+    let done = facts(&[(0, PROMPT), (1000, answer(false))]);
+    assert_eq!(told(&done, IDLE, 1100, 1300).0, Status::Finishing, "a sub-agent's end may follow");
+    assert_eq!(told(&done, IDLE, 1100, 1600).0, Status::Idle);
+    // A session that was resumed has come to rest long ago.
+    assert_eq!(told(&done, IDLE, 9000, 9001).0, Status::Idle);
+    // Esc while its model is silent leaves nothing in the log.
+    let silent = facts(&[(0, PROMPT)]);
+    assert_eq!(told(&silent, IDLE, 30_000, 30_001).0, Status::Idle);
+    let asks = facts(&[(0, PROMPT), (1000, answer(true))]);
+    assert_eq!(told(&asks, IDLE, 1100, 1600).0, Status::NeedsInput);
+    let (status, because) = told(&done, State::Idle { shell: true }, 1100, 9000);
+    assert_eq!((status, &*because), (Status::Idle, "done, 1 background shell, your turn"));
+}
+
+#[test]
+fn busy_wins_over_a_log_that_is_closed() {
+    let done = facts(&[(0, PROMPT), (1000, answer(false))]);
+    let (status, because) = told(&done, State::Busy, 900, 2000);
+    assert_eq!((status, &*because), (Status::Working, "the file of its process says that it works"));
+    assert_eq!(told(&done, State::Busy, 900, 700_000).0, Status::Stuck, "and has its limits");
+    let failed = facts(&[(0, PROMPT), (1000, Body::Error { kind: None, message: None, status: None })]);
+    assert_eq!(told(&failed, State::Busy, 1500, 2000).0, Status::Working);
+    assert_eq!(told(&failed, IDLE, 1100, 2000).0, Status::Failed);
+}
+
+#[test]
+fn the_log_has_a_second_to_tell_what_is_asked() {
+    let asked = facts(&[(0, PROMPT)]);
+    assert_eq!(told(&asked, PERMISSION, 1000, 1900).0, Status::Working);
+    assert_eq!(told(&asked, PERMISSION, 1000, 2000), (Status::NeedsPermission, "asks permission: a tool".into()));
+    let named = facts(&[(0, PROMPT), (1100, tool("Bash", false))]);
+    assert_eq!(told(&named, PERMISSION, 1000, 1100), (Status::NeedsPermission, "asks permission: Bash".into()));
+    let asks = Some(Asks { tool: "Write".into(), text: None });
+    let owner = Owner::Alive { pid: 7, started: None };
+    let by_agent = told_by(&asked, PERMISSION, 1000, asks, &owner, 1001);
+    assert_eq!(by_agent, (Status::NeedsPermission, "asks permission: Write".into()));
+    let plan = facts(&[(0, PROMPT), (900, tool("ExitPlanMode", true))]);
+    assert_eq!(told(&plan, PERMISSION, 1000, 1100).0, Status::NeedsInput);
+    assert_eq!(told(&plan, State::Busy, 1000, 1100).0, Status::Working, "it is answered");
+}
+
+#[test]
+fn only_what_was_at_work_is_a_crash() {
+    let gone = Owner::Gone { pid: 7, at: Some(at(5000).wall) };
+    let open = facts(&[(0, PROMPT), (900, tool("Bash", false))]);
+    let done = facts(&[(0, PROMPT), (1000, answer(false))]);
+    for (facts, state, status) in [
+        (&open, State::Busy, Status::Crashed),
+        (&open, IDLE, Status::Ended),
+        (&done, State::Busy, Status::Crashed),
+        (&done, IDLE, Status::Ended),
+        (&open, PERMISSION, Status::Crashed),
+        (&open, State::Ended, Status::Ended),
+    ] {
+        assert_eq!(told_by(facts, state, 1000, None, &gone, 6000).0, status, "{state:?}");
+    }
+    let (_, because) = told_by(&open, State::Ended, 5000, None, &gone, 6000);
+    assert_eq!(because, "its process has ended; unfinished: Bash");
+}
+
+#[test]
+fn tries_are_counted_and_heard() {
+    let ask = Body::ModelAsked { request: Text(b"one") };
+    let tries = facts(&[(0, PROMPT), (100, ask.clone()), (5000, ask.clone()), (280_000, ask.clone())]);
+    assert_eq!((tries.tries, tries.progress), (2, Some(at(100))), "a try brings the turn no further");
+    let (status, because) = told(&tries, State::Busy, 0, 290_000);
+    assert_eq!((status, &*because), (Status::Working, "its model does not answer: asked again 2 times"));
+    let answered = facts(&[(0, PROMPT), (100, ask.clone()), (5000, ask.clone()), (6000, answer(false)), (7000, ask)]);
+    assert_eq!(answered.tries, 0);
+}
+
+#[test]
+fn a_session_is_not_stuck_before_its_agent_asks_again() {
+    let mut session = Session::default();
+    assert_eq!(session.limits(&Limits::default()), Limits::default());
+    session.observed.asks_again_after = Some(Span::seconds(300));
+    let limits = session.limits(&Limits::default());
+    assert_eq!((limits.fresh_quiet, limits.fresh_stuck), (Span::seconds(60), Span::seconds(300)));
+    assert_eq!(limits.thinking_stuck, Span::seconds(600));
+}
