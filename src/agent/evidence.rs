@@ -1,8 +1,10 @@
 //! What shows that a process owns a session: verified before that process is signalled.
 
+use super::claude_code::target as claude_code;
 use super::copilot::owner::Lock;
-use super::copilot::target::Target;
+use super::copilot::target as copilot;
 use crate::core::time::Time;
+use crate::system::process::Force;
 use std::path::PathBuf;
 
 /// What shows that a process owns a session.
@@ -10,6 +12,15 @@ use std::path::PathBuf;
 pub(crate) enum Evidence {
     /// A lock in the session's folder.
     Copilot { lock: Lock, folder: PathBuf },
+    /// The file of the process.
+    ClaudeCode(claude_code::Claim),
+}
+
+/// An owner that can be signalled.
+#[derive(Debug)]
+pub(crate) enum Target {
+    Copilot(copilot::Target),
+    ClaudeCode(claude_code::Target),
 }
 
 impl Evidence {
@@ -17,6 +28,15 @@ impl Evidence {
     pub(crate) const fn pid(&self) -> u32 {
         match self {
             Self::Copilot { lock, .. } => lock.pid,
+            Self::ClaudeCode(claim) => claim.pid(),
+        }
+    }
+
+    /// The signals that end it, each if the one before had no effect: of these, those that its agent ends cleanly by.
+    pub(crate) fn ends_by(&self, forces: &[Force]) -> Vec<Force> {
+        match self {
+            Self::Copilot { .. } => forces.to_vec(),
+            Self::ClaudeCode(_) => forces.iter().copied().filter(|force| *force == Force::Terminate).collect(),
         }
     }
 
@@ -28,7 +48,32 @@ impl Evidence {
     /// Any other process is refused, with the reason for the user.
     pub(crate) fn open(&self, names: &[String], now: Time, confirmed: bool) -> Result<Target, String> {
         match self {
-            Self::Copilot { lock, folder } => Target::open(*lock, folder, names, now, confirmed),
+            Self::Copilot { lock, folder } => {
+                copilot::Target::open(*lock, folder, names, now, confirmed).map(Target::Copilot)
+            }
+            Self::ClaudeCode(claim) => claim.open(now).map(Target::ClaudeCode),
+        }
+    }
+}
+
+impl Target {
+    /// Signals the process if it has not ended and still is the session's owner. Does not wait for it to end. Returns at
+    /// once, on Windows within 0.2 s.
+    ///
+    /// # Errors
+    /// It has ended, is the owner no longer, or the system forbids the signal: the reason, for the user.
+    pub(crate) fn signal(&self, force: Force) -> Result<(), String> {
+        match self {
+            Self::Copilot(target) => target.signal(force),
+            Self::ClaudeCode(target) => target.signal(force),
+        }
+    }
+
+    /// Whether the process has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        match self {
+            Self::Copilot(target) => target.has_ended(),
+            Self::ClaudeCode(target) => target.has_ended(),
         }
     }
 }

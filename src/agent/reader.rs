@@ -1,5 +1,6 @@
 //! Reads one session, whichever agent it is of. Knows what it has read; what it observed is kept by the caller.
 
+use super::claude_code;
 use super::copilot::resume;
 use super::copilot::store::{Folder, LOG};
 use super::copilot::user_settings;
@@ -17,6 +18,8 @@ use std::path::{Path, PathBuf};
 pub enum Reader {
     /// A session's folder.
     Copilot(Box<Folder>),
+    /// A session's log, and the files of its processes.
+    ClaudeCode(Box<claude_code::session::Session>),
     /// A session's file.
     #[cfg(test)]
     Sundial(sundial::Dial),
@@ -36,6 +39,7 @@ impl Reader {
     ) -> io::Result<ReadStatus> {
         match self {
             Self::Copilot(folder) => folder.refresh(reading, observed, buffer),
+            Self::ClaudeCode(session) => session.refresh(reading, observed, buffer),
             #[cfg(test)]
             Self::Sundial(dial) => dial.refresh(reading, observed),
         }
@@ -50,6 +54,7 @@ impl Reader {
     ) -> ReadStatus {
         match self {
             Self::Copilot(folder) => folder.read_history(reading, observed, buffer),
+            Self::ClaudeCode(session) => session.read_history(reading, observed, buffer),
             #[cfg(test)]
             Self::Sundial(dial) => {
                 dial.read(reading, observed);
@@ -62,6 +67,7 @@ impl Reader {
     pub(crate) fn about(&self) -> About {
         match self {
             Self::Copilot(folder) => folder.about(),
+            Self::ClaudeCode(session) => session.about(),
             #[cfg(test)]
             Self::Sundial(dial) => dial.about(),
         }
@@ -72,6 +78,7 @@ impl Reader {
     pub(crate) fn forget_log(&mut self) {
         match self {
             Self::Copilot(folder) => folder.forget_log(),
+            Self::ClaudeCode(session) => session.forget_log(),
             #[cfg(test)]
             Self::Sundial(_) => {}
         }
@@ -81,8 +88,19 @@ impl Reader {
     pub(crate) fn path(&self) -> &Path {
         match self {
             Self::Copilot(folder) => folder.path(),
+            Self::ClaudeCode(session) => session.log(),
             #[cfg(test)]
             Self::Sundial(dial) => dial.path(),
+        }
+    }
+
+    /// Further folders that change with it, whether they are there or not.
+    pub(crate) fn folders(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Copilot(_) => Vec::new(),
+            Self::ClaudeCode(session) => session.folders().into(),
+            #[cfg(test)]
+            Self::Sundial(_) => Vec::new(),
         }
     }
 
@@ -90,6 +108,7 @@ impl Reader {
     pub(crate) fn log(&self) -> PathBuf {
         match self {
             Self::Copilot(folder) => folder.path().join(LOG),
+            Self::ClaudeCode(session) => session.log().to_owned(),
             #[cfg(test)]
             Self::Sundial(dial) => dial.path().to_owned(),
         }
@@ -99,6 +118,7 @@ impl Reader {
     pub(crate) fn resume_line(&self) -> Option<String> {
         match self {
             Self::Copilot(folder) => resume::line(folder.id()),
+            Self::ClaudeCode(session) => session.resume_line(),
             #[cfg(test)]
             Self::Sundial(_) => None,
         }
@@ -108,6 +128,7 @@ impl Reader {
     pub(crate) fn agent_notifies(&self) -> bool {
         match self {
             Self::Copilot(folder) => folder.home().is_some_and(user_settings::notifies),
+            Self::ClaudeCode(_) => false,
             #[cfg(test)]
             Self::Sundial(_) => false,
         }
@@ -115,18 +136,20 @@ impl Reader {
 
     /// The processes whose exit may change who owns it.
     pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
-        let (locks, noted) = match self {
-            Self::Copilot(folder) => (Some(folder.pids()), None),
+        let (locks, files, noted) = match self {
+            Self::Copilot(folder) => (Some(folder.pids()), None, None),
+            Self::ClaudeCode(session) => (None, Some(session.pids()), None),
             #[cfg(test)]
-            Self::Sundial(dial) => (None, dial.pid()),
+            Self::Sundial(dial) => (None, None, dial.pid()),
         };
-        locks.into_iter().flatten().chain(noted)
+        locks.into_iter().flatten().chain(files.into_iter().flatten()).chain(noted)
     }
 
     /// Processes that are just opening it and do not hold it yet.
     pub(crate) fn newcomers(&self) -> &[u32] {
         match self {
             Self::Copilot(folder) => folder.newcomers(),
+            Self::ClaudeCode(_) => &[],
             #[cfg(test)]
             Self::Sundial(_) => &[],
         }
@@ -136,6 +159,7 @@ impl Reader {
     pub(crate) const fn owner_recheck_at(&self) -> Option<Time> {
         match self {
             Self::Copilot(folder) => folder.owner_recheck_at(),
+            Self::ClaudeCode(session) => session.recheck_at(),
             #[cfg(test)]
             Self::Sundial(_) => None,
         }
@@ -147,6 +171,7 @@ impl Reader {
             Self::Copilot(folder) => {
                 Some(Evidence::Copilot { lock: folder.owners_lock(observed)?, folder: folder.path().to_owned() })
             }
+            Self::ClaudeCode(session) => session.claim(observed).map(Evidence::ClaudeCode),
             #[cfg(test)]
             Self::Sundial(_) => None,
         }
@@ -156,6 +181,7 @@ impl Reader {
     pub(crate) fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
         match self {
             Self::Copilot(folder) => folder.process_ended(observed, pid, at),
+            Self::ClaudeCode(session) => session.process_ended(observed, pid, at),
             #[cfg(test)]
             Self::Sundial(dial) => dial.process_ended(observed, pid, at),
         }

@@ -1,5 +1,6 @@
 //! A source of sessions: an agent, and one of its homes. Lists its sessions, and makes their readers.
 
+use super::claude_code;
 use super::copilot::opened;
 use super::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
 use super::copilot::prompt::{self, LastPrompt};
@@ -106,6 +107,7 @@ impl Source {
     pub(crate) fn path(&self, id: &str) -> PathBuf {
         match self.wing {
             Wing::Copilot => self.root.join(id),
+            Wing::ClaudeCode => claude_code::store::path(&self.home, &self.root, id),
             #[cfg(test)]
             Wing::Sundial => sundial::path(&self.root, id),
         }
@@ -115,6 +117,7 @@ impl Source {
     pub(crate) fn has(&self, id: &str) -> bool {
         match self.wing {
             Wing::Copilot => self.path(id).is_dir(),
+            Wing::ClaudeCode => claude_code::store::has(&self.home, &self.root, id),
             #[cfg(test)]
             Wing::Sundial => self.path(id).is_file(),
         }
@@ -124,6 +127,7 @@ impl Source {
     pub(crate) fn log(&self, id: &str) -> PathBuf {
         match self.wing {
             Wing::Copilot => self.path(id).join(store::LOG),
+            Wing::ClaudeCode => self.path(id),
             #[cfg(test)]
             Wing::Sundial => self.path(id),
         }
@@ -141,6 +145,9 @@ impl Source {
     pub(crate) fn list(&self) -> io::Result<SessionIds> {
         match self.wing {
             Wing::Copilot => store::session_ids(&self.root).map(SessionIds::Copilot),
+            Wing::ClaudeCode => {
+                claude_code::store::list(&self.home, &self.root).map(|ids| SessionIds::Listed(ids.into_iter()))
+            }
             #[cfg(test)]
             Wing::Sundial => sundial::list(&self.root).map(|ids| SessionIds::Listed(ids.into_iter())),
         }
@@ -151,6 +158,7 @@ impl Source {
         match self.wing {
             Wing::Copilot if many => Glimpses::Copilot(Root::open(&self.root)),
             Wing::Copilot => Glimpses::Copilot(Root::at(&self.root)),
+            Wing::ClaudeCode => Glimpses::ClaudeCode(claude_code::store::Glimpses::new(&self.home, &self.root, many)),
             #[cfg(test)]
             Wing::Sundial => Glimpses::None,
         }
@@ -160,6 +168,9 @@ impl Source {
     pub fn reader(&self, id: &str) -> Reader {
         match self.wing {
             Wing::Copilot => Reader::Copilot(Box::new(Folder::new(&self.root, id))),
+            Wing::ClaudeCode => {
+                Reader::ClaudeCode(Box::new(claude_code::session::Session::new(&self.home, &self.root, id)))
+            }
             #[cfg(test)]
             Wing::Sundial => Reader::Sundial(sundial::Dial::new(&self.root, id)),
         }
@@ -174,6 +185,7 @@ impl Source {
     pub(crate) fn noted(&self) -> Noted {
         match self.wing {
             Wing::Copilot => opened::noted(&self.home),
+            Wing::ClaudeCode => Noted::new(),
             #[cfg(test)]
             Wing::Sundial => Noted::new(),
         }
@@ -186,6 +198,7 @@ impl Source {
     pub(crate) fn last_prompt(&self, id: &str) -> io::Result<LastPrompt> {
         match self.wing {
             Wing::Copilot => prompt::last_prompt(&self.log(id)),
+            Wing::ClaudeCode => Err(io::ErrorKind::Unsupported.into()),
             #[cfg(test)]
             Wing::Sundial => Err(io::ErrorKind::Unsupported.into()),
         }
@@ -195,6 +208,7 @@ impl Source {
     pub(crate) fn has_instructions(&self, id: &str) -> bool {
         match self.wing {
             Wing::Copilot => prompt::system_message(&self.log(id)).is_ok(),
+            Wing::ClaudeCode => false,
             #[cfg(test)]
             Wing::Sundial => false,
         }
@@ -207,8 +221,22 @@ impl Source {
     pub(crate) async fn program(&self, named: Option<&Path>) -> Result<PathBuf, String> {
         match self.wing {
             Wing::Copilot => find_program(named, VERSION_TIMEOUT_LONG).await,
+            Wing::ClaudeCode => {
+                claude_code::resume::find_program(std::env::var_os("PATH").as_deref(), user_home().as_deref())
+            }
             #[cfg(test)]
             Wing::Sundial => Err("it cannot be started".to_owned()),
+        }
+    }
+
+    /// The session that this process says that it runs, in a file of its own. `None` if it says nothing, or its agent's
+    /// processes do not.
+    pub(crate) fn named_by(&self, pid: u32) -> Option<Arc<str>> {
+        match self.wing {
+            Wing::Copilot => None,
+            Wing::ClaudeCode => claude_code::store::named_by(&self.home, pid),
+            #[cfg(test)]
+            Wing::Sundial => None,
         }
     }
 
@@ -223,6 +251,13 @@ impl Source {
                 let inherited = std::env::var_os(self.wing.profile().home_variable);
                 Ok(Resume { command, env: resume::env(&self.home, user_home().as_deref(), inherited.as_deref()) })
             }
+            Wing::ClaudeCode => {
+                let resume = claude_code::resume::command(program, id);
+                let command = resume.ok_or("its id does not have the form of Claude Code's ids")?;
+                let inherited = std::env::var_os(self.wing.profile().home_variable);
+                let env = claude_code::resume::env(&self.home, user_home().as_deref(), inherited.as_deref());
+                Ok(Resume { command, env })
+            }
             #[cfg(test)]
             Wing::Sundial => Err("it cannot be resumed"),
         }
@@ -232,6 +267,7 @@ impl Source {
     pub(crate) fn process_in_use(&self, id: &str) -> Option<u32> {
         match self.wing {
             Wing::Copilot => store::lock_pids_in_use(&self.path(id)).first().copied(),
+            Wing::ClaudeCode => None,
             #[cfg(test)]
             Wing::Sundial => None,
         }
@@ -242,6 +278,7 @@ impl Source {
     pub(crate) fn owner_now(&self, id: &str, names: &[String], now: Time) -> Owner {
         match self.wing {
             Wing::Copilot => store::owner_now(&self.root, id, names, now),
+            Wing::ClaudeCode => claude_code::session::owner_now(&self.home, &self.root, id, now),
             #[cfg(test)]
             Wing::Sundial => Owner::Never,
         }
@@ -271,7 +308,6 @@ pub(crate) enum SessionIds {
     /// The names of folders.
     Copilot(store::SessionIds),
     /// These.
-    #[cfg(test)]
     Listed(std::vec::IntoIter<Arc<str>>),
 }
 
@@ -281,7 +317,6 @@ impl Iterator for SessionIds {
     fn next(&mut self) -> Option<Self::Item> {
         match self {
             Self::Copilot(ids) => ids.next(),
-            #[cfg(test)]
             Self::Listed(ids) => ids.next(),
         }
     }
@@ -292,6 +327,8 @@ impl Iterator for SessionIds {
 pub(crate) enum Glimpses<'a> {
     /// Relative to the folder of the sessions.
     Copilot(Root<'a>),
+    /// By what all processes say of themselves.
+    ClaudeCode(claude_code::store::Glimpses),
     /// There are none: each session is read.
     #[cfg(test)]
     None,
@@ -303,6 +340,7 @@ impl Glimpses<'_> {
     pub(crate) fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
         match self {
             Self::Copilot(root) => root.past(id, reading),
+            Self::ClaudeCode(glimpses) => glimpses.past(id, reading),
             #[cfg(test)]
             Self::None => None,
         }

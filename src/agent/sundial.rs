@@ -50,8 +50,8 @@ pub(crate) const PROFILE: Profile = Profile {
     is_home: |home| home.join("sundial.toml").is_file(),
     sessions: "days",
     watch_plan: WatchPlan {
-        layout: Layout::Files { depth: DEPTH, session_of },
-        logs: Some(Logs { folder: RUNNING, pid: |file| file.parse().ok() }),
+        layout: Layout::Files { depth: DEPTH, session_of, beside: None },
+        logs: Some(Logs { folder: RUNNING, pid: |file| file.parse().ok(), names_session: false }),
         notes: None,
     },
 };

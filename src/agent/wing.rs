@@ -1,5 +1,6 @@
 //! The one table of the agents.
 
+use super::claude_code;
 use super::copilot;
 use super::profile::Profile;
 #[cfg(test)]
@@ -13,6 +14,8 @@ use std::path::Path;
 pub(crate) enum Wing {
     /// GitHub Copilot.
     Copilot,
+    /// Claude Code.
+    ClaudeCode,
     /// A made-up one.
     #[cfg(test)]
     Sundial,
@@ -22,6 +25,7 @@ impl Wing {
     /// All of them, the [`FIRST`](Self::FIRST) one first.
     pub(crate) const ALL: &[Self] = &[
         Self::Copilot,
+        Self::ClaudeCode,
         #[cfg(test)]
         Self::Sundial,
     ];
@@ -33,6 +37,7 @@ impl Wing {
     pub(crate) const fn profile(self) -> &'static Profile {
         match self {
             Self::Copilot => &copilot::profile::PROFILE,
+            Self::ClaudeCode => &claude_code::profile::PROFILE,
             #[cfg(test)]
             Self::Sundial => &sundial::PROFILE,
         }
@@ -51,7 +56,7 @@ impl Wing {
 }
 
 /// The dialects of all logs that are made of lines.
-const DIALECTS: [&Dialect; 1] = [&copilot::dialect::DIALECT];
+const DIALECTS: [&Dialect; 2] = [&copilot::dialect::DIALECT, &claude_code::dialect::DIALECT];
 
 /// How the log is written that begins so: as the first agent writes it, if that does not tell.
 pub(crate) fn dialect_of(start: &[u8]) -> &'static Dialect {

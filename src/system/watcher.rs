@@ -128,6 +128,20 @@ impl Watcher {
         }
     }
 
+    /// Watches further folders of a session that is watched, where sessions share folders. Returns whether a new watch was
+    /// added.
+    pub(crate) fn watch_beside(&mut self, key: &Key, folders: &[PathBuf]) -> bool {
+        let has_room = self.has_room();
+        self.source.as_mut().is_some_and(|source| has_room && source.watch_beside(key, folders))
+    }
+
+    /// Stops watching the further folders of a session that is gone.
+    pub(crate) fn unwatch_beside(&mut self, key: &Key) {
+        if let Some(source) = &mut self.source {
+            source.unwatch_beside(key);
+        }
+    }
+
     /// Watches what the path of a session leads to now, if the session is watched: a mount may have covered its folder.
     /// Returns whether a new watch was added.
     pub(crate) fn rewatch_session(&mut self, key: &Key, path: &Path) -> bool {

@@ -19,27 +19,29 @@ use std::path::{Path, PathBuf};
 const NESTING_MAX: u8 = 3;
 
 /// Brings the terminal of a process to the front, and returns what was done, in words. `ancestors` are the process's
-/// ancestors, the nearest first; `tty` is its controlling terminal.
+/// ancestors, the nearest first; `tty` is its controlling terminal, and `pane` the tmux pane that its agent says it is in.
 ///
 /// May block for some seconds. Nothing is signalled or typed: at most a window and a pane are selected.
 ///
 /// # Errors
 /// In words for the user: why this cannot be done, and what is known of the place.
-pub(crate) fn show(pid: u32, ancestors: &[u32], tty: Option<&Path>) -> Result<String, String> {
+pub(crate) fn show(pid: u32, ancestors: &[u32], tty: Option<&Path>, pane: Option<&str>) -> Result<String, String> {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let desktop = Desktop {
         tmux: Path::new("tmux"),
         socket: tmux::default_socket(),
         display: None,
+        pane,
         wayland: is_set("WAYLAND_DISPLAY"),
     };
     desktop.show(pid, ancestors, tty)
 }
 
 /// Why the terminal of a process cannot be shown, as far as its environment and ours tell. `None` if it is worth trying.
-pub(crate) fn why_not(pid: u32) -> Option<&'static str> {
+/// `has_pane`: its agent names the tmux pane.
+pub(crate) fn why_not(pid: u32, has_pane: bool) -> Option<&'static str> {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let has_pane = variable(pid, "TMUX").is_some_and(|value| tmux::socket_in(&value).is_some());
+    let has_pane = has_pane || variable(pid, "TMUX").is_some_and(|value| tmux::socket_in(&value).is_some());
     let has_window = variable(pid, "WINDOWID").is_some_and(|id| !id.is_empty());
     cannot_show(has_pane, has_window, is_set("DISPLAY"), is_set("WAYLAND_DISPLAY"))
 }
@@ -65,6 +67,8 @@ struct Desktop<'a> {
     socket: Option<PathBuf>,
     /// The X server; `None` for the one in our environment.
     display: Option<&'a str>,
+    /// The pane of the process, as its agent says.
+    pane: Option<&'a str>,
     /// Whether the desktop is Wayland.
     wayland: bool,
 }
@@ -83,7 +87,9 @@ impl Desktop<'_> {
         let sockets = self.socket.iter().chain(own.iter().filter(|own| Some(*own) != self.socket.as_ref()));
         let mut no_pane = "it runs in no tmux pane".to_owned();
         for socket in sockets.filter(|_| depth > 0) {
-            match tmux::Tmux::new(self.tmux, socket).pane(&chain, tty) {
+            // The id is one of its own server.
+            let named = self.pane.filter(|_| depth == NESTING_MAX && own.as_ref().is_none_or(|own| own == socket));
+            match tmux::Tmux::new(self.tmux, socket).pane(&chain, tty, named) {
                 Ok(Some(pane)) => return self.show_pane(&pane, depth),
                 Ok(None) => {}
                 Err(why) => no_pane = why,

@@ -28,7 +28,7 @@ pub(crate) const PROFILE: Profile = Profile {
         layout: Layout::Folders {
             is_session_file: |file| file == LOG || file == WORKSPACE || lock_pid(file).is_some(),
         },
-        logs: Some(Logs { folder: LOGS, pid: log_pid }),
+        logs: Some(Logs { folder: LOGS, pid: log_pid, names_session: false }),
         notes: Some(OPEN_SESSIONS),
     },
 };

@@ -27,12 +27,20 @@ impl<'a> Judge<'a> {
             State::Waiting(Wait::Dialog) => {
                 self.waits_with_tool() || self.facts.turn.is_some() && !self.passed(stated.since, LOG_BEHIND)
             }
+            // A prompt may be in the log before the authority knows of it.
+            State::Idle { .. } if self.is_opened_after(stated.since) => true,
             State::Idle { .. } => {
                 let progress = self.facts.progress.is_some_and(|last| stated.since.since(last) < JUST_BEFORE);
                 progress && !self.passed(stated.since, RESTS_AFTER)
             }
             State::Ended => return None,
         })
+    }
+
+    /// Whether its turn has just been opened, after this.
+    fn is_opened_after(&mut self, since: Moment) -> bool {
+        let opened = self.facts.turn.as_ref().map(|turn| turn.opened).filter(|opened| opened.awake > since.awake);
+        opened.is_some_and(|opened| !self.passed(opened, RESTS_AFTER))
     }
 
     /// Whether its process was at work, or waited in the middle of it, when it was last heard of.

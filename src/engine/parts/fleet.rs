@@ -45,7 +45,7 @@ pub(crate) fn find_terminal(session: &mut Session) {
     if let Some(pid) = session.observed.owner.live()
         && session.terminal.is_none_or(|(known, _)| known != pid)
     {
-        session.terminal = Some((pid, why_not(pid)));
+        session.terminal = Some((pid, why_not(pid, session.observed.pane.is_some())));
     }
 }
 

@@ -1,8 +1,9 @@
 //! Handles changes of files and folders, and recovers when the system lost some of them.
 
-use crate::core::session::Key;
+use crate::core::session::{Key, SourceId};
 use crate::engine::{Changes, Engine};
 use crate::system::watcher::Hints;
+use std::collections::HashSet;
 
 impl Engine {
     /// Handles changes of files and folders.
@@ -19,6 +20,7 @@ impl Engine {
         for home in hints.opened.into_iter().filter(|home| self.homes.is_followed(*home)).collect::<Vec<_>>() {
             self.process_scans.check_terminal_notes(&self.homes, home, self.clock.now().awake);
         }
+        self.queue_named_by(hints.named);
         self.process_scans.logs_written(hints.logs, self.clock.now().awake);
         if hints.all {
             self.lost_events.request(self.clock.now().awake);
@@ -38,6 +40,16 @@ impl Engine {
         }
         for key in hints.folders {
             self.queue_changed_folder(key);
+        }
+    }
+
+    /// Queues the sessions that these processes name, and those that they named before.
+    fn queue_named_by(&mut self, processes: HashSet<(SourceId, u32)>) {
+        for (home, pid) in processes.into_iter().filter(|(home, _)| self.homes.is_followed(*home)).collect::<Vec<_>>() {
+            let named = self.homes.source(home).named_by(pid).map(|id| Key::new(home, id));
+            for key in self.fleet.with_pid(pid).into_iter().chain(named) {
+                self.agenda.push_urgent(key);
+            }
         }
     }
 

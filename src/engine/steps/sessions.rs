@@ -47,6 +47,10 @@ impl Engine {
             if status.is_ok() && !WATCHES_TREES && self.watcher.watch_session(key, reader.path()) {
                 status = reader.refresh(&reading, &mut session.observed, &mut self.buffer);
             }
+            let folders = reader.folders();
+            if status.is_ok() && !folders.is_empty() && self.watcher.watch_beside(key, &folders) {
+                status = reader.refresh(&reading, &mut session.observed, &mut self.buffer);
+            }
             return self.apply_read(key, &status, changes);
         }
         let source = self.homes.source(key.source);
@@ -56,6 +60,7 @@ impl Engine {
         let (mut reader, mut session) = self.new_session(key);
         // Watch before reading: later writes then cause events.
         let is_watched = !WATCHES_TREES && self.watcher.watch_session(key, reader.path());
+        self.watcher.watch_beside(key, &reader.folders());
         let Ok(status) = reader.refresh(&reading, &mut session.observed, &mut self.buffer) else {
             return self.remove_session(key, changes);
         };
@@ -158,6 +163,7 @@ impl Engine {
     pub(super) fn remove_session(&mut self, key: &Key, changes: &mut Changes) {
         self.agenda.finish_reading(key);
         self.watcher.forget(&self.homes.path(key));
+        self.watcher.unwatch_beside(key);
         self.server_searches.forget(key);
         self.owners.forget(key);
         self.looks.forget(key);

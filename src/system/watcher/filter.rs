@@ -106,8 +106,9 @@ impl Filter {
         for (number, Home { plan, names }) in self.homes.iter().enumerate() {
             for (root, home) in names.iter().filter_map(|root| Some((root, root.parent()?))) {
                 let logs = plan.logs.filter(|logs| home.join(logs.folder) == folder);
-                if let Some(pid) = logs.and_then(|logs| (logs.pid)(name)) {
-                    is_relevant |= hints.logs.insert((SourceId(number), pid));
+                if let Some((logs, pid)) = logs.and_then(|logs| Some((logs, (logs.pid)(name)?))) {
+                    let of = (SourceId(number), pid);
+                    is_relevant |= if logs.names_session { hints.named.insert(of) } else { hints.logs.insert(of) };
                 } else if plan.notes == Some(name) && home == folder && root != path {
                     is_relevant |= hints.opened.insert(SourceId(number));
                 }

@@ -15,6 +15,8 @@ pub(crate) struct Hints {
     pub opened: HashSet<SourceId>,
     /// Processes of agents that wrote to their logs, and the home that these are in, by index.
     pub logs: HashSet<(SourceId, u32)>,
+    /// Processes that may name another session than before, or say that it does something else, with their homes.
+    pub named: HashSet<(SourceId, u32)>,
     /// Whether a folder or link in a home's path changed: the home may have been replaced or removed.
     pub routes: bool,
     /// Whether the file of sessions seen by the user was written.
@@ -40,6 +42,7 @@ impl Hints {
             || !self.homes.is_empty()
             || !self.opened.is_empty()
             || !self.logs.is_empty()
+            || !self.named.is_empty()
     }
 }
 

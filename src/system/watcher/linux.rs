@@ -78,6 +78,8 @@ pub(super) struct Source {
     /// The watches of current sessions, and which file system each is on if its changes may cause no event. Old sessions
     /// are found only by their watch, in `places`.
     held: HashMap<Key, (i32, Option<&'static str>)>,
+    /// Further folders of current sessions, where sessions share folders.
+    beside: HashMap<Key, Vec<PathBuf>>,
     hints: Hints,
 }
 
@@ -96,6 +98,7 @@ impl Source {
             missing: Vec::new(),
             home_touched: false,
             held: HashMap::new(),
+            beside: HashMap::new(),
             hints: Hints::default(),
         })
     }

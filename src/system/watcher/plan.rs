@@ -20,6 +20,8 @@ pub(crate) struct Logs {
     pub folder: &'static str,
     /// The process whose file there has this name.
     pub pid: fn(&str) -> Option<u32>,
+    /// The file names the session that its process runs.
+    pub names_session: bool,
 }
 
 /// Where a home keeps its sessions, below its folder for them.
@@ -31,12 +33,13 @@ pub(crate) enum Layout {
         is_session_file: fn(&str) -> bool,
     },
     /// Each is a file, in folders that sessions share.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the agents that are shipped so far give each session a folder"))]
     Files {
         /// How many folders lie between that folder and a file.
         depth: usize,
         /// The id of the session whose file has this name.
         session_of: fn(&str) -> Option<&str>,
+        /// The id of the session that other paths beside the files belong to, by their parts: those that are ever read.
+        beside: Option<for<'a> fn(&[&'a str]) -> Option<&'a str>>,
     },
 }
 
@@ -64,22 +67,27 @@ impl Layout {
                 }
                 _ => Subject::Nothing,
             },
-            Self::Files { depth, session_of } => match parts.clone().count() {
-                count if count <= depth => Subject::List,
-                count if count == depth + 1 => {
-                    let id = parts.next_back().flatten().and_then(session_of);
-                    id.map_or(Subject::Nothing, Subject::Session)
-                }
-                _ => Subject::Nothing,
-            },
+            Self::Files { depth, session_of, beside } => {
+                let below: Option<Vec<_>> = parts.skip(depth).collect();
+                let id = match below.as_deref() {
+                    Some([]) => return Subject::List,
+                    Some([file]) => session_of(file).or_else(|| beside?(&[file])),
+                    Some(below) => beside.and_then(|beside| beside(below)),
+                    None => None,
+                };
+                id.map_or(Subject::Nothing, Subject::Session)
+            }
         }
     }
 }
 
 /// Logs that are named after their processes.
 #[cfg(test)]
-pub(super) const TEST_LOGS: Logs =
-    Logs { folder: "logs", pid: |file| file.strip_suffix(".log")?.rsplit_once('-')?.1.parse().ok() };
+pub(super) const TEST_LOGS: Logs = Logs {
+    folder: "logs",
+    pid: |file| file.strip_suffix(".log")?.rsplit_once('-')?.1.parse().ok(),
+    names_session: false,
+};
 
 /// Sessions with files of three kinds, and logs that are named after their processes.
 #[cfg(test)]
@@ -94,7 +102,11 @@ pub(super) const TEST_PLAN: WatchPlan = WatchPlan {
 /// Sessions that are files in folders of months.
 #[cfg(test)]
 pub(super) const TEST_FILES: WatchPlan = WatchPlan {
-    layout: Layout::Files { depth: 2, session_of: |file| file.strip_suffix(".json") },
+    layout: Layout::Files {
+        depth: 2,
+        session_of: |file| file.strip_suffix(".json"),
+        beside: Some(|parts| parts.first().copied().filter(|id| !id.contains('.') && parts.len() < 4)),
+    },
     logs: None,
     notes: None,
 };
@@ -122,7 +134,9 @@ mod tests {
             ("2026/11", Subject::List),
             ("2026/11/a.json", Subject::Session("a")),
             ("2026/11/a.txt", Subject::Nothing),
-            ("2026/11/a/b.json", Subject::Nothing),
+            ("2026/11/a", Subject::Session("a")),
+            ("2026/11/a/agents/b.json", Subject::Session("a")),
+            ("2026/11/a/agents/b/c.json", Subject::Nothing),
         ] {
             assert_eq!(subject(&TEST_FILES, path), about, "{path:?}");
         }

@@ -86,6 +86,14 @@ impl Source {
         Ok(false)
     }
 
+    /// Does nothing: they are watched with its home.
+    pub(super) const fn watch_beside(&self, _: &Key, _: &[PathBuf]) -> bool {
+        false
+    }
+
+    /// Does nothing: they are watched with its home.
+    pub(super) const fn unwatch_beside(&self, _: &Key) {}
+
     /// Why changes of a session in this folder may cause no event, if they may not.
     pub(super) fn no_events(&self, _: &Key, path: &Path) -> Option<NoEvents> {
         let Some(file_system) = path.ancestors().find_map(|folder| self.watched.get(folder)) else {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Why the terminal of a process cannot be shown.
-pub(crate) const fn why_not(_pid: u32) -> Option<&'static str> {
+pub(crate) const fn why_not(_pid: u32, _has_pane: bool) -> Option<&'static str> {
     Some("on this system no program can bring another's window to the front: look for it among your windows")
 }
 
@@ -11,7 +11,7 @@ pub(crate) const fn why_not(_pid: u32) -> Option<&'static str> {
 ///
 /// # Errors
 /// Always.
-pub(crate) fn show(pid: u32, _ancestors: &[u32], _tty: Option<&Path>) -> Result<String, String> {
+pub(crate) fn show(pid: u32, _: &[u32], _: Option<&Path>, _: Option<&str>) -> Result<String, String> {
     Err(format!(
         "on this system the terminal of process {pid} cannot be brought to the front; look for it among your windows"
     ))

@@ -59,7 +59,13 @@ impl Server {
     }
 
     fn desktop<'a>(&self, tmux: &'a str) -> Desktop<'a> {
-        Desktop { tmux: Path::new(tmux), socket: Some(self.socket()), display: Some(NO_DISPLAY), wayland: false }
+        Desktop {
+            tmux: Path::new(tmux),
+            socket: Some(self.socket()),
+            display: Some(NO_DISPLAY),
+            pane: None,
+            wayland: false,
+        }
     }
 }
 
@@ -160,7 +166,8 @@ fn a_tmux_that_hangs_is_not_waited_for() {
         (scratch.path().join("tmux"), scratch.path().join("pid"), scratch.path().join("socket"));
     write_program(&program, &format!("#!/bin/sh\necho $$ >'{}'\nexec sleep 600\n", pid.display()));
     let _listener = UnixListener::bind(&socket).unwrap();
-    let desktop = Desktop { tmux: &program, socket: Some(socket), display: Some(NO_DISPLAY), wayland: false };
+    let desktop =
+        Desktop { tmux: &program, socket: Some(socket), display: Some(NO_DISPLAY), pane: None, wayland: false };
     let begun = Instant::now();
     let why = desktop.show(4_000_000, &[], Some(Path::new("/dev/pts/0"))).unwrap_err();
     assert!(why.contains("tmux did not answer within 2 s, and there is no display"), "{why}");
@@ -208,7 +215,8 @@ fn the_server_of_a_process_is_found_by_its_environment() {
     // It is found without a default server, too.
     let running = Running::with("TMUX", format!("{},1,0", socket.display()));
     wait_until("the new program", || variable(running.0.id(), "TMUX").is_some());
-    let desktop = Desktop { tmux: Path::new("tmux"), socket: None, display: Some(NO_DISPLAY), wayland: false };
+    let desktop =
+        Desktop { tmux: Path::new("tmux"), socket: None, display: Some(NO_DISPLAY), pane: None, wayland: false };
     let (_, tty) = server.pane("other:0.0");
     let why = desktop.show(running.0.id(), &[], Some(&tty)).unwrap_err();
     assert!(why.contains("it runs in pane 0.0 of the tmux session other, but"), "{why}");
@@ -251,20 +259,20 @@ fn a_real_window_comes_to_the_front() {
     let second = xterm(scratch.path(), "second", lasting);
     for pid in [first, second, first] {
         let ancestors = ancestors(pid);
-        let message = show(pid, &ancestors, None).unwrap();
+        let message = show(pid, &ancestors, None, None).unwrap();
         assert_eq!(message, format!("the window of xterm (process {}) is in front", ancestors[0]));
     }
     let server = Server::new();
     let attach = format!("echo $$ >\"$2\"; exec tmux -S '{}' attach -t 'a b'", server.socket().display());
     let client = xterm(scratch.path(), "third", &attach);
     wait_until("a client", || !server.ask(&["list-clients"]).is_empty());
-    show(second, &ancestors(second), None).unwrap();
+    show(second, &ancestors(second), None, None).unwrap();
     let (pid, tty) = server.pane("a b:0.0");
     let desktop = Desktop { display: None, ..server.desktop("tmux") };
     let message = desktop.show(pid, &[], Some(&tty)).unwrap();
     let window = format!("the window of xterm (process {}) is in front", ancestors(client)[0]);
     assert_eq!(message, format!("pane 0.0 of the tmux session a b is selected, and {window}"));
     // A process without a window gets none raised.
-    let why = show(u32::MAX, &[1], None).unwrap_err();
+    let why = show(u32::MAX, &[1], None, None).unwrap_err();
     assert!(why.ends_with("it runs in no tmux pane, and no window here belongs to it or to what started it"), "{why}");
 }

@@ -75,24 +75,29 @@ impl<'a> Tmux<'a> {
         Self { program, socket }
     }
 
-    /// The pane whose terminal is `tty`, or whose first process is in the chain. If several sessions contain it, one
+    /// The pane whose terminal is `tty`, or whose first process is in the chain, or which has the id `named`. If several sessions contain it, one
     /// that a client shows.
     ///
     /// # Errors
     /// If tmux does not answer.
-    pub(super) fn pane(self, chain: &[u32], tty: Option<&Path>) -> Result<Option<Pane<'a>>, String> {
+    pub(super) fn pane(
+        self,
+        chain: &[u32],
+        tty: Option<&Path>,
+        named: Option<&str>,
+    ) -> Result<Option<Pane<'a>>, String> {
         let Ok(answer) = self.ask(&["list-panes", "-a", "-F", PANE])? else { return Ok(None) };
-        let mut panes: Vec<_> = answer.lines().filter_map(|line| self.read(line, chain, tty)).collect();
+        let mut panes: Vec<_> = answer.lines().filter_map(|line| self.read(line, chain, tty, named)).collect();
         panes.sort_by_key(|pane| (!pane.has_tty, !pane.attached));
         Ok(panes.into_iter().next())
     }
 
     /// Parses a line. `None` if it is not the pane that is searched for.
-    fn read(self, line: &str, chain: &[u32], tty: Option<&Path>) -> Option<Pane<'a>> {
+    fn read(self, line: &str, chain: &[u32], tty: Option<&Path>, named: Option<&str>) -> Option<Pane<'a>> {
         let fields: Vec<&str> = line.splitn(8, ' ').collect();
         let &[its_tty, first, pane, window, session, attached, place, name] = &fields[..] else { return None };
         let has_tty = tty.is_some_and(|tty| tty == Path::new(its_tty));
-        if !has_tty && !first.parse().is_ok_and(|first| chain.contains(&first)) {
+        if !has_tty && named != Some(pane) && !first.parse().is_ok_and(|first| chain.contains(&first)) {
             return None;
         }
         let [pane, window, session, place, name] = [pane, window, session, place, name].map(str::to_owned);

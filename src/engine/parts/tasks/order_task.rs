@@ -41,6 +41,8 @@ pub(crate) struct OrderTask {
     pub(crate) kind: Kind,
     pub(crate) owner: Owner,
     pub(crate) evidence: Option<Evidence>,
+    /// The tmux pane that its agent says it is in.
+    pub(crate) pane: Option<Box<str>>,
     pub(crate) names: Vec<String>,
     pub(crate) actions: Actions,
     /// Who resumes sessions instead of a new terminal, if anybody.

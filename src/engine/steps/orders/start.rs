@@ -92,6 +92,7 @@ impl Engine {
             kind: about.kind,
             owner: owner.clone(),
             evidence: entry.evidence(),
+            pane: session.observed.pane.clone(),
             names: self.config.owners.names.clone(),
             actions: self.config.actions.clone(),
             resumes_here: self.tasks.resumes_here.clone(),

@@ -5,7 +5,7 @@ use super::{CHANGES, Source};
 use crate::core::session::{Key, NoEvents, SourceId};
 use crate::system::file_system::without_events;
 use crate::system::watcher::hints::Refusal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Source {
     /// Returns whether a new watch was added.
@@ -37,6 +37,27 @@ impl Source {
         Ok(true)
     }
 
+    /// Watches further folders of a current session, in which what is changed is read with it. Those that are not there
+    /// cause an event in the one above when they appear. Returns whether a new watch was added.
+    pub(in crate::system::watcher) fn watch_beside(&mut self, key: &Key, folders: &[PathBuf]) -> bool {
+        let mut is_new = false;
+        for folder in folders {
+            let is_known = self.folders.contains_key(&**folder);
+            if !is_known && self.watch(folder).is_ok() {
+                self.beside.entry(key.clone()).or_default().push(folder.clone());
+                is_new = true;
+            }
+        }
+        is_new
+    }
+
+    /// Stops watching the further folders of a session.
+    pub(in crate::system::watcher) fn unwatch_beside(&mut self, key: &Key) {
+        for folder in self.beside.remove(key).into_iter().flatten() {
+            self.unwatch(&folder);
+        }
+    }
+
     /// Why changes of a current session may cause no event, if they may not.
     pub(in crate::system::watcher) fn no_events(&self, key: &Key, _: &Path) -> Option<NoEvents> {
         let Some((_, file_system)) = self.held.get(key) else { return Some(NoEvents::Refused) };
@@ -53,6 +74,7 @@ impl Source {
     }
 
     pub(in crate::system::watcher) fn mark_old(&mut self, key: &Key) {
+        self.unwatch_beside(key);
         self.held.remove(key);
     }
 

@@ -1,7 +1,7 @@
 //! The system's events in a home become hints.
 
 use super::super::filter::Home;
-use super::super::plan::TEST_PLAN;
+use super::super::plan::{TEST_FILES, TEST_PLAN};
 use super::*;
 use crate::core::session::{Key, SourceId};
 use std::fs;
@@ -170,4 +170,32 @@ fn a_home_that_is_replaced_while_it_is_being_watched_is_watched_or_reported() {
             assert!(hints(&mut source).routes, "round {round}: the last replacement was missed");
         }
     }
+}
+
+/// Sub-agents write beside the log of their session.
+#[test]
+fn what_changes_beside_a_shared_file_is_its_sessions() {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path().join("sessions");
+    let folder = root.join("2026/11");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("a.json"), "{}").unwrap();
+    let home = Home { plan: &TEST_FILES, names: vec![root] };
+    let mut source = Source::new(Filter { homes: vec![home], ..Filter::default() }).unwrap();
+    let key = Key::new(SourceId::default(), "a");
+    assert!(matches!(source.watch_session(&key, &folder.join("a.json")), Ok(true)));
+    let beside = [folder.join("a"), folder.join("a/agents")];
+    assert!(!source.watch_beside(&key, &beside), "they are not there yet");
+    fs::create_dir(&beside[0]).unwrap();
+    assert_eq!(hints(&mut source).folders, [key.clone()].into());
+    assert!(source.watch_beside(&key, &beside));
+    fs::create_dir(&beside[1]).unwrap();
+    assert_eq!(hints(&mut source).folders, [key.clone()].into());
+    assert!(source.watch_beside(&key, &beside) && !source.watch_beside(&key, &beside));
+    hints(&mut source);
+    fs::write(beside[1].join("b.json"), "{}").unwrap();
+    assert_eq!(hints(&mut source).folders, [key.clone()].into());
+    source.mark_old(&key);
+    fs::write(beside[1].join("b.json"), "{}").unwrap();
+    assert!(!hints(&mut source).any());
 }

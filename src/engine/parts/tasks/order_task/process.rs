@@ -29,7 +29,8 @@ impl OrderTask {
         };
         let pid = evidence.pid();
         let target = evidence.open(&self.names, self.now, confirmed).map_err(OrderError::refused)?;
-        for &force in forces {
+        let forces = evidence.ends_by(forces);
+        for &force in &forces {
             self.site.permit.ask().await.map_err(OrderError::refused)?;
             self.site.step(Step::Abort, format!("{} process {pid}", verb(force)));
             target.signal(force).map_err(OrderError::failed)?;
@@ -108,7 +109,8 @@ impl OrderTask {
 
     pub(super) async fn show_terminal(self) -> OrderResult {
         let Some(pid) = self.owner.live() else { return Err(OrderError::refused("no process runs it")) };
-        let shown = move || show(pid, &ancestors(pid), terminal_of(pid).as_deref());
+        let pane = self.pane.clone();
+        let shown = move || show(pid, &ancestors(pid), terminal_of(pid).as_deref(), pane.as_deref());
         done(on_thread(shown).await?)
     }
 }

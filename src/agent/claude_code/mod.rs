@@ -1,0 +1,20 @@
+//! All that knows Claude Code. Read only: nothing is written into its home, and its sessions take no orders.
+//!
+//! - [`profile`]: its home, and what to watch there; `store` lists its sessions.
+//! - `pid_file`: what each of its processes says of itself, and whether that process lives: who runs a session, and what
+//!   it does, by its own word.
+//! - [`dialect`]: a line of a session's log -> a neutral event. Pure.
+//! - `subagents`: the logs of a session's sub-agents. `jobs`: what its background sessions ask.
+//! - [`session`] reads one session. [`target`] is a process of one that is signalled. `resume`: how one is resumed.
+//!
+//! Seen with 2.1.197 and 2.1.330 on Linux.
+
+pub mod dialect;
+mod jobs;
+mod pid_file;
+pub(crate) mod profile;
+pub(super) mod resume;
+pub(crate) mod session;
+pub(crate) mod store;
+mod subagents;
+pub(crate) mod target;

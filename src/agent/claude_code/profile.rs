@@ -1,0 +1,28 @@
+//! What is the same about all homes of Claude Code.
+
+use super::pid_file;
+use super::store::{PROJECTS, session_of, subject_inside};
+use crate::agent::profile::Profile;
+use crate::core::agent::Names;
+use crate::system::watcher::{Layout, Logs, WatchPlan};
+
+/// The folder of the user's home that is its home.
+pub(super) const HOME: &str = ".claude";
+/// The variable that names another home.
+pub(super) const VARIABLE: &str = "CLAUDE_CONFIG_DIR";
+
+/// What is the same about all its homes.
+pub(crate) const PROFILE: Profile = Profile {
+    names: Names { name: "claude-code", word: "Claude Code", mark: "Claude" },
+    home: HOME,
+    home_variable: VARIABLE,
+    is_home: |home| {
+        home.join(PROJECTS).is_dir() || home.join(pid_file::FOLDER).is_dir() && !home.join("session-state").exists()
+    },
+    sessions: PROJECTS,
+    watch_plan: WatchPlan {
+        layout: Layout::Files { depth: 1, session_of, beside: Some(subject_inside) },
+        logs: Some(Logs { folder: pid_file::FOLDER, pid: pid_file::pid_of, names_session: true }),
+        notes: None,
+    },
+};

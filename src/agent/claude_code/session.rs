@@ -1,0 +1,392 @@
+//! Reads one session: the file of the process that runs it, its log, and those of its sub-agents.
+
+use super::dialect::DIALECT;
+use super::jobs::{self, Job};
+use super::pid_file::{self, Life, PidFile};
+use super::subagents::{SubAgents, folders};
+use super::target::Claim;
+use super::{resume, store};
+use crate::agent::reading::{ReadStatus, Reading};
+use crate::agent::tail::{ReadOutcome, Tail};
+use crate::core::owner::{Held, Owner};
+use crate::core::session::{About, Kind, Observed, Supervised};
+use crate::core::stated::{State, Stated, Wait};
+use crate::core::text::{NAME_MAX, plain};
+use crate::core::time::{Moment, Span, Time};
+use crate::system::file_times::modified;
+use crate::system::plain_file::{self, Links};
+use crate::system::process::is_stopped;
+use serde::Deserialize;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The releases that this was tried with.
+const TRIED: [&str; 2] = ["2.1.197", "2.1.330"];
+/// Who says what a session does.
+const BY: &str = "the file of its process";
+/// After how long a silence of its model Claude Code asks again. Seen with 2.1.330.
+const ASKS_AGAIN_AFTER: Span = Span::seconds(300);
+/// How long after its file a process may live on: a clean end deletes the file first. Seen: 0.2 s, and 0.6 s until the
+/// last line of the log.
+const ENDS_WITHIN: Span = Span::seconds(1);
+/// How late a change of what a process says of itself may be read.
+const SEEN_WITHIN: Span = Span::seconds(2);
+/// How much of a log's beginning is searched for where the session works.
+const HEAD_MAX: u64 = 256 << 10;
+
+/// A session, and what was read of it.
+#[derive(Debug)]
+pub struct Session {
+    home: PathBuf,
+    root: PathBuf,
+    id: Box<str>,
+    log: PathBuf,
+    tail: Tail,
+    agents: SubAgents,
+    /// What its processes last said of themselves.
+    files: Vec<PidFile>,
+    /// Those of them that run, or did when they were last heard of.
+    live: Vec<u32>,
+    /// The file by which it is known who runs it, or did.
+    last: Option<PidFile>,
+    /// When the process of that file was seen to have ended while its file was still there: it was killed.
+    killed: Option<Option<Time>>,
+    /// When that file was found missing while its process lived, by the awake clock.
+    missed: Option<Time>,
+    /// When its process was seen to end, by the wall clock.
+    exited: Option<Time>,
+    /// What its log's beginning says.
+    head: Option<Head>,
+    recheck_at: Option<Time>,
+}
+
+/// What the beginning of a log says.
+#[derive(Clone, Debug, Default)]
+struct Head {
+    cwd: Option<Box<str>>,
+    kind: Kind,
+    created: Option<Time>,
+}
+
+#[derive(Deserialize)]
+struct HeadLine {
+    cwd: Option<String>,
+    entrypoint: Option<String>,
+    timestamp: Option<String>,
+}
+
+impl Session {
+    pub(crate) fn new(home: &Path, root: &Path, id: &str) -> Self {
+        Self {
+            home: home.to_owned(),
+            root: root.to_owned(),
+            id: id.into(),
+            log: store::path(home, root, id),
+            tail: Tail::default(),
+            agents: SubAgents::default(),
+            files: Vec::new(),
+            live: Vec::new(),
+            last: None,
+            killed: None,
+            missed: None,
+            exited: None,
+            head: None,
+            recheck_at: None,
+        }
+    }
+
+    /// Reads what is new.
+    ///
+    /// # Errors
+    /// Where there is neither a log nor a process.
+    pub(crate) fn refresh(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<ReadStatus> {
+        let now = reading.context.now;
+        let mut log = fs::symlink_metadata(&self.log).ok();
+        if log.is_none() {
+            self.log = store::path(&self.home, &self.root, &self.id);
+            log = fs::symlink_metadata(&self.log).ok();
+        }
+        self.files = pid_file::all(&self.home).into_iter().filter(|file| *file.session == *self.id).collect();
+        self.find_owner(observed, now);
+        if log.is_none() && self.last.is_none() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        observed.takes_no_orders = true;
+        observed.asks_again_after = Some(ASKS_AGAIN_AFTER);
+        observed.has_log = log.is_some();
+        observed.touched = log.as_ref().map_or(observed.touched, modified);
+        observed.unread = self.last.is_none()
+            && observed.facts.progress.is_none()
+            && !reading.all
+            && reading.is_past(observed.touched);
+        if observed.unread {
+            return Ok(ReadStatus::Complete);
+        }
+        let status = self.read_log(reading, observed, buffer);
+        self.describe(observed);
+        self.state(observed, now);
+        Ok(status)
+    }
+
+    /// Reads the log of an old session, to show how it ended.
+    pub(crate) fn read_history(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+        buffer: &mut Vec<u8>,
+    ) -> ReadStatus {
+        observed.unread = false;
+        let status = self.read_log(reading, observed, buffer);
+        self.describe(observed);
+        self.state(observed, reading.context.now);
+        status
+    }
+
+    fn read_log(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
+        let result = self.tail.read(&DIALECT, &self.log, &mut observed.facts, reading.context, buffer);
+        observed.problem = match &result {
+            Ok(ReadOutcome::More) if observed.facts.events == 0 => Some("its log is long, and still being read".into()),
+            Ok(_) => None,
+            Err(error) => Some(error.to_string().into()),
+        };
+        let is_cut = self.agents.refresh(&self.log, reading, buffer);
+        observed.facts.set_agents(self.agents.known());
+        if is_cut || matches!(result, Ok(ReadOutcome::More)) { ReadStatus::Partial } else { ReadStatus::Complete }
+    }
+
+    /// Finds out who runs it, by the files of its processes. Of two that live, the one that waits for its user counts,
+    /// else the one that works.
+    fn find_owner(&mut self, observed: &mut Observed, now: Moment) {
+        self.recheck_at = None;
+        let mut lives: Vec<_> = self.files.iter().map(|file| (file.life(now.wall), file)).collect();
+        let weight = |life: Life, file: &PidFile| {
+            let state = match file.state {
+                Some(State::Waiting(_)) => 3,
+                Some(State::Busy) => 2,
+                Some(State::Idle { .. } | State::Ended) => 1,
+                None => 0,
+            };
+            (matches!(life, Life::Alive), matches!(life, Life::Unknown), state, file.since)
+        };
+        lives.sort_by_key(|(life, file)| weight(*life, file));
+        observed.holders = lives.iter().filter(|(life, _)| *life != Life::Dead).map(|(_, file)| file.pid).collect();
+        observed.contested = lives.iter().filter(|(life, _)| *life == Life::Alive).count() > 1;
+        let alive = lives.iter().filter(|(life, _)| *life == Life::Alive).map(|(_, file)| file.pid);
+        if !lives.is_empty() {
+            self.live = alive.collect();
+        }
+        if let Some((life, file)) = lives.pop() {
+            let file = file.clone();
+            let is_known = self.last.as_ref().is_some_and(|last| last.is_same_process(&file));
+            if !is_known {
+                (self.killed, self.exited) = (None, None);
+            }
+            self.missed = None;
+            (observed.held, observed.owner) = match life {
+                Life::Alive => (Held::Verified, Owner::Alive { pid: file.pid, started: file.started }),
+                Life::Unknown => (Held::Unverified, Owner::Unknown { pid: file.pid }),
+                Life::Dead => {
+                    self.killed = Some(self.exited);
+                    (Held::Unverified, Owner::Gone { pid: file.pid, at: self.exited })
+                }
+            };
+            observed.is_stopped = life == Life::Alive && is_stopped(file.pid);
+            self.last = Some(file);
+            return;
+        }
+        observed.is_stopped = false;
+        (observed.held, observed.owner) = (Held::Unverified, self.former_owner(now));
+    }
+
+    /// Who ran it, if no file says that anybody does.
+    fn former_owner(&mut self, now: Moment) -> Owner {
+        let Some(last) = &self.last else { return Owner::Never };
+        let pid = last.pid;
+        if self.killed.is_some() || last.life(now.wall) == Life::Dead {
+            return Owner::Gone { pid, at: self.exited };
+        }
+        // It runs another session by now.
+        if pid_file::read(&self.home, pid).is_some() {
+            self.live.clear();
+            return Owner::Never;
+        }
+        let missed = *self.missed.get_or_insert(now.awake);
+        self.recheck_at = Some(missed + ENDS_WITHIN).filter(|at| *at > now.awake);
+        // It is about to end. Should it not, it is not known what it does.
+        Owner::Unknown { pid }
+    }
+
+    /// Whether nobody runs it any more, and nobody was killed.
+    fn has_ended(&self, observed: &Observed) -> bool {
+        match observed.owner {
+            Owner::Never => true,
+            Owner::Gone { .. } => self.killed.is_none(),
+            Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => false,
+        }
+    }
+
+    /// Sets what the file of its process says that it does.
+    fn state(&mut self, observed: &mut Observed, now: Moment) {
+        let job = jobs::of(&self.home, &self.id);
+        observed.supervised = self.supervised(job.as_ref());
+        let state = match &self.last {
+            _ if self.has_ended(observed) => Some(State::Ended),
+            Some(last) => last.state.or_else(|| is_fresh(last, observed).then_some(State::Idle { shell: false })),
+            None => None,
+        };
+        let Some(state) = state else { return observed.stated = None };
+        let wall = match state {
+            State::Ended => self.exited.or(self.missed.map(|at| now.wall - (now.awake - at))),
+            _ => self.last.as_ref().and_then(|last| last.since.or(last.started)),
+        };
+        let wall = wall.or(observed.facts.progress.map(|last| last.wall)).unwrap_or(observed.touched).min(now.wall);
+        // On a busy machine a change is read late: that it came to rest counts from when it was seen, so that the end of
+        // a step of a turn is not taken for that of the turn.
+        let changes = observed.stated.as_ref().is_some_and(|stated| stated.state != state);
+        let is_seen = changes && matches!(state, State::Idle { .. }) && now.wall - wall < SEEN_WITHIN;
+        let wall = if is_seen { now.wall } else { wall };
+        // A time that was known before keeps its place on the awake clock.
+        let is_same = |since: Moment| since.wall >= wall && since.wall - wall < SEEN_WITHIN;
+        let known = observed.stated.as_ref().filter(|stated| stated.state == state && is_same(stated.since));
+        let since = known.map_or(Moment { wall, awake: now.awake - (now.wall - wall) }, |stated| stated.since);
+        let root_waits = observed.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty());
+        let asks = match state {
+            State::Waiting(Wait::Permission | Wait::Input | Wait::Dialog) => {
+                let needs = job.and_then(|job| job.asks());
+                needs.or_else(|| self.agents.asks().filter(|_| !root_waits))
+            }
+            State::Busy | State::Idle { .. } | State::Ended => None,
+        };
+        observed.stated = Some(Stated { state, since, by: BY, asks });
+    }
+
+    /// How its user reaches it, if a supervisor runs it.
+    fn supervised(&self, job: Option<&Job>) -> Option<Supervised> {
+        let runs = self.files.iter().any(|file| file.is_background) || job.is_some_and(Job::is_kept);
+        let id = jobs::short(&self.id);
+        runs.then(|| Supervised {
+            attach: format!("claude attach {id}").into(),
+            stop: format!("claude stop {id}").into(),
+        })
+    }
+
+    /// Describes it, by the file of its process, or else by the beginning of its log.
+    fn describe(&mut self, observed: &mut Observed) {
+        if self.head.is_none() && observed.has_log {
+            self.head = read_head(&self.log);
+        }
+        let head = self.head.clone().unwrap_or_default();
+        let last = self.last.as_ref();
+        let name = last.and_then(|last| last.name.clone()).or_else(|| observed.facts.title.clone());
+        observed.about = About {
+            name: name.map(|name| plain(&name, NAME_MAX)),
+            cwd: last.and_then(|last| last.cwd.clone()).or(head.cwd),
+            branch: None,
+            kind: last.and_then(|last| last.entrypoint.as_deref()).map_or(head.kind, kind),
+            created: head.created.or_else(|| last?.started),
+        };
+        observed.pane = last.filter(|_| observed.owner.live().is_some()).and_then(|last| last.pane.clone());
+        let version = last.and_then(|last| last.version.as_deref()).filter(|version| !TRIED.contains(version));
+        observed.untried = version.map(|version| plain(version, NAME_MAX));
+    }
+
+    pub(crate) fn about(&self) -> About {
+        let head = read_head(&self.log).unwrap_or_default();
+        About { cwd: head.cwd, kind: head.kind, created: head.created, ..About::default() }
+    }
+
+    pub(crate) fn forget_log(&mut self) {
+        (self.tail, self.agents) = (Tail::default(), SubAgents::default());
+    }
+
+    /// Its log, whether it is there yet or not.
+    pub(crate) fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// Further folders that change with it.
+    pub(crate) fn folders(&self) -> [PathBuf; 2] {
+        folders(&self.log)
+    }
+
+    pub(crate) fn resume_line(&self) -> Option<String> {
+        resume::line(&self.id)
+    }
+
+    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
+        self.live.iter().copied()
+    }
+
+    pub(crate) const fn recheck_at(&self) -> Option<Time> {
+        self.recheck_at
+    }
+
+    /// What shows that its owner runs it.
+    pub(crate) fn claim(&self, observed: &Observed) -> Option<Claim> {
+        let pid = observed.owner.live()?;
+        Some(Claim::new(&self.home, self.files.iter().find(|file| file.pid == pid)?))
+    }
+
+    pub(crate) fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
+        self.live.retain(|live| *live != pid);
+        let Some(last) = self.last.as_ref().filter(|last| last.pid == pid) else { return };
+        self.exited = Some(at);
+        // A clean end deletes the file first.
+        if pid_file::read(&self.home, pid).is_some_and(|file| file.is_same_process(last)) {
+            self.killed = Some(Some(at));
+        }
+        if observed.owner.pid() == Some(pid) {
+            observed.owner = Owner::Gone { pid, at: Some(at) };
+        }
+    }
+}
+
+/// Whether a process has not been given a prompt yet: it says nothing of what it does for up to 3 s after its start, and
+/// whatever the log has open was left by another.
+fn is_fresh(file: &PidFile, observed: &Observed) -> bool {
+    let last = observed.facts.progress.map(|last| last.wall);
+    file.started.is_some_and(|started| last.is_none_or(|last| last < started))
+}
+
+/// Who runs a session now, determined from scratch.
+pub(crate) fn owner_now(home: &Path, root: &Path, id: &str, now: Time) -> Owner {
+    let mut observed = Observed::default();
+    let mut session = Session::new(home, root, id);
+    session.files = pid_file::all(home).into_iter().filter(|file| *file.session == *id).collect();
+    session.find_owner(&mut observed, Moment { wall: now, awake: now });
+    observed.owner
+}
+
+fn kind(entrypoint: &str) -> Kind {
+    match entrypoint {
+        "cli" => Kind::Terminal,
+        _ if entrypoint.starts_with("sdk") => Kind::Sdk,
+        _ => Kind::Unknown,
+    }
+}
+
+/// Reads the first line of a log that says where its session works.
+fn read_head(log: &Path) -> Option<Head> {
+    let (file, _) = plain_file::open(log, Links::Refused).ok()?;
+    let mut text = Vec::new();
+    file.take(HEAD_MAX).read_to_end(&mut text).ok()?;
+    let line = text.split(|byte| *byte == b'\n').find_map(|line| {
+        let line: HeadLine = serde_json::from_slice(line).ok()?;
+        line.cwd.is_some().then_some(line)
+    })?;
+    Some(Head {
+        cwd: line.cwd.map(Into::into),
+        kind: line.entrypoint.as_deref().map_or(Kind::Unknown, kind),
+        created: line.timestamp.and_then(|at| Time::parse(at.as_bytes())),
+    })
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests;

@@ -1,0 +1,238 @@
+//! Bad input around one session: a clear word, and no wrong one.
+
+use super::*;
+use crate::core::action::{Action, offer};
+use crate::core::verdict::Status;
+use crate::system::process::testing::{ended, make_pipe};
+
+const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";
+const NOW: Time = Time(1_795_461_440_000);
+
+/// What a process of ours would write about a session that does this.
+fn file(process: &Running, more: &Value) -> String {
+    let mut json = serde_json::json!({
+        "pid": 1, "sessionId": ID, "cwd": "/work/shop", "startedAt": NOW.0 - 60_000, "procStart": "1", "version": "2.1.330",
+        "kind": "interactive", "entrypoint": "cli", "pidDomain": "x", "status": "busy", "statusUpdatedAt": NOW.0 - 30_000,
+    });
+    json.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    as_if_by(&json.to_string(), process)
+}
+
+fn line(json: &Value) -> String {
+    format!("{json}\n")
+}
+
+fn prompt() -> String {
+    line(&serde_json::json!({
+        "type": "user", "message": {"role": "user", "content": "do it"}, "uuid": "u1", "cwd": "/work/shop", "entrypoint": "cli",
+        "timestamp": "2026-11-23T19:16:00.000Z", "sessionId": ID,
+    }))
+}
+
+fn tool(id: &str, name: &str, input: &Value) -> String {
+    line(&serde_json::json!({
+        "type": "assistant", "uuid": id, "timestamp": "2026-11-23T19:16:01.000Z", "sessionId": ID,
+        "message": {"model": "m", "stop_reason": "tool_use", "content": [{"type": "tool_use", "id": id, "name": name, "input": input}]},
+    }))
+}
+
+struct Scene {
+    world: World,
+    process: Running,
+}
+
+impl Scene {
+    fn new(state: &Value, log: &str) -> Self {
+        let scene = Self { world: World::new(), process: waiting() };
+        scene.says(state);
+        scene.world.write(&format!("projects/-work-shop/{ID}.jsonl"), log.as_bytes());
+        scene
+    }
+
+    fn says(&self, state: &Value) {
+        let pid = self.process.pid();
+        self.world.write(&format!("sessions/{pid}.json"), file(&self.process, state).as_bytes());
+    }
+
+    fn row(&mut self) -> Row {
+        self.row_at(NOW)
+    }
+
+    fn row_at(&mut self, at: Time) -> Row {
+        let now = Moment::of(at);
+        self.world.find_sessions();
+        self.world.refresh(now);
+        self.world.row(0, now).unwrap()
+    }
+}
+
+fn busy() -> Value {
+    serde_json::json!({})
+}
+
+fn waits(what: &str) -> Value {
+    serde_json::json!({"status": "waiting", "waitingFor": what})
+}
+
+/// Case 252.
+#[test]
+fn case_252_a_file_that_is_cut_empty_or_another_agents_changes_nothing_that_is_known() {
+    let mut scene = Scene::new(&busy(), &prompt());
+    assert_eq!(scene.row().status, Status::Working);
+    let pid = scene.process.pid();
+    let whole = file(&scene.process, &busy());
+    for bad in ["", "{", &whole[..whole.len() / 2], "[]", "null", "{\"pid\":\"x\"}"] {
+        scene.world.write(&format!("sessions/{pid}.json"), bad.as_bytes());
+        let row = scene.row();
+        assert!(matches!(row.status, Status::Working | Status::Quiet), "{bad:?}: {}", row.because);
+    }
+    scene.says(&serde_json::json!({"status": "idle"}));
+    assert_eq!(scene.row().status, Status::Idle);
+}
+
+/// Case 253.
+#[test]
+fn case_253_a_dead_or_another_process_under_a_files_id_is_a_crash_and_never_signalled() {
+    let mut scene = Scene::new(&busy(), &prompt());
+    assert_eq!(scene.row().status, Status::Working);
+    let pid = scene.process.pid();
+    // Another process has the id by now.
+    let text = file(&scene.process, &busy());
+    let mut json: Value = serde_json::from_str(&text).unwrap();
+    json["procStart"] = "1".into();
+    scene.world.write(&format!("sessions/{pid}.json"), json.to_string().as_bytes());
+    let row = scene.row();
+    assert_eq!(row.status, Status::Crashed, "{}", row.because);
+    let (reader, shown) = &scene.world.readers[0];
+    assert!(reader.claim(&shown.observed).is_none());
+    let gone = ended();
+    let claim = Claim::new(scene.world.home(), &PidFile { pid: gone, session: ID.into(), ..PidFile::default() });
+    assert!(claim.open(NOW).unwrap_err().ends_with("Nothing was signalled"));
+}
+
+/// Case 254.
+#[test]
+fn case_254_a_process_of_another_container_is_neither_dead_nor_signalled() {
+    let mut scene = Scene::new(&busy(), &prompt());
+    let pid = scene.process.pid();
+    let mut json: Value = serde_json::from_str(&file(&scene.process, &busy())).unwrap();
+    json["pidDomain"] = "linux:0123:pid:[1]".into();
+    scene.world.write(&format!("sessions/{pid}.json"), json.to_string().as_bytes());
+    let row = scene.row();
+    assert_eq!(row.status, Status::Working, "{}", row.because);
+    let shown = &scene.world.readers[0].1;
+    assert_eq!(shown.observed.owner, Owner::Unknown { pid });
+    assert!(offer(Action::End, shown, row.status).is_err() && offer(Action::Resume, shown, row.status).is_err());
+}
+
+/// Case 255.
+#[test]
+fn case_255_a_pipe_in_the_logs_place_is_not_waited_for() {
+    let mut scene = Scene::new(&busy(), "");
+    let log = scene.world.home().join(format!("projects/-work-shop/{ID}.jsonl"));
+    fs::remove_file(&log).unwrap();
+    make_pipe(&log);
+    let row = scene.row();
+    assert_eq!((row.status, row.because.to_string().contains("not a file")), (Status::Quiet, true), "{}", row.because);
+}
+
+/// Case 256: what is asked is named, with its command; a plan and a question are no permissions.
+#[test]
+fn case_256_what_is_asked_is_named_and_only_what_asks_for_a_permission_is_one() {
+    let bash = tool("t1", "Bash", &serde_json::json!({"command": "rm -rf build", "description": "clean"}));
+    let mut scene = Scene::new(&waits("permission prompt"), &(prompt() + &bash));
+    let row = scene.row();
+    assert_eq!((row.status, row.because.to_string()), (Status::NeedsPermission, "asks permission: Bash".into()));
+    assert_eq!(row.request, None, "it cannot be answered from here");
+    let shown = &scene.world.readers[0].1;
+    for action in [Action::Approve, Action::Deny, Action::Answer] {
+        let refusal = offer(action, shown, row.status).unwrap_err().to_string();
+        assert!(refusal.starts_with("answer it in its terminal"), "{refusal}");
+    }
+    assert!(offer(Action::Stop, shown, row.status).unwrap_err().to_string().starts_with("press Esc"));
+    assert_eq!(row.actions.first(), Some(&Action::End), "{:?}", row.actions);
+
+    let asks = serde_json::json!({"questions": [{"question": "Which colour?", "options": [{"label": "Red"}, {"label": "Blue"}]}]});
+    let asks = tool("t1", "AskUserQuestion", &asks);
+    for why in ["input needed", "permission prompt"] {
+        let row = Scene::new(&waits(why), &(prompt() + &asks)).row();
+        let question = row.question.unwrap();
+        assert_eq!((row.status, &*question.text, question.choices.len()), (Status::NeedsInput, "Which colour?", 2));
+    }
+    let plan = tool("t1", "ExitPlanMode", &serde_json::json!({"plan": "1. Do it."}));
+    assert_eq!(Scene::new(&waits("permission prompt"), &(prompt() + &plan)).row().status, Status::NeedsInput);
+    // A dialog is a question of work only where a tool waits for it.
+    let row = Scene::new(&waits("dialog open"), &(prompt() + &bash)).row();
+    assert_eq!(row.status, Status::NeedsInput);
+    let row = Scene::new(&waits("dialog open"), "").row();
+    assert_eq!((row.status, row.because.to_string().contains("a dialog is open")), (Status::Idle, true));
+}
+
+/// Case 257.
+#[test]
+fn case_257_a_session_without_a_file_has_ended_and_one_that_was_killed_stays_crashed() {
+    let bash = tool("t1", "Bash", &serde_json::json!({"command": "make"}));
+    let mut scene = Scene::new(&busy(), &(prompt() + &bash));
+    assert_eq!(scene.row().status, Status::Working);
+    let pid = scene.process.pid();
+    scene.process.end();
+    scene.world.ended(pid, NOW);
+    let row = scene.row();
+    assert_eq!(row.status, Status::Crashed, "{}", row.because);
+    // Another session's start sweeps the file.
+    fs::remove_file(pid_file::path(scene.world.home(), pid)).unwrap();
+    let row = scene.row_at(NOW + Span::seconds(5));
+    assert_eq!(row.status, Status::Crashed, "{}", row.because);
+    assert!(row.actions.contains(&Action::Resume), "{:?}", row.actions);
+    // Who comes later sees no trace of a kill.
+    scene.world.readers.clear();
+    let reader = Session::new(scene.world.home(), &scene.world.home().join("projects"), ID);
+    scene.world.readers.push((reader, Shown { id: ID.into(), ..Shown::default() }));
+    let row = scene.row_at(NOW + Span::seconds(5));
+    let because = row.because.to_string();
+    assert_eq!((row.status, &*because), (Status::Ended, "its process has ended; unfinished: Bash"));
+}
+
+/// Case 258.
+#[test]
+fn case_258_a_background_session_is_ended_shown_and_resumed_by_its_supervisors_commands() {
+    let mut scene = Scene::new(&serde_json::json!({"kind": "bg"}), &prompt());
+    let row = scene.row();
+    let shown = &scene.world.readers[0].1;
+    let refusal = |action| offer(action, shown, row.status).unwrap_err().to_string();
+    assert!(refusal(Action::End).contains("`claude stop 36535f61`"));
+    assert!(refusal(Action::ShowTerminal).contains("`claude attach 36535f61`"));
+    let claim = scene.world.readers[0].0.claim(&shown.observed).unwrap();
+    assert!(claim.open(NOW).is_err(), "not even where the offer was made before");
+}
+
+/// Case 259.
+#[test]
+fn case_259_an_untried_version_and_a_stopped_process_are_said() {
+    let mut scene =
+        Scene::new(&serde_json::json!({"version": "9.9.9", "new": [1, {"x": 2}], "tmux": "s:@0.%3"}), &prompt());
+    signal(&scene.process, "19");
+    let because = loop {
+        let row = scene.row();
+        if scene.world.readers[0].1.observed.is_stopped {
+            break row.because.to_string();
+        }
+        std::thread::yield_now();
+    };
+    assert!(because.contains("9.9.9, which was not tried") && because.contains("its process is stopped"), "{because}");
+    assert_eq!(scene.world.readers[0].1.observed.pane.as_deref(), Some("%3"));
+}
+
+/// Case 251: two processes of one session.
+#[test]
+fn a_session_that_two_processes_have_open_is_not_resumed() {
+    let mut scene = Scene::new(&waits("permission prompt"), &prompt());
+    let second = waiting();
+    let text = file(&second, &serde_json::json!({"status": "idle"}));
+    scene.world.write(&format!("sessions/{}.json", second.pid()), text.as_bytes());
+    let row = scene.row();
+    assert_eq!(row.status, Status::NeedsPermission, "the one that waits counts: {}", row.because);
+    assert!(row.because.to_string().contains("two live processes have it open"));
+    let shown = &scene.world.readers[0].1;
+    assert!(offer(Action::End, shown, row.status).is_err() && offer(Action::Resume, shown, row.status).is_err());
+}
