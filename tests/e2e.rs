@@ -15,6 +15,7 @@ mod e2e {
     mod answers;
     mod attached;
     mod bridge;
+    mod claude_code;
     mod continued;
     mod detached;
     mod ends;

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+pub(crate) mod claude;
 pub(crate) mod desktop;
 pub(crate) mod executable;
 pub(crate) mod freeze;

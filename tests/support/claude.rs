@@ -1,0 +1,240 @@
+//! The real Claude Code in a terminal, in a home of its own, with a model that is a script: the part of the Messages API
+//! that it uses. `SCRIPT:<name>` in a prompt names the script.
+//!
+//! `PILOTLIGHT_TEST_CLAUDE` names the program, which `tests/all.sh` installs.
+
+use super::process::signal;
+use super::tmux::Tmux;
+use super::{COPILOT, block_on, spawn, wait_until};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::{Json, Router};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+
+const KEY: &str = "sk-made-up-0123456789abcdefghij";
+
+/// A home, a folder to work in, and a model. The model stops when this value is dropped.
+pub(crate) struct ClaudeHome {
+    scratch: TempDir,
+    address: SocketAddr,
+    task: JoinHandle<()>,
+}
+
+/// Claude Code in a terminal, which hangs up when this value is dropped.
+pub(crate) struct Claude {
+    tmux: Tmux,
+    home: PathBuf,
+}
+
+impl ClaudeHome {
+    pub(crate) fn new() -> Self {
+        let scratch = tempfile::Builder::new().prefix("pilotlight-claude-").tempdir().unwrap();
+        let project = scratch.path().join("project");
+        let settings = json!({"permissions": {"defaultMode": "default"}});
+        let approved = [&KEY[KEY.len() - 20..]];
+        let user = json!({
+            "hasCompletedOnboarding": true, "theme": "dark", "numStartups": 5, "hasSeenAutoDefaultNudge": true,
+            "hasSeenAutoDefaultNotice": true, "customApiKeyResponses": {"approved": approved, "rejected": []},
+            "projects": {project.to_str().unwrap(): {"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}},
+        });
+        std::fs::create_dir_all(&project).unwrap();
+        std::fs::create_dir_all(scratch.path().join(".claude/projects")).unwrap();
+        std::fs::write(scratch.path().join(".claude/settings.json"), settings.to_string()).unwrap();
+        std::fs::write(scratch.path().join(".claude.json"), user.to_string()).unwrap();
+        let listener = block_on(tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = Router::new().route("/v1/messages", post(messages));
+        let task = spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { scratch, address, task }
+    }
+
+    /// The home.
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.scratch.path().join(".claude")
+    }
+
+    /// The folder that its sessions work in.
+    pub(crate) fn project(&self) -> PathBuf {
+        self.scratch.path().join("project")
+    }
+
+    /// The environment of the program.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("PATH", "/usr/local/bin:/usr/bin:/bin".into()),
+            ("HOME", self.scratch.path().to_str().unwrap().into()),
+            ("TERM", "xterm-256color".into()),
+            ("LANG", "C.UTF-8".into()),
+            ("SHELL", "/bin/bash".into()),
+            ("ANTHROPIC_BASE_URL", format!("http://{}", self.address)),
+            ("ANTHROPIC_API_KEY", KEY.into()),
+            ("DISABLE_AUTOUPDATER", "1".into()),
+            ("DISABLE_TELEMETRY", "1".into()),
+            ("DISABLE_ERROR_REPORTING", "1".into()),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into()),
+        ]
+    }
+
+    /// Starts the program in a terminal with these arguments, and waits until it accepts a prompt.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Claude {
+        let mut command = Command::new(program());
+        command.args(arguments).current_dir(self.project()).envs(self.environment());
+        let tmux = Tmux::start(&command, 140, 45);
+        let accepts = || tmux.screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(());
+        wait_until(COPILOT, "the terminal accepts a prompt", || tmux.screen(), accepts);
+        let claude = Claude { tmux, home: self.dir() };
+        wait_until(
+            COPILOT,
+            "its process says what it does",
+            || claude.screen(),
+            || claude.said()?["status"].as_str().map(drop),
+        );
+        claude
+    }
+}
+
+impl Drop for ClaudeHome {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Claude {
+    /// What its process says of itself.
+    fn said(&self) -> Option<Value> {
+        let text = std::fs::read(self.home.join(format!("sessions/{}.json", self.pid()))).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// The session that it shows.
+    pub(crate) fn id(&self) -> String {
+        self.said().unwrap()["sessionId"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.tmux.pid
+    }
+
+    pub(crate) fn screen(&self) -> String {
+        self.tmux.screen()
+    }
+
+    /// Enters a prompt.
+    pub(crate) fn enter(&self, line: &str) {
+        self.tmux.paste(line);
+        let shows = || self.screen().rsplit_once('❯').filter(|(_, input)| input.contains(line)).map(drop);
+        wait_until(COPILOT, &format!("its input shows {line:?}"), || self.screen(), shows);
+        self.tmux.press(&["Enter"]);
+    }
+
+    pub(crate) fn press(&self, keys: &[&str]) {
+        self.tmux.press(keys);
+    }
+
+    pub(crate) fn wait_screen(&self, text: &str) {
+        let shows = || self.screen().contains(text).then_some(());
+        wait_until(COPILOT, &format!("the terminal shows {text:?}"), || self.screen(), shows);
+    }
+
+    pub(crate) fn signal(&self, with: Signal) {
+        signal(self.pid(), with);
+    }
+}
+
+/// The program.
+pub(crate) fn program() -> PathBuf {
+    let named = std::env::var_os("PILOTLIGHT_TEST_CLAUDE").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let program = named.expect("PILOTLIGHT_TEST_CLAUDE names Claude Code; tests/all.sh installs it and sets that");
+    assert!(Path::is_file(&program), "PILOTLIGHT_TEST_CLAUDE names {}, which does not exist", program.display());
+    program
+}
+
+/// Answers one request.
+async fn messages(Json(request): Json<Value>) -> Response {
+    let tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+    let (name, round) = place(&request);
+    let answer = match (&*name, round) {
+        _ if !tools => (Some("{\"title\": \"Scripted title\"}"), None),
+        ("tool", 0) => {
+            let command = "touch made; while [ ! -e go ]; do sleep 0.1; done";
+            (Some("I paint."), Some(("Bash", json!({"command": command, "description": "paint"}))))
+        }
+        ("ask", 0) => {
+            let options = json!([{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]);
+            let question =
+                json!({"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": options});
+            (None, Some(("AskUserQuestion", json!({"questions": [question]}))))
+        }
+        ("silence", 0) => std::future::pending().await,
+        _ => (Some("It is done."), None),
+    };
+    let blocks = blocks(&name, round, answer);
+    let stop = if blocks.iter().any(|block| block["type"] == "tool_use") { "tool_use" } else { "end_turn" };
+    let usage = json!({"input_tokens": 100, "output_tokens": 10, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0});
+    let message = |content: &[Value], stop: Value| {
+        json!({"id": "msg_1", "type": "message", "role": "assistant", "model": request["model"], "stop_sequence": null,
+            "content": content, "stop_reason": stop, "usage": usage})
+    };
+    if request["stream"] != true {
+        return Json(message(&blocks, stop.into())).into_response();
+    }
+    let mut text = String::new();
+    let mut event = |kind: &str, mut more: Value| {
+        more["type"] = kind.into();
+        write!(text, "event: {kind}\ndata: {more}\n\n").unwrap();
+    };
+    event("message_start", json!({"message": message(&[], Value::Null)}));
+    for (index, block) in blocks.iter().enumerate() {
+        let (start, delta) = match block["type"].as_str() {
+            Some("text") => (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": block["text"]})),
+            _ => (
+                json!({"type": "tool_use", "id": block["id"], "name": block["name"], "input": {}}),
+                json!({"type": "input_json_delta", "partial_json": block["input"].to_string()}),
+            ),
+        };
+        event("content_block_start", json!({"index": index, "content_block": start}));
+        event("content_block_delta", json!({"index": index, "delta": delta}));
+        event("content_block_stop", json!({"index": index}));
+    }
+    event(
+        "message_delta",
+        json!({"delta": {"stop_reason": stop, "stop_sequence": null}, "usage": {"output_tokens": 10}}),
+    );
+    event("message_stop", json!({}));
+    ([("content-type", "text/event-stream")], text).into_response()
+}
+
+fn blocks(name: &str, round: usize, (text, tool): (Option<&str>, Option<(&str, Value)>)) -> Vec<Value> {
+    let text = text.map(|text| json!({"type": "text", "text": text}));
+    let tool = tool.map(|(tool, input)| json!({"type": "tool_use", "id": format!("toolu_S{name}_{round}"), "name": tool, "input": input}));
+    text.into_iter().chain(tool).collect()
+}
+
+/// The script that the last prompt names, and how many of its tools have a result.
+fn place(request: &Value) -> (String, usize) {
+    let messages = request["messages"].as_array().map_or(&[][..], |messages| messages);
+    let parts = |message: &Value| match &message["content"] {
+        Value::Array(parts) => parts.clone(),
+        text => vec![json!({"type": "text", "text": text})],
+    };
+    let named = |message: &Value| {
+        let texts = parts(message).into_iter().filter_map(|part| part["text"].as_str().map(str::to_owned));
+        let word = |text: String| {
+            let name: String = text.rsplit_once("SCRIPT:")?.1.chars().take_while(char::is_ascii_alphanumeric).collect();
+            Some(name)
+        };
+        texts.filter_map(word).last()
+    };
+    let Some(at) = messages.iter().rposition(|message| message["role"] == "user" && named(message).is_some()) else {
+        return (String::new(), 0);
+    };
+    let results = messages[at + 1..].iter().flat_map(parts).filter(|part| part["type"] == "tool_result");
+    (named(&messages[at]).unwrap_or_default(), results.count())
+}
