@@ -289,6 +289,7 @@ impl Source {
 pub(crate) fn reached<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Vec<PathBuf> {
     let its = |source: &&Source| match source.wing {
         Wing::Copilot => true,
+        Wing::ClaudeCode => false,
         #[cfg(test)]
         Wing::Sundial => false,
     };

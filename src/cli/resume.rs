@@ -158,12 +158,10 @@ fn line(row: &Row, is_selected: bool, width: usize, now: Time, style: Style) -> 
         (true, false) => "> ",
         (false, _) => "  ",
     };
-    let agent =
-        if agents { format!("{}  ", pad(&row.agent.mark(), crate::core::agent::MARK_MAX)) } else { String::new() };
     let age = pad(&row.age(now).unwrap_or_else(|| "-".into()), AGE_WIDTH);
     let status = pad(&format!("{} {}", shape(row.status, style.unicode), row.status), STATUS_WIDTH);
-    let before = format!("{mark}{age}  {status}  {agent}");
-    let line = format!("{before}{}", row.label.without_agent().cut(width.saturating_sub(before.width())));
+    let before = format!("{mark}{age}  {status}  ");
+    let line = format!("{before}{}", row.label.cut(width.saturating_sub(before.width())));
     if is_selected { paint(&line, "7", style) } else { line }
 }
 

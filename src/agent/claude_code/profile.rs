@@ -13,7 +13,17 @@ pub(super) const VARIABLE: &str = "CLAUDE_CONFIG_DIR";
 
 /// What is the same about all its homes.
 pub(crate) const PROFILE: Profile = Profile {
-    names: Names { name: "claude-code", word: "Claude Code", mark: "Claude" },
+    names: Names {
+        name: "claude-code",
+        word: "Claude Code",
+        mark: "Claude",
+        no_owner: "no process names it",
+        left_behind: "it left its file behind",
+        contested: "it open",
+    },
+    program: "claude",
+    tried: "2.1.330",
+    gaps: Some("what it asks is answered in its terminal; while a model answers, nothing is written"),
     home: HOME,
     home_variable: VARIABLE,
     is_home: |home| {

@@ -136,7 +136,8 @@ fn read_into(send: &tokio::sync::mpsc::UnboundedSender<Vec<u8>>, ended: &std::os
             Ok(_) if ready[1].revents().is_empty() => {}
             _ => return false,
         }
-        buffer.truncate(rustix::io::read(&stdin, &mut buffer).unwrap_or(0));
+        let length = rustix::io::read(&stdin, &mut buffer[..]).unwrap_or(0);
+        buffer.truncate(length);
         let has_ended = buffer.is_empty();
         return send.send(buffer).is_ok() && !has_ended;
     }
