@@ -12,6 +12,7 @@ mod program {
     mod bars;
     mod demo;
     mod openmetrics;
+    mod reports;
     mod resume;
 }
 mod support;

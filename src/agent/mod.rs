@@ -25,6 +25,7 @@ mod program_file;
 pub(crate) mod program_version;
 pub mod reader;
 pub(crate) mod reading;
+pub(crate) mod reported;
 pub(crate) mod scanner;
 pub mod source;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::copilot::store::{Folder, LOG};
 use super::copilot::user_settings;
 use super::evidence::Evidence;
 use super::reading::{ReadStatus, Reading};
+use super::reported::Told;
 #[cfg(test)]
 use super::sundial;
 use crate::core::session::{About, Observed};
@@ -20,6 +21,8 @@ pub enum Reader {
     Copilot(Box<Folder>),
     /// A session's log, and the files of its processes.
     ClaudeCode(Box<claude_code::session::Session>),
+    /// What is reported of a session.
+    Reported(Told),
     /// A session's file.
     #[cfg(test)]
     Sundial(sundial::Dial),
@@ -40,6 +43,7 @@ impl Reader {
         match self {
             Self::Copilot(folder) => folder.refresh(reading, observed, buffer),
             Self::ClaudeCode(session) => session.refresh(reading, observed, buffer),
+            Self::Reported(told) => told.refresh(reading, observed),
             #[cfg(test)]
             Self::Sundial(dial) => dial.refresh(reading, observed),
         }
@@ -55,6 +59,7 @@ impl Reader {
         match self {
             Self::Copilot(folder) => folder.read_history(reading, observed, buffer),
             Self::ClaudeCode(session) => session.read_history(reading, observed, buffer),
+            Self::Reported(_) => ReadStatus::Complete,
             #[cfg(test)]
             Self::Sundial(dial) => {
                 dial.read(reading, observed);
@@ -68,6 +73,7 @@ impl Reader {
         match self {
             Self::Copilot(folder) => folder.about(),
             Self::ClaudeCode(session) => session.about(),
+            Self::Reported(told) => told.about(),
             #[cfg(test)]
             Self::Sundial(dial) => dial.about(),
         }
@@ -79,6 +85,7 @@ impl Reader {
         match self {
             Self::Copilot(folder) => folder.forget_log(),
             Self::ClaudeCode(session) => session.forget_log(),
+            Self::Reported(_) => {}
             #[cfg(test)]
             Self::Sundial(_) => {}
         }
@@ -89,6 +96,7 @@ impl Reader {
         match self {
             Self::Copilot(folder) => folder.path(),
             Self::ClaudeCode(session) => session.log(),
+            Self::Reported(told) => told.path(),
             #[cfg(test)]
             Self::Sundial(dial) => dial.path(),
         }
@@ -99,6 +107,7 @@ impl Reader {
         match self {
             Self::Copilot(_) => Vec::new(),
             Self::ClaudeCode(session) => session.folders().into(),
+            Self::Reported(_) => Vec::new(),
             #[cfg(test)]
             Self::Sundial(_) => Vec::new(),
         }
@@ -109,6 +118,7 @@ impl Reader {
         match self {
             Self::Copilot(folder) => folder.path().join(LOG),
             Self::ClaudeCode(session) => session.log().to_owned(),
+            Self::Reported(told) => told.path().to_owned(),
             #[cfg(test)]
             Self::Sundial(dial) => dial.path().to_owned(),
         }
@@ -119,6 +129,7 @@ impl Reader {
         match self {
             Self::Copilot(folder) => resume::line(folder.id()),
             Self::ClaudeCode(session) => session.resume_line(),
+            Self::Reported(_) => None,
             #[cfg(test)]
             Self::Sundial(_) => None,
         }
@@ -129,6 +140,7 @@ impl Reader {
         match self {
             Self::Copilot(folder) => folder.home().is_some_and(user_settings::notifies),
             Self::ClaudeCode(_) => false,
+            Self::Reported(_) => false,
             #[cfg(test)]
             Self::Sundial(_) => false,
         }
@@ -139,6 +151,7 @@ impl Reader {
         let (locks, files, noted) = match self {
             Self::Copilot(folder) => (Some(folder.pids()), None, None),
             Self::ClaudeCode(session) => (None, Some(session.pids()), None),
+            Self::Reported(told) => (None, None, told.pid()),
             #[cfg(test)]
             Self::Sundial(dial) => (None, None, dial.pid()),
         };
@@ -150,6 +163,7 @@ impl Reader {
         match self {
             Self::Copilot(folder) => folder.newcomers(),
             Self::ClaudeCode(_) => &[],
+            Self::Reported(_) => &[],
             #[cfg(test)]
             Self::Sundial(_) => &[],
         }
@@ -160,6 +174,7 @@ impl Reader {
         match self {
             Self::Copilot(folder) => folder.owner_recheck_at(),
             Self::ClaudeCode(session) => session.recheck_at(),
+            Self::Reported(_) => None,
             #[cfg(test)]
             Self::Sundial(_) => None,
         }
@@ -172,6 +187,7 @@ impl Reader {
                 Some(Evidence::Copilot { lock: folder.owners_lock(observed)?, folder: folder.path().to_owned() })
             }
             Self::ClaudeCode(session) => session.claim(observed).map(Evidence::ClaudeCode),
+            Self::Reported(_) => None,
             #[cfg(test)]
             Self::Sundial(_) => None,
         }
@@ -182,6 +198,7 @@ impl Reader {
         match self {
             Self::Copilot(folder) => folder.process_ended(observed, pid, at),
             Self::ClaudeCode(session) => session.process_ended(observed, pid, at),
+            Self::Reported(told) => told.process_ended(observed, pid, at),
             #[cfg(test)]
             Self::Sundial(dial) => dial.process_ended(observed, pid, at),
         }

@@ -9,6 +9,7 @@ use super::copilot::store::{self, Folder, Root};
 use super::openings::Noted;
 use super::reader::Reader;
 use super::reading::{Glimpse, Reading};
+use super::reported;
 #[cfg(test)]
 use super::sundial;
 use super::wing::Wing;
@@ -108,9 +109,20 @@ impl Source {
         match self.wing {
             Wing::Copilot => self.root.join(id),
             Wing::ClaudeCode => claude_code::store::path(&self.home, &self.root, id),
+            Wing::Reported => reported::path(&self.root, id),
             #[cfg(test)]
             Wing::Sundial => sundial::path(&self.root, id),
         }
+    }
+
+    /// Whether its sessions are known by their own hook's reports alone.
+    pub(crate) fn is_by_reports(&self) -> bool {
+        self.wing == Wing::Reported
+    }
+
+    /// Whether its session of this id is one that another of these sources reads itself.
+    pub(crate) fn is_read_by<'a>(&self, id: &str, mut others: impl Iterator<Item = &'a Self>) -> bool {
+        self.is_by_reports() && others.any(|other| !other.is_by_reports() && other.has(reported::given_id(id)))
     }
 
     /// Whether it has a session of this id.
@@ -118,6 +130,7 @@ impl Source {
         match self.wing {
             Wing::Copilot => self.path(id).is_dir(),
             Wing::ClaudeCode => claude_code::store::has(&self.home, &self.root, id),
+            Wing::Reported => self.path(id).is_file(),
             #[cfg(test)]
             Wing::Sundial => self.path(id).is_file(),
         }
@@ -128,6 +141,7 @@ impl Source {
         match self.wing {
             Wing::Copilot => self.path(id).join(store::LOG),
             Wing::ClaudeCode => self.path(id),
+            Wing::Reported => self.path(id),
             #[cfg(test)]
             Wing::Sundial => self.path(id),
         }
@@ -148,6 +162,7 @@ impl Source {
             Wing::ClaudeCode => {
                 claude_code::store::list(&self.home, &self.root).map(|ids| SessionIds::Listed(ids.into_iter()))
             }
+            Wing::Reported => reported::list(&self.root).map(|ids| SessionIds::Listed(ids.into_iter())),
             #[cfg(test)]
             Wing::Sundial => sundial::list(&self.root).map(|ids| SessionIds::Listed(ids.into_iter())),
         }
@@ -159,6 +174,7 @@ impl Source {
             Wing::Copilot if many => Glimpses::Copilot(Root::open(&self.root)),
             Wing::Copilot => Glimpses::Copilot(Root::at(&self.root)),
             Wing::ClaudeCode => Glimpses::ClaudeCode(claude_code::store::Glimpses::new(&self.home, &self.root, many)),
+            Wing::Reported => Glimpses::None,
             #[cfg(test)]
             Wing::Sundial => Glimpses::None,
         }
@@ -171,6 +187,7 @@ impl Source {
             Wing::ClaudeCode => {
                 Reader::ClaudeCode(Box::new(claude_code::session::Session::new(&self.home, &self.root, id)))
             }
+            Wing::Reported => Reader::Reported(reported::Told::new(self.path(id))),
             #[cfg(test)]
             Wing::Sundial => Reader::Sundial(sundial::Dial::new(&self.root, id)),
         }
@@ -186,6 +203,7 @@ impl Source {
         match self.wing {
             Wing::Copilot => opened::noted(&self.home),
             Wing::ClaudeCode => Noted::new(),
+            Wing::Reported => Noted::new(),
             #[cfg(test)]
             Wing::Sundial => Noted::new(),
         }
@@ -199,6 +217,7 @@ impl Source {
         match self.wing {
             Wing::Copilot => prompt::last_prompt(&self.log(id)),
             Wing::ClaudeCode => Err(io::ErrorKind::Unsupported.into()),
+            Wing::Reported => Err(io::ErrorKind::Unsupported.into()),
             #[cfg(test)]
             Wing::Sundial => Err(io::ErrorKind::Unsupported.into()),
         }
@@ -209,6 +228,7 @@ impl Source {
         match self.wing {
             Wing::Copilot => prompt::system_message(&self.log(id)).is_ok(),
             Wing::ClaudeCode => false,
+            Wing::Reported => false,
             #[cfg(test)]
             Wing::Sundial => false,
         }
@@ -224,6 +244,7 @@ impl Source {
             Wing::ClaudeCode => {
                 claude_code::resume::find_program(std::env::var_os("PATH").as_deref(), user_home().as_deref())
             }
+            Wing::Reported => Err("only its hook is known".to_owned()),
             #[cfg(test)]
             Wing::Sundial => Err("it cannot be started".to_owned()),
         }
@@ -235,6 +256,7 @@ impl Source {
         match self.wing {
             Wing::Copilot => None,
             Wing::ClaudeCode => claude_code::store::named_by(&self.home, pid),
+            Wing::Reported => None,
             #[cfg(test)]
             Wing::Sundial => None,
         }
@@ -258,6 +280,7 @@ impl Source {
                 let env = claude_code::resume::env(&self.home, user_home().as_deref(), inherited.as_deref());
                 Ok(Resume { command, env })
             }
+            Wing::Reported => Err("only its hook is known"),
             #[cfg(test)]
             Wing::Sundial => Err("it cannot be resumed"),
         }
@@ -268,6 +291,7 @@ impl Source {
         match self.wing {
             Wing::Copilot => store::lock_pids_in_use(&self.path(id)).first().copied(),
             Wing::ClaudeCode => None,
+            Wing::Reported => None,
             #[cfg(test)]
             Wing::Sundial => None,
         }
@@ -279,6 +303,7 @@ impl Source {
         match self.wing {
             Wing::Copilot => store::owner_now(&self.root, id, names, now),
             Wing::ClaudeCode => claude_code::session::owner_now(&self.home, &self.root, id, now),
+            Wing::Reported => Owner::Never,
             #[cfg(test)]
             Wing::Sundial => Owner::Never,
         }
@@ -289,7 +314,7 @@ impl Source {
 pub(crate) fn reached<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Vec<PathBuf> {
     let its = |source: &&Source| match source.wing {
         Wing::Copilot => true,
-        Wing::ClaudeCode => false,
+        Wing::ClaudeCode | Wing::Reported => false,
         #[cfg(test)]
         Wing::Sundial => false,
     };
@@ -331,7 +356,6 @@ pub(crate) enum Glimpses<'a> {
     /// By what all processes say of themselves.
     ClaudeCode(claude_code::store::Glimpses),
     /// There are none: each session is read.
-    #[cfg(test)]
     None,
 }
 
@@ -342,10 +366,14 @@ impl Glimpses<'_> {
         match self {
             Self::Copilot(root) => root.past(id, reading),
             Self::ClaudeCode(glimpses) => glimpses.past(id, reading),
-            #[cfg(test)]
             Self::None => None,
         }
     }
+}
+
+/// The folders of what hooks report, whether they exist or not.
+pub(crate) fn report_homes() -> Vec<Source> {
+    reported::homes().into_iter().map(|home| Source::of(Wing::Reported, home)).collect()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::claude_code;
 use super::copilot;
 use super::profile::Profile;
+use super::reported;
 #[cfg(test)]
 use super::sundial;
 use super::tail::Dialect;
@@ -16,6 +17,8 @@ pub(crate) enum Wing {
     Copilot,
     /// Claude Code.
     ClaudeCode,
+    /// Any other, by its own hook's reports.
+    Reported,
     /// A made-up one.
     #[cfg(test)]
     Sundial,
@@ -26,6 +29,7 @@ impl Wing {
     pub(crate) const ALL: &[Self] = &[
         Self::Copilot,
         Self::ClaudeCode,
+        Self::Reported,
         #[cfg(test)]
         Self::Sundial,
     ];
@@ -38,6 +42,7 @@ impl Wing {
         match self {
             Self::Copilot => &copilot::profile::PROFILE,
             Self::ClaudeCode => &claude_code::profile::PROFILE,
+            Self::Reported => &reported::PROFILE,
             #[cfg(test)]
             Self::Sundial => &sundial::PROFILE,
         }

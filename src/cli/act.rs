@@ -213,7 +213,7 @@ enum Suspicion {
 fn suspicion(context: &Context, session: &Session) -> Option<Suspicion> {
     let source = context.home_of(session)?;
     let now = Clock::start().now().wall;
-    let openings = OpenScanner::default().scan(&[source], &context.config.owners.names, now);
+    let openings = OpenScanner::default().scan(&[&source], &context.config.owners.names, now);
     let suspects: Vec<u32> = openings.suspects(source.root(), session.cwd().map(Path::new)).collect();
     let mut worst = None;
     for pid in suspects {

@@ -2,11 +2,12 @@
 
 use super::report::{LINE_MAX, say};
 use crate::agent::homes::{self, Found, Wanted};
-use crate::agent::source::Source;
+use crate::agent::source::{Source, report_homes};
 use crate::agent::wing::Wing;
 use crate::config::{Config, Problem};
 use crate::core::fleet::Session;
 use crate::core::order::Order;
+use crate::core::session::Observed;
 use crate::core::text::{any_of, listed, plain};
 use crate::doctor::Ground;
 use crate::engine::last_seen::{self, Seen};
@@ -71,8 +72,7 @@ impl Context {
     /// Adds to an order the home that its session was found in. The tray that receives it may watch a copy of that
     /// home, with a session of the same id.
     pub(super) fn with_home(&self, order: Order) -> Order {
-        let home = self.homes.iter().find(|home| home.has(&order.id));
-        match home {
+        match self.readable().iter().find(|home| home.has(&order.id)) {
             Some(home) => order.in_home(&paths::canonical(home.home())),
             None => order,
         }
@@ -95,7 +95,9 @@ impl Context {
     }
 
     pub(super) fn engine(&self) -> Engine {
-        let mut engine = Engine::new(&self.followed(), self.config.clone(), self.seen.clone());
+        let reports = self.reports();
+        let followed = [self.followed(), reports.clone()].concat();
+        let mut engine = Engine::new(&followed, self.config.clone(), self.seen.clone());
         if let Some(path) = self.config_path.clone() {
             let named = self.named_homes.clone();
             let may_grow = named.is_empty() && self.demo.is_none();
@@ -103,6 +105,7 @@ impl Context {
             let homes = move |config: &Config| {
                 let mut homes = homes::find_untouched(&wanted(&named, config, paths::user_home().as_deref()));
                 homes.retain(|home| only.is_empty() || only.contains(&home.wing()));
+                homes.extend(reports.iter().cloned());
                 homes
             };
             let (problems, homes) = (self.problems.clone(), Box::new(homes));
@@ -116,14 +119,31 @@ impl Context {
         self.homes.iter().chain(&self.unread).cloned().collect()
     }
 
+    /// Everything that can be read: the homes, and what hooks report.
+    pub(super) fn readable(&self) -> Vec<Source> {
+        [self.homes.clone(), self.reports()].concat()
+    }
+
+    /// The folders of what hooks report, which is in no home. A demo shows its own sessions alone.
+    fn reports(&self) -> Vec<Source> {
+        if self.demo.is_some() || !self.only.is_empty() { Vec::new() } else { report_homes() }
+    }
+
+    /// Whether some hook has reported something.
+    fn has_reports(&self) -> bool {
+        self.reports().iter().any(|reports| reports.root().is_dir())
+    }
+
     /// What our processes know of a session. `None` if its home is not known.
     pub(super) fn page_of(&self, session: &Session) -> Option<Page> {
         let home = self.home_of(session)?;
-        Some(Ledger::new(self.seen.path().and_then(Path::parent)).page(home, &session.id))
+        Some(Ledger::new(self.seen.path().and_then(Path::parent)).page(&home, &session.id))
     }
 
-    pub(super) fn home_of(&self, session: &Session) -> Option<&Source> {
-        self.homes.iter().find(|home| home.agent() == session.observed.agent && home.has(&session.id))
+    pub(super) fn home_of(&self, session: &Session) -> Option<Source> {
+        let Observed { agent, hooked, .. } = &session.observed;
+        let is_its = |home: &Source| if hooked.is_some() { home.is_by_reports() } else { home.agent() == *agent };
+        self.readable().into_iter().find(|home| is_its(home) && home.has(&session.id))
     }
 
     /// Reports, once, which sessions ended together with the last Pilotlight.
@@ -143,7 +163,7 @@ impl Context {
 
     /// Whether no home can be read at all.
     pub(super) fn has_no_home(&self) -> bool {
-        self.silent.is_empty() && self.unreadable_homes().len() >= self.homes.len()
+        self.silent.is_empty() && self.unreadable_homes().len() >= self.homes.len() && !self.has_reports()
     }
 
     /// A message for each home that cannot be read, but for those on a file system that may have stopped answering

@@ -96,6 +96,9 @@ fn ago(now: Moment, at: Time) -> Span {
 
 /// What was last heard of it, where and when.
 fn last_seen(session: &Session, now: Moment) -> String {
+    if let Some(hooked) = &session.observed.hooked {
+        return format!("by its hook, {} ({} ago)", hooked.at.wall, ago(now, hooked.at.wall));
+    }
     last_heard(&session.observed.facts, &session.live).map_or_else(
         || "nothing yet".into(),
         |heard| format!("{}, {} ({} ago)", heard.words(), heard.at.wall, ago(now, heard.at.wall)),
@@ -111,6 +114,7 @@ fn changes(verdict: &Verdict, now: Moment) -> String {
 
 fn owner(session: &Session) -> String {
     match &session.observed.owner {
+        Owner::Never if session.observed.hooked.is_some() => "none: the process that ran its hook has ended".into(),
         Owner::Never => format!("none: {}", session.observed.agent.no_owner()),
         Owner::Alive { pid, started: Some(at) } => format!("process {pid}, alive, started {at}"),
         Owner::Alive { pid, started: None } => format!("process {pid}, alive"),
@@ -126,16 +130,26 @@ fn owner(session: &Session) -> String {
 
 fn about(page: &mut Page, session: &Session, row: &Row) {
     let facts = &session.observed.facts;
+    let is_told = session.observed.hooked.is_some();
     let or_none = |text: Option<&str>| text.map_or("unknown".to_owned(), |text| plain(text, 400).into());
     page.line("folder", or_none(row.cwd.as_deref()));
     if let Some(branch) = &row.branch {
         page.line("branch", &**branch);
     }
-    page.line("model", or_none(facts.model.as_deref()));
+    if !is_told {
+        page.line("model", or_none(facts.model.as_deref()));
+    }
     if let Some(tokens) = facts.context_tokens {
         page.line("context", format!("{tokens} tokens sent with the last request"));
     }
-    page.line("log", format!("{} read, {} skipped that were not events", counted_events(facts.events), facts.skipped));
+    let skipped = facts.skipped;
+    page.line(
+        "log",
+        match is_told {
+            true => "none is read: it is known by its hook's reports alone".to_owned(),
+            false => format!("{} read, {skipped} skipped that were not events", counted_events(facts.events)),
+        },
+    );
     let background = row.background;
     if background.agents + background.shells > 0 {
         let (agents, shells) = (counted(background.agents, "agent"), counted(background.shells, "shell"));
@@ -155,6 +169,9 @@ fn counted_events(n: u64) -> String {
 }
 
 fn turn(page: &mut Page, session: &Session, now: Moment) {
+    if session.observed.hooked.is_some() {
+        return;
+    }
     let Some(turn) = &session.observed.facts.turn else { return page.line("turn", "none is open") };
     let said = match turn.last_message {
         LastMessage::Nothing => "no message yet in this round",

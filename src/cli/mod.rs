@@ -18,6 +18,7 @@ mod doctor;
 mod enrich;
 mod explain;
 mod help;
+mod hook;
 mod json;
 mod keyboard;
 mod live;
@@ -36,6 +37,7 @@ mod watch;
 mod writer;
 
 use crate::core::order::Ask;
+use crate::system::clock::wall_nanoseconds;
 use crate::system::{descriptors, log};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use context::Context;
@@ -88,6 +90,8 @@ enum Command {
     Resume(resume::Arguments),
     /// Bring the terminal of a session to the front
     Show(Named),
+    /// Report what a session does, from its agent's own hook
+    Report(hook::Arguments),
     /// Replay a session's log: which statuses it had, when, and why
     Replay(replay::Arguments),
     /// Try Pilotlight on scripted sessions, without Copilot
@@ -117,16 +121,21 @@ fn command_line() -> clap::Command {
 
 /// Parses the arguments and runs the command.
 pub fn run() -> ExitCode {
+    let began = wall_nanoseconds();
     // Answers a shell's request for completions, and exits.
     clap_complete::CompleteEnv::with_factory(command_line).var(pages::COMPLETES).complete();
     let arguments = match parse(std::env::args_os()) {
         Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() && hook::is_asked_for(std::env::args_os()) => {
+            let _ = error.print(); // if stderr is closed, nobody is listening
+            return ExitCode::FAILURE;
+        }
         Err(error) => return print_usage(&error),
     };
-    if let Some(Command::Demo(arguments)) = &arguments.command
-        && let Some(code) = arguments.part()
-    {
-        return code;
+    match &arguments.command {
+        Some(Command::Demo(arguments)) if let Some(code) = arguments.part() => return code,
+        Some(Command::Report(arguments)) => return hook::run(arguments, began),
+        _ => {}
     }
     descriptors::raise();
     let context = Context { color: arguments.color, ..Context::new(&arguments.home) };
@@ -162,6 +171,7 @@ fn carry_out(command: Option<Command>, context: Context) -> ExitCode {
         Some(Command::Reconnect(arguments)) => act::reconnect(&context, &arguments),
         Some(Command::Resume(arguments)) => resume::run(&context, &arguments),
         Some(Command::Show(session)) => act::give(&context, &session, Ask::ShowTerminal),
+        Some(Command::Report(arguments)) => return hook::run(&arguments, wall_nanoseconds()),
         Some(Command::Replay(arguments)) => replay::run(&context, &arguments),
         Some(Command::Demo(arguments)) => demo::run(context, &arguments),
         Some(Command::NotifyTest) => notify_test::run(&context),

@@ -60,7 +60,7 @@ pub(super) fn pick(context: &Context, named: &str, all: bool) -> Result<Picked, 
         say("name a session by its id, folder or title; `pilotlight status --all` lists them");
         return Err(ExitCode::from(USAGE));
     }
-    let Snapshot { sessions, ids, now } = snapshot::take(&context.homes, &context.config, &context.seen, all);
+    let Snapshot { sessions, ids, now } = snapshot::take(&context.readable(), &context.config, &context.seen, all);
     let shown = sessions.into_iter().filter(|session| session.is_listed() || session.id.starts_with(named));
     let (sessions, mut rows): (Vec<_>, Vec<Row>) =
         shown.map(|session| (session.row(now, &context.config.limits).0, session)).map(|(row, it)| (it, row)).unzip();
@@ -156,7 +156,7 @@ pub(super) fn complete(typed: &OsStr) -> Vec<CompletionCandidate> {
     // Bash inserts a candidate verbatim, and passes the word as typed, so candidates must be escaped for it.
     let is_bash = std::env::var_os("_CLAP_COMPLETE_COMP_TYPE").is_some();
     let context = Context::new(&homes_in(std::env::args_os()));
-    let Snapshot { sessions, ids, now } = snapshot::take_listed(&context.homes, &context.config, &context.seen);
+    let Snapshot { sessions, ids, now } = snapshot::take_listed(&context.readable(), &context.config, &context.seen);
     let listed = sessions.iter().filter(|session| session.is_listed());
     let mut rows: Vec<Row> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
     limit_ended(&mut rows, now.wall - context.config.list.ended_for, context.config.list.ended_most);

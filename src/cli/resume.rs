@@ -47,7 +47,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         context.unreadable_homes().iter().for_each(|problem| say(problem));
         return Ok(ExitCode::from(NO_HOME));
     }
-    let Snapshot { sessions, ids, now } = snapshot::take(&context.homes, &context.config, &context.seen, true);
+    let Snapshot { sessions, ids, now } = snapshot::take(&context.readable(), &context.config, &context.seen, true);
     let listed = sessions.into_iter().filter(|session| session.is_listed());
     let mut rows: Vec<Row> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
     distinguish(&mut rows);

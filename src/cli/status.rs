@@ -46,7 +46,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         print_nothing(arguments)?;
         return Ok(ExitCode::from(NO_HOME));
     }
-    let (homes, config, seen) = (&context.homes, &context.config, &context.seen);
+    let (homes, config, seen) = (&context.readable(), &context.config, &context.seen);
     let Snapshot { mut sessions, ids, now } = match arguments.all || arguments.format.is_some() || arguments.openmetrics
     {
         true => snapshot::take(homes, config, seen, arguments.all),

@@ -15,6 +15,7 @@ pub mod fleet;
 pub mod form;
 pub mod gist;
 pub(crate) mod hash;
+pub mod hooked;
 pub mod limits;
 pub(crate) mod live_state;
 pub mod order;

@@ -8,6 +8,7 @@ pub use no_answer::NoAnswer;
 
 use super::agent::Agent;
 use super::facts::Facts;
+use super::hooked::Hooked;
 use super::limits::Limits;
 use super::owner::{Held, Owner};
 use super::reception::Finding;
@@ -67,6 +68,8 @@ pub struct Observed {
     pub about: About,
     /// The facts from its log.
     pub facts: Facts,
+    /// What its own hook says of it, if nothing else is known.
+    pub hooked: Option<Hooked>,
     /// Who runs it.
     pub owner: Owner,
     /// How well it is established that its owner has it open.
@@ -171,6 +174,7 @@ impl Session {
             || self.observed.problem.is_some()
             || self.no_answer.is_some()
             || self.observed.unread && self.observed.has_log
+            || self.observed.hooked.is_some() && !matches!(self.observed.owner, Owner::Gone { .. })
             || self.may_be_open()
     }
 

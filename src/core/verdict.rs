@@ -5,6 +5,7 @@
 //! [`recheck_at`](Verdict::recheck_at) the verdict cannot change.
 
 mod heard;
+pub(crate) mod hooked;
 mod live;
 mod look;
 mod open;

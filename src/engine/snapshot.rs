@@ -120,7 +120,8 @@ fn list(sources: &[Source]) -> Vec<Key> {
     let mut ids = Vec::new();
     for (number, source) in sources.iter().enumerate() {
         // An unlistable home was reported before, by the caller.
-        ids.extend(source.list().into_iter().flatten().map(|id| Key::new(SourceId(number), id)));
+        let listed = source.list().into_iter().flatten().filter(|id| !source.is_read_by(id, sources.iter()));
+        ids.extend(listed.map(|id| Key::new(SourceId(number), id)));
     }
     ids
 }

@@ -103,10 +103,19 @@ fn span(duration: Duration) -> Span {
     Span(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
 }
 
-fn wall() -> Time {
+/// The wall clock in nanoseconds since 1970, to order what happens within a millisecond.
+pub(crate) fn wall_nanoseconds() -> i64 {
+    let age = system_time().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(age.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn system_time() -> SystemTime {
     #[expect(clippy::disallowed_methods, reason = "everything else is given this clock's time")]
-    let now = SystemTime::now();
-    match now.duration_since(UNIX_EPOCH) {
+    SystemTime::now()
+}
+
+fn wall() -> Time {
+    match system_time().duration_since(UNIX_EPOCH) {
         Ok(age) => Time::default() + span(age),
         Err(before) => Time::default() - span(before.duration()),
     }

@@ -52,6 +52,7 @@ use elsewhere as platform;
 use linux as platform;
 
 pub use ancestry::ancestors;
+pub(crate) use ancestry::birth_of;
 pub(crate) use connections::connections;
 pub use cpu::CpuSample;
 pub(crate) use exits::Exits;

@@ -35,7 +35,7 @@ fn completions_and_the_manual_cover_the_help() {
         assert!(script.contains("PILOTLIGHT_COMPLETE") && script.contains("pilotlight"), "{shell}: {script}");
     }
     let completed = |words: &[&str]| completed(&user, words);
-    assert_eq!(completed(&["re"]), ["reconnect", "resume", "replay"]);
+    assert_eq!(completed(&["re"]), ["reconnect", "resume", "report", "replay"]);
     let options = completed(&["demo", "--"]);
     assert!(
         options.iter().any(|option| option == "--home") && !options.iter().any(|option| option == "--part"),

@@ -80,6 +80,8 @@ fn the_agents_of_the_table_are_those_that_are_looked_for() {
     let table = std::fs::read_to_string(root().join("src/agent/wing.rs")).unwrap();
     let variants = table.split_once("enum Wing {").unwrap().1.split_once("\n}").unwrap().0;
     let variants = variants.lines().map(str::trim).filter(|line| line.starts_with(|it: char| it.is_ascii_uppercase()));
+    // What hooks report is of no agent in particular.
+    let variants = variants.filter(|line| *line != "Reported,");
     let unknown: Vec<_> = variants.filter(|line| agents_in(line).is_empty()).collect();
     assert!(unknown.is_empty(), "AGENTS lacks {unknown:?}");
 }

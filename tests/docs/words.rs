@@ -22,7 +22,7 @@ const READS: [&str; 13] = [
 ];
 
 /// Where text is read all the same: what others wrote, how often, and what it is.
-const FOREIGN: [(&str, usize, &str); 76] = [
+const FOREIGN: [(&str, usize, &str); 79] = [
     ("src/agent/copilot/bridge/peer.rs", 1, "the program that Copilot starts"),
     ("src/agent/copilot/demo/server.rs", 1, "a frame's head"),
     ("src/agent/copilot/demo/session.rs", 1, "names of Copilot's files"),
@@ -44,6 +44,9 @@ const FOREIGN: [(&str, usize, &str); 76] = [
     ("src/agent/copilot/store/layout.rs", 3, "names of Copilot's files"),
     ("src/agent/copilot/workspace.rs", 8, "Copilot's YAML"),
     ("src/agent/program_file.rs", 1, "the path of a program"),
+    ("src/agent/reported/caller.rs", 4, "a process's arguments"),
+    ("src/agent/reported/places.rs", 3, "names of files"),
+    ("src/agent/reported/record.rs", 1, "an id"),
     ("src/cli/act/output.rs", 1, "the text of a request"),
     ("src/cli/act/reply.rs", 2, "what the user types"),
     ("src/cli/act/requests.rs", 1, "the text of a request"),

@@ -370,7 +370,7 @@ async fn wait_for_place(session: &Session, order: &Order) -> Option<BridgeConfig
 fn outcome_on_disk(context: &Context, before: &Session, order: &Order, why: &str) -> anyhow::Result<Outcome> {
     let until = Instant::now() + LOGGED_WITHIN;
     loop {
-        let now = snapshot::take(&context.homes, &context.config, &context.seen, false).sessions;
+        let now = snapshot::take(&context.readable(), &context.config, &context.seen, false).sessions;
         let Some(now) = now.into_iter().find(|session| session.id == order.id) else {
             return Ok(Outcome::Unconfirmed(format!("may have happened: {why}; the session no longer exists")));
         };

@@ -12,6 +12,7 @@ use crate::core::request_view::RequestView;
 use crate::core::session::{Bridge, Kind, Observed, ServerState, Session};
 use crate::core::text::{COMMAND_MAX, plain};
 use crate::core::time::{Moment, Span, Time};
+use crate::core::verdict::hooked::judge_hooked;
 use crate::core::verdict::{Status, Told, Verdict, age_step, judge_told, last_heard};
 pub use crate::core::words::reason::Background;
 use crate::core::words::reason::{Because, Note, Reason};
@@ -97,6 +98,7 @@ impl Session {
             since: verdict.since,
             last_progress: last_heard(&self.observed.facts, &self.live)
                 .map(|heard| heard.at.wall)
+                .or_else(|| self.observed.hooked.as_ref().map(|told| told.at.wall))
                 .or_else(|| self.observed.unread.then_some(self.observed.touched)),
             because: verdict.because.clone(),
             unseen: self.is_unseen(&verdict),
@@ -137,6 +139,9 @@ impl Session {
         }
         // What is not read any more is judged as of the last time that it was.
         let at = self.no_answer.map_or(now, |no_answer| no_answer.since);
+        if let Some(hooked) = &self.observed.hooked {
+            return judge_hooked(hooked, at);
+        }
         let limits = self.limits(limits);
         let Observed { agent, facts, stated, .. } = &self.observed;
         let told = Told { agent, facts, stated: stated.as_ref() };
@@ -179,7 +184,9 @@ impl Session {
     }
 
     fn is_unseen(&self, verdict: &Verdict) -> bool {
-        let had_turn = self.observed.facts.closed.is_some() || self.observed.facts.turn.is_some();
+        let had_turn = self.observed.facts.closed.is_some()
+            || self.observed.facts.turn.is_some()
+            || self.observed.hooked.as_ref().is_some_and(|told| told.has_worked);
         // The user who reopened it has it on screen.
         let reopened = matches!(self.observed.owner, Owner::Opened { .. });
         let news = verdict.status == Status::Idle && had_turn && !reopened || verdict.is_by_message();

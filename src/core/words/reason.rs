@@ -3,6 +3,7 @@
 use super::refusal::consent;
 use crate::core::agent::Agent;
 use crate::core::gist::Gist;
+use crate::core::hooked::Said;
 use crate::core::owner::UNHELD;
 use crate::core::question::Question;
 use crate::core::session::no_answer::NoAnswer;
@@ -54,6 +55,10 @@ said! {
         InBackground { background: Background } => "{}", background.parts().join(", ");
         WorksAsStated { by: &'static str } => "{by} says that it works";
         ServerWorks => "its server reports active work";
+
+        Told { said: Said, reason: Option<Box<str>> } => "{}", by_its_hook(*said, reason.as_deref());
+        NoWord { silence: Span, said: Said, reason: Option<Box<str>> } =>
+            "no word for {silence}; before that: {}", by_its_hook(*said, reason.as_deref());
 
         Opened => "opened, not prompted yet";
         Rests { unprompted: bool, ending: Option<Ending>, background: Background } =>
@@ -310,6 +315,16 @@ fn tries_again(agent: &Agent) -> String {
 
 fn times(n: usize) -> String {
     if n == 1 { "once".into() } else { counted(n, "time") }
+}
+
+/// What a hook says of its session.
+fn by_its_hook(said: Said, reason: Option<&str>) -> String {
+    let what = match said {
+        Said::Working => "working",
+        Said::Blocked => "waits for you",
+        Said::Idle => "idle",
+    };
+    format!("{what}, by its hook{}", reason.map(|reason| format!(": {reason}")).unwrap_or_default())
 }
 
 fn lasting(age: Span) -> String {

@@ -32,6 +32,9 @@ impl Engine {
         if !self.homes.is_followed(key.source) {
             return self.agenda.finish_reading(key);
         }
+        if self.is_read_elsewhere(key) {
+            return self.remove_session(key, changes);
+        }
         if !self.may_touch(key) {
             // Read once its file system answers.
             self.untouched.insert(key.clone());
@@ -106,6 +109,23 @@ impl Engine {
             changes.updated.push(key.clone());
         }
         self.update_session(key, changes);
+        self.recheck_reports(key);
+    }
+
+    /// Whether a session is reported by a hook, and read itself, too: what is read is shown.
+    fn is_read_elsewhere(&self, key: &Key) -> bool {
+        self.homes.source(key.source).is_read_by(&key.id, self.homes.sources().into_iter())
+    }
+
+    /// Has reports of a session that is read itself from now on looked at again.
+    fn recheck_reports(&mut self, key: &Key) {
+        let is_by_reports = |key: &Key| self.homes.source(key.source).is_by_reports();
+        if is_by_reports(key) {
+            return;
+        }
+        let keys: Vec<_> =
+            self.fleet.keys().filter(|other| is_by_reports(other) && other.id.starts_with(&*key.id)).collect();
+        keys.into_iter().for_each(|key| self.agenda.push_urgent(key));
     }
 
     /// Updates owners, server and bridge after a session's folder was read, and judges the session.

@@ -17,6 +17,12 @@ pub fn ancestors(pid: u32) -> Vec<u32> {
     climb(pid, families())
 }
 
+/// When a process started, in the system's unit: with its id, this identifies it among all that ever have the id. `None` if
+/// there is no such process.
+pub(crate) fn birth_of(pid: u32) -> Option<u64> {
+    families()(pid).map(|family| family.started)
+}
+
 fn climb(pid: u32, family: impl Fn(u32) -> Option<Family>) -> Vec<u32> {
     let mut found = Vec::new();
     let Some(mut child) = family(pid) else { return found };

@@ -1,0 +1,81 @@
+//! Reads what was last reported of one session.
+
+use super::record::{Process, Record};
+use crate::agent::reading::{ReadStatus, Reading};
+use crate::core::agent::Agent;
+use crate::core::hooked;
+use crate::core::owner::{Held, Owner};
+use crate::core::session::{About, Observed};
+use crate::core::time::{Moment, Time};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why nothing can be done with such a session.
+const READ_ONLY: &str = "only what its hook reports is known of it: go on where it runs";
+
+/// Reads one session.
+#[derive(Debug)]
+pub struct Told {
+    path: PathBuf,
+    /// The process that runs it.
+    process: Option<Process>,
+    /// When the record that was read last was given, in nanoseconds since 1970, and on both clocks.
+    given: Option<(i64, Moment)>,
+}
+
+impl Told {
+    pub(in crate::agent) fn new(path: PathBuf) -> Self {
+        Self { path, process: None, given: None }
+    }
+
+    /// Reads what was reported.
+    ///
+    /// # Errors
+    /// The session is over: it was reported so, its process has ended, or nobody has said anything for long.
+    pub(in crate::agent) fn refresh(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+    ) -> io::Result<ReadStatus> {
+        let now = reading.context.now;
+        let record = Record::read(&self.path).filter(|record| record.is_current(now.wall));
+        let (said, record) =
+            record.and_then(|record| Some((record.state.said()?, record))).ok_or(io::ErrorKind::NotFound)?;
+        self.process = record.process;
+        let (given, since) = (record.given(now.wall), record.began(now.wall));
+        // The awake clock does not count the time that the machine has slept since.
+        let fresh = Moment { wall: given, awake: now.awake - (now.wall - given) };
+        let at = self.given.filter(|(at, _)| *at == record.at).map_or(fresh, |(_, at)| at);
+        self.given = Some((record.at, at));
+        let owner = record.process.map(|process| Owner::Alive { pid: process.pid, started: None });
+        observed.owner = owner.unwrap_or_default();
+        observed.agent = Agent::reported(&record.agent).unwrap_or_default();
+        observed.held = Held::Unverified;
+        observed.touched = given;
+        observed.read_only = Some(READ_ONLY);
+        observed.about = About { name: record.title, cwd: record.cwd, ..About::default() };
+        observed.hooked =
+            Some(hooked::Hooked { said, since, reason: record.reason, at, has_worked: record.has_worked });
+        Ok(ReadStatus::Complete)
+    }
+
+    /// Its title.
+    pub(in crate::agent) fn about(&self) -> About {
+        let record = Record::read(&self.path);
+        record.map_or(About::default(), |record| About { name: record.title, cwd: record.cwd, ..About::default() })
+    }
+
+    pub(in crate::agent) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(in crate::agent) fn pid(&self) -> Option<u32> {
+        self.process.map(|process| process.pid)
+    }
+
+    pub(in crate::agent) fn process_ended(&self, observed: &mut Observed, pid: u32, at: Time) {
+        if observed.owner.pid() == Some(pid) {
+            observed.owner = Owner::Gone { pid, at: Some(at) };
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! `pilotlight report`: what an agent's own hook reports is shown, until it is over, and changes nothing else.
+
+use crate::support::synthetic::{User, Watch};
+use crate::support::{SOON, wait_until};
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Reports, and checks what a hook must be: silent and without failure.
+fn report(user: &User, agent: &str, session: &str, state: &str, more: &[&str]) {
+    let given = ["report", "--agent", agent, "--session", session, "--state", state];
+    quiet(&user.run(&[&given, more].concat()));
+}
+
+fn quiet(ran: &Output) {
+    assert!(ran.status.success() && ran.stdout.is_empty() && ran.stderr.is_empty(), "{ran:?}");
+}
+
+fn row(user: &User, id: &str) -> Option<Value> {
+    user.rows(&[]).into_iter().find(|row| row["id"] == id)
+}
+
+/// Waits until `watch` has reported this of a session, and `status` says the same.
+fn both(user: &User, watch: &Watch, id: &str, fits: impl Fn(&Value) -> bool) -> Value {
+    let latest = || watch.latest().get(id).cloned();
+    let agreed = || {
+        let (watched, row) = (latest().filter(|row| fits(row))?, row(user, id)?);
+        (row["status"] == watched["status"] && row["because"] == watched["because"]).then_some(row)
+    };
+    wait_until(SOON, &format!("{id} is shown"), || format!("{:?}", latest()), agreed)
+}
+
+fn gone(user: &User, watch: &Watch, id: &str) {
+    let is_gone = || watch.latest().get(id).is_some_and(|line| line["removed"] == true).then_some(());
+    wait_until(SOON, &format!("{id} is gone"), || format!("{:?}", watch.latest().get(id)), is_gone);
+    assert_eq!(row(user, id), None);
+}
+
+fn reports(user: &User) -> PathBuf {
+    user.scratch.path().join(".local/state/pilotlight/reports")
+}
+
+/// A process that looks like an agent: it runs the commands that it is sent, as `sh -c`, and lives on.
+struct Agent(Child);
+
+impl Agent {
+    fn start(user: &User) -> Self {
+        let program = user.scratch.path().join("someagent");
+        fs::copy(fs::canonicalize("/bin/sh").unwrap(), &program).unwrap();
+        let mut command = Command::new(program);
+        let loops = r#"while read -r line; do /bin/sh -c "$line; :"; done"#;
+        command
+            .args(["-c", loops])
+            .env_clear()
+            .envs(user.pilotlight(&[]).get_envs().filter_map(|(k, v)| Some((k, v?))));
+        Self(command.stdin(Stdio::piped()).spawn().unwrap())
+    }
+
+    fn hook(&mut self, line: &str) {
+        let program = env!("CARGO_BIN_EXE_pilotlight");
+        writeln!(self.0.stdin.as_mut().unwrap(), "{program} report --agent someagent {line}").unwrap();
+    }
+
+    fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+#[test]
+fn case_276_what_a_hook_reports_is_shown_as_such_until_it_is_over() {
+    let user = User::new();
+    // It runs before the folder of the reports is there.
+    let watch = user.watch();
+    let (id, is) = ("ses_1", |status: &'static str| move |row: &Value| row["status"] == status);
+    report(&user, "aider", id, "working", &["--title", "Fix the parser", "--cwd", "/srv/parser", "--reason", "pytest"]);
+    let works = both(&user, &watch, id, is("working"));
+    assert_eq!(works["because"], "working, by its hook: pytest");
+    assert_eq!((&works["agent"], &works["cwd"]), (&"aider".into(), &"/srv/parser".into()));
+    assert_eq!(works["label"], "parser · Fix the parser");
+    assert_eq!((&works["owner"]["pid"], &works["owner"]["state"]), (&std::process::id().into(), &"alive".into()));
+    let actions = works["actions"].as_array().unwrap();
+    assert!(actions.iter().all(|action| action == "show-terminal"), "{actions:?}");
+
+    report(&user, "aider", id, "blocked", &[]);
+    let asks = both(&user, &watch, id, is("needs-input"));
+    assert_eq!((&asks["because"], &asks["label"]), (&"waits for you, by its hook".into(), &works["label"]));
+    report(&user, "aider", id, "idle", &[]);
+    let idle = both(&user, &watch, id, is("idle"));
+    assert_eq!((&idle["because"], &idle["unseen"]), (&"idle, by its hook".into(), &true.into()));
+
+    for (command, refusal) in [("stop", "only what its hook reports"), ("approve", "only what its hook reports")] {
+        let ran = user.run(&[command, id]);
+        let words = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(ran.status.code() == Some(4) && words.contains(refusal), "{command}: {ran:?}");
+    }
+    let page = String::from_utf8(user.run(&["explain", id]).stdout).unwrap();
+    assert!(page.contains("by its hook") && page.contains("none is read"), "{page}");
+
+    report(&user, "aider", id, "ended", &[]);
+    gone(&user, &watch, id);
+}
+
+#[test]
+fn case_276_a_reported_session_is_gone_with_the_process_that_ran_its_hook() {
+    let (user, mut agent) = (User::new(), None);
+    let agent = agent.insert(Agent::start(&user));
+    let watch = user.watch();
+    agent.hook("--session one --state working");
+    agent.hook("--session two --state blocked");
+    for id in ["one", "two"] {
+        let row = both(&user, &watch, id, |row| row["status"] == if id == "one" { "working" } else { "needs-input" });
+        assert_eq!(row["owner"]["pid"], agent.0.id(), "the shell of the hook was passed over");
+    }
+    agent.kill();
+    gone(&user, &watch, "one");
+    gone(&user, &watch, "two");
+    // Neither is there for whoever looks later.
+    assert_eq!(user.rows(&["--all"]), Vec::<Value>::new());
+}
+
+#[test]
+fn case_276_the_id_may_come_from_the_json_of_the_hook() {
+    let user = User::new();
+    let mut hook = user.pilotlight(&["report", "--agent", "codex", "--session", "-", "--state", "working"]);
+    let mut hook = hook.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let long = "x".repeat(3 << 20);
+    let json = format!(r#"{{"session_id":"t-1","cwd":"/srv/a","tool_response":"{long}"}}"#);
+    hook.stdin.take().unwrap().write_all(json.as_bytes()).unwrap();
+    quiet(&hook.wait_with_output().unwrap());
+    assert_eq!(row(&user, "t-1").unwrap()["cwd"], "/srv/a");
+}
+
+#[test]
+fn case_277_a_wrong_report_fails_with_1_and_never_with_2() {
+    let user = User::new();
+    let good = ["report", "--agent", "aider", "--session", "s", "--state", "idle"];
+    let with = |at: usize, word: &'static str| {
+        let mut words = good;
+        words[at] = word;
+        words
+    };
+    let wrong = [
+        with(2, "Aider"),
+        with(2, "../x"),
+        with(4, "a/b"),
+        with(4, ""),
+        with(4, "-"),
+        with(6, "dead"),
+        with(1, "--bogus"),
+    ];
+    let bare: [&[&str]; 3] = [&["report"], &["report", "--agent", "aider"], &["report", "x"]];
+    for words in wrong.iter().map(|words| &words[..]).chain(bare) {
+        let ran = user.run(words);
+        assert!(ran.status.code() == Some(1) && ran.stdout.is_empty() && !ran.stderr.is_empty(), "{words:?}: {ran:?}");
+    }
+    assert!(!reports(&user).exists());
+    // No place to write to.
+    fs::create_dir_all(user.scratch.path().join(".local")).unwrap();
+    fs::write(user.scratch.path().join(".local/state"), "").unwrap();
+    let ran = user.run(&good);
+    assert!(ran.status.code() == Some(1) && ran.stdout.is_empty(), "{ran:?}");
+}
+
+#[test]
+fn case_278_a_report_changes_nothing_of_a_session_that_is_read() {
+    let (user, session, _owner, watch) = User::working(1);
+    let before = user.row(&session).unwrap();
+    for agent in ["copilot", "claude-code", "other"] {
+        for state in ["blocked", "idle", "ended", "working", "blocked"] {
+            report(&user, agent, &session.id, state, &["--title", "Not its title"]);
+        }
+    }
+    let rows = user.rows(&["--all"]);
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    for key in ["status", "because", "label", "owner", "actions", "since", "agent"] {
+        assert_eq!(rows[0][key], before[key], "{key}");
+    }
+    // `watch` has read the reports as soon as it shows one that came after them.
+    report(&user, "other", "later", "idle", &[]);
+    both(&user, &watch, "later", |row| row["status"] == "idle");
+    let others = watch.latest().into_iter().filter(|(id, line)| *id != "later" && line["removed"] != true);
+    assert_eq!(others.map(|(id, _)| id).collect::<Vec<_>>(), [session.id.clone()]);
+}
+
+#[test]
+fn case_278_one_that_is_read_from_now_on_takes_the_place_of_its_reports() {
+    let user = User::new();
+    let watch = user.watch();
+    let id = "00000007-0000-4000-a000-000000000000";
+    report(&user, "copilot", id, "blocked", &[]);
+    both(&user, &watch, id, |row| row["status"] == "needs-input");
+    let session = user.session(7);
+    let _owner = session.owner(&user);
+    session.prompt();
+    let shown = || watch.lines().into_iter().rfind(|line| line["id"] == id && line["status"] == "working").map(drop);
+    wait_until(SOON, "it is read", || format!("{:?}", watch.lines()), shown);
+    let rows = user.rows(&[]);
+    assert!(rows.len() == 1 && rows[0]["status"] == "working", "{rows:?}");
+}
+
+#[test]
+fn case_279_whatever_lies_among_the_reports_is_no_session_and_stops_nothing() {
+    let user = User::new();
+    let watch = user.watch();
+    report(&user, "aider", "good", "working", &[]);
+    both(&user, &watch, "good", |row| row["status"] == "working");
+    let at = |name: &str| reports(&user).join(name);
+    fs::write(at("half.json"), r#"{"version":1,"agent":"a"#).unwrap();
+    fs::write(at("huge.json"), "[".repeat(50 << 20)).unwrap();
+    fs::create_dir(at("folder.json")).unwrap();
+    std::os::unix::fs::symlink("good.json", at("link.json")).unwrap();
+    assert!(Command::new("mkfifo").arg(at("pipe.json")).status().unwrap().success());
+    let good: Value = serde_json::from_slice(&fs::read(at("good.json")).unwrap()).unwrap();
+    let mut forged = good;
+    forged["title"] = "\u{1b}[2J\u{202e}evil\n".into();
+    forged["process"]["pid"] = 1.into();
+    write(&at("forged.json"), &forged);
+    forged["process"] = Value::Null;
+    forged["at"] = i64::MAX.into();
+    write(&at("future.json"), &forged);
+    report(&user, "aider", "good", "idle", &[]);
+    both(&user, &watch, "good", |row| row["status"] == "idle");
+    let mut ids: Vec<_> = user.rows(&["--all"]).into_iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["future", "good"]);
+    let future = row(&user, "future").unwrap();
+    assert_eq!(future["name"].as_str().unwrap().trim(), "[2Jevil");
+}
+
+fn write(path: &Path, value: &Value) {
+    fs::write(path, value.to_string()).unwrap();
+}
+
+/// A flood of reports costs whoever sends it, and delays nobody.
+#[test]
+fn case_279_many_reports_at_once_leave_the_newest() {
+    let user = User::new();
+    let watch = user.watch();
+    let spawn = |n: u32| {
+        let reason = n.to_string();
+        let words = ["report", "--agent", "aider", "--session", "s", "--state", "working", "--reason", &reason];
+        user.pilotlight(&words).spawn().unwrap()
+    };
+    let running: Vec<_> = (0..50).map(spawn).collect();
+    for mut child in running {
+        assert!(child.wait().unwrap().success());
+    }
+    let record: Value = serde_json::from_slice(&fs::read(reports(&user).join("s.json")).unwrap()).unwrap();
+    report(&user, "aider", "s", "blocked", &["--reason", "last"]);
+    let last = both(&user, &watch, "s", |row| row["status"] == "needs-input");
+    assert_eq!(last["because"], "waits for you, by its hook: last");
+    assert!(record["reason"].as_str().unwrap().parse::<u32>().unwrap() < 50, "{record}");
+    let lone = fs::read_dir(reports(&user)).unwrap().count();
+    assert_eq!(lone, 2, "the record and the lock");
+}
+
+/// A hook runs at each tool. Measured in a debug build on a busy machine, so the bound is far above what it takes.
+#[test]
+fn a_report_does_not_keep_its_agent_waiting() {
+    let user = User::new();
+    report(&user, "aider", "s", "working", &[]);
+    let took = (0..10).map(|_| {
+        let started = Instant::now();
+        report(&user, "aider", "s", "working", &[]);
+        started.elapsed()
+    });
+    let best = took.min().unwrap();
+    assert!(best < Duration::from_millis(500), "{best:?}");
+}
