@@ -21,6 +21,7 @@ mod e2e {
     mod ends;
     mod holding;
     mod homes;
+    mod hooks;
     mod hosted;
     mod interrupted;
     mod leftovers;

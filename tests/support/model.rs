@@ -10,7 +10,7 @@ use super::script::{self, Answer};
 use super::stream::{FINISHED, Performance, Play};
 use super::{COPILOT, block_on, spawn, wait_until};
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -79,6 +79,7 @@ impl Model {
         let router = Router::new()
             .route("/v1/models", get(models))
             .route("/v1/chat/completions", post(chat))
+            .route("/v1beta/models/{call}", post(generate))
             .with_state(Arc::clone(&shared));
         let listener = block_on(tokio::net::TcpListener::bind((address, 0))).unwrap();
         let address = listener.local_addr().unwrap();
@@ -226,6 +227,37 @@ async fn chat(State(shared): State<Arc<Shared>>, Json(request): Json<Value>) -> 
         }
         Answer::Silence => std::future::pending().await,
     }
+}
+
+/// The same over Gemini's API, as far as its CLI uses it: no holds, no plays.
+async fn generate(Path(call): Path<String>, Json(request): Json<Value>) -> Response {
+    let (mut script, mut number, mut round) = ("plain".to_owned(), 0, 0);
+    for content in request["contents"].as_array().into_iter().flatten() {
+        if content["role"] == "model" {
+            round += 1;
+        } else if let Some(named) = script::named_in(&text_of(&content["parts"])) {
+            (script, number) = named;
+            round = 0;
+        }
+    }
+    let (text, tools) = match script::answer(&script, number, round) {
+        // Asked without tools: which model is to answer, and who speaks next.
+        _ if request["tools"].is_null() => (r#"{"model_choice":"flash","next_speaker":"user"}"#.to_owned(), Vec::new()),
+        Answer::Say(text, tools) => (text, tools),
+        _ => std::future::pending().await,
+    };
+    let mut parts = vec![json!({"text": text})];
+    parts.extend(tools.into_iter().map(|(name, arguments)| {
+        let name = if name == "bash" { "run_shell_command" } else { name };
+        json!({"functionCall": {"id": format!("call_{round}"), "name": name, "args": arguments}})
+    }));
+    let candidate = json!({"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0});
+    let usage = json!({"promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110});
+    let answer = json!({"candidates": [candidate], "usageMetadata": usage});
+    if call.contains("stream") {
+        return ([("content-type", "text/event-stream")], format!("data: {answer}\r\n\r\n")).into_response();
+    }
+    Json(answer).into_response()
 }
 
 /// The script of a request, its number, and its round: the number of answers since the prompt that named the script.
