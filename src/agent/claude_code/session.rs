@@ -214,6 +214,7 @@ impl Session {
         // It runs another session by now.
         if pid_file::read(&self.home, pid).is_some() {
             self.live.clear();
+            self.last = None;
             return Owner::Never;
         }
         let missed = *self.missed.get_or_insert(now.awake);

@@ -67,7 +67,7 @@ fn idle_ends_a_turn_once_it_has_lasted() {
     let asks = facts(&[(0, PROMPT), (1000, answer(true))]);
     assert_eq!(told(&asks, IDLE, 1100, 1600).0, Status::NeedsInput);
     let (status, because) = told(&done, State::Idle { shell: true }, 1100, 9000);
-    assert_eq!((status, &*because), (Status::Idle, "done, 1 background shell, your turn"));
+    assert_eq!((status, &*because), (Status::Idle, "done, your turn, 1 background shell"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ const NOW: Time = Time(1_795_461_440_000);
 fn file(process: &Running, more: &Value) -> String {
     let mut json = serde_json::json!({
         "pid": 1, "sessionId": ID, "cwd": "/work/shop", "startedAt": NOW.0 - 60_000, "procStart": "1", "version": "2.1.330",
-        "kind": "interactive", "entrypoint": "cli", "pidDomain": "x", "status": "busy", "statusUpdatedAt": NOW.0 - 30_000,
+        "kind": "interactive", "entrypoint": "cli", "pidDomain": "x", "status": "busy", "statusUpdatedAt": NOW.0 - 10_000,
     });
     json.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     as_if_by(&json.to_string(), process)
@@ -25,13 +25,13 @@ fn line(json: &Value) -> String {
 fn prompt() -> String {
     line(&serde_json::json!({
         "type": "user", "message": {"role": "user", "content": "do it"}, "uuid": "u1", "cwd": "/work/shop", "entrypoint": "cli",
-        "timestamp": "2026-11-23T19:16:00.000Z", "sessionId": ID,
+        "timestamp": "2026-11-23T19:17:00.000Z", "sessionId": ID,
     }))
 }
 
 fn tool(id: &str, name: &str, input: &Value) -> String {
     line(&serde_json::json!({
-        "type": "assistant", "uuid": id, "timestamp": "2026-11-23T19:16:01.000Z", "sessionId": ID,
+        "type": "assistant", "uuid": id, "timestamp": "2026-11-23T19:17:01.000Z", "sessionId": ID,
         "message": {"model": "m", "stop_reason": "tool_use", "content": [{"type": "tool_use", "id": id, "name": name, "input": input}]},
     }))
 }
