@@ -53,6 +53,7 @@ pub(crate) const PROFILE: Profile = Profile {
         layout: Layout::Files { depth: DEPTH, session_of, beside: None },
         logs: Some(Logs { folder: RUNNING, pid: |file| file.parse().ok(), names_session: false }),
         notes: None,
+        locks: None,
     },
 };
 
@@ -91,6 +92,8 @@ impl Happening {
                 arguments: b"{}",
                 detached: false,
                 asks: false,
+                nested: false,
+                asks_unseen: false,
             },
             "tool over" => {
                 Body::ToolDone { call: Text(b"shadow"), result: ToolResult::Success, by_user: false, shell: None }

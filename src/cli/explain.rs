@@ -121,6 +121,9 @@ fn owner(session: &Session) -> String {
         Owner::Opened { pid, started: Some(at) } => format!("process {pid}, not prompted yet, started {at}"),
         Owner::Opened { pid, started: None } => format!("process {pid}, not prompted yet"),
         Owner::Unheld { pid } => format!("not known: process {pid}, which the lock names, does not hold it"),
+        Owner::Gone { pid: Owner::UNNAMED, .. } => {
+            format!("a process that is gone: {}", session.observed.agent.left_behind())
+        }
         Owner::Gone { pid, .. } => format!("process {pid}, gone: {}", session.observed.agent.left_behind()),
         Owner::Unknown { pid } => {
             format!("process {pid}, which cannot be inspected (another user's, a container's, or just ending)")

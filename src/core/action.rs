@@ -25,7 +25,7 @@ pub use verb::{Action, Ask, Reply, Which};
 pub(crate) use verb::{Callers, Trait};
 
 use super::owner::{Held, Owner};
-use super::session::{Kind, Session};
+use super::session::{Kind, Only, Session};
 use super::verdict::Status;
 use super::verdict::status::Course;
 use super::words::offer::Does;
@@ -54,6 +54,9 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, 
     if let Some(why) = session.observed.read_only
         && action != Action::ShowTerminal
     {
+        return Err(Refusal::ReadOnly { why });
+    }
+    if let Some(Only { why, .. }) = session.observed.only.filter(|only| !only.actions.contains(&action)) {
         return Err(Refusal::ReadOnly { why });
     }
     if session.observed.takes_no_orders {
@@ -107,6 +110,9 @@ fn show_terminal(session: &Session) -> Result<Does, Refusal> {
         Owner::Alive { .. } | Owner::Opened { .. } if session.observed.about.kind == Kind::Sdk => {
             Err(Refusal::OfProgram)
         }
+        Owner::Alive { pid, .. } | Owner::Opened { pid, .. } if session.observed.is_served => {
+            Err(Refusal::ServesTerminals { pid })
+        }
         Owner::Alive { pid, .. } | Owner::Opened { pid, .. } => match session.terminal {
             Some((of, Some(why))) if of == pid => Err(Refusal::NotShown { why }),
             _ => Ok(Does::ShowsTerminal),
@@ -147,6 +153,9 @@ fn end(action: Action, session: &Session) -> Result<Does, Refusal> {
         Owner::Unknown { pid } => return Err(Refusal::NeverSignalled { pid }),
         Owner::Gone { .. } | Owner::Never => return Err(Refusal::NothingToEnd),
     };
+    if session.observed.is_served {
+        return Err(Refusal::IsService { pid });
+    }
     if session.observed.about.kind != Kind::Terminal {
         return Err(Refusal::NoTerminal { pid });
     }

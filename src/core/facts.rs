@@ -51,6 +51,8 @@ pub struct Facts {
     pub approves_all: Option<Time>,
     /// When that last changed, or the session was resumed.
     pub approvals_at: Option<Time>,
+    /// The user is asked for permissions, and the log does not show that.
+    pub asks_unseen: bool,
     /// The last event that is progress, or the last growth of a line still being written.
     pub progress: Option<Moment>,
     /// What that was.

@@ -47,9 +47,9 @@ pub enum Owner {
         /// The process id in the lock's name.
         pid: u32,
     },
-    /// The lock's process does not exist, or provably is another program.
+    /// The lock's process does not exist, or provably is another program; or nobody holds the lock that it left.
     Gone {
-        /// The process id in the lock's name.
+        /// The process id in the lock's name; [`Owner::UNNAMED`] if the lock names none.
         pid: u32,
         /// When it ended, by the wall clock, if we saw that.
         at: Option<Time>,
@@ -68,10 +68,13 @@ pub(crate) fn may_have_it_open(pid: u32, agent: &Agent) -> String {
 }
 
 impl Owner {
+    /// Stands for the id of a process that is gone and that nothing names. No system has a process 0.
+    pub(crate) const UNNAMED: u32 = 0;
+
     /// The id of the process that the lock names, or that has the session open.
     pub(crate) fn pid(&self) -> Option<u32> {
         match *self {
-            Self::Never => None,
+            Self::Never | Self::Gone { pid: Self::UNNAMED, .. } => None,
             Self::Alive { pid, .. }
             | Self::Opened { pid, .. }
             | Self::Unheld { pid }

@@ -116,6 +116,12 @@ mod tests {
         // A choice for one of several fields would not be an answer.
         let two = json!({"color": {"enum": ["red", "blue"]}, "coats": {"type": "number"}});
         assert_eq!(read(&json!({"message": "Which color?", "requestedSchema": {"properties": two}})), asked(&[]));
+        let options = json!([{"label": "red", "description": "warm"}, {"label": "blue", "description": "cold"}]);
+        let listed = json!({"questions": [{"id": "c", "header": "C", "question": "Which color?", "options": options}]});
+        assert_eq!(read(&listed), asked(&["red", "blue"]));
+        let several = json!({"questions": [{"question": "Which color?", "options": options}, {"question": "Why?"}]});
+        assert_eq!(read(&several), asked(&[]));
+        assert_eq!(read(&json!({"questions": []})), None);
         let plan = json!({"summary": "Paint\nit.", "actions": ["interactive", "exit_only"], "planContent": ""});
         let actions = ["interactive", "exit_only"].map(str::to_owned).to_vec();
         assert_eq!(read(&plan), Some(("Paint it.".to_owned(), actions)));

@@ -226,6 +226,7 @@ mod tests {
             detached: false,
             asks: false,
             unasked: false,
+            asks_by: None,
             at: now,
         });
         session.observed.facts.turn = Some(turn);
@@ -239,6 +240,7 @@ mod tests {
             command: Some(text()),
             agent: None,
             is_managed: false,
+            is_probable: false,
             at: now,
         });
         session

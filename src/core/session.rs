@@ -6,6 +6,7 @@ pub(in crate::core) mod no_answer;
 pub use control::{Bridge, Control, ServerState};
 pub use no_answer::NoAnswer;
 
+use super::action::verb::Action;
 use super::agent::Agent;
 use super::facts::Facts;
 use super::hooked::Hooked;
@@ -103,6 +104,10 @@ pub struct Observed {
     pub asks_again_after: Option<Span>,
     /// How its user reaches it, if a supervisor of its agent runs it and would start it again.
     pub supervised: Option<Supervised>,
+    /// All that can be done with it now, if its agent cannot do more.
+    pub only: Option<Only>,
+    /// Its owner is a service of its agent, which runs the sessions of all terminals: it is never signalled.
+    pub is_served: bool,
 }
 
 /// How the user reaches a session that a supervisor of its agent runs.
@@ -112,6 +117,15 @@ pub struct Supervised {
     pub attach: Box<str>,
     /// The command that ends it.
     pub stop: Box<str>,
+}
+
+/// What can be done with a session, and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Only {
+    /// The actions.
+    pub actions: &'static [Action],
+    /// Why not the others.
+    pub why: &'static str,
 }
 
 /// Why changes of a session's folder may cause no file event. It is looked at every few seconds instead while a process

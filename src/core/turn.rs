@@ -198,6 +198,8 @@ pub struct OpenTool {
     pub asks: bool,
     /// Its permission was refused because nobody could be asked.
     pub unasked: bool,
+    /// The id of the request that it waits for before it runs, if the log does not show such requests.
+    pub asks_by: Option<Box<str>>,
     /// When it started.
     pub at: Moment,
 }
@@ -266,6 +268,8 @@ pub struct Request {
     pub agent: Option<Box<str>>,
     /// An organisation's policy requires a person to answer it.
     pub is_managed: bool,
+    /// Nothing says that it is open, but there is no other reason known for what is seen.
+    pub is_probable: bool,
     /// When it was made.
     pub at: Moment,
 }
@@ -417,6 +421,7 @@ mod tests {
             detached: false,
             asks: false,
             unasked: false,
+            asks_by: None,
             at,
         });
         assert_eq!(of(&turn, false), ("a tool is open", tool));

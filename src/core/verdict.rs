@@ -230,7 +230,11 @@ impl<'a> Judge<'a> {
     fn status(&mut self, turn: Option<&Turn>, closed: Option<&Closed>, seen: Option<Time>) -> Found {
         // A lapsed turn takes its requests with it, except those of background sub-agents.
         let lapsed = self.facts.turn.is_some() && turn.is_none();
-        let is_open = |request: &&Request| self.former.is_none() && (!lapsed || self.is_of_background(request));
+        // Who knows what is open says whether a probable one is.
+        let is_denied = self.answer().is_some_and(|answer| answer.requests == 0);
+        let is_open = |request: &&Request| {
+            !(request.is_probable && is_denied) && self.former.is_none() && (!lapsed || self.is_of_background(request))
+        };
         let requests: Vec<_> = self.facts.requests.iter().filter(is_open).collect();
         if let Some(opened) = self.opened(turn, closed) {
             return opened;
@@ -250,7 +254,11 @@ impl<'a> Judge<'a> {
             return found(Status::NeedsPermission, first.at.wall, Reason::Consent { about_us: first.is_about_us() });
         }
         if let Some(first) = first {
-            let asks = Reason::AsksPermission { kind: first.kind.clone(), text: first.asks.clone() };
+            let asks = if first.is_probable && self.live.answer(self.facts).is_none_or(|answer| answer.requests == 0) {
+                Reason::ProbablyAsks { command: first.command.clone() }
+            } else {
+                Reason::AsksPermission { kind: first.kind.clone(), text: first.asks.clone() }
+            };
             let open = requests.len();
             let asks = asks.and((open > 1).then_some(Note::Requests { open }));
             return found(Status::NeedsPermission, first.at.wall, asks);
@@ -477,7 +485,7 @@ fn shut_down(closed: Option<&Closed>) -> (Reason, Option<Note>) {
         Some(Ending::Shutdown { unfinished, .. }) if !unfinished.is_empty() => {
             (Reason::ShutDown, Some(Note::Unfinished { tools: unfinished.clone() }))
         }
-        Some(Ending::Shutdown { error: Some(fault), .. }) => {
+        Some(Ending::Shutdown { error: Some(fault), .. } | Ending::Failed(fault)) => {
             (Reason::ShutDownAfterError { fault: fault.clone() }, None)
         }
         _ => (Reason::ShutDown, None),

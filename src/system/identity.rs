@@ -16,6 +16,12 @@ impl Identity {
         Self(meta.dev(), meta.ino())
     }
 
+    /// The device and the inode.
+    #[cfg(target_os = "linux")]
+    pub(super) const fn parts(self) -> (u64, u64) {
+        (self.0, self.1)
+    }
+
     /// The time of creation, as there is no inode.
     #[cfg(not(unix))]
     pub(crate) fn of(meta: &Metadata) -> Self {

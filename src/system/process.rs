@@ -32,6 +32,8 @@ mod lineage;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
+mod locks;
+#[cfg(target_os = "linux")]
 mod pidfd;
 mod ports;
 mod reading;
@@ -60,13 +62,15 @@ pub(crate) use exits::Exits;
 pub(crate) use files::open_files;
 #[cfg(target_os = "linux")]
 pub(crate) use lineage::{group_of, lineage};
+#[cfg(target_os = "linux")]
+pub(crate) use locks::lock_holder;
 pub use platform::is_of_our_user;
 pub(crate) use platform::{
-    arguments, cpu_of_descendants, executable, is_ending, is_inside_container, is_started_with, is_stopped, read,
-    thread_times,
+    arguments, cpu_of_descendants, executable, folder_of, is_ending, is_inside_container, is_started_with, is_stopped,
+    read, thread_times,
 };
 #[cfg(target_os = "linux")]
-pub(crate) use platform::{births, executable_link, variables};
+pub(crate) use platform::{births, executable_link, has_child_with, start_ticks, variables};
 pub use ports::listening;
 #[cfg(target_os = "linux")]
 pub(crate) use reading::{Birth, Kin};

@@ -36,7 +36,7 @@ use std::time::Instant;
 use throttle::Throttle;
 
 pub(crate) use hints::Hints;
-pub(crate) use plan::{Layout, Logs, WatchPlan};
+pub(crate) use plan::{Layout, Locks, Logs, WatchPlan};
 
 /// Watches session folders.
 pub(crate) struct Watcher {

@@ -13,7 +13,7 @@ use crate::core::fleet::{Row, Session};
 use crate::core::form::{Form, FormAnswer, Kind as What};
 use crate::core::gist::Gist;
 use crate::core::order::{Ask, Order, Reply, Which};
-use crate::core::text::{fit, isolated, plain, wrap};
+use crate::core::text::{capitalised, fit, isolated, plain, wrap};
 use crate::core::turn::{Call, Request, request_verb};
 use crate::core::verdict::Status;
 use crate::core::words::offer::Does;
@@ -101,7 +101,13 @@ fn items_of_request(source: &Source<'_>, request: &Request, can_answer: bool) ->
     let Some((text, lines)) = text.and_then(|text| Some((text, full_text(&head, text)?))) else {
         let review = Effect::Details { id: source.row.id.clone(), request: request.request.clone() };
         let review = Item::action(id(Kind::Details(call)), "Review in a terminal…", review);
-        let lines = lines_of(source, call, vec![format!("{head}: does not fit here")]);
+        let lines = match request.is_probable {
+            true => {
+                indented(&capitalised(&source.row.because.reason.to_string())).into_iter().take(LINES_MAX).collect()
+            }
+            false => vec![format!("{head}: does not fit here")],
+        };
+        let lines = lines_of(source, call, lines);
         return RequestItems { lines, answers: if can_answer { vec![review] } else { Vec::new() } };
     };
     let which = || Which::Shown { id: request.request.to_string(), text: text.to_owned() };

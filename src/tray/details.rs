@@ -127,6 +127,7 @@ fn owner(owner: &Owner) -> String {
         Owner::Alive { pid, .. } => format!("process {pid}"),
         Owner::Opened { pid, .. } => format!("process {pid}, not prompted yet"),
         Owner::Unheld { pid } => format!("not known; process {pid}, which the lock names, does not hold it"),
+        Owner::Gone { pid: Owner::UNNAMED, .. } => "a process that is gone".to_owned(),
         Owner::Gone { pid, .. } => format!("process {pid}, which is gone"),
         Owner::Unknown { pid } => format!("process {pid}, which cannot be inspected"),
     }

@@ -323,6 +323,7 @@ pub(crate) fn alertable<'a>(
         id: request.id.number(),
         kind: &request.kind,
         what: request.asks.as_deref(),
+        probable: request.is_probable,
         answerable: match session.control.server {
             ServerState::Refused(_) | ServerState::NotListening | ServerState::Unknown if !is_bridged(session) => false,
             _ => may(Action::Approve),

@@ -30,5 +30,6 @@ pub(crate) const PROFILE: Profile = Profile {
         },
         logs: Some(Logs { folder: LOGS, pid: log_pid, names_session: false }),
         notes: Some(OPEN_SESSIONS),
+        locks: None,
     },
 };

@@ -65,6 +65,9 @@ pub(crate) fn may_await_user(session: &Session) -> bool {
 
 /// What would lift a refusal: a bridge, if none answers in a plain terminal; a Copilot release that it was tried with.
 pub(super) fn remedy(session: &Session) -> Remedy {
+    if session.observed.only.is_some() {
+        return Remedy::None;
+    }
     let is_terminal =
         session.observed.about.kind == Kind::Terminal && matches!(session.observed.owner, Owner::Alive { .. });
     match (is_terminal && !is_at_server(session), session.control.bridge) {

@@ -30,6 +30,8 @@ pub struct Request<'a> {
     pub kind: &'a str,
     /// The request's text, unaltered, if known.
     pub what: Option<&'a str>,
+    /// It is not certain that it is open.
+    pub probable: bool,
     /// It can be answered from here.
     pub answerable: bool,
     /// A command that may not be a person's wants to approve it.

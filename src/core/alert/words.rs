@@ -12,7 +12,7 @@ use crate::core::action::Action;
 use crate::core::agent::counted_sessions;
 use crate::core::confusable::is_unambiguous;
 use crate::core::fleet::OwnerView;
-use crate::core::text::{NAME_MAX, plain};
+use crate::core::text::{NAME_MAX, capitalised, plain};
 use crate::core::turn::request_verb;
 use crate::core::verdict::Status;
 use std::fmt::Write;
@@ -193,6 +193,7 @@ fn activity(session: &Alertable<'_>, cause: Cause, again: bool) -> String {
                 Some(request) if request.wanted => {
                     format!("{still}wants {what}, and a command wants to approve it: allow?")
                 }
+                Some(request) if request.probable => format!("{still}probably wants {what}"),
                 _ => format!("{still}wants {what}"),
             }
         }
@@ -219,11 +220,6 @@ const fn state_words(cause: Cause) -> &'static str {
         Cause::Failed => "failed",
         Cause::Done => "done",
     }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).collect()
 }
 
 #[cfg(test)]

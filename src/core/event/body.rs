@@ -84,6 +84,10 @@ pub enum Body<'a> {
         detached: bool,
         /// It asks the user.
         asks: bool,
+        /// The texts of `command` and `arguments` are escaped twice: they are JSON in a JSON string.
+        nested: bool,
+        /// It runs only after somebody has allowed that, and no line of the log asks for it.
+        asks_unseen: bool,
     },
     /// `tool.execution_complete`.
     ToolDone {
@@ -141,6 +145,18 @@ pub enum Body<'a> {
     },
     /// `abort`: the user stopped the turn.
     Abort,
+    /// The turn is over, whatever was open in it.
+    TurnOver {
+        /// Its answer ends in a question.
+        asks: bool,
+    },
+    /// What the next requests to the model are made with.
+    Context {
+        /// What it says about the session.
+        info: SessionInfo<'a>,
+        /// The user is asked for permissions, and the log does not show that.
+        asks_unseen: bool,
+    },
     /// `session.shutdown`.
     Shutdown,
     /// `session.compaction_start`.
@@ -197,7 +213,7 @@ impl Body<'_> {
     pub const fn is_progress(&self) -> bool {
         match self {
             // The user sets something.
-            Self::Mode { .. } | Self::Approvals { .. } | Self::Model(_) => false,
+            Self::Mode { .. } | Self::Approvals { .. } | Self::Model(_) | Self::Context { .. } => false,
             // A shell ends by itself. What the model then does about it is progress.
             Self::ShellDone { .. } => false,
             // Another try is a sign of life, but brings the turn no further.
@@ -217,6 +233,7 @@ impl Body<'_> {
             | Self::PermissionDone { .. }
             | Self::Error { .. }
             | Self::Abort
+            | Self::TurnOver { .. }
             | Self::Shutdown
             | Self::CompactionStart
             | Self::CompactionDone

@@ -10,6 +10,9 @@ use crate::core::text::{COMMAND_MAX, NAME_MAX, plain};
 use crate::core::time::Moment;
 use crate::core::turn::{Call, Closed, Denials, Ending, Fault, LastMessage, OpenTool, Phase};
 
+/// How much of a tool's arguments is read where they are text in a JSON string, in characters.
+const ARGUMENTS_MAX: usize = 32 << 10;
+
 impl Facts {
     /// Folds an event of the session itself.
     pub(super) fn fold_root(&mut self, body: &Body<'_>, id: &[u8], at: Moment) {
@@ -45,6 +48,14 @@ impl Facts {
             Body::Abort => {
                 self.marks.aborted = Some(Mark { event: hash(id), at: at.wall });
                 self.stop_all(Ending::Aborted, at);
+            }
+            Body::TurnOver { asks } => {
+                self.close(Ending::Completed, at, asks);
+                self.compaction = None;
+            }
+            Body::Context { ref info, asks_unseen } => {
+                self.apply_info(info);
+                self.asks_unseen = asks_unseen;
             }
             Body::Error { kind, message, status } => self.fold_error(kind, message, status, at),
             Body::Shutdown => self.fold_shutdown(at),
@@ -114,10 +125,21 @@ impl Facts {
 
     /// Opens a tool in the turn, and the turn if its beginning was not read. A start that is written twice counts once.
     fn fold_tool_start(&mut self, body: &Body<'_>, id: &[u8], at: Moment) {
-        let Body::ToolStart { call, name, command, arguments, detached, asks } = *body else { return };
-        let call = Call::new(call);
+        let Body::ToolStart { call: call_id, name, command, arguments, detached, asks, nested, asks_unseen } = *body
+        else {
+            return;
+        };
+        let call = Call::new(call_id);
         let name = plain(&name.map_or("tool".into(), |name| name.read(NAME_MAX)), NAME_MAX);
-        let question = if asks { Question::read(arguments).map(Box::new) } else { None };
+        let question = || match nested {
+            true => Question::read(Text(arguments).read(ARGUMENTS_MAX).as_bytes()),
+            false => Question::read(arguments),
+        };
+        let question = if asks { question().map(Box::new) } else { None };
+        let resolved = |text: Text<'_>| match nested {
+            true => plain(&Text(text.read(COMMAND_MAX * 2).as_bytes()).read(COMMAND_MAX), COMMAND_MAX),
+            false => plain(&text.read(COMMAND_MAX), COMMAND_MAX),
+        };
         let turn = self.open(at, false, id);
         if turn.tools.len() < OPEN_MAX && !turn.tools.iter().any(|tool| tool.call == call) {
             turn.phase = Phase::Running;
@@ -126,10 +148,11 @@ impl Facts {
                 call,
                 name,
                 question,
-                command: command.map(|command| plain(&command.read(COMMAND_MAX), COMMAND_MAX)),
+                command: command.map(resolved),
                 detached,
                 asks,
                 unasked: false,
+                asks_by: asks_unseen.then(|| plain(&call_id.read(NAME_MAX), NAME_MAX)),
                 at,
             });
             self.ran += 1;

@@ -59,7 +59,9 @@ impl Judge<'_> {
             return proven;
         }
         let seen = reception.and_then(|reception| self.seen(&reception));
-        let situation = Situation { what, runs_long, seen, start_known: turn.start_known, may_ask: false };
+        // Where the log does not show requests, a tool that does nothing may wait for its user.
+        let may_ask = self.facts.asks_unseen && tool.is_some() && !runs_long;
+        let situation = Situation { what, runs_long, seen, start_known: turn.start_known, may_ask };
         if let Some(silent) = self.silent(Silence { since: heard, quiet, stuck, open, situation }) {
             return silent;
         }
@@ -88,7 +90,8 @@ impl Judge<'_> {
         if self.passed(since, quiet) && self.is_looked_into(since, quiet) {
             let silence = self.ago(since).max(quiet);
             // A process that uses the CPU is not waiting for an answer.
-            let situation = Situation { may_ask: reported_busy && !self.busy(since), ..situation };
+            let may_ask = situation.may_ask || reported_busy && !self.busy(since);
+            let situation = Situation { may_ask, ..situation };
             return Some(found(Status::Quiet, since.wall + quiet, Reason::Silent { silence, situation }));
         }
         None

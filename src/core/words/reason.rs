@@ -31,6 +31,8 @@ said! {
 
         Consent { about_us: bool } => "{}", consent(*about_us);
         AsksPermission { kind: Box<str>, text: Option<Box<str>> } => "asks permission: {kind}";
+        ProbablyAsks { command: Option<Box<str>> } =>
+            "probably asks in its terminal{}", command.iter().map(|it| format!(": {it}")).collect::<String>();
         ServerHasRequests { open: usize } =>
             "its server says that {} {} open",
             counted(*open, "permission request"), if *open == 1 { "is" } else { "are" };
@@ -268,6 +270,8 @@ impl Reason {
             Self::Failed { fault } => Gist::of(fault.brief()),
             Self::AsksPermission { text: Some(text), .. } => Gist::of(text),
             Self::AsksPermission { kind, .. } => Gist::of(format!("asks for {kind}")),
+            Self::ProbablyAsks { command: Some(command) } => Gist::of(format!("probably asks: {command}")),
+            Self::ProbablyAsks { command: None } => Gist::of("probably asks"),
             Self::ServerHasRequests { .. } => Gist::of("asks permission"),
             Self::PermissionLost { .. } => Gist::of("permissions lost"),
             Self::Asks { question } => Gist::of(format!("“{}”", question.text)),

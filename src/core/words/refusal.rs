@@ -47,6 +47,10 @@ said! {
             "process {pid} cannot be inspected (another user's, a container's, or just ending): it is never signalled";
         NoTerminal { pid: u32 } =>
             "process {pid} is not a terminal session: end it in the program that started it";
+        IsService { pid: u32 } =>
+            "process {pid} is a service that runs the sessions of all terminals, and is never signalled: close the session in its terminal";
+        ServesTerminals { pid: u32 } =>
+            "process {pid} runs the sessions of all terminals, and nothing tells which of them shows this one";
         Contested { agent: Agent } =>
             "two live processes have {}: end it in the terminal you want to close", agent.contested();
         OthersOpen { pid: u32, others: usize } =>

@@ -41,6 +41,11 @@ pub(crate) fn read(pid: u32, now: Time) -> Reading {
     Reading::Process { started, executable: executable_of(process) }
 }
 
+/// The folder that the process works in: not known here.
+pub(crate) const fn folder_of(_: u32) -> Option<PathBuf> {
+    None
+}
+
 /// The path of the executable of `pid`, or only its file name. `None` if neither can be read.
 pub(crate) fn executable(pid: u32) -> Option<PathBuf> {
     let system = listed(pid, ProcessRefreshKind::nothing().with_exe(UpdateKind::Always))?;

@@ -103,6 +103,11 @@ pub(crate) fn arguments(pid: u32) -> Option<Vec<OsString>> {
     Some(with_real_scripts(arguments, folder.as_deref()))
 }
 
+/// The folder that the process works in. `None` if it cannot be read.
+pub(crate) fn folder_of(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/cwd")).ok()
+}
+
 /// Whether the process runs as our user. `false` if that cannot be read or there is no such process.
 pub fn is_of_our_user(pid: u32) -> bool {
     // Not the owner of `/proc/<pid>`: that is root for a process that forbids being inspected (PR_SET_DUMPABLE).
@@ -189,6 +194,28 @@ pub(crate) fn thread_times(pid: u32, of_all: bool) -> Option<HashMap<u32, Durati
 /// handed to init when its parent ended is no longer a descendant.
 pub(crate) fn cpu_of_descendants(pid: u32) -> Option<CpuSample> {
     sample(pid, &mut Children::of(pid))
+}
+
+/// Whether a child of `pid` was started with this variable set to this value. `None` if that cannot be read of one of
+/// them, and no other was.
+pub(crate) fn has_child_with(pid: u32, name: &str, value: &str) -> Option<bool> {
+    Stat::read(pid).ok()?;
+    let children = Children::of(pid).list(pid);
+    let has = |child: u32| Some(variables(child, &[name])?.iter().any(|(_, is)| *is == *value));
+    let answers: Vec<_> = children.into_iter().map(|child| (child, has(child))).collect();
+    if answers.iter().any(|(_, answer)| *answer == Some(true)) {
+        return Some(true);
+    }
+    // One that has just ended cannot be read either.
+    let is_hidden = |(child, answer): &(u32, Option<bool>)| {
+        answer.is_none() && Stat::read(*child).is_ok_and(|stat| !stat.has_ended())
+    };
+    (!answers.iter().any(is_hidden)).then_some(false)
+}
+
+/// When a process started, in clock ticks since boot, which tells it apart from a later one with its id.
+pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
+    Some(Stat::read(pid).ok().filter(|stat| !stat.has_ended())?.started)
 }
 
 /// The same, with a given lookup of children.

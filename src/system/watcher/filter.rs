@@ -106,9 +106,12 @@ impl Filter {
         for (number, Home { plan, names }) in self.homes.iter().enumerate() {
             for (root, home) in names.iter().filter_map(|root| Some((root, root.parent()?))) {
                 let logs = plan.logs.filter(|logs| home.join(logs.folder) == folder);
+                let locks = plan.locks.filter(|locks| home.join(locks.folder) == folder);
                 if let Some((logs, pid)) = logs.and_then(|logs| Some((logs, (logs.pid)(name)?))) {
                     let of = (SourceId(number), pid);
                     is_relevant |= if logs.names_session { hints.named.insert(of) } else { hints.logs.insert(of) };
+                } else if let Some(id) = locks.and_then(|locks| (locks.session_of)(name)) {
+                    is_relevant |= hints.folders.insert(Key::new(SourceId(number), id));
                 } else if plan.notes == Some(name) && home == folder && root != path {
                     is_relevant |= hints.opened.insert(SourceId(number));
                 }

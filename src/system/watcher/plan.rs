@@ -11,6 +11,25 @@ pub(crate) struct WatchPlan {
     pub logs: Option<Logs>,
     /// The file of a home in which its terminals note the sessions that they have open, if there is one.
     pub notes: Option<&'static str>,
+    /// Where the owners of its sessions have locks of them, if not beside the sessions.
+    pub locks: Option<Locks>,
+}
+
+/// A folder of a home in which each session that is open has a file of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Locks {
+    /// Its name.
+    pub folder: &'static str,
+    /// The session whose file there has this name.
+    pub session_of: fn(&str) -> Option<&str>,
+}
+
+impl WatchPlan {
+    /// The folders of a home, besides that of the sessions, of which each change of a file matters.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &'static str> {
+        let (logs, locks) = (self.logs.map(|logs| logs.folder), self.locks.map(|locks| locks.folder));
+        logs.into_iter().chain(locks)
+    }
 }
 
 /// A folder of a home in which each of its processes writes a file of its own.
@@ -97,6 +116,7 @@ pub(super) const TEST_PLAN: WatchPlan = WatchPlan {
     },
     logs: Some(TEST_LOGS),
     notes: Some("open.json"),
+    locks: None,
 };
 
 /// Sessions that are files in folders of months.
@@ -109,6 +129,7 @@ pub(super) const TEST_FILES: WatchPlan = WatchPlan {
     },
     logs: None,
     notes: None,
+    locks: Some(Locks { folder: "locks", session_of: |file| file.strip_suffix(".lock") }),
 };
 
 #[cfg(test)]

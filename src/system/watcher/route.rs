@@ -38,7 +38,7 @@ pub(super) struct Routes {
     pub(super) folders: BTreeMap<PathBuf, Scope>,
     /// Every path on the routes, including the first one that does not exist.
     pub(super) points: HashSet<PathBuf>,
-    /// Folders of logs that do not exist yet. They are checked for at the next event in their home.
+    /// Folders of logs and of locks that do not exist yet. They are checked for at the next event in their home.
     pub(super) missing: Vec<PathBuf>,
 }
 
@@ -107,13 +107,14 @@ impl Routes {
         if let Some(home) = root.parent() {
             self.points.insert(home.to_owned());
             self.want(home, Scope::Replaced);
-            let Some(logs) = plan.logs.map(|logs| home.join(logs.folder)) else { return };
-            if logs.is_dir() {
-                self.want(&logs, Scope::Changes);
-            } else {
-                self.missing.push(logs.clone());
+            for folder in plan.folders().map(|folder| home.join(folder)) {
+                if folder.is_dir() {
+                    self.want(&folder, Scope::Changes);
+                } else {
+                    self.missing.push(folder.clone());
+                }
+                self.points.insert(folder);
             }
-            self.points.insert(logs);
         }
     }
 }

@@ -55,6 +55,9 @@ pub(crate) fn needs(row: &Row, session: &Session) -> String {
     match row.status {
         Status::NeedsPermission => {
             let request = session.observed.facts.requests.iter().find(|request| !request.is_consent());
+            if request.is_some_and(|request| request.is_probable) {
+                return row.because.reason.to_string();
+            }
             match request.map(|request| (request_verb(&request.kind), request.asks.as_deref())) {
                 Some((Some(verb), Some(what))) => format!("wants {verb} {}", plain(what, COMMAND_MAX)),
                 Some((Some(verb), None)) => format!("wants {verb}"),

@@ -362,6 +362,7 @@ impl Actor {
             id: *id,
             kind: "shell",
             what: what.as_deref(),
+            probable: false,
             answerable: *answerable,
             wanted: self.wanted,
         });

@@ -222,6 +222,8 @@ impl<'a> Data<'a> {
                 arguments: self.arguments,
                 detached: self.detached,
                 asks: self.tool.is_some_and(|Text(name)| matches!(name, b"ask_user" | b"exit_plan_mode")),
+                nested: false,
+                asks_unseen: false,
             },
             b"tool.execution_complete" => Body::ToolDone {
                 call: self.call.ok_or(Malformed)?,

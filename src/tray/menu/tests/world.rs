@@ -106,6 +106,7 @@ impl World {
             command: None,
             agent: None,
             is_managed: false,
+            is_probable: false,
             at: now,
         });
         self.set(name, Status::NeedsPermission);
