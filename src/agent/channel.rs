@@ -11,9 +11,15 @@ pub mod failure;
 pub mod fault;
 pub(crate) mod listener;
 pub mod order;
+pub(crate) mod says;
 pub mod site;
 pub(crate) mod warnings;
 
+#[cfg(unix)]
+use super::codex::carry as daemon;
+use super::codex::door::Door;
+#[cfg(unix)]
+use super::codex::watch::watch;
 use super::copilot::server::attached;
 use super::copilot::server::hosted;
 use super::copilot::server::recover;
@@ -23,6 +29,7 @@ use connection::Connection;
 use event::Event;
 use failure::Failure;
 use order::{Policy, SilentTurn};
+use says::ServiceSays;
 use site::Site;
 use std::path::Path;
 use std::sync::Arc;
@@ -42,12 +49,27 @@ pub(crate) enum Channel {
     Bridge(BridgeHandle),
     /// The session's servers, to none of which a connection is kept.
     Servers,
+    /// The service that runs the session: a connection is made for each order.
+    Service(Service),
+}
+
+/// The service of an agent that runs a session, and how it is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// Codex's daemon.
+    Codex(Door),
 }
 
 impl Channel {
     /// The best of what there is. A server is better than a bridge.
-    pub(crate) fn best(connection: Option<Arc<Connection>>, bridge: Option<BridgeHandle>, has_servers: bool) -> Self {
+    pub(crate) fn best(
+        connection: Option<Arc<Connection>>,
+        bridge: Option<BridgeHandle>,
+        service: Option<Service>,
+        has_servers: bool,
+    ) -> Self {
         match (connection, bridge) {
+            (None, None) if let Some(service) = service => Self::Service(service),
             (Some(connection), _) => Self::Connection(connection),
             (None, Some(bridge)) if !has_servers => Self::Bridge(bridge),
             (None, _) => Self::Servers,
@@ -60,6 +82,7 @@ impl Channel {
             Self::Connection(connection) => connection.attached().requests(site).await?,
             Self::Bridge(bridge) => bridge.requests(site, &[id.to_owned()]).await,
             Self::Servers => recover::requests(site).await?,
+            Self::Service(service) => service.requests(site).await?,
         };
         open.into_iter().find(|open| *open.id == *id).ok_or_else(Failure::no_longer_open)
     }
@@ -70,6 +93,7 @@ impl Channel {
             Self::Connection(connection) => connection.attached().answer(site, which, approve).await,
             Self::Bridge(bridge) => bridge.answer(site, which, approve).await,
             Self::Servers => recover::answer(site, which, approve).await,
+            Self::Service(service) => service.answer(site, which, approve).await,
         }
     }
 
@@ -78,6 +102,9 @@ impl Channel {
         match self {
             Self::Connection(connection) => connection.attached().reply(site, reply).await,
             Self::Bridge(bridge) => bridge.reply(site, reply).await,
+            Self::Service(_) => {
+                Err(Failure::refusal(Step::TakeOver, "its service takes no answers: answer it where it asks"))
+            }
             Self::Servers => Err(Failure::refusal(
                 Step::TakeOver,
                 "Pilotlight is not attached to it any more: reconnect first, or answer it where it asks",
@@ -91,6 +118,7 @@ impl Channel {
             Self::Connection(connection) => connection.attached().abort(site).await,
             Self::Bridge(bridge) => bridge.stop(site).await,
             Self::Servers => recover::stop(site).await,
+            Self::Service(service) => service.stop(site).await,
         }
     }
 
@@ -100,7 +128,60 @@ impl Channel {
             Self::Connection(connection) => Ok(connection.attached().receives(site).await),
             Self::Bridge(bridge) => Ok(bridge.receives(site).await),
             Self::Servers => recover::receives(site).await,
+            // It does not tell, without sending all that it hears.
+            Self::Service(_) => Ok(false),
         }
+    }
+}
+
+#[cfg(unix)]
+impl Service {
+    /// Listens until the connection ends, and tells what its sessions do.
+    ///
+    /// # Errors
+    /// Why it ended.
+    pub(crate) async fn watch(&self, tell: impl Fn(ServiceSays)) -> Result<(), Failure> {
+        let Self::Codex(door) = self;
+        watch(door, tell).await
+    }
+
+    async fn requests(&self, site: &Site) -> Result<Vec<Request>, Failure> {
+        let Self::Codex(door) = self;
+        daemon::requests(door, site).await
+    }
+
+    async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
+        let Self::Codex(door) = self;
+        daemon::answer(door, site, which, approve).await
+    }
+
+    async fn stop(&self, site: &Site) -> Result<String, Failure> {
+        let Self::Codex(door) = self;
+        daemon::stop(door, site).await
+    }
+}
+
+/// Without Unix sockets, there is no service.
+#[cfg(not(unix))]
+impl Service {
+    #[expect(clippy::unused_async, reason = "as elsewhere")]
+    pub(crate) async fn watch(&self, _: impl Fn(ServiceSays)) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    #[expect(clippy::unused_async, reason = "as elsewhere")]
+    async fn requests(&self, _: &Site) -> Result<Vec<Request>, Failure> {
+        Err(Failure::no_longer_open())
+    }
+
+    #[expect(clippy::unused_async, reason = "as elsewhere")]
+    async fn answer(&self, _: &Site, _: &Which, _: bool) -> Result<String, Failure> {
+        Err(Failure::no_longer_open())
+    }
+
+    #[expect(clippy::unused_async, reason = "as elsewhere")]
+    async fn stop(&self, _: &Site) -> Result<String, Failure> {
+        Err(Failure::no_longer_open())
     }
 }
 

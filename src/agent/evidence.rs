@@ -1,6 +1,7 @@
 //! What shows that a process owns a session: verified before that process is signalled.
 
 use super::claude_code::target as claude_code;
+use super::codex::target as codex;
 use super::copilot::owner::Lock;
 use super::copilot::target as copilot;
 use crate::core::time::Time;
@@ -14,6 +15,8 @@ pub(crate) enum Evidence {
     Copilot { lock: Lock, folder: PathBuf },
     /// The file of the process.
     ClaudeCode(claude_code::Claim),
+    /// A lock in the home, which the process holds.
+    Codex { home: PathBuf, id: Box<str>, pid: u32 },
 }
 
 /// An owner that can be signalled.
@@ -21,6 +24,7 @@ pub(crate) enum Evidence {
 pub(crate) enum Target {
     Copilot(copilot::Target),
     ClaudeCode(claude_code::Target),
+    Codex(codex::Target),
 }
 
 impl Evidence {
@@ -29,30 +33,34 @@ impl Evidence {
         match self {
             Self::Copilot { lock, .. } => lock.pid,
             Self::ClaudeCode(claim) => claim.pid(),
+            Self::Codex { pid, .. } => *pid,
         }
     }
 
     /// The signals that end it, each if the one before had no effect: of these, those that its agent ends cleanly by.
     pub(crate) fn ends_by(&self, forces: &[Force]) -> Vec<Force> {
-        match self {
-            Self::Copilot { .. } => forces.to_vec(),
-            Self::ClaudeCode(_) => forces.iter().copied().filter(|force| *force == Force::Terminate).collect(),
-        }
+        let takes = |force: &Force| match self {
+            Self::Copilot { .. } => true,
+            Self::ClaudeCode(_) => *force == Force::Terminate,
+            // All signals end it alike, and leave its turn open.
+            Self::Codex { .. } => *force != Force::Interrupt,
+        };
+        forces.iter().copied().filter(takes).collect()
     }
 
-    /// Holds the process, verified as the session's owner, so that it can be signalled. `names` are further programs
-    /// that count as the agent, `now` is the wall clock; `confirmed`: a person has confirmed that this session is to be
-    /// ended.
+    /// Opens the process, and verifies that it is the session's owner and its agent. A `confirmed` order is the user's
+    /// answer to a question of ours.
     ///
     /// # Errors
     /// Any other process is refused, with the reason for the user.
     pub(crate) fn open(&self, names: &[String], now: Time, confirmed: bool) -> Result<Target, String> {
-        match self {
+        Ok(match self {
             Self::Copilot { lock, folder } => {
-                copilot::Target::open(*lock, folder, names, now, confirmed).map(Target::Copilot)
+                Target::Copilot(copilot::Target::open(*lock, folder, names, now, confirmed)?)
             }
-            Self::ClaudeCode(claim) => claim.open(now).map(Target::ClaudeCode),
-        }
+            Self::ClaudeCode(claim) => Target::ClaudeCode(claim.open(now)?),
+            Self::Codex { home, id, pid } => Target::Codex(codex::Target::open(home, id, *pid, now)?),
+        })
     }
 }
 
@@ -66,6 +74,7 @@ impl Target {
         match self {
             Self::Copilot(target) => target.signal(force),
             Self::ClaudeCode(target) => target.signal(force),
+            Self::Codex(target) => target.signal(force),
         }
     }
 
@@ -74,6 +83,7 @@ impl Target {
         match self {
             Self::Copilot(target) => target.has_ended(),
             Self::ClaudeCode(target) => target.has_ended(),
+            Self::Codex(target) => target.has_ended(),
         }
     }
 }

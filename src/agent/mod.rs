@@ -16,6 +16,7 @@ pub(crate) mod bridges;
 pub mod callers;
 pub mod channel;
 pub mod claude_code;
+pub mod codex;
 pub mod copilot;
 pub(crate) mod evidence;
 pub(crate) mod homes;

@@ -1,6 +1,9 @@
 //! Reads one session, whichever agent it is of. Knows what it has read; what it observed is kept by the caller.
 
+use super::channel::Service;
 use super::claude_code;
+use super::codex::resume as codex_resume;
+use super::codex::thread::Thread;
 use super::copilot::resume;
 use super::copilot::store::{Folder, LOG};
 use super::copilot::user_settings;
@@ -23,6 +26,8 @@ pub enum Reader {
     ClaudeCode(Box<claude_code::session::Session>),
     /// What is reported of a session.
     Reported(Told),
+    /// A thread's log, and its lock.
+    Codex(Box<Thread>),
     /// A session's file.
     #[cfg(test)]
     Sundial(sundial::Dial),
@@ -44,6 +49,7 @@ impl Reader {
             Self::Copilot(folder) => folder.refresh(reading, observed, buffer),
             Self::ClaudeCode(session) => session.refresh(reading, observed, buffer),
             Self::Reported(told) => told.refresh(reading, observed),
+            Self::Codex(thread) => thread.refresh(reading, observed, buffer),
             #[cfg(test)]
             Self::Sundial(dial) => dial.refresh(reading, observed),
         }
@@ -60,6 +66,7 @@ impl Reader {
             Self::Copilot(folder) => folder.read_history(reading, observed, buffer),
             Self::ClaudeCode(session) => session.read_history(reading, observed, buffer),
             Self::Reported(_) => ReadStatus::Complete,
+            Self::Codex(thread) => thread.read(reading, observed, buffer),
             #[cfg(test)]
             Self::Sundial(dial) => {
                 dial.read(reading, observed);
@@ -74,6 +81,7 @@ impl Reader {
             Self::Copilot(folder) => folder.about(),
             Self::ClaudeCode(session) => session.about(),
             Self::Reported(told) => told.about(),
+            Self::Codex(thread) => thread.about(),
             #[cfg(test)]
             Self::Sundial(dial) => dial.about(),
         }
@@ -86,6 +94,7 @@ impl Reader {
             Self::Copilot(folder) => folder.forget_log(),
             Self::ClaudeCode(session) => session.forget_log(),
             Self::Reported(_) => {}
+            Self::Codex(thread) => thread.forget_log(),
             #[cfg(test)]
             Self::Sundial(_) => {}
         }
@@ -97,6 +106,7 @@ impl Reader {
             Self::Copilot(folder) => folder.path(),
             Self::ClaudeCode(session) => session.log(),
             Self::Reported(told) => told.path(),
+            Self::Codex(thread) => thread.path(),
             #[cfg(test)]
             Self::Sundial(dial) => dial.path(),
         }
@@ -107,7 +117,7 @@ impl Reader {
         match self {
             Self::Copilot(_) => Vec::new(),
             Self::ClaudeCode(session) => session.folders().into(),
-            Self::Reported(_) => Vec::new(),
+            Self::Reported(_) | Self::Codex(_) => Vec::new(),
             #[cfg(test)]
             Self::Sundial(_) => Vec::new(),
         }
@@ -119,6 +129,7 @@ impl Reader {
             Self::Copilot(folder) => folder.path().join(LOG),
             Self::ClaudeCode(session) => session.log().to_owned(),
             Self::Reported(told) => told.path().to_owned(),
+            Self::Codex(thread) => thread.path().to_owned(),
             #[cfg(test)]
             Self::Sundial(dial) => dial.path().to_owned(),
         }
@@ -130,6 +141,7 @@ impl Reader {
             Self::Copilot(folder) => resume::line(folder.id()),
             Self::ClaudeCode(session) => session.resume_line(),
             Self::Reported(_) => None,
+            Self::Codex(thread) => codex_resume::line(thread.id()),
             #[cfg(test)]
             Self::Sundial(_) => None,
         }
@@ -141,6 +153,7 @@ impl Reader {
             Self::Copilot(folder) => folder.home().is_some_and(user_settings::notifies),
             Self::ClaudeCode(_) => false,
             Self::Reported(_) => false,
+            Self::Codex(_) => false,
             #[cfg(test)]
             Self::Sundial(_) => false,
         }
@@ -152,6 +165,7 @@ impl Reader {
             Self::Copilot(folder) => (Some(folder.pids()), None, None),
             Self::ClaudeCode(session) => (None, Some(session.pids()), None),
             Self::Reported(told) => (None, None, told.pid()),
+            Self::Codex(thread) => (None, None, thread.pid()),
             #[cfg(test)]
             Self::Sundial(dial) => (None, None, dial.pid()),
         };
@@ -164,6 +178,7 @@ impl Reader {
             Self::Copilot(folder) => folder.newcomers(),
             Self::ClaudeCode(_) => &[],
             Self::Reported(_) => &[],
+            Self::Codex(_) => &[],
             #[cfg(test)]
             Self::Sundial(_) => &[],
         }
@@ -175,6 +190,17 @@ impl Reader {
             Self::Copilot(folder) => folder.owner_recheck_at(),
             Self::ClaudeCode(session) => session.recheck_at(),
             Self::Reported(_) => None,
+            Self::Codex(thread) => thread.recheck_at(),
+            #[cfg(test)]
+            Self::Sundial(_) => None,
+        }
+    }
+
+    /// The service that runs it, if its owner is one that takes orders.
+    pub(crate) fn service(&self, observed: &Observed) -> Option<Service> {
+        match self {
+            Self::Copilot(_) | Self::ClaudeCode(_) | Self::Reported(_) => None,
+            Self::Codex(thread) => thread.door(observed).map(Service::Codex),
             #[cfg(test)]
             Self::Sundial(_) => None,
         }
@@ -188,6 +214,7 @@ impl Reader {
             }
             Self::ClaudeCode(session) => session.claim(observed).map(Evidence::ClaudeCode),
             Self::Reported(_) => None,
+            Self::Codex(thread) => thread.evidence(observed),
             #[cfg(test)]
             Self::Sundial(_) => None,
         }
@@ -199,6 +226,7 @@ impl Reader {
             Self::Copilot(folder) => folder.process_ended(observed, pid, at),
             Self::ClaudeCode(session) => session.process_ended(observed, pid, at),
             Self::Reported(told) => told.process_ended(observed, pid, at),
+            Self::Codex(thread) => thread.process_ended(observed, pid, at),
             #[cfg(test)]
             Self::Sundial(dial) => dial.process_ended(observed, pid, at),
         }

@@ -1,6 +1,9 @@
 //! A source of sessions: an agent, and one of its homes. Lists its sessions, and makes their readers.
 
 use super::claude_code;
+use super::codex::resume as codex_resume;
+use super::codex::store as threads;
+use super::codex::thread::Thread;
 use super::copilot::opened;
 use super::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
 use super::copilot::prompt::{self, LastPrompt};
@@ -110,6 +113,7 @@ impl Source {
             Wing::Copilot => self.root.join(id),
             Wing::ClaudeCode => claude_code::store::path(&self.home, &self.root, id),
             Wing::Reported => reported::path(&self.root, id),
+            Wing::Codex => threads::path(&self.root, id),
             #[cfg(test)]
             Wing::Sundial => sundial::path(&self.root, id),
         }
@@ -131,8 +135,19 @@ impl Source {
             Wing::Copilot => self.path(id).is_dir(),
             Wing::ClaudeCode => claude_code::store::has(&self.home, &self.root, id),
             Wing::Reported => self.path(id).is_file(),
+            Wing::Codex => self.path(id).is_file(),
             #[cfg(test)]
             Wing::Sundial => self.path(id).is_file(),
+        }
+    }
+
+    /// The session that this one is a part of: a sub-agent has a log of its own, but is no session.
+    pub(crate) fn whole(&self, id: &str) -> Option<Arc<str>> {
+        match self.wing {
+            Wing::Copilot | Wing::ClaudeCode | Wing::Reported => None,
+            Wing::Codex => threads::whole(&self.root, id),
+            #[cfg(test)]
+            Wing::Sundial => None,
         }
     }
 
@@ -142,6 +157,7 @@ impl Source {
             Wing::Copilot => self.path(id).join(store::LOG),
             Wing::ClaudeCode => self.path(id),
             Wing::Reported => self.path(id),
+            Wing::Codex => self.path(id),
             #[cfg(test)]
             Wing::Sundial => self.path(id),
         }
@@ -163,6 +179,7 @@ impl Source {
                 claude_code::store::list(&self.home, &self.root).map(|ids| SessionIds::Listed(ids.into_iter()))
             }
             Wing::Reported => reported::list(&self.root).map(|ids| SessionIds::Listed(ids.into_iter())),
+            Wing::Codex => threads::list(&self.root).map(|ids| SessionIds::Listed(ids.into_iter())),
             #[cfg(test)]
             Wing::Sundial => sundial::list(&self.root).map(|ids| SessionIds::Listed(ids.into_iter())),
         }
@@ -175,6 +192,7 @@ impl Source {
             Wing::Copilot => Glimpses::Copilot(Root::at(&self.root)),
             Wing::ClaudeCode => Glimpses::ClaudeCode(claude_code::store::Glimpses::new(&self.home, &self.root, many)),
             Wing::Reported => Glimpses::None,
+            Wing::Codex => Glimpses::None,
             #[cfg(test)]
             Wing::Sundial => Glimpses::None,
         }
@@ -188,6 +206,7 @@ impl Source {
                 Reader::ClaudeCode(Box::new(claude_code::session::Session::new(&self.home, &self.root, id)))
             }
             Wing::Reported => Reader::Reported(reported::Told::new(self.path(id))),
+            Wing::Codex => Reader::Codex(Box::new(Thread::new(&self.root, id))),
             #[cfg(test)]
             Wing::Sundial => Reader::Sundial(sundial::Dial::new(&self.root, id)),
         }
@@ -204,6 +223,7 @@ impl Source {
             Wing::Copilot => opened::noted(&self.home),
             Wing::ClaudeCode => Noted::new(),
             Wing::Reported => Noted::new(),
+            Wing::Codex => Noted::new(),
             #[cfg(test)]
             Wing::Sundial => Noted::new(),
         }
@@ -218,6 +238,7 @@ impl Source {
             Wing::Copilot => prompt::last_prompt(&self.log(id)),
             Wing::ClaudeCode => Err(io::ErrorKind::Unsupported.into()),
             Wing::Reported => Err(io::ErrorKind::Unsupported.into()),
+            Wing::Codex => Err(io::ErrorKind::Unsupported.into()),
             #[cfg(test)]
             Wing::Sundial => Err(io::ErrorKind::Unsupported.into()),
         }
@@ -229,6 +250,7 @@ impl Source {
             Wing::Copilot => prompt::system_message(&self.log(id)).is_ok(),
             Wing::ClaudeCode => false,
             Wing::Reported => false,
+            Wing::Codex => false,
             #[cfg(test)]
             Wing::Sundial => false,
         }
@@ -245,6 +267,8 @@ impl Source {
                 claude_code::resume::find_program(std::env::var_os("PATH").as_deref(), user_home().as_deref())
             }
             Wing::Reported => Err("only its hook is known".to_owned()),
+            // The settings name the first agent's.
+            Wing::Codex => codex_resume::program(std::env::var_os("PATH").as_deref(), user_home().as_deref()),
             #[cfg(test)]
             Wing::Sundial => Err("it cannot be started".to_owned()),
         }
@@ -254,9 +278,8 @@ impl Source {
     /// processes do not.
     pub(crate) fn named_by(&self, pid: u32) -> Option<Arc<str>> {
         match self.wing {
-            Wing::Copilot => None,
             Wing::ClaudeCode => claude_code::store::named_by(&self.home, pid),
-            Wing::Reported => None,
+            Wing::Copilot | Wing::Codex | Wing::Reported => None,
             #[cfg(test)]
             Wing::Sundial => None,
         }
@@ -281,6 +304,12 @@ impl Source {
                 Ok(Resume { command, env })
             }
             Wing::Reported => Err("only its hook is known"),
+            Wing::Codex => {
+                let command =
+                    codex_resume::command(program, id).ok_or("its id does not have the form of Codex's ids")?;
+                let inherited = std::env::var_os(self.wing.profile().home_variable);
+                Ok(Resume { command, env: codex_resume::env(&self.home, user_home().as_deref(), inherited.as_deref()) })
+            }
             #[cfg(test)]
             Wing::Sundial => Err("it cannot be resumed"),
         }
@@ -292,6 +321,7 @@ impl Source {
             Wing::Copilot => store::lock_pids_in_use(&self.path(id)).first().copied(),
             Wing::ClaudeCode => None,
             Wing::Reported => None,
+            Wing::Codex => None,
             #[cfg(test)]
             Wing::Sundial => None,
         }
@@ -304,6 +334,7 @@ impl Source {
             Wing::Copilot => store::owner_now(&self.root, id, names, now),
             Wing::ClaudeCode => claude_code::session::owner_now(&self.home, &self.root, id, now),
             Wing::Reported => Owner::Never,
+            Wing::Codex => threads::owner_now(&self.root, id, now),
             #[cfg(test)]
             Wing::Sundial => Owner::Never,
         }
@@ -314,7 +345,7 @@ impl Source {
 pub(crate) fn reached<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Vec<PathBuf> {
     let its = |source: &&Source| match source.wing {
         Wing::Copilot => true,
-        Wing::ClaudeCode | Wing::Reported => false,
+        Wing::ClaudeCode | Wing::Codex | Wing::Reported => false,
         #[cfg(test)]
         Wing::Sundial => false,
     };

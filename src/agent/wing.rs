@@ -1,6 +1,7 @@
 //! The one table of the agents.
 
 use super::claude_code;
+use super::codex;
 use super::copilot;
 use super::profile::Profile;
 use super::reported;
@@ -17,6 +18,8 @@ pub(crate) enum Wing {
     Copilot,
     /// Claude Code.
     ClaudeCode,
+    /// Codex.
+    Codex,
     /// Any other, by its own hook's reports.
     Reported,
     /// A made-up one.
@@ -29,6 +32,7 @@ impl Wing {
     pub(crate) const ALL: &[Self] = &[
         Self::Copilot,
         Self::ClaudeCode,
+        Self::Codex,
         Self::Reported,
         #[cfg(test)]
         Self::Sundial,
@@ -42,6 +46,7 @@ impl Wing {
         match self {
             Self::Copilot => &copilot::profile::PROFILE,
             Self::ClaudeCode => &claude_code::profile::PROFILE,
+            Self::Codex => &codex::profile::PROFILE,
             Self::Reported => &reported::PROFILE,
             #[cfg(test)]
             Self::Sundial => &sundial::PROFILE,
@@ -61,7 +66,7 @@ impl Wing {
 }
 
 /// The dialects of all logs that are made of lines.
-const DIALECTS: [&Dialect; 2] = [&copilot::dialect::DIALECT, &claude_code::dialect::DIALECT];
+const DIALECTS: [&Dialect; 3] = [&copilot::dialect::DIALECT, &claude_code::dialect::DIALECT, &codex::dialect::DIALECT];
 
 /// How the log is written that begins so: as the first agent writes it, if that does not tell.
 pub(crate) fn dialect_of(start: &[u8]) -> &'static Dialect {

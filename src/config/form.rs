@@ -7,7 +7,7 @@ use toml::de::DeValue;
 
 use super::printable::shown;
 use super::span;
-use super::values::Permissions;
+use super::values::{Permissions, ServiceUse};
 use crate::core::alert::Detail;
 use crate::core::time::Span;
 use crate::system::log::LogLevel;
@@ -122,6 +122,12 @@ pub(super) const PERMISSIONS: Form<Permissions> = Form {
     text: "\"ask\", \"approve-all\" or \"observe\"",
     read: |value| one_of(value, Permissions::ALL, Permissions::word),
     show: |permissions| quoted(permissions.word()),
+};
+
+pub(super) const SERVICE: Form<ServiceUse> = Form {
+    text: "\"ask\", \"watch\" or \"off\"",
+    read: |value| one_of(value, ServiceUse::ALL, ServiceUse::word),
+    show: |service| quoted(service.word()),
 };
 
 pub(super) const LOG_LEVEL: Form<LogLevel> = Form {

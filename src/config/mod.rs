@@ -39,7 +39,7 @@ pub use self::printed::print;
 pub(crate) use self::printed::{changed, redacted, reference};
 pub(crate) use self::problem::Problem;
 pub(crate) use self::span::parse as parse_span;
-pub(crate) use self::values::{Actions, Notifications, OnChange, Permissions, Tray};
+pub(crate) use self::values::{Actions, Notifications, OnChange, Permissions, ServiceUse, Tray};
 pub use self::values::{Config, List};
 
 use self::form::Value;

@@ -186,6 +186,11 @@ const FIELDS: &[Setting] = settings! {
     /// desktop's shortcut. Otherwise Pilotlight asks you.
     "scripts-may-answer": SWITCH => actions.scripts_may_answer;
 
+    ["codex"]
+    /// Codex's daemon, which runs the sessions of all its terminals: ask it when you approve, deny or stop something, also
+    /// watch what its sessions ask, or never connect to it. It is neither started nor kept alive.
+    "daemon": SERVICE => service;
+
     ["notifications"]
     /// Show notifications at all.
     "enabled": SWITCH => notifications.enabled;

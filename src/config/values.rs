@@ -22,6 +22,8 @@ pub struct Config {
     pub(crate) tray: Tray,
     pub(crate) notifications: Notifications,
     pub(crate) log: Log,
+    /// Which use is made of an agent's service.
+    pub(crate) service: ServiceUse,
     /// All on loopback, no two with the same address.
     pub(crate) servers: Vec<ServerSetting>,
     pub(crate) on_change: Vec<OnChange>,
@@ -157,6 +159,30 @@ pub(crate) enum Permissions {
     ApproveAll,
     /// We answer none; other clients may.
     Observe,
+}
+
+/// Which use is made of the service of an agent that runs its sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ServiceUse {
+    /// It is asked when an order needs that.
+    #[default]
+    Ask,
+    /// It is listened to all the time.
+    Watch,
+    /// None.
+    Off,
+}
+
+impl ServiceUse {
+    pub(crate) const ALL: [Self; 3] = [Self::Ask, Self::Watch, Self::Off];
+
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::Watch => "watch",
+            Self::Off => "off",
+        }
+    }
 }
 
 impl Permissions {

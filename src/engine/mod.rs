@@ -212,6 +212,7 @@ impl Engine {
         self.look_into_silences(view.asks_servers(), changes);
         if view.asks_servers() {
             self.probe_silent_sessions(changes);
+            self.watch_services(changes);
         }
         if view.wants_history() {
             self.history.queue_all_to_show();
@@ -237,6 +238,7 @@ impl Engine {
         self.reconnect_automatically(view.may_auto_reconnect(), changes);
         if view.asks_servers() {
             self.probe_silent_sessions(changes);
+            self.watch_services(changes);
         }
         self.show_changes(changes, view)
     }

@@ -7,7 +7,7 @@ use crate::agent::reading::{Glimpse, Reading};
 use crate::agent::scanner::OpenScanner;
 use crate::agent::source::{Source, reached};
 use crate::agent::tail::ReadContext;
-use crate::config::Config;
+use crate::config::{Config, ServiceUse};
 use crate::core::action::ServerState;
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Held;
@@ -107,6 +107,7 @@ fn read_all(sources: &[Source], config: &Config, seen: &Seen, all: bool, earlies
         read_recent(&mut found, &reading, now.wall - config.list.ended_for, config.list.ended_most);
     }
     mark_resumed(&mut found, sources, &Ledger::new(seen.path().and_then(Path::parent)), now);
+    find_services(&mut found, config);
     let mut sessions: Vec<_> = found.into_iter().map(|one| one.session).collect();
     sessions.extend(silent.drain().map(|(_, session)| session));
     find_servers(&mut sessions, &reached(sources), config);
@@ -215,7 +216,7 @@ fn find_servers(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
     for session in sessions {
         session.control.other_sessions = others_of_owner(session, &owners);
         find_terminal(session);
-        if let Some(pid) = session.observed.owner.live() {
+        if let Some(pid) = session.observed.owner.live().filter(|_| session.observed.only.is_none()) {
             let state = || match session.observed.read_only.is_some()
                 || session.observed.takes_no_orders
                 || endpoints(pid, false, homes, &config.servers, user_home.as_deref()).is_empty()
@@ -225,6 +226,14 @@ fn find_servers(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
             };
             session.control.server = servers.entry(pid).or_insert_with(state).clone();
         }
+    }
+}
+
+/// Determines which of the sessions are run by a service that may be asked.
+fn find_services(found: &mut [Found], config: &Config) {
+    for Found { reader, session, .. } in found.iter_mut().filter(|one| one.session.observed.only.is_some()) {
+        let has_service = config.service != ServiceUse::Off && reader.service(&session.observed).is_some();
+        session.control.server = if has_service { ServerState::Listening } else { ServerState::NotListening };
     }
 }
 

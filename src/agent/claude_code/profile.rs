@@ -34,5 +34,6 @@ pub(crate) const PROFILE: Profile = Profile {
         layout: Layout::Files { depth: 1, session_of, beside: Some(subject_inside) },
         logs: Some(Logs { folder: pid_file::FOLDER, pid: pid_file::pid_of, names_session: true }),
         notes: None,
+        locks: None,
     },
 };

@@ -50,5 +50,10 @@ pub(crate) const PROFILE: Profile = Profile {
     home_variable: "",
     is_home: |home| homes().iter().any(|ours| ours == home),
     sessions: FOLDER,
-    watch_plan: WatchPlan { layout: Layout::Files { depth: 0, session_of, beside: None }, logs: None, notes: None },
+    watch_plan: WatchPlan {
+        layout: Layout::Files { depth: 0, session_of, beside: None },
+        logs: None,
+        notes: None,
+        locks: None,
+    },
 };

@@ -1,5 +1,6 @@
 //! The held sessions, each with its last verdict and the row made from it.
 
+use crate::agent::channel::Service;
 use crate::agent::evidence::Evidence;
 use crate::agent::reader::Reader;
 use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish};
@@ -131,7 +132,12 @@ impl Entry {
         &self.session
     }
 
-    /// What shows that its owner owns it.
+    /// The service that runs it, if its owner is one that takes orders.
+    pub(crate) fn service(&self) -> Option<Service> {
+        self.reader.service(&self.session.observed)
+    }
+
+    /// What shows that its owner owns it, where that is enough to signal a process.
     pub(crate) fn evidence(&self) -> Option<Evidence> {
         self.reader.evidence(&self.session.observed)
     }

@@ -25,7 +25,7 @@ use crate::core::action::{Action, ServerState, Trait};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
 use crate::core::order::{Outcome, Report, Step};
-use crate::core::session::Key;
+use crate::core::session::{Key, SourceId};
 use crate::core::time::Time;
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
@@ -34,6 +34,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
 
 impl Section for Attempts {
     const NAME: &'static str = "attempts";
@@ -88,6 +89,8 @@ pub(crate) struct Tasks {
     pub(crate) probed: HashMap<Key, Time>,
     /// Who resumes sessions instead of a new terminal, if anybody.
     pub(crate) resumes_here: Option<mpsc::UnboundedSender<Resume>>,
+    /// The tasks that listen to services, and until when no other one is started.
+    pub(crate) watches: HashMap<SourceId, (AbortHandle, Time)>,
     /// For each session that was reconnected automatically: since when its permissions had been lost.
     pub(crate) auto_reconnected: HashMap<Key, Time>,
 }
@@ -105,6 +108,7 @@ impl Tasks {
             warned: ServerWarnings::default(),
             probed: HashMap::new(),
             resumes_here: None,
+            watches: HashMap::new(),
             auto_reconnected: HashMap::new(),
         }
     }
@@ -135,6 +139,7 @@ impl Tasks {
                 | TaskMessage::Receives(_)
                 | TaskMessage::Live(_)
                 | TaskMessage::Probed(_)
+                | TaskMessage::ServiceSays(..)
                 | TaskMessage::Heard(..) => {}
             }
         }

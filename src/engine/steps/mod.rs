@@ -15,6 +15,7 @@ mod scan;
 mod seen;
 mod server_probes;
 mod server_search;
+mod services;
 mod sessions;
 mod settings;
 mod shutdown;

@@ -1,8 +1,9 @@
 //! Finds out where a session's server listens: only when it matters, not on every read of the session.
 
 use crate::agent::channel::endpoint::Endpoint;
-use crate::agent::channel::endpoints;
+use crate::agent::channel::{Service, endpoints};
 use crate::agent::source::reached;
+use crate::config::ServiceUse;
 use crate::core::action::ServerState;
 use crate::core::owner::Owner;
 use crate::core::session::Key;
@@ -53,9 +54,16 @@ impl Engine {
         }
     }
 
+    /// The service that runs a session, if the settings allow to ask it.
+    pub(super) fn service_of(&self, key: &Key) -> Option<Service> {
+        self.fleet.get(key).filter(|_| self.config.service != ServiceUse::Off)?.service()
+    }
+
     /// Where the server of a session's owner can be reached.
     pub(super) fn endpoints_of(&self, key: &Key) -> Vec<Endpoint> {
-        let Some(session) = self.fleet.get(key).map(Entry::session) else { return Vec::new() };
+        // One whose agent can do little has no server of the kind that can do more.
+        let session = self.fleet.get(key).map(Entry::session).filter(|session| session.observed.only.is_none());
+        let Some(session) = session else { return Vec::new() };
         let endpoints = |pid| self.endpoints_at(pid, session.may_be_trusted());
         session.observed.owner.live().map(endpoints).unwrap_or_default()
     }
@@ -74,6 +82,7 @@ impl Engine {
     /// Determines whether the server of a session's owner can be reached, without connecting to it.
     pub(super) fn find_server(&mut self, key: &Key) {
         let attached = self.tasks.connection_state(key);
+        let has_service = self.service_of(key).is_some();
         let Some(session) = self.fleet.session(key) else { return };
         let known = &session.control.server;
         let server = match (attached, &session.observed.owner) {
@@ -81,6 +90,10 @@ impl Engine {
             (None, _) if session.observed.read_only.is_some() || session.observed.takes_no_orders => {
                 ServerState::NotListening
             }
+            (None, _) if session.observed.only.is_some() => match has_service {
+                true => ServerState::Listening,
+                false => ServerState::NotListening,
+            },
             (None, owner) if let Some(pid) = owner.live() => {
                 match known {
                     // A listening server keeps listening. One that refused us is tried again when the user asks for it.

@@ -57,6 +57,10 @@ impl Engine {
             return self.apply_read(key, &status, changes);
         }
         let source = self.homes.source(key.source);
+        if let Some(whole) = source.whole(&key.id) {
+            self.agenda.finish_reading(key);
+            return self.agenda.push_urgent(Key::new(key.source, whole));
+        }
         if let Some(past) = source.glimpses(false).past(&key.id, &reading) {
             return self.add_to_history(key, past);
         }

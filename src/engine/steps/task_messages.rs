@@ -29,6 +29,7 @@ impl Engine {
                     self.handle_live_event(event, changes);
                 }
             }
+            TaskMessage::ServiceSays(source, says) => self.service_says(source, &says, changes),
             TaskMessage::Probed(probed) => self.apply_probes(probed, changes),
             TaskMessage::Heard(key, look, word) => self.looks.answered(&key, look, word),
         }

@@ -180,6 +180,8 @@ impl<'a> Line<'a> {
                 arguments: block.input,
                 detached: block.in_background,
                 asks: block.name.is_some_and(|name| ASKING.contains(&name.0)),
+                nested: false,
+                asks_unseen: false,
             });
         }
         Ok(match self.stop_reason.map(|reason| reason.0) {

@@ -108,6 +108,12 @@ impl Request {
         Self { command, too_large, ..self }
     }
 
+    /// Marks a request of which a part is missing.
+    #[must_use]
+    pub(in crate::agent) fn unread(self, is_unread: bool) -> Self {
+        Self { too_large: self.too_large || is_unread, ..self }
+    }
+
     /// The whole request, for a terminal. Control characters, and invisible ones that change what is shown, are escaped
     /// as `\u{202e}`.
     pub fn shown(&self) -> String {

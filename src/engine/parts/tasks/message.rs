@@ -3,9 +3,10 @@
 use crate::agent::channel::connection::Connection;
 use crate::agent::channel::event::Event;
 use crate::agent::channel::fault::{Fault, Place};
+use crate::agent::channel::says::ServiceSays;
 use crate::core::order::{Outcome, Report};
 use crate::core::reception::Word;
-use crate::core::session::Key;
+use crate::core::session::{Key, SourceId};
 use crate::engine::parts::looks::LookId;
 use crate::engine::parts::probe::ProbedSession;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub(crate) enum TaskMessage {
     Live(Event),
     /// What servers report about silent sessions.
     Probed(Vec<ProbedSession>),
+    /// What the service of a source's sessions says of one of them.
+    ServiceSays(SourceId, ServiceSays),
     /// What a session's server or bridge says about its answer.
     Heard(Key, LookId, Option<Word>),
 }

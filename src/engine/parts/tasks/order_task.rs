@@ -9,7 +9,7 @@ use crate::agent::channel::connection::Connection;
 use crate::agent::channel::failure::{Failure, FailureKind};
 use crate::agent::channel::fault::{Fault, Place};
 use crate::agent::channel::site::{RECEIVES, Site};
-use crate::agent::channel::{BridgeHandle, Channel};
+use crate::agent::channel::{BridgeHandle, Channel, Service};
 use crate::agent::evidence::Evidence;
 use crate::agent::source::{Resume, Source};
 use crate::config::Actions;
@@ -37,6 +37,8 @@ pub(crate) struct OrderTask {
     pub(crate) connection: Option<Arc<Connection>>,
     /// The bridge to the session's terminal.
     pub(crate) bridge: Option<BridgeHandle>,
+    /// The service that runs the session.
+    pub(crate) service: Option<Service>,
     pub(crate) source: Source,
     pub(crate) kind: Kind,
     pub(crate) owner: Owner,
@@ -139,12 +141,21 @@ impl OrderTask {
     /// Answers a session's question to its user, or shows the question.
     async fn reply(self, reply: &Reply) -> OrderResult {
         // Only who is attached hears questions; a bridge is.
-        done(Channel::best(self.connection.clone(), self.bridge.clone(), false).reply(&self.site, reply).await?)
+        done(
+            Channel::best(self.connection.clone(), self.bridge.clone(), self.service.clone(), false)
+                .reply(&self.site, reply)
+                .await?,
+        )
     }
 
     /// What the order is carried out over.
     fn channel(&self) -> Channel {
-        Channel::best(self.connection.clone(), self.bridge.clone(), !self.site.endpoints.is_empty())
+        Channel::best(
+            self.connection.clone(),
+            self.bridge.clone(),
+            self.service.clone(),
+            !self.site.endpoints.is_empty(),
+        )
     }
 
     /// The agent's program: the one in the settings, or else the one that is found.

@@ -88,6 +88,7 @@ impl Engine {
             task,
             connection: self.tasks.shared_connection(key),
             bridge: self.bridge_to(key),
+            service: self.service_of(key),
             source: self.homes.source(key.source).clone(),
             kind: about.kind,
             owner: owner.clone(),

@@ -1,0 +1,107 @@
+//! The beginning of a thread's log: whose it is, and its first prompt.
+
+use super::dialect;
+use crate::core::scan::{Scan, Text};
+use crate::core::text::{NAME_MAX, is_uuid, plain};
+use crate::core::time::Time;
+use crate::system::plain_file::{self, Links};
+use std::io::Read;
+use std::path::Path;
+
+/// How much of the first line is read, in bytes. What is needed stands before the instructions, which are long.
+const HEAD_MAX: u64 = 8 << 10;
+/// How much is read to find the first prompt, in bytes. 20 to 40 kB of context precede it.
+const PROMPT_MAX: u64 = 192 << 10;
+
+/// What the first line of a log says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    /// The thread that it belongs to: its own id or, of a sub-agent, that of the root.
+    pub(super) session: Box<str>,
+    /// The folder it works in.
+    pub(super) cwd: Option<Box<str>>,
+    /// When it was created.
+    pub(super) created: Option<Time>,
+    /// Which of Codex's programs started it: `codex-tui`, `codex_exec`...
+    pub(super) originator: Box<str>,
+    /// The version that wrote it.
+    pub(super) version: Box<str>,
+}
+
+impl Head {
+    /// Reads the first line. `None` if it is not one of Codex's.
+    pub(super) fn read(log: &Path) -> Option<Self> {
+        let (file, _) = plain_file::open(log, Links::Refused).ok()?;
+        let mut bytes = Vec::with_capacity(1 << 12);
+        file.take(HEAD_MAX).read_to_end(&mut bytes).ok()?;
+        Self::parse(&bytes)
+    }
+
+    /// Parses the first line, or its beginning.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (mut kind, mut head, mut id) = (None, Self::default(), None);
+        let mut scan = Scan::new(bytes);
+        // The line is cut in the middle of a value. The fields before it are kept.
+        let _ = scan.object(|key, scan| {
+            match key {
+                b"type" => kind = scan.text()?,
+                b"payload" => scan.object(|key, scan| {
+                    match key {
+                        b"id" => id = scan.text()?,
+                        b"session_id" => head.session = text(scan.text()?),
+                        b"cwd" => head.cwd = scan.text()?.map(|cwd| cwd.read(4096).into()),
+                        b"timestamp" => head.created = scan.text()?.and_then(|at| Time::parse(at.0)),
+                        b"cli_version" => head.version = text(scan.text()?),
+                        b"originator" => head.originator = text(scan.text()?),
+                        _ => scan.skip()?,
+                    }
+                    Ok(())
+                })?,
+                _ => scan.skip()?,
+            }
+            Ok(())
+        });
+        if head.session.is_empty() {
+            head.session = text(id);
+        }
+        (kind == Some(Text(b"session_meta")) && is_uuid(&head.session)).then_some(head)
+    }
+
+    /// Whether the log with this head is a sub-agent's.
+    pub(super) fn is_part_of_another(&self, id: &str) -> bool {
+        *self.session != *id
+    }
+}
+
+fn text(text: Option<Text<'_>>) -> Box<str> {
+    text.map(|text| text.read(NAME_MAX).into()).unwrap_or_default()
+}
+
+/// The first prompt of a log, on one line.
+pub(super) fn first_prompt(log: &Path) -> Option<Box<str>> {
+    let (file, _) = plain_file::open(log, Links::Refused).ok()?;
+    let mut bytes = Vec::new();
+    file.take(PROMPT_MAX).read_to_end(&mut bytes).ok()?;
+    let prompt = bytes.split(|byte| *byte == b'\n').find_map(dialect::prompt_of)?;
+    Some(plain(&prompt, NAME_MAX)).filter(|prompt| !prompt.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_says_whose_log_it_is_even_if_it_is_cut() {
+        let line = r#"{"timestamp":"2026-11-21T22:59:11.972Z","ordinal":0,"type":"session_meta","payload":{"session_id":"01a20055-bf5d-7303-bbfc-244d3f6cc309","id":"01a20055-c9b5-7f71-99fc-2aefc3a8ecb5","timestamp":"2026-11-21T22:59:11.928Z","cwd":"/lab/a \"b\"","originator":"codex-tui","base_instructions":{"text":"xxxx"#;
+        let head = Head::parse(line.as_bytes()).unwrap();
+        assert_eq!((head.cwd.as_deref(), &*head.originator), (Some("/lab/a \"b\""), "codex-tui"));
+        assert!(head.is_part_of_another("01a20055-c9b5-7f71-99fc-2aefc3a8ecb5"));
+        assert!(!head.is_part_of_another("01a20055-bf5d-7303-bbfc-244d3f6cc309"));
+        // An older release has no `session_id`.
+        let older = line.replace(r#""session_id":"01a20055-bf5d-7303-bbfc-244d3f6cc309","#, "");
+        assert!(!Head::parse(older.as_bytes()).unwrap().is_part_of_another("01a20055-c9b5-7f71-99fc-2aefc3a8ecb5"));
+        for broken in ["", "{", "null", &line[1..], &line.replace("session_meta", "event_msg"), &line[..80]] {
+            assert_eq!(Head::parse(broken.as_bytes()), None, "{broken}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Where a home keeps its threads: a log for each, in a folder for each day.
+
+use super::head::Head;
+use super::lock::{self, Holder, Lock};
+use crate::core::owner::Owner;
+use crate::core::text::is_uuid;
+use crate::core::time::Time;
+use crate::system::process;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The folder of a home that holds the logs.
+pub(super) const SESSIONS: &str = "sessions";
+/// How many folders lie between that folder and a log: year, month and day.
+pub(super) const DEPTH: usize = 3;
+/// The length of a thread's id.
+const ID: usize = 36;
+
+/// The thread whose log has this name: `rollout-<local time>-<id>.jsonl`.
+pub(super) fn session_of(file: &str) -> Option<&str> {
+    let stem = file.strip_prefix("rollout-")?.strip_suffix(".jsonl")?;
+    stem.get(stem.len().checked_sub(ID)?..).filter(|id| is_uuid(id))
+}
+
+/// Visits the logs below this folder, until `visit` returns `false`.
+fn walk(folder: &Path, depth: usize, visit: &mut impl FnMut(&str, PathBuf) -> bool) -> io::Result<bool> {
+    for entry in fs::read_dir(folder)?.flatten() {
+        if depth > 0 {
+            if let Ok(false) = walk(&entry.path(), depth - 1, visit) {
+                return Ok(false);
+            }
+        } else if let Some(id) = entry.file_name().to_str().and_then(session_of)
+            && !visit(id, entry.path())
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The ids of the threads of a home: those that have a log, and those that are open without one.
+///
+/// # Errors
+/// Where the folder of the logs cannot be listed.
+pub(crate) fn list(root: &Path) -> io::Result<Vec<Arc<str>>> {
+    let mut found = BTreeSet::new();
+    walk(root, DEPTH, &mut |id, _| {
+        found.insert(Arc::from(id));
+        true
+    })?;
+    found.extend(root.parent().into_iter().flat_map(lock::ids));
+    Ok(found.into_iter().collect())
+}
+
+/// The day on which a thread was created, by the time in its id (UUID version 7); in local time it may be the one
+/// before or after.
+fn day_of(id: &str) -> Option<Date> {
+    let (high, rest) = id.split_once('-')?;
+    let (low, rest) = rest.split_once('-')?;
+    rest.starts_with('7').then_some(())?;
+    let millis = i64::from_str_radix(&format!("{high}{low}"), 16).ok()?;
+    Some(Timestamp::from_millisecond(millis).ok()?.to_zoned(TimeZone::UTC).date())
+}
+
+/// The log of a thread, if it has one.
+pub(super) fn log_of(root: &Path, id: &str) -> Option<PathBuf> {
+    let mut found = None;
+    let mut visit = |of: &str, path: PathBuf| {
+        let is_it = of == id;
+        if is_it {
+            found = Some(path);
+        }
+        !is_it
+    };
+    match day_of(id) {
+        Some(day) => {
+            let days = [0, -1, 1].into_iter().filter_map(|offset: i64| day.checked_add(offset.days()).ok());
+            for day in days {
+                let folder = root.join(format!("{:04}/{:02}/{:02}", day.year(), day.month(), day.day()));
+                if let Ok(false) = walk(&folder, 0, &mut visit) {
+                    break;
+                }
+            }
+        }
+        None => drop(walk(root, DEPTH, &mut visit)),
+    }
+    found
+}
+
+/// Where a thread's log is, or would be if it had one.
+pub(crate) fn path(root: &Path, id: &str) -> PathBuf {
+    log_of(root, id).unwrap_or_else(|| root.join(id))
+}
+
+/// Who has a thread loaded now.
+pub(crate) fn owner_now(root: &Path, id: &str, now: Time) -> Owner {
+    let holder = root.parent().and_then(|home| Lock::of(home, id)).map(|lock| lock.holder());
+    match holder {
+        Some(Holder::Process(pid)) => match process::read(pid, now) {
+            process::Reading::Process { started, .. } => Owner::Alive { pid, started },
+            process::Reading::Hidden => Owner::Unknown { pid },
+            process::Reading::Absent => Owner::Gone { pid, at: None },
+        },
+        Some(Holder::Hidden) => Owner::Unknown { pid: Owner::UNNAMED },
+        Some(Holder::Nobody | Holder::Untold) | None => Owner::Never,
+    }
+}
+
+/// The thread whose sub-agent this one is.
+pub(crate) fn whole(root: &Path, id: &str) -> Option<Arc<str>> {
+    let head = Head::read(&log_of(root, id)?)?;
+    head.is_part_of_another(id).then(|| head.session.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "01a20053-8e6c-7863-a4ca-0d958e862685";
+
+    #[test]
+    fn a_log_is_named_by_its_thread() {
+        let name = format!("rollout-2026-11-21T22-56-45-{ID}.jsonl");
+        assert_eq!(session_of(&name), Some(ID));
+        for other in ["", "rollout-.jsonl", "rollout-2026-11-21T22-56-45-x.jsonl", &name[1..], &name[..name.len() - 1]]
+        {
+            assert_eq!(session_of(other), None, "{other}");
+        }
+        let cut_in_a_letter = "rollout-éééééééééééééééééé5-0d958e862685.jsonl";
+        assert_eq!(session_of(cut_in_a_letter), None);
+    }
+
+    #[test]
+    fn a_log_is_found_by_the_day_in_its_id_or_the_next_by_local_time() {
+        assert_eq!(day_of(ID), Some(jiff::civil::date(2026, 11, 21)));
+        assert_eq!(day_of("01a20053-8e6c-4863-a4ca-0d958e862685"), None, "another version of UUIDs has no time");
+        for (id, day) in
+            [(ID, "2026/11/21"), (ID, "2026/11/22"), ("01a20053-8e6c-4863-a4ca-0d958e862685", "2019/01/02")]
+        {
+            let home = tempfile::tempdir().unwrap();
+            let root = home.path().join(SESSIONS);
+            assert_eq!((log_of(&root, id), path(&root, id)), (None, root.join(id)));
+            let log = root.join(day).join(format!("rollout-2026-11-21T22-56-45-{id}.jsonl"));
+            fs::create_dir_all(log.parent().unwrap()).unwrap();
+            fs::write(&log, "").unwrap();
+            fs::write(root.join("note.txt"), "").unwrap();
+            assert_eq!(log_of(&root, id), Some(log), "{day}");
+            assert_eq!(list(&root).unwrap(), [Arc::from(id)]);
+        }
+    }
+}

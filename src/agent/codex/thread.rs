@@ -1,0 +1,238 @@
+//! Reads one thread: who has it loaded, its log, its sub-agents, and what it probably asks.
+
+mod owner;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests;
+
+use super::asking::Asking;
+use super::dialect::DIALECT;
+use super::head::{Head, first_prompt};
+use super::lock::Lock;
+use super::store;
+use super::subagents::SubAgents;
+use crate::agent::reading::{ReadStatus, Reading};
+use crate::agent::tail::{ReadOutcome, Tail};
+use crate::core::owner::Owner;
+use crate::core::session::{About, Kind, Observed};
+use crate::core::time::{Span, Time};
+use crate::system::file_times::modified;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Shown for a log that ends in a line too long to be read.
+const ENDLESS: &str = "its log ends in a line of more than 64 MB, which is not read: what it does is unknown";
+/// The version with which all of this was seen.
+const TRIED: &str = "0.169.0";
+/// The originator of `codex exec`.
+const EXEC: &str = "codex_exec";
+/// The originator of terminals.
+const TERMINAL: &str = "codex-tui";
+
+/// A thread, and what was read of it.
+#[derive(Debug)]
+pub struct Thread {
+    root: PathBuf,
+    id: Box<str>,
+    /// Its log, or where that would be.
+    path: PathBuf,
+    head: Option<Head>,
+    /// Its first prompt, which is its title.
+    prompt: Option<Box<str>>,
+    tail: Tail,
+    lock: Option<Lock>,
+    /// Who has it loaded, as of the last look.
+    claim: Option<owner::Claim>,
+    /// The last owner that ended, and when.
+    departed: Option<(u32, Time)>,
+    /// When it was first seen that its lock is gone.
+    closed: Option<Time>,
+    agents: SubAgents,
+    asking: Asking,
+    /// When to read it again, by the awake clock, even without an event.
+    recheck_at: Option<Time>,
+}
+
+impl Thread {
+    /// A thread that has not been read yet.
+    pub(crate) fn new(root: &Path, id: &str) -> Self {
+        Self {
+            root: root.to_owned(),
+            id: id.into(),
+            path: store::path(root, id),
+            head: None,
+            prompt: None,
+            tail: Tail::default(),
+            lock: None,
+            claim: None,
+            departed: None,
+            closed: None,
+            agents: SubAgents::default(),
+            asking: Asking::default(),
+            recheck_at: None,
+        }
+    }
+
+    /// Its id.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The home that it is in.
+    pub(crate) fn home(&self) -> &Path {
+        self.root.parent().unwrap_or(&self.root)
+    }
+
+    /// Reads what is new.
+    ///
+    /// # Errors
+    /// Where it is gone, or belongs to another thread as its sub-agent.
+    pub(crate) fn refresh(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<ReadStatus> {
+        let mut log = fs::symlink_metadata(&self.path);
+        if log.is_err() {
+            // The first prompt creates it; an archived one is gone.
+            self.path = store::path(&self.root, &self.id);
+            log = fs::symlink_metadata(&self.path);
+        }
+        self.lock = Lock::of(self.home(), &self.id);
+        let Ok(meta) = log else { return self.refresh_unprompted(reading, observed) };
+        if self.head.is_none() {
+            self.head = Head::read(&self.path);
+        }
+        if self.head.as_ref().is_some_and(|head| head.is_part_of_another(&self.id)) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        (observed.touched, observed.has_log) = (modified(&meta), true);
+        self.find_owner(reading, observed);
+        observed.unread = self.is_history(reading, observed);
+        if observed.unread {
+            return Ok(ReadStatus::Complete);
+        }
+        Ok(self.read(reading, observed, buffer))
+    }
+
+    /// Whether it has ended, whatever its log says.
+    fn is_history(&self, reading: &Reading<'_>, observed: &Observed) -> bool {
+        let limits = reading.context.limits;
+        let is_read = observed.facts.progress.is_some() || reading.all;
+        match observed.owner {
+            _ if is_read => false,
+            Owner::Never => reading.is_past(observed.touched),
+            Owner::Gone { .. } => reading.context.now.wall - observed.touched > limits.crashed,
+            Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => false,
+        }
+    }
+
+    /// Reads a thread without a log: nobody has prompted it. It is known only if it has a terminal of its own: of a thread
+    /// that the daemon has loaded, nothing tells where it is.
+    fn refresh_unprompted(&mut self, reading: &Reading<'_>, observed: &mut Observed) -> io::Result<ReadStatus> {
+        self.find_owner(reading, observed);
+        let (Some(lock), Owner::Alive { .. }, Some(claim), false) =
+            (self.lock, &observed.owner, &self.claim, observed.is_served)
+        else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        (observed.touched, observed.has_log, observed.unread) = (lock.loaded, false, false);
+        observed.about =
+            About { cwd: claim.folder.clone(), kind: Kind::Terminal, created: Some(lock.loaded), ..About::default() };
+        Ok(ReadStatus::Complete)
+    }
+
+    /// Reads the log of an old thread, to show how it ended.
+    pub(crate) fn read(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
+        observed.unread = false;
+        observed.facts.shut_down = None; // it is ours, and no log's
+        self.asking.begin();
+        let mut is_partial = self.read_log(reading, observed, buffer);
+        if let (Some(pid), Some(loaded)) = (observed.owner.live(), self.lock.map(|lock| lock.loaded)) {
+            let thread = (&*self.root, &*self.id, loaded);
+            let mut beside = self.agents.read(thread, pid, &mut self.asking, reading.context, buffer);
+            beside.asked.extend(self.asking.requests(&observed.facts, pid, None, reading.context.now));
+            is_partial |= beside.is_partial;
+            observed.facts.set_beside(beside.agents, beside.rested, beside.asked);
+        } else {
+            self.agents.clear();
+            observed.facts.set_beside(Vec::new(), None, Vec::new());
+        }
+        self.note_owner(reading, observed);
+        let again = self.asking.again_in.map(|span| reading.context.now.awake + span);
+        self.recheck_at = self.recheck_at.into_iter().chain(again).min();
+        if is_partial { ReadStatus::Partial } else { ReadStatus::Complete }
+    }
+
+    /// Reads what is new in the log. Returns whether there is more.
+    fn read_log(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> bool {
+        let result = self.tail.read(&DIALECT, &self.path, &mut observed.facts, reading.context, buffer);
+        observed.problem = match &result {
+            Ok(ReadOutcome::More) if observed.facts.events == 0 => Some("its log is long, and still being read".into()),
+            Ok(_) if self.tail.is_inside_line() => Some(ENDLESS.into()),
+            Ok(_) => None,
+            Err(error) => Some(error.to_string().into()),
+        };
+        if let Some(progress) = observed.facts.progress {
+            observed.touched = observed.touched.max(progress.wall);
+        }
+        if self.prompt.is_none() && result.is_ok() {
+            self.prompt = first_prompt(&self.path);
+        }
+        observed.about = self.describe(observed.facts.title.as_deref());
+        observed.untried = self.head.as_ref().map(|head| head.version.clone()).filter(|version| **version != *TRIED);
+        matches!(result, Ok(ReadOutcome::More))
+    }
+
+    /// Its description, with the title that the log has, if it has one.
+    fn describe(&self, title: Option<&str>) -> About {
+        let Some(head) = &self.head else { return About::default() };
+        let kind = match &*head.originator {
+            TERMINAL | EXEC => Kind::Terminal,
+            // Editors have processes of their own.
+            _ => Kind::Sdk,
+        };
+        About {
+            name: title.map(Into::into).or_else(|| self.prompt.clone()),
+            cwd: head.cwd.clone(),
+            branch: None,
+            kind,
+            created: head.created,
+        }
+    }
+
+    /// Its description, without keeping it.
+    pub(crate) fn about(&self) -> About {
+        let head = self.head.clone().or_else(|| Head::read(&self.path));
+        let prompt = self.prompt.clone().or_else(|| first_prompt(&self.path));
+        head.map_or(About::default(), |head| About { name: prompt, cwd: head.cwd, ..About::default() })
+    }
+
+    /// Frees the state for reading on in the log; another read would start over.
+    pub(crate) fn forget_log(&mut self) {
+        self.tail = Tail::default();
+        self.agents.clear();
+    }
+
+    /// Its log.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The process whose exit changes who has it loaded.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.claim.as_ref().map(|claim| claim.pid)
+    }
+
+    /// When to read it again, by the awake clock, even without an event.
+    pub(crate) const fn recheck_at(&self) -> Option<Time> {
+        self.recheck_at
+    }
+
+    fn recheck_in(&mut self, reading: &Reading<'_>, span: Span) {
+        let at = reading.context.now.awake + span;
+        self.recheck_at = Some(self.recheck_at.map_or(at, |sooner| sooner.min(at)));
+    }
+}

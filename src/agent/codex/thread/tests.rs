@@ -1,0 +1,268 @@
+use super::*;
+use crate::agent::codex::fake;
+use crate::agent::openings::OpenSessions;
+use crate::agent::tail::ReadContext;
+use crate::core::agent::Agent;
+use crate::core::limits::Limits;
+use crate::core::owner::Held;
+use crate::core::session::Session;
+use crate::core::time::Moment;
+use crate::core::verdict::{Live, Status, judge};
+use crate::system::clock::Clock;
+use crate::system::process::testing::make_pipe;
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::process::{Child, Command};
+use std::time::{Duration, SystemTime};
+use tempfile::TempDir;
+
+const ID: &str = "01a20053-8e6c-7863-a4ca-0d958e862685";
+const SUB: &str = "01a20053-9e6c-7863-a4ca-0d958e862685";
+
+/// A home with one thread.
+struct Stage {
+    home: TempDir,
+    thread: Thread,
+    observed: Observed,
+    limits: Limits,
+    known: HashSet<u32>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let home = fake::home(std::process::id());
+        let thread = Thread::new(&home.path().join("sessions"), ID);
+        Self { home, thread, observed: Observed::default(), limits: Limits::default(), known: HashSet::new() }
+    }
+
+    fn log(&self, id: &str) -> PathBuf {
+        let folder = self.home.path().join("sessions/2026/11/21");
+        fs::create_dir_all(&folder).unwrap();
+        folder.join(format!("rollout-2026-11-21T22-56-45-{id}.jsonl"))
+    }
+
+    /// Writes lines that happen this many milliseconds ago.
+    fn write(&self, id: &str, ago: i64, lines: &[(&str, &str)]) {
+        let at = Clock::start().now().wall - Span(ago);
+        let mut log = OpenOptions::new().append(true).create(true).open(self.log(id)).unwrap();
+        for (kind, payload) in lines {
+            writeln!(log, r#"{{"timestamp":"{at}","ordinal":1,"type":"{kind}","payload":{payload}}}"#).unwrap();
+        }
+    }
+
+    fn begin(&self, id: &str, ago: i64) {
+        let meta = format!(
+            r#"{{"session_id":"{ID}","id":"{id}","cwd":"/p","originator":"codex-tui","cli_version":"0.169.0","git":{{"branch":"main"}}}}"#
+        );
+        self.write(id, ago, &[("session_meta", &meta)]);
+    }
+
+    fn prompt(&self, id: &str, ago: i64) {
+        let context = r#"{"approval_policy":"on-request","approvals_reviewer":"user","model":"m","cwd":"/p"}"#;
+        let prompt =
+            r#"{"type":"item_completed","item":{"type":"UserMessage","content":[{"type":"text","text":"Fix it"}]}}"#;
+        let started = r#"{"type":"task_started","turn_id":"t1"}"#;
+        self.write(id, ago, &[("event_msg", started), ("turn_context", context), ("event_msg", prompt)]);
+    }
+
+    fn call(&self, id: &str, ago: i64, call: &str, more: &str) {
+        let call = format!(
+            r#"{{"type":"function_call","name":"exec_command","arguments":"{{\"cmd\": \"touch x\"{more}}}","call_id":"{call}"}}"#
+        );
+        self.write(id, ago, &[("response_item", &call)]);
+    }
+
+    fn complete(&self, id: &str, ago: i64) {
+        self.write(id, ago, &[("event_msg", r#"{"type":"task_complete","last_agent_message":"Done."}"#)]);
+    }
+
+    /// A lock that was made this many milliseconds ago, and is held.
+    fn lock(&self, id: &str, ago: u64) -> File {
+        let file = File::create(self.home.path().join(format!("thread-writer-locks/{id}.lock"))).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_millis(ago)).unwrap();
+        file.lock().unwrap();
+        file
+    }
+
+    fn refresh(&mut self) -> io::Result<ReadStatus> {
+        let now = Clock::start().now();
+        let reading = Reading {
+            context: ReadContext { now, limits: &self.limits, until: None },
+            owner_names: &[],
+            known: &self.known,
+            openings: OpenSessions::NONE,
+            all: false,
+        };
+        self.thread.refresh(&reading, &mut self.observed, &mut Vec::new())
+    }
+
+    /// The status and its reason, read anew.
+    fn status(&mut self) -> (Status, String) {
+        self.refresh().unwrap();
+        let (observed, now) = (&self.observed, Clock::start().now());
+        let verdict =
+            judge(&Agent::default(), &observed.facts, &observed.owner, &Live::default(), None, now, &self.limits);
+        (verdict.status, verdict.because.to_string())
+    }
+
+    fn is(&mut self, status: Status, says: &str) {
+        let (is, because) = self.status();
+        assert!(is == status && because.contains(says), "{is}, {because}");
+    }
+}
+
+/// A child of ours that carries out a call.
+fn child(call: &str) -> Child {
+    Command::new("sleep").arg("100").env("CODEX_TOOL_CALL_ID", call).spawn().unwrap()
+}
+
+fn end(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn case_260_the_lock_and_the_last_turn_say_whether_a_thread_runs_rests_crashed_or_ended() {
+    let mut stage = Stage::new();
+    let held = stage.lock(ID, 9000);
+    stage.begin(ID, 8000);
+    stage.prompt(ID, 8000);
+    stage.is(Status::Working, "the model thinks");
+    let me = std::process::id();
+    assert!(matches!(stage.observed.owner, Owner::Alive { pid, .. } if pid == me));
+    assert_eq!((stage.observed.held, stage.observed.is_served), (Held::Verified, false));
+    assert_eq!(stage.observed.about.name.as_deref(), Some("Fix it"));
+    assert_eq!((stage.observed.facts.branch.as_deref(), stage.observed.untried.as_deref()), (Some("main"), None));
+    drop(held); // a process that is killed leaves the file
+    stage.is(Status::Crashed, "its process is gone");
+    assert_eq!(stage.observed.owner.pid(), Some(me), "it is remembered who it was");
+    let held = stage.lock(ID, 7000);
+    stage.is(Status::Idle, "opened, not prompted yet; its turn was open");
+    stage.prompt(ID, 6000);
+    stage.is(Status::Working, "the model thinks");
+    stage.complete(ID, 5000);
+    stage.is(Status::Idle, "done");
+    drop(held);
+    stage.is(Status::Ended, "its process is gone");
+    let held = stage.lock(ID, 4000);
+    stage.is(Status::Idle, "opened, not prompted yet");
+    fs::remove_file(stage.home.path().join(format!("thread-writer-locks/{ID}.lock"))).unwrap();
+    drop(held);
+    stage.is(Status::Ended, "shut down");
+    let error = r#"{"type":"task_complete","error":{"message":"no","codex_error_info":"usage_limit_exceeded"}}"#;
+    stage.prompt(ID, 3000);
+    stage.write(ID, 3000, &[("event_msg", error)]);
+    stage.is(Status::Ended, "usage_limit_exceeded");
+}
+
+/// As a new reader sees it, without the memory of one that saw the process.
+#[test]
+fn case_261_a_lock_that_nobody_holds_names_no_process() {
+    let mut stage = Stage::new();
+    drop(stage.lock(ID, 0));
+    stage.begin(ID, 3000);
+    stage.prompt(ID, 3000);
+    stage.is(Status::Crashed, "its process is gone");
+    assert_eq!((stage.observed.owner.pid(), &stage.observed.owner), (None, &Owner::Gone { pid: 0, at: None }));
+    assert!(stage.thread.recheck_at().is_some(), "it was made a moment ago, and is held without an event");
+    let session = Session { observed: stage.observed.clone(), ..Session::new(Agent::default(), ID) };
+    assert!(session.row(Moment::default(), &stage.limits).0.owner.is_none(), "no process 0 is shown");
+}
+
+#[test]
+fn case_261_what_is_no_log_and_no_lock_is_said_or_left_alone() {
+    let mut stage = Stage::new();
+    assert!(stage.refresh().is_err(), "there is nothing");
+    let lock = stage.home.path().join(format!("thread-writer-locks/{ID}.lock"));
+    make_pipe(&lock);
+    make_pipe(&stage.log(ID));
+    let (status, because) = stage.status();
+    assert!(because.contains("a pipe or a device"), "{status}: {because}");
+    assert_eq!(stage.observed.owner, Owner::Never, "a pipe is no lock");
+    fs::remove_file(stage.log(ID)).unwrap();
+    for odd in [
+        "",
+        "\n\n",
+        "not JSON\n",
+        "{\"timestamp\":\"x\"}\n",
+        "{\"timestamp\":\"2026-11-21T22:56:48.299Z\",\"type\":\"session_meta\",\"payload\":null}",
+    ] {
+        fs::write(stage.log(ID), odd).unwrap();
+        stage.refresh().unwrap();
+    }
+    // Half a line is progress, and not an event yet.
+    fs::remove_file(stage.log(ID)).unwrap();
+    stage.begin(ID, 0);
+    stage.prompt(ID, 0);
+    let mut log = OpenOptions::new().append(true).open(stage.log(ID)).unwrap();
+    write!(log, r#"{{"timestamp":"2026-11-21T22"#).unwrap();
+    stage.refresh().unwrap();
+    assert!(stage.observed.facts.turn.is_some());
+    fs::remove_file(stage.log(ID)).unwrap();
+    assert!(stage.refresh().is_err(), "archived");
+}
+
+#[test]
+fn case_260_a_thread_without_a_prompt_is_known_by_its_own_process_alone() {
+    let mut stage = Stage::new();
+    let _held = stage.lock(ID, 9000);
+    stage.is(Status::Idle, "no prompt yet");
+    assert_eq!(stage.observed.about.cwd.as_deref(), std::env::current_dir().unwrap().to_str());
+}
+
+#[test]
+fn case_264_a_sub_agent_is_its_threads_work_and_no_session() {
+    let mut stage = Stage::new();
+    let _held = stage.lock(ID, 9000);
+    let _sub_held = stage.lock(SUB, 8000);
+    stage.begin(ID, 0);
+    stage.prompt(ID, 0);
+    stage.begin(SUB, 0);
+    stage.prompt(SUB, 0);
+    stage.complete(ID, 0);
+    stage.is(Status::Working, "1 background agent");
+    let mut sub = Thread::new(&stage.home.path().join("sessions"), SUB);
+    std::mem::swap(&mut sub, &mut stage.thread);
+    assert!(stage.refresh().is_err(), "it is none of its own");
+    std::mem::swap(&mut sub, &mut stage.thread);
+    assert_eq!(store::whole(&stage.home.path().join("sessions"), SUB).as_deref(), Some(ID));
+    assert_eq!(store::whole(&stage.home.path().join("sessions"), ID), None);
+    // Its approval is the root's.
+    stage.call(SUB, 2000, "call_s", r#", \"sandbox_permissions\": \"require_escalated\""#);
+    stage.is(Status::NeedsPermission, "probably asks in its terminal: touch x");
+    assert_eq!(stage.observed.facts.requests[0].agent.as_deref(), Some(SUB));
+    stage.complete(SUB, 0);
+    stage.is(Status::Idle, "done");
+}
+
+#[test]
+fn case_265_a_call_that_leaves_the_sandbox_probably_asks_until_a_child_carries_it_out() {
+    let mut stage = Stage::new();
+    let _held = stage.lock(ID, 9000);
+    stage.begin(ID, 0);
+    stage.prompt(ID, 0);
+    let escalated = r#", \"sandbox_permissions\": \"require_escalated\""#;
+    stage.call(ID, 0, "call_1", escalated);
+    stage.is(Status::Working, "exec_command is open");
+    assert!(stage.thread.recheck_at().is_some(), "no event says when a second has passed");
+    stage.call(ID, 2000, "call_2", escalated);
+    let other = child("call_9");
+    stage.is(Status::NeedsPermission, "probably asks in its terminal: touch x");
+    let request = &stage.observed.facts.requests[0];
+    assert_eq!((&*request.request, request.is_probable, &request.asks), ("call_2", true, &None));
+    let its = child("call_2");
+    stage.is(Status::Working, "exec_command and exec_command are open");
+    end(its);
+    end(other);
+    stage.is(Status::Working, "are open"); // it was allowed, and its result is not written yet
+    // What needs no permission asks for none.
+    let output = |call: &str| format!(r#"{{"type":"function_call_output","call_id":"{call}","output":"x"}}"#);
+    stage.write(ID, 0, &[("response_item", &output("call_1")), ("response_item", &output("call_2"))]);
+    stage.call(ID, 2000, "call_3", "");
+    stage.is(Status::Working, "exec_command is open");
+    let nobody = r#"{"approval_policy":"on-request","approvals_reviewer":"auto_review","model":"m","cwd":"/p"}"#;
+    stage.write(ID, 0, &[("turn_context", nobody)]);
+    stage.call(ID, 2000, "call_4", escalated);
+    stage.is(Status::Working, "are open");
+}
