@@ -15,6 +15,7 @@ mod cases {
     mod alerts;
     mod answered;
     mod background;
+    mod codex_traces;
     mod continuing;
     mod ends;
     mod fields;

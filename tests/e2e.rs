@@ -16,6 +16,7 @@ mod e2e {
     mod attached;
     mod bridge;
     mod claude_code;
+    mod codex;
     mod continued;
     mod detached;
     mod ends;

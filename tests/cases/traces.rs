@@ -5,13 +5,13 @@
 
 use pilotlight::agent::copilot::dialect;
 use pilotlight::core::limits::Limits;
-use pilotlight::core::replay::{OwnerStory, Replay};
+use pilotlight::core::replay::{OwnerStory, Parse, Replay};
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Verdict;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-struct Label {
+pub(super) struct Label {
     owner: OwnerStory,
     at: At,
     status: String,
@@ -36,7 +36,7 @@ fn span(text: &str) -> Span {
     }
 }
 
-fn labels(path: &Path) -> Vec<Label> {
+pub(super) fn labels(path: &Path) -> Vec<Label> {
     let mut owner = None;
     let mut labels = Vec::new();
     for (number, line) in fs::read_to_string(path).unwrap().lines().enumerate() {
@@ -68,8 +68,17 @@ fn labels(path: &Path) -> Vec<Label> {
     labels
 }
 
-fn verdict_at(log: &[u8], label: &Label) -> Verdict {
-    let mut replay = Replay::new(label.owner, Limits::default(), dialect::parse);
+impl Label {
+    /// What is wrong about this verdict.
+    pub(super) fn mistake(&self, verdict: &Verdict) -> Option<String> {
+        let is_right = verdict.status.name() == self.status
+            && verdict.because.to_string().to_lowercase().replace(' ', "_").contains(&self.words);
+        (!is_right).then(|| format!("{}\n    got: {} ({})", self.source, verdict.status, verdict.because))
+    }
+}
+
+pub(super) fn verdict_at(log: &[u8], label: &Label, parse: Parse) -> Verdict {
+    let mut replay = Replay::new(label.owner, Limits::default(), parse);
     let mut changes = Vec::new();
     let lines = match label.at {
         At::Line(line) => line,
@@ -110,13 +119,9 @@ fn every_recorded_session_has_the_labelled_statuses() {
         let labels = labels(&folder.join("labels.txt"));
         assert!(!labels.is_empty(), "{} has no labels", folder.display());
         for label in &labels {
-            let verdict = verdict_at(&log, label);
+            let verdict = verdict_at(&log, label, dialect::parse);
             checked += 1;
-            if verdict.status.name() != label.status
-                || !verdict.because.to_string().to_lowercase().replace(' ', "_").contains(&label.words)
-            {
-                wrong.push(format!("{}\n    got: {} ({})", label.source, verdict.status, verdict.because));
-            }
+            wrong.extend(label.mistake(&verdict));
         }
     }
     assert!(wrong.is_empty(), "{} of {checked} labels:\n{}", wrong.len(), wrong.join("\n"));

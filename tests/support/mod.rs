@@ -20,6 +20,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 pub(crate) mod claude;
+pub(crate) mod codex;
 pub(crate) mod desktop;
 pub(crate) mod executable;
 pub(crate) mod freeze;
@@ -32,6 +33,7 @@ pub(crate) mod person;
 pub(crate) mod pilotlight;
 pub(crate) mod process;
 pub(crate) mod record;
+pub(crate) mod responses;
 pub(crate) mod running_time;
 pub(crate) mod script;
 pub(crate) mod server;

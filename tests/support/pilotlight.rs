@@ -86,15 +86,16 @@ impl Pilot {
 
     /// Watches these homes with this config file, in this environment, which the programs that it starts inherit.
     pub(crate) fn with(homes: &[&Home], config: &str, environment: &[(OsString, OsString)]) -> Self {
-        Self::at(homes.iter().map(|home| home.dir()).collect(), config, environment)
+        Self::watching(homes.iter().map(|home| home.dir()).collect(), config, environment)
     }
 
     /// Watches these homes, of whichever agents, as for a user who never configured anything.
     pub(crate) fn of_folders(homes: Vec<PathBuf>) -> Self {
-        Self::at(homes, "", &[])
+        Self::watching(homes, "", &[])
     }
 
-    fn at(homes: Vec<PathBuf>, config: &str, environment: &[(OsString, OsString)]) -> Self {
+    /// The same with homes of any agent.
+    pub(crate) fn watching(homes: Vec<PathBuf>, config: &str, environment: &[(OsString, OsString)]) -> Self {
         let scratch = tempfile::Builder::new().prefix("pilotlight-user-").tempdir().unwrap();
         std::fs::write(scratch.path().join(CONFIG), config).unwrap();
         let mut watch = command(&scratch, &homes, &["watch", "--json"])

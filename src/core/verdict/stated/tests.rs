@@ -30,7 +30,7 @@ const PROMPT: Body<'_> = Body::Prompt { joins: false, continuation: false, autop
 
 fn tool<'a>(name: &'a str, asks: bool) -> Body<'a> {
     let (call, name, command) = (Text(b"t"), Some(Text(name.as_bytes())), Some(Text(b"make")));
-    Body::ToolStart { call, name, command, arguments: b"{}", detached: false, asks }
+    Body::ToolStart { call, name, command, arguments: b"{}", detached: false, asks, nested: false, asks_unseen: false }
 }
 
 fn answer(asks: bool) -> Body<'static> {
