@@ -126,7 +126,10 @@ mod tests {
         ] {
             assert!(text.lines().any(|it| it == line), "{line} is missing:\n{text}");
         }
-        assert!(!text.contains("ended") && !text.contains("seconds{agent=\"one\",status=\"stuck\"}"), "{text}");
+        assert!(
+            !text.contains("status=\"ended\"") && !text.contains("seconds{agent=\"one\",status=\"stuck\"}"),
+            "{text}"
+        );
         assert!(text.ends_with("\n# EOF\n"));
     }
 

@@ -40,7 +40,7 @@ fn case_309_an_old_session_is_found_and_resumed_in_this_terminal() {
     let (user, sessions) = user(&["Write the migration", "Rotate TLS", "Write the docs"]);
     let terminal = picker(&user);
     terminal.shows("3 sessions");
-    assert!(terminal.screen().lines().nth(1).unwrap().contains("› 24 h"), "the latest first: {}", terminal.screen());
+    assert!(terminal.screen().lines().nth(1).unwrap().contains("› 1 d "), "the latest first: {}", terminal.screen());
     terminal.text("WRITE zz9q");
     terminal.shows("No session has all of these words.");
     terminal.press(&["C-w"]);
