@@ -29,8 +29,9 @@ impl CodexHome {
     pub(crate) fn new(asks: bool) -> Self {
         let folder = tempfile::Builder::new().prefix("pilotlight-codex-").tempdir().unwrap();
         let model = Responses::start(folder.path().join("release"));
-        for name in [".codex", "project"] {
-            fs::create_dir(folder.path().join(name)).unwrap();
+        // Of an empty home, nothing would tell whose it is.
+        for name in [".codex/thread-writer-locks", "project"] {
+            fs::create_dir_all(folder.path().join(name)).unwrap();
         }
         let (policy, sandbox) = if asks { ("on-request", "read-only") } else { ("never", "danger-full-access") };
         let project = folder.path().join("project");

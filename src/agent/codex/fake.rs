@@ -52,10 +52,12 @@ pub(super) struct Plays {
 impl Daemon {
     /// Listens where this home has its daemon's socket.
     pub(super) fn listen(home: &Path, plays: Plays) -> Self {
-        let socket = tempfile::tempdir().unwrap(); // 0700
+        let socket = tempfile::tempdir().unwrap();
         let path = socket.path().join("socket");
         let listener = UnixListener::bind(&path).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        for (path, mode) in [(socket.path(), 0o700), (&path, 0o600)] {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        }
         fs::create_dir_all(home.join("app-server-control")).unwrap();
         symlink(&path, home.join("app-server-control/app-server-control.sock")).unwrap();
         let (sender, heard) = unbounded_channel();

@@ -1,6 +1,7 @@
-//! The beginning of a thread's log: whose it is, and its first prompt.
+//! The beginning of a thread's log: whose it is, its first prompt, and its branch.
 
 use super::dialect;
+use crate::core::event::{Body, Event};
 use crate::core::scan::{Scan, Text};
 use crate::core::text::{NAME_MAX, is_uuid, plain};
 use crate::core::time::Time;
@@ -10,8 +11,8 @@ use std::path::Path;
 
 /// How much of the first line is read, in bytes. What is needed stands before the instructions, which are long.
 const HEAD_MAX: u64 = 8 << 10;
-/// How much is read to find the first prompt, in bytes. 20 to 40 kB of context precede it.
-const PROMPT_MAX: u64 = 192 << 10;
+/// How much is read to find the first prompt, in bytes. 20 to 40 kB of instructions and context precede it.
+const OPENING_MAX: u64 = 192 << 10;
 
 /// What the first line of a log says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,13 +78,36 @@ fn text(text: Option<Text<'_>>) -> Box<str> {
     text.map(|text| text.read(NAME_MAX).into()).unwrap_or_default()
 }
 
-/// The first prompt of a log, on one line.
-pub(super) fn first_prompt(log: &Path) -> Option<Box<str>> {
-    let (file, _) = plain_file::open(log, Links::Refused).ok()?;
-    let mut bytes = Vec::new();
-    file.take(PROMPT_MAX).read_to_end(&mut bytes).ok()?;
-    let prompt = bytes.split(|byte| *byte == b'\n').find_map(dialect::prompt_of)?;
-    Some(plain(&prompt, NAME_MAX)).filter(|prompt| !prompt.is_empty())
+/// What stands behind the instructions, which are long.
+#[derive(Debug, Default)]
+pub(super) struct Opening {
+    /// The first prompt, on one line.
+    pub(super) prompt: Option<Box<str>>,
+    /// The branch that its folder had then.
+    pub(super) branch: Option<Box<str>>,
+}
+
+impl Opening {
+    /// Reads it, as far as it is written.
+    pub(super) fn read(log: &Path) -> Self {
+        let mut bytes = Vec::new();
+        if let Ok((file, _)) = plain_file::open(log, Links::Refused) {
+            // What fails to be read says nothing.
+            let _ = file.take(OPENING_MAX).read_to_end(&mut bytes);
+        }
+        Self::parse(&bytes)
+    }
+
+    fn parse(bytes: &[u8]) -> Self {
+        let mut lines = bytes.split(|byte| *byte == b'\n');
+        let branch = match lines.next().map(dialect::parse) {
+            Some(Ok(Event { body: Body::Start(info), .. })) => info.branch,
+            _ => None,
+        };
+        let branch = branch.map(|branch| plain(&branch.read(NAME_MAX), NAME_MAX));
+        let prompt = lines.find_map(dialect::prompt_of).map(|prompt| plain(&prompt, NAME_MAX));
+        Self { prompt: prompt.filter(|prompt| !prompt.is_empty()), branch }
+    }
 }
 
 #[cfg(test)]
@@ -103,5 +127,22 @@ mod tests {
         for broken in ["", "{", "null", &line[1..], &line.replace("session_meta", "event_msg"), &line[..80]] {
             assert_eq!(Head::parse(broken.as_bytes()), None, "{broken}");
         }
+    }
+    #[test]
+    fn the_branch_and_the_first_prompt_stand_behind_the_instructions() {
+        let long = "x".repeat(20_000);
+        let first = format!(
+            r#"{{"timestamp":"2026-11-21T22:59:11.972Z","type":"session_meta","payload":{{"id":"a","base_instructions":{{"text":"{long}"}},"git":{{"commit_hash":"c","branch":"topic"}}}}}}"#
+        );
+        let item = |kind: &str, text: &str| {
+            format!(
+                r#"{{"timestamp":"2026-11-21T22:59:12.000Z","type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"{kind}","content":[{{"type":"text","text":"{text}"}}]}}}}}}"#
+            )
+        };
+        let log = [&*first, &item("AgentMessage", "no"), &item("UserMessage", "Fix\\nit"), &item("UserMessage", "2")];
+        let opening = Opening::parse(log.join("\n").as_bytes());
+        assert_eq!((opening.branch.as_deref(), opening.prompt.as_deref()), (Some("topic"), Some("Fix it")));
+        let cut = Opening::parse(&first.as_bytes()[..9000]);
+        assert_eq!((cut.branch, cut.prompt), (None, None));
     }
 }

@@ -7,7 +7,7 @@ mod tests;
 
 use super::asking::Asking;
 use super::dialect::DIALECT;
-use super::head::{Head, first_prompt};
+use super::head::{Head, Opening};
 use super::lock::Lock;
 use super::store;
 use super::subagents::SubAgents;
@@ -38,8 +38,8 @@ pub struct Thread {
     /// Its log, or where that would be.
     path: PathBuf,
     head: Option<Head>,
-    /// Its first prompt, which is its title.
-    prompt: Option<Box<str>>,
+    /// Its first prompt, which is its title, and its branch.
+    opening: Opening,
     tail: Tail,
     lock: Option<Lock>,
     /// Who has it loaded, as of the last look.
@@ -62,7 +62,7 @@ impl Thread {
             id: id.into(),
             path: store::path(root, id),
             head: None,
-            prompt: None,
+            opening: Opening::default(),
             tail: Tail::default(),
             lock: None,
             claim: None,
@@ -178,8 +178,8 @@ impl Thread {
         if let Some(progress) = observed.facts.progress {
             observed.touched = observed.touched.max(progress.wall);
         }
-        if self.prompt.is_none() && result.is_ok() {
-            self.prompt = first_prompt(&self.path);
+        if self.opening.prompt.is_none() && result.is_ok() {
+            self.opening = Opening::read(&self.path);
         }
         observed.about = self.describe(observed.facts.title.as_deref());
         observed.untried = self.head.as_ref().map(|head| head.version.clone()).filter(|version| **version != *TRIED);
@@ -195,9 +195,9 @@ impl Thread {
             _ => Kind::Sdk,
         };
         About {
-            name: title.map(Into::into).or_else(|| self.prompt.clone()),
+            name: title.map(Into::into).or_else(|| self.opening.prompt.clone()),
             cwd: head.cwd.clone(),
-            branch: None,
+            branch: self.opening.branch.clone(),
             kind,
             created: head.created,
         }
@@ -206,7 +206,7 @@ impl Thread {
     /// Its description, without keeping it.
     pub(crate) fn about(&self) -> About {
         let head = self.head.clone().or_else(|| Head::read(&self.path));
-        let prompt = self.prompt.clone().or_else(|| first_prompt(&self.path));
+        let prompt = self.opening.prompt.clone().or_else(|| Opening::read(&self.path).prompt);
         head.map_or(About::default(), |head| About { name: prompt, cwd: head.cwd, ..About::default() })
     }
 

@@ -133,7 +133,7 @@ fn case_260_the_lock_and_the_last_turn_say_whether_a_thread_runs_rests_crashed_o
     assert!(matches!(stage.observed.owner, Owner::Alive { pid, .. } if pid == me));
     assert_eq!((stage.observed.held, stage.observed.is_served), (Held::Verified, false));
     assert_eq!(stage.observed.about.name.as_deref(), Some("Fix it"));
-    assert_eq!((stage.observed.facts.branch.as_deref(), stage.observed.untried.as_deref()), (Some("main"), None));
+    assert_eq!((stage.observed.about.branch.as_deref(), stage.observed.untried.as_deref()), (Some("main"), None));
     drop(held); // a process that is killed leaves the file
     stage.is(Status::Crashed, "its process is gone");
     assert_eq!(stage.observed.owner.pid(), Some(me), "it is remembered who it was");
@@ -177,8 +177,9 @@ fn case_261_what_is_no_log_and_no_lock_is_said_or_left_alone() {
     let lock = stage.home.path().join(format!("thread-writer-locks/{ID}.lock"));
     make_pipe(&lock);
     make_pipe(&stage.log(ID));
-    let (status, because) = stage.status();
-    assert!(because.contains("a pipe or a device"), "{status}: {because}");
+    stage.refresh().unwrap();
+    let problem = stage.observed.problem.as_deref().unwrap();
+    assert!(problem.contains("a pipe or a device"), "{problem}");
     assert_eq!(stage.observed.owner, Owner::Never, "a pipe is no lock");
     fs::remove_file(stage.log(ID)).unwrap();
     for odd in [
