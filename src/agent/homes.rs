@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(both, [("copilot", at(".copilot")), ("sundial", at(".sundial"))]);
         let off = Wanted { off: &["copilot"], ..wanted(user.path()) };
         assert_eq!(found(&[], &[], &off), [("sundial", at(".sundial"))]);
-        let none = Wanted { off: &["copilot", "sundial"], ..wanted(user.path()) };
+        let none = Wanted { off: &["copilot", "claude-code", "codex", "sundial"], ..wanted(user.path()) };
         assert!(found(&[], &[], &none).is_empty());
         let named = [at(".sundial")];
         let named = Wanted { named: &named, off: &["sundial"], ..wanted(user.path()) };

@@ -47,7 +47,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// A pilot light for your coding agents: what every session of theirs on this machine does, how stale it is, and why.
+/// A pilot light for your coding agents: what each session on this machine does, how stale it is, and why.
 #[derive(Debug, Parser)]
 #[command(version = crate::VERSION, about, max_term_width = 100)]
 struct Arguments {

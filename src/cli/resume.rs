@@ -220,7 +220,7 @@ mod tests {
     fn row(n: i64, title: &str) -> Row {
         let row =
             Session { id: format!("{n}aaa").into(), ..Session::default() }.row(Moment::default(), &Limits::default()).0;
-        let label = Label { who: "billing-api".into(), agent: None, title: Some(title.into()) };
+        let label = Label { who: "billing-api".into(), of_agent: None, title: Some(title.into()) };
         Row { label, status: Status::Ended, last_progress: Some(Time(n * 60_000)), ..row }
     }
 

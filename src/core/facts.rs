@@ -10,7 +10,6 @@ mod lapse;
 mod last_written;
 mod root;
 
-pub use agents::SubAgent;
 pub use last_written::{EventType, LastWritten};
 
 use super::attempts::Marks;
@@ -101,6 +100,17 @@ const ANSWERED: usize = 8;
 /// Maximum length of each list of open things, so that a hostile log cannot exhaust memory. Real sessions stay below
 /// ten.
 const OPEN_MAX: usize = 256;
+
+/// A sub-agent with a log of its own, and the facts from it.
+#[derive(Clone, Copy, Debug)]
+pub struct SubAgent<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// The facts from its log.
+    pub facts: &'a Facts,
+    /// It has ended, whatever its log says.
+    pub is_done: bool,
+}
 
 impl Facts {
     /// Counts a line that is not an event, and otherwise ignores it.

@@ -9,6 +9,8 @@ pub(crate) mod hooked;
 mod live;
 mod look;
 mod open;
+mod over;
+mod requests;
 mod stated;
 pub(super) mod status;
 
@@ -27,7 +29,7 @@ use super::owner::Owner;
 use super::question::Question;
 use super::stated::Stated;
 use super::time::{Moment, Span, Time};
-use super::turn::{Closed, DENIED, Ending, LastMessage, Phase, Request, Turn};
+use super::turn::{Closed, DENIED, Ending, LastMessage, Turn};
 use super::words::reason::{Background, Because, Note, Reason, Situation, What, Work};
 use look::Silence;
 
@@ -228,14 +230,7 @@ impl<'a> Judge<'a> {
     }
 
     fn status(&mut self, turn: Option<&Turn>, closed: Option<&Closed>, seen: Option<Time>) -> Found {
-        // A lapsed turn takes its requests with it, except those of background sub-agents.
-        let lapsed = self.facts.turn.is_some() && turn.is_none();
-        // Who knows what is open says whether a probable one is.
-        let is_denied = self.answer().is_some_and(|answer| answer.requests == 0);
-        let is_open = |request: &&Request| {
-            !(request.is_probable && is_denied) && self.former.is_none() && (!lapsed || self.is_of_background(request))
-        };
-        let requests: Vec<_> = self.facts.requests.iter().filter(is_open).collect();
+        let requests = self.requests(turn);
         if let Some(opened) = self.opened(turn, closed) {
             return opened;
         }
@@ -247,25 +242,8 @@ impl<'a> Judge<'a> {
         {
             return found(Status::Failed, at.wall, Reason::Failed { fault: fault.clone() });
         }
-        // Requests that can be answered from here come first. Copilot's questions about an extension have a wording of
-        // their own.
-        let first = requests.iter().find(|request| !request.is_consent()).or(requests.first());
-        if let Some(first) = first.filter(|request| request.is_consent()) {
-            return found(Status::NeedsPermission, first.at.wall, Reason::Consent { about_us: first.is_about_us() });
-        }
-        if let Some(first) = first {
-            let asks = if first.is_probable && self.live.answer(self.facts).is_none_or(|answer| answer.requests == 0) {
-                Reason::ProbablyAsks { command: first.command.clone() }
-            } else {
-                Reason::AsksPermission { kind: first.kind.clone(), text: first.asks.clone() }
-            };
-            let open = requests.len();
-            let asks = asks.and((open > 1).then_some(Note::Requests { open }));
-            return found(Status::NeedsPermission, first.at.wall, asks);
-        }
-        if let Some(answer) = self.answer().filter(|answer| answer.requests > 0) {
-            let asks = Reason::ServerHasRequests { open: answer.requests };
-            return found(Status::NeedsPermission, answer.progress, asks);
+        if let Some(asks) = self.asks_permission(&requests) {
+            return asks;
         }
         if let Some(waits) = self.waits_as_stated(turn) {
             return waits;
@@ -322,89 +300,6 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// `ended` or `crashed`, if the session is over.
-    fn over(
-        &mut self,
-        turn: Option<&Turn>,
-        closed: Option<&Closed>,
-        requests: bool,
-        seen: Option<Time>,
-    ) -> Option<Found> {
-        let last = self.progress();
-        if let Some(at) = self.facts.shut_down {
-            let (why, more) = shut_down(closed);
-            return Some(self.ended(at, why, more, closed, seen));
-        }
-        let answered = turn.is_some_and(|turn| matches!(turn.phase, Phase::Answered(_) | Phase::MayContinue(_)));
-        if let Some(at) = self.ended_as_stated() {
-            let lost = turn.is_some() && !answered;
-            let more = if lost { Some(self.left_open(turn)) } else { after_error(closed) };
-            return Some(self.ended(at, Reason::ProcessEnded, more, closed, seen));
-        }
-        match *self.owner {
-            Owner::Gone { at, .. } => {
-                let gone = at.map_or(last, |at| Moment { wall: at, awake: self.now.awake - (self.now.wall - at) });
-                let lost = self.was_at_work().unwrap_or(turn.is_some() && !answered || requests);
-                if !lost {
-                    return Some(self.ended(gone, Reason::ProcessGone, after_error(closed), closed, seen));
-                }
-                let open = Some(self.left_open(turn));
-                if self.passed(gone, self.limits.crashed) {
-                    let crashed = Reason::Crashed { ago: self.ago(gone) };
-                    return Some(found(Status::Ended, gone.wall, crashed.and(open)));
-                }
-                Some(found(Status::Crashed, gone.wall, Reason::ProcessGone.and(open)))
-            }
-            Owner::Never if self.facts.progress.is_some() => {
-                // One more millisecond: longer than the limit, not equal to it.
-                if !self.passed(last, self.limits.ownerless + Span(1)) {
-                    return None;
-                }
-                let silent = Reason::Unowned { limit: self.limits.ownerless };
-                if turn.is_none() {
-                    let at = last.plus(self.limits.ownerless);
-                    return Some(self.ended(at, silent, after_error(closed), closed, seen));
-                }
-                let silent = silent.and(Some(self.left_open(turn)));
-                Some(found(Status::Ended, last.wall + self.limits.ownerless, silent))
-            }
-            _ => None,
-        }
-    }
-
-    /// `ended`, by a shutdown or with its process; or `failed`, if its tools were denied up to the end, until seen or
-    /// for [`Limits::crashed`].
-    fn ended(
-        &mut self,
-        at: Moment,
-        why: Reason,
-        more: Option<Note>,
-        closed: Option<&Closed>,
-        seen: Option<Time>,
-    ) -> Found {
-        let after_error =
-            matches!(closed.map(|it| &it.ending), Some(Ending::Shutdown { error: Some(_), .. } | Ending::Failed(_)));
-        let (denied, of) = (self.facts.denials.after(self.live.attached), self.facts.denials.of());
-        if denied < DENIED || after_error {
-            return found(Status::Ended, at.wall, why.and(more));
-        }
-        if seen.is_some_and(|seen| seen >= at.wall) || self.passed(at, self.limits.crashed) {
-            let more = more.into_iter().chain([Note::EndedDenied { denied, of }]);
-            return found(Status::Ended, at.wall, why.and(more));
-        }
-        found(Status::Failed, at.wall, Reason::EndedDenied { denied, of })
-    }
-
-    /// What was open when the owner ended.
-    fn left_open(&self, turn: Option<&Turn>) -> Note {
-        let tools: Vec<_> = turn.iter().flat_map(|turn| &turn.tools).map(|tool| tool.name.clone()).take(3).collect();
-        match (tools.is_empty(), self.facts.requests.is_empty()) {
-            (false, _) => Note::Unfinished { tools },
-            (true, false) => Note::RequestOpen,
-            (true, true) => Note::TurnOpen,
-        }
-    }
-
     fn permission_lost(&self) -> Option<Found> {
         let denials = &self.facts.denials;
         let denied = denials.after(self.live.attached);
@@ -424,11 +319,6 @@ impl<'a> Judge<'a> {
         let lasts: Vec<_> = self.facts.background_agents(self.now, self.limits).map(|agent| agent.last).collect();
         let agents = lasts.into_iter().filter(|&last| !self.passed(last, self.limits.background_agent)).count();
         Background { agents, shells }
-    }
-
-    fn is_of_background(&self, request: &Request) -> bool {
-        let mut agents = self.facts.background_agents(Moment::default(), self.limits);
-        request.agent.is_some() && agents.any(|agent| Some(&agent.id) == request.agent.as_ref())
     }
 
     /// When an owner that started after the last event is considered to have abandoned what is open: it never opened
@@ -477,19 +367,6 @@ impl<'a> Judge<'a> {
 fn asked(question: &Question, since: Time, open: usize) -> Found {
     let asks = Reason::Asks { question: question.clone() };
     found(Status::NeedsInput, since, asks.and((open > 1).then_some(Note::Questions { open })))
-}
-
-/// How a session was shut down, and with what unfinished.
-fn shut_down(closed: Option<&Closed>) -> (Reason, Option<Note>) {
-    match closed.map(|closed| &closed.ending) {
-        Some(Ending::Shutdown { unfinished, .. }) if !unfinished.is_empty() => {
-            (Reason::ShutDown, Some(Note::Unfinished { tools: unfinished.clone() }))
-        }
-        Some(Ending::Shutdown { error: Some(fault), .. } | Ending::Failed(fault)) => {
-            (Reason::ShutDownAfterError { fault: fault.clone() }, None)
-        }
-        _ => (Reason::ShutDown, None),
-    }
 }
 
 /// The error of the last turn, for an end that is not in the log.

@@ -79,7 +79,7 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
     }
     let branch = row.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
     say(format!("Folder: {}{branch}", folder(row, context.user_home)));
-    if row.label.agent.is_some() {
+    if row.label.of_agent.is_some() {
         say(format!("Agent: {}", row.agent));
     }
     say(format!("Owner: {}", owner(&session.observed.owner)));

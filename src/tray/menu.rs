@@ -11,6 +11,7 @@
 mod footer;
 mod headline;
 mod names;
+mod remedies;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -34,6 +35,7 @@ use crate::core::time::{Moment, Span, Time};
 use crate::system::clock::Clock;
 use headline::Headline;
 use names::Names;
+use remedies::remedies;
 use std::sync::Arc;
 
 /// Minimum interval between two changes of shape.
@@ -47,8 +49,6 @@ const ENTRIES_MAX: usize = 18;
 const ENTRIES_MIN: usize = 12;
 /// Maximum number of sessions that need the user with a row of their own.
 const NEED_MAX: usize = 8;
-/// Maximum number of remedies.
-const REMEDIES_MAX: usize = 3;
 /// Maximum number of idle sessions with a row of their own; more are folded.
 const IDLE_MAX: usize = 3;
 /// Maximum number of sessions in the menu, as panels build all of it at once.
@@ -306,7 +306,7 @@ impl Menu {
         // Working and resting sessions need at least one entry each.
         let others = [!busy.is_empty(), !idle.is_empty() || !ended.is_empty(), *left_out > 0];
         let room = max.saturating_sub(others.into_iter().map(usize::from).sum());
-        for (source, remedy) in need.iter().zip(remedies(need, names)) {
+        for (source, remedy) in need.iter().zip(remedies(need.iter().take(NEED_MAX), names)) {
             let takes = 1 + usize::from(remedy.is_some()) + usize::from(shown + 1 < need.len());
             if shown > 0 && items.len() + takes > room {
                 break;
@@ -374,24 +374,6 @@ fn idle_counted(idle: &[&Source<'_>], glance: &Glance) -> String {
         new if new == glance.idle => format!("{new} idle, {}", if new == 1 { "new" } else { "all new" }),
         new => format!("{} idle, {new} new", glance.idle),
     }
-}
-
-/// The remedies of these sessions, below those rows that can be shown. What mends a session comes before what only
-/// shows it.
-fn remedies(need: &[&Source<'_>], names: &Names<'_>) -> Vec<Option<Item>> {
-    let remedy = |source: &&Source<'_>| actions::remedy(source, |room| names.in_action(&source.row.label, room));
-    let mut remedies: Vec<_> = need.iter().take(NEED_MAX).map(remedy).collect();
-    let mends = remedies.iter().flatten().filter(|remedy| !actions::only_shows(remedy)).count();
-    let (mut mend, mut show) = (REMEDIES_MAX, REMEDIES_MAX.saturating_sub(mends));
-    for remedy in &mut remedies {
-        let Some(item) = remedy else { continue };
-        let left = if actions::only_shows(item) { &mut show } else { &mut mend };
-        match left.checked_sub(1) {
-            Some(less) => *left = less,
-            None => *remedy = None,
-        }
-    }
-    remedies
 }
 
 /// The warning that all requests of attached sessions are approved.

@@ -230,7 +230,7 @@ impl Notifier {
             let has_begun = has_begun || before.reported == Some(false);
             let is_shown = self.notifications.enabled && self.alerts.quiet.paused().is_none();
             if now.all && !before.all && has_begun && is_shown {
-                let who = plain(&entry.row.label.head(), NAME_MAX);
+                let who = plain(entry.row.label.head(), NAME_MAX);
                 let body = "Approvals were switched off. If that was not you, stop it, and end the session";
                 let note = Note::not_done(format!("{who} approves everything now"), body);
                 self.note_about(key, note, false, None, fleet);
@@ -287,7 +287,7 @@ impl Notifier {
                 self.click_handler.act(Some(key), Effect::Seen);
             }
             ClickAction::Refuse(why) => {
-                self.click_handler.report_refusal(key, &entry.row.label.head(), why);
+                self.click_handler.report_refusal(key, entry.row.label.head(), why);
             }
         }
     }

@@ -48,7 +48,7 @@ pub(super) fn one(
         return (capitalised(&format!("{} {does}", session.row.agent.a_session())), String::new());
     }
     let label = &session.row.label;
-    let title = format!("{} {}", plain(&label.head(), WHO_MAX), activity(session, cause, again));
+    let title = format!("{} {}", plain(label.head(), WHO_MAX), activity(session, cause, again));
     let mut lines = Vec::new();
     if detail == Detail::Full {
         lines.extend(match cause {

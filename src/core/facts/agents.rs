@@ -1,23 +1,12 @@
 //! Sub-agents, which may outlive the turn, and permission requests, which sub-agents make too.
 
-use super::{ANSWERED, Facts, OPEN_MAX};
+use super::{ANSWERED, Facts, OPEN_MAX, SubAgent};
 use crate::core::event::{Body, ToolResult};
 use crate::core::limits::Limits;
 use crate::core::scan::Text;
 use crate::core::text::{NAME_MAX, plain};
 use crate::core::time::Moment;
 use crate::core::turn::{ASKS_MAX, Agent, COMMAND_MAX, Call, Request, path_words, whole_command};
-
-/// A sub-agent with a log of its own, and the facts from it.
-#[derive(Clone, Copy, Debug)]
-pub struct SubAgent<'a> {
-    /// Its id.
-    pub id: &'a str,
-    /// The facts from its log.
-    pub facts: &'a Facts,
-    /// It has ended, whatever its log says.
-    pub is_done: bool,
-}
 
 impl Facts {
     /// Sets the sub-agents that have logs of their own. What they write is progress of their session.

@@ -49,10 +49,7 @@ impl Facts {
                 self.marks.aborted = Some(Mark { event: hash(id), at: at.wall });
                 self.stop_all(Ending::Aborted, at);
             }
-            Body::TurnOver { asks } => {
-                self.close(Ending::Completed, at, asks);
-                self.compaction = None;
-            }
+            Body::TurnOver { asks } => self.fold_turn_over(asks, at),
             Body::Context { ref info, asks_unseen } => {
                 self.apply_info(info);
                 self.asks_unseen = asks_unseen;
@@ -67,10 +64,7 @@ impl Facts {
             Body::UserTool => self.forget_failure(at),
             Body::TaskComplete { accepted: true } => self.fold_task_complete(),
             Body::Mode { autopilot } => self.autopilot = autopilot,
-            Body::Approvals { all } => {
-                self.approves_all = all.then(|| self.approves_all.unwrap_or(at.wall));
-                self.approvals_at = Some(at.wall);
-            }
+            Body::Approvals { all } => self.fold_approvals(all, at),
             Body::Model(model) => self.model(model),
             Body::Title(title) => self.title = Some(plain(&title.read(NAME_MAX), NAME_MAX)),
             Body::ShellDone { shell: Some(shell) } => self.fold_shell_done(shell),
@@ -79,6 +73,16 @@ impl Facts {
             Body::ModelAsked { .. } | Body::ModelFailed => {}
             Body::AgentStart { .. } | Body::AgentDone | Body::Step | Body::Aside | Body::Record => {}
         }
+    }
+
+    fn fold_turn_over(&mut self, asks: bool, at: Moment) {
+        self.close(Ending::Completed, at, asks);
+        self.compaction = None;
+    }
+
+    fn fold_approvals(&mut self, all: bool, at: Moment) {
+        self.approves_all = all.then(|| self.approves_all.unwrap_or(at.wall));
+        self.approvals_at = Some(at.wall);
     }
 
     /// Handles a prompt that opens a turn. One by which Copilot continues on its own keeps the turn's name and what is

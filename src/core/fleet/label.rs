@@ -7,7 +7,6 @@
 use crate::core::session::Session;
 use crate::core::text::{NAME_MAX, fit, legible, plain};
 use serde::{Serialize, Serializer};
-use std::borrow::Cow;
 use std::fmt;
 
 /// Any two labels differ within this many columns. Do not truncate a label further unless something else shown
@@ -23,8 +22,8 @@ const SHORT_ID_MIN: usize = 4;
 pub struct Label {
     /// Its folder, with whatever is needed to distinguish it from others: `billing-api (main)`. Never blank.
     pub who: String,
-    /// The mark of its agent, where sessions of several agents are listed.
-    pub agent: Option<Box<str>>,
+    /// The same with the mark of its agent, where sessions of several agents are listed: `billing-api (main, Claude)`.
+    pub of_agent: Option<Box<str>>,
     /// Its title, if it has one that adds to the folder.
     pub title: Option<Box<str>>,
 }
@@ -33,7 +32,7 @@ impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.title {
             Some(title) => write!(f, "{} · {title}", self.head()),
-            None => f.write_str(&self.head()),
+            None => f.write_str(self.head()),
         }
     }
 }
@@ -46,17 +45,13 @@ impl Serialize for Label {
 
 impl Label {
     /// What comes before the title: the folder and the agent. `billing-api (main, Claude)`.
-    pub(crate) fn head(&self) -> Cow<'_, str> {
-        match (&self.agent, self.who.strip_suffix(')')) {
-            (None, _) => (&self.who).into(),
-            (Some(agent), Some(who)) if who.contains(" (") => format!("{who}, {agent})").into(),
-            (Some(agent), _) => format!("{} ({agent})", self.who).into(),
-        }
+    pub(crate) fn head(&self) -> &str {
+        self.of_agent.as_deref().unwrap_or(&self.who)
     }
 
     /// The same without the agent, for a place next to that.
     pub(crate) fn without_agent(&self) -> Self {
-        Self { agent: None, ..self.clone() }
+        Self { of_agent: None, ..self.clone() }
     }
 
     /// The label truncated to `columns`, safe to display.
@@ -69,7 +64,8 @@ impl Session {
     /// Returns its name (its title, else its folder's name, else the first part of its id) and its label (its folder
     /// and title as available, else the same part of its id).
     pub(super) fn names(&self) -> (String, Label) {
-        let named = |name: &str, who: &str, title| (name.to_owned(), Label { who: who.to_owned(), agent: None, title });
+        let named =
+            |name: &str, who: &str, title| (name.to_owned(), Label { who: who.to_owned(), of_agent: None, title });
         match (self.folder(), self.title()) {
             (Some(folder), Some(title)) if title != folder => named(&title, &folder, Some(title.clone())),
             (Some(only), _) | (None, Some(only)) => named(&only, &only, None),
@@ -133,20 +129,20 @@ mod tests {
     #[test]
     fn a_label_is_whole_where_there_is_room() {
         let (who, title) = ("f".repeat(NAME_MAX), "t".repeat(NAME_MAX));
-        let label = Label { who: format!("{who} ({who})"), agent: None, title: Some(title.into()) };
+        let label = Label { who: format!("{who} ({who})"), of_agent: None, title: Some(title.into()) };
         assert_eq!(label.cut(1000), label.to_string());
         assert_eq!(label.cut(10), format!("{}…", "f".repeat(9)));
     }
 
     #[test]
     fn an_agent_stands_behind_the_folder_and_what_sets_that_apart() {
-        let label = |who: &str, title: Option<&str>| {
-            let (agent, title) = (Some("Claude".into()), title.map(Into::into));
-            Label { who: who.to_owned(), agent, title }.to_string()
+        let label = |title: Option<&str>| {
+            let of_agent = Some("billing-api (main, Claude)".into());
+            Label { who: "billing-api (main)".into(), of_agent, title: title.map(Into::into) }
         };
-        assert_eq!(label("billing-api", None), "billing-api (Claude)");
-        assert_eq!(label("billing-api (main)", Some("Migrate")), "billing-api (main, Claude) · Migrate");
-        assert_eq!(label("odd)", None), "odd) (Claude)");
+        assert_eq!(label(None).to_string(), "billing-api (main, Claude)");
+        assert_eq!(label(Some("Migrate")).to_string(), "billing-api (main, Claude) · Migrate");
+        assert_eq!(label(Some("Migrate")).without_agent().to_string(), "billing-api (main) · Migrate");
     }
 
     #[test]

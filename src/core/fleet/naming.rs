@@ -14,7 +14,7 @@ const ID_TAIL: usize = 8;
 /// whole id. Where the sessions are of several agents, each label has its agent's mark.
 pub fn distinguish(rows: &mut [Row]) {
     if Agent::common(rows.iter().map(|row| &row.agent)).is_none() {
-        rows.iter_mut().for_each(|row| row.label.agent = Some(row.agent.mark().into()));
+        rows.iter_mut().for_each(|row| row.label.of_agent = Some(apart(&row.label.who, &[&row.agent.mark()]).into()));
     }
     distinguish_names(rows);
     distinguish_labels(rows);
@@ -53,14 +53,21 @@ fn distinguish_labels(rows: &mut [Row]) {
         if branches.len() > 1 {
             for index in group {
                 if let Some(branch) = rows[index].branch.as_deref().and_then(|text| legible(text, NAME_MAX)) {
-                    rows[index].label.who = format!("{} ({branch})", folders[index]);
+                    rename(&mut rows[index], &folders[index], &[&branch]);
                 }
             }
         }
     }
     for group in alike(rows.iter().map(cut)) {
         for (index, id) in distinct_ids(rows, &group) {
-            rows[index].label.who = with_id(&folders[index], rows[index].branch.as_deref(), &id);
+            let branch = rows[index].branch.as_deref().and_then(|text| legible(text, NAME_MAX));
+            match branch.filter(|branch| apart(&folders[index], &[branch, &id]).width() <= LABEL_DISTINCT_WIDTH) {
+                Some(branch) => rename(&mut rows[index], &folders[index], &[&branch, &id]),
+                None => {
+                    let room = LABEL_DISTINCT_WIDTH.saturating_sub(id.width() + " ()".len());
+                    rename(&mut rows[index], &fit(&folders[index], room), &[&id]);
+                }
+            }
         }
     }
 }
@@ -92,11 +99,15 @@ fn distinct_ids(rows: &[Row], group: &[usize]) -> Vec<(usize, String)> {
     if differ(&first) { first } else { end }
 }
 
-/// The folder with the id, and with the branch as well if all of it fits.
-fn with_id(folder: &str, branch: Option<&str>, id: &str) -> String {
-    let whole = branch.and_then(|text| legible(text, NAME_MAX)).map(|branch| format!("{folder} ({branch}, {id})"));
-    whole.filter(|whole| whole.width() <= LABEL_DISTINCT_WIDTH).unwrap_or_else(|| {
-        let room = LABEL_DISTINCT_WIDTH.saturating_sub(id.width() + " ()".len());
-        format!("{} ({id})", fit(folder, room))
-    })
+/// A folder with what distinguishes it from others: `billing-api (main, Claude)`.
+fn apart(folder: &str, by: &[&str]) -> String {
+    format!("{folder} ({})", by.join(", "))
+}
+
+/// Names a row by its folder with what distinguishes it.
+fn rename(row: &mut Row, folder: &str, by: &[&str]) {
+    row.label.who = apart(folder, by);
+    if row.label.of_agent.is_some() {
+        row.label.of_agent = Some(apart(folder, &[by, &[&row.agent.mark()]].concat()).into());
+    }
 }

@@ -30,6 +30,11 @@ impl WatchPlan {
         let (logs, locks) = (self.logs.map(|logs| logs.folder), self.locks.map(|locks| locks.folder));
         logs.into_iter().chain(locks)
     }
+
+    /// Whether its processes name the sessions that they run, which may have nothing else yet.
+    pub(super) fn names_sessions(&self) -> bool {
+        self.logs.is_some_and(|logs| logs.names_session)
+    }
 }
 
 /// A folder of a home in which each of its processes writes a file of its own.

@@ -91,7 +91,14 @@ impl Routes {
                         rest.push_front(part);
                     }
                 }
-                _ => return self.want(&here, Scope::Entries),
+                _ => {
+                    self.want(&here, Scope::Entries);
+                    // A process that names its session does so before there is a folder for what it writes.
+                    if rest.is_empty() && plan.names_sessions() {
+                        self.walk_home(plan, root);
+                    }
+                    return;
+                }
             }
         }
         // By the configured path: that is how its events are recognised.
@@ -101,20 +108,26 @@ impl Routes {
         if let Layout::Files { depth, .. } = plan.layout {
             self.want_folders(root, depth);
         }
-        // Besides the sessions, a home has the record of open sessions and the logs of its processes. Everything else
-        // that appears and disappears there, such as database journals, must cause no events, whether there are logs or
-        // not.
-        if let Some(home) = root.parent() {
-            self.points.insert(home.to_owned());
-            self.want(home, Scope::Replaced);
-            for folder in plan.folders().map(|folder| home.join(folder)) {
-                if folder.is_dir() {
-                    self.want(&folder, Scope::Changes);
-                } else {
-                    self.missing.push(folder.clone());
+        self.walk_home(plan, root);
+    }
+
+    /// What a home has besides the sessions: the record of open sessions, and the logs of its processes. Everything else
+    /// that appears and disappears there, such as database journals, must cause no events, whether there are logs or
+    /// not. Only where a session is known by such a log alone, the folder of the first one must be seen to appear.
+    fn walk_home(&mut self, plan: &WatchPlan, root: &Path) {
+        let Some(home) = root.parent() else { return };
+        self.points.insert(home.to_owned());
+        self.want(home, Scope::Replaced);
+        for folder in plan.folders().map(|folder| home.join(folder)) {
+            if folder.is_dir() {
+                self.want(&folder, Scope::Changes);
+            } else {
+                if plan.names_sessions() {
+                    self.want(home, Scope::Entries);
                 }
-                self.points.insert(folder);
+                self.missing.push(folder.clone());
             }
+            self.points.insert(folder);
         }
     }
 }

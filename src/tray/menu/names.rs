@@ -4,13 +4,12 @@ use crate::core::fleet::{LABEL_DISTINCT_WIDTH, Label};
 use crate::core::text::{NAME_MAX, fit, plain};
 use crate::tray::details::Source;
 use crate::tray::view::RowName;
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The names of the sessions in the menu.
 pub(super) struct Names<'a> {
     /// How many sessions are in each folder.
-    folders: HashMap<Cow<'a, str>, usize>,
+    folders: HashMap<&'a str, usize>,
     /// All are in one folder, and their titles set them apart.
     has_one_folder: bool,
 }
@@ -32,7 +31,7 @@ impl<'a> Names<'a> {
         if let (true, Some(title)) = (self.has_one_folder, &label.title) {
             return RowName { whole: plain(title, NAME_MAX).into(), alone: 0 };
         }
-        let (who, whole) = (plain(&label.head(), NAME_MAX), label.cut(usize::MAX));
+        let (who, whole) = (plain(label.head(), NAME_MAX), label.cut(usize::MAX));
         let is_enough = !self.is_shared(label) && whole.starts_with(&*who);
         RowName { whole, alone: if is_enough { who.len() } else { 0 } }
     }
@@ -44,11 +43,11 @@ impl<'a> Names<'a> {
                 fit(&plain(title, NAME_MAX), columns)
             }
             Some(_) if self.is_shared(label) => label.cut(columns),
-            _ => fit(&plain(&label.head(), NAME_MAX), columns),
+            _ => fit(&plain(label.head(), NAME_MAX), columns),
         }
     }
 
     fn is_shared(&self, label: &Label) -> bool {
-        self.folders.get(&*label.head()).is_some_and(|n| *n > 1)
+        self.folders.get(label.head()).is_some_and(|n| *n > 1)
     }
 }

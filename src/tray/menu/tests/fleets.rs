@@ -7,6 +7,7 @@ use crate::core::agent::Agent;
 use crate::core::fleet::distinguish;
 use crate::core::owner::Held;
 use crate::core::session::{Key, Observed, SourceId};
+use crate::tray::menu::remedies::REMEDIES_MAX;
 use crate::tray::view::{COLUMNS, ROWS};
 use proptest::prelude::*;
 use serde_json::json;
