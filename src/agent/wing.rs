@@ -58,9 +58,10 @@ impl Wing {
         Agent::Known(&self.profile().names)
     }
 
-    /// The agent whose home this is, by what is in it.
+    /// The agent whose home this is, by what is in it. The later ones are asked first: what tells of an earlier one may
+    /// be in a later one's home, too, such as a folder `sessions`.
     pub(crate) fn of_home(home: &Path) -> Self {
-        let told = Self::ALL.iter().skip(1).find(|wing| (wing.profile().is_home)(home));
+        let told = Self::ALL.iter().skip(1).rfind(|wing| (wing.profile().is_home)(home));
         told.copied().unwrap_or(Self::FIRST)
     }
 }

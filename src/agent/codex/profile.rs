@@ -39,3 +39,26 @@ fn is_home(home: &Path) -> bool {
     let years = || fs::read_dir(home.join(SESSIONS)).into_iter().flatten().flatten();
     home.join(LOCKS).is_dir() || years().any(|entry| entry.file_name().to_str().is_some_and(is_year))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::wing::Wing;
+
+    #[test]
+    fn a_home_is_told_by_its_locks_or_its_years() {
+        for (folder, wing) in [
+            (LOCKS, Wing::Codex),
+            ("sessions/2026/11/21", Wing::Codex),
+            ("sessions/20261", Wing::ClaudeCode),
+            ("sessions", Wing::ClaudeCode),
+            ("projects", Wing::ClaudeCode),
+            ("session-state", Wing::Copilot),
+        ] {
+            let home = tempfile::tempdir().unwrap();
+            fs::create_dir_all(home.path().join(folder)).unwrap();
+            fs::create_dir_all(home.path().join(SESSIONS)).unwrap();
+            assert_eq!(Wing::of_home(home.path()), wing, "{folder}");
+        }
+    }
+}
