@@ -267,7 +267,7 @@ impl Live {
         }
         lines.push(String::new());
         if rows.is_empty() {
-            lines.push(waiting(&self.context.followed()).into());
+            lines.push(waiting(&self.context.followed()));
             let unreadable = self.context.unreadable_local_homes();
             let offer = self.context.silent.is_empty() && unreadable.len() >= self.context.homes.len();
             let offer = offer.then(demo_hint);

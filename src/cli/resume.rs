@@ -14,7 +14,7 @@ use super::live::redraw;
 use super::pick::{self, Named};
 use super::report::{NO_HOME, REFUSED, say};
 use super::table::{Style, fit_painted, lines, pad, paint, shape};
-use crate::core::fleet::{Finder, Row, ShortIds, distinguish};
+use crate::core::fleet::{Finder, Row, Session, ShortIds, distinguish};
 use crate::core::order::Ask;
 use crate::core::text::{counted, fit, plain};
 use crate::core::time::Time;
@@ -48,7 +48,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         return Ok(ExitCode::from(NO_HOME));
     }
     let Snapshot { sessions, ids, now } = snapshot::take(&context.readable(), &context.config, &context.seen, true);
-    let listed = sessions.into_iter().filter(|session| session.is_listed());
+    let listed = sessions.into_iter().filter(Session::is_listed);
     let mut rows: Vec<Row> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
     distinguish(&mut rows);
     let finder = Finder::new(rows);
@@ -210,7 +210,7 @@ impl Drop for Screen {
 mod tests {
     use super::*;
     use crate::core::agent::Agent;
-    use crate::core::fleet::{Label, Session};
+    use crate::core::fleet::Label;
     use crate::core::limits::Limits;
     use crate::core::time::Moment;
     use crate::core::verdict::Status;

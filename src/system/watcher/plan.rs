@@ -48,6 +48,9 @@ pub(crate) struct Logs {
     pub names_session: bool,
 }
 
+/// The id of the session that a path below the folder of the sessions belongs to, by its parts.
+type Beside = for<'a> fn(&[&'a str]) -> Option<&'a str>;
+
 /// Where a home keeps its sessions, below its folder for them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Layout {
@@ -63,7 +66,7 @@ pub(crate) enum Layout {
         /// The id of the session whose file has this name.
         session_of: fn(&str) -> Option<&str>,
         /// The id of the session that other paths beside the files belong to, by their parts: those that are ever read.
-        beside: Option<for<'a> fn(&[&'a str]) -> Option<&'a str>>,
+        beside: Option<Beside>,
     },
 }
 
@@ -123,6 +126,11 @@ pub(super) const TEST_PLAN: WatchPlan = WatchPlan {
     notes: Some("open.json"),
     locks: None,
 };
+
+/// Sessions that their processes name.
+#[cfg(test)]
+pub(super) const TEST_NAMES: WatchPlan =
+    WatchPlan { logs: Some(Logs { names_session: true, ..TEST_LOGS }), notes: None, ..TEST_PLAN };
 
 /// Sessions that are files in folders of months.
 #[cfg(test)]

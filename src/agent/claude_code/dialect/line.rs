@@ -223,9 +223,9 @@ impl<'a> Block<'a> {
                     self.text = scan.text()?;
                     let _ = inside.first_object(|key, scan| {
                         if key == b"text" {
-                            self.text = scan.text()?
+                            self.text = scan.text()?;
                         } else {
-                            scan.skip()?
+                            scan.skip()?;
                         }
                         Ok(())
                     });
@@ -271,9 +271,9 @@ fn field<'a>(scan: &mut Scan<'a>, wanted: &[u8]) -> Result<Option<Text<'a>>, Mal
     let mut found = None;
     scan.object_or_skip(|key, scan| {
         if key == wanted {
-            found = scan.text()?
+            found = scan.text()?;
         } else {
-            scan.skip()?
+            scan.skip()?;
         }
         Ok(())
     })?;

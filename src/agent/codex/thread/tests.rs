@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::process::{Child, Command};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
 
 const ID: &str = "01a20053-8e6c-7863-a4ca-0d958e862685";
@@ -80,7 +80,8 @@ impl Stage {
     /// A lock that was made this many milliseconds ago, and is held.
     fn lock(&self, id: &str, ago: u64) -> File {
         let file = File::create(self.home.path().join(format!("thread-writer-locks/{id}.lock"))).unwrap();
-        file.set_modified(SystemTime::now() - Duration::from_millis(ago)).unwrap();
+        let made = u64::try_from(Clock::start().now().wall.0).unwrap() - ago;
+        file.set_modified(UNIX_EPOCH + Duration::from_millis(made)).unwrap();
         file.lock().unwrap();
         file
     }
