@@ -86,7 +86,7 @@ enum Command {
     Stop(act::Stop),
     /// Reconnect to a session that lost its client or its process
     Reconnect(act::Reconnect),
-    /// Resume a session in a terminal; without an ID, choose one among all, and resume it here
+    /// Resume a session in a terminal; without an ID, choose one and resume it here
     Resume(resume::Arguments),
     /// Bring the terminal of a session to the front
     Show(Named),
