@@ -40,7 +40,7 @@ fn from_a_prompt_to_a_kill_and_a_resume() {
     let row = stage.wait_status("needs-permission", "asks permission: Bash");
     let actions: Vec<_> = row["actions"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert!(!actions.contains(&"approve") && !actions.contains(&"resume"), "{actions:?}");
-    stage.claude.press(&["Enter"]);
+    stage.claude.accept("Do you want to");
     stage.wait_status("working", "Bash is open");
     std::fs::write(stage.home.project().join("go"), "").unwrap();
     stage.claude.wait_screen("It is done.");
@@ -49,7 +49,7 @@ fn from_a_prompt_to_a_kill_and_a_resume() {
     stage.claude.enter("SCRIPT:ask Paint the gate");
     let row = stage.wait_status("needs-input", "Which colour?");
     assert_eq!(row["question"]["choices"], serde_json::json!(["Red", "Blue"]));
-    stage.claude.press(&["Enter"]);
+    stage.claude.accept("Enter to select");
     stage.wait_status("idle", "");
 
     stage.claude.enter("SCRIPT:silence Paint the shed");
@@ -72,7 +72,7 @@ fn ended_by_a_command_in_the_middle_of_a_turn() {
     stage.wait_status("working", "");
     let run = stage.pilot.run(&["stop", &stage.id, "--end", "--yes"]);
     assert_eq!(run.code, Some(0), "{run:?}");
-    stage.wait_status("ended", "its process has ended; unfinished");
+    stage.wait_status("ended", "its process has ended; its turn was open");
 }
 
 /// Esc while the model is silent leaves nothing in the log.

@@ -5,7 +5,7 @@
 
 use super::process::signal;
 use super::tmux::Tmux;
-use super::{COPILOT, block_on, spawn, wait_until};
+use super::{COPILOT, block_on, spawn, wait, wait_until};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
@@ -15,9 +15,12 @@ use std::fmt::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
+/// How long a key may take to show an effect, before it counts as lost.
+const TAKEN_WITHIN: Duration = Duration::from_secs(5);
 const KEY: &str = "sk-made-up-0123456789abcdefghij";
 
 /// A home, a folder to work in, and a model. The model stops when this value is dropped.
@@ -138,6 +141,17 @@ impl Claude {
         self.tmux.press(keys);
     }
 
+    /// Accepts the dialog that shows this text. Keys are lost that come right after it appears.
+    pub(crate) fn accept(&self, text: &str) {
+        self.wait_screen(text);
+        let gone = || (!self.screen().contains(text)).then_some(());
+        let accepted = || {
+            self.press(&["Enter"]);
+            wait(TAKEN_WITHIN, gone)
+        };
+        wait_until(COPILOT, &format!("{text:?} is accepted"), || self.screen(), accepted);
+    }
+
     pub(crate) fn wait_screen(&self, text: &str) {
         let shows = || self.screen().contains(text).then_some(());
         wait_until(COPILOT, &format!("the terminal shows {text:?}"), || self.screen(), shows);
@@ -160,6 +174,14 @@ pub(crate) fn program() -> PathBuf {
 async fn messages(Json(request): Json<Value>) -> Response {
     let tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     let (name, round) = place(&request);
+    std::fs::write(
+        format!(
+            "/tmp/h.req.{}",
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis()
+        ),
+        json!([name, round, request["messages"]]).to_string(),
+    )
+    .unwrap();
     let answer = match (&*name, round) {
         _ if !tools => (Some("{\"title\": \"Scripted title\"}"), None),
         ("tool", 0) => {
@@ -178,8 +200,10 @@ async fn messages(Json(request): Json<Value>) -> Response {
     let blocks = blocks(&name, round, answer);
     let stop = if blocks.iter().any(|block| block["type"] == "tool_use") { "tool_use" } else { "end_turn" };
     let usage = json!({"input_tokens": 100, "output_tokens": 10, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0});
+    // The program takes what has the same id for one message.
+    let id = format!("msg_{}", request["messages"].as_array().map_or(0, Vec::len));
     let message = |content: &[Value], stop: Value| {
-        json!({"id": "msg_1", "type": "message", "role": "assistant", "model": request["model"], "stop_sequence": null,
+        json!({"id": id, "type": "message", "role": "assistant", "model": request["model"], "stop_sequence": null,
             "content": content, "stop_reason": stop, "usage": usage})
     };
     if request["stream"] != true {
@@ -230,7 +254,7 @@ fn place(request: &Value) -> (String, usize) {
             let name: String = text.rsplit_once("SCRIPT:")?.1.chars().take_while(char::is_ascii_alphanumeric).collect();
             Some(name)
         };
-        texts.filter_map(word).last()
+        texts.filter_map(word).next_back()
     };
     let Some(at) = messages.iter().rposition(|message| message["role"] == "user" && named(message).is_some()) else {
         return (String::new(), 0);

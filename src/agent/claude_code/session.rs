@@ -112,7 +112,7 @@ impl Session {
             self.log = store::path(&self.home, &self.root, &self.id);
             log = fs::symlink_metadata(&self.log).ok();
         }
-        self.files = pid_file::all(&self.home).into_iter().filter(|file| *file.session == *self.id).collect();
+        self.read_files();
         self.find_owner(observed, now);
         if log.is_none() && self.last.is_none() {
             return Err(io::ErrorKind::NotFound.into());
@@ -158,6 +158,16 @@ impl Session {
         let is_cut = self.agents.refresh(&self.log, reading, buffer);
         observed.facts.set_agents(self.agents.known());
         if is_cut || matches!(result, Ok(ReadOutcome::More)) { ReadStatus::Partial } else { ReadStatus::Complete }
+    }
+
+    /// Reads what its processes say of themselves. The file by which it is known who runs it is tried once more: it may have
+    /// been in the middle of being written.
+    fn read_files(&mut self) {
+        let is_its = |file: &PidFile| *file.session == *self.id;
+        let mut files: Vec<_> = pid_file::all(&self.home).into_iter().filter(is_its).collect();
+        let unread = self.last.as_ref().filter(|last| files.iter().all(|file| file.pid != last.pid));
+        files.extend(unread.and_then(|last| pid_file::read(&self.home, last.pid)).filter(is_its));
+        self.files = files;
     }
 
     /// Finds out who runs it, by the files of its processes. Of two that live, the one that waits for its user counts,
@@ -212,7 +222,7 @@ impl Session {
             return Owner::Gone { pid, at: self.exited };
         }
         // It runs another session by now.
-        if pid_file::read(&self.home, pid).is_some() {
+        if pid_file::read(&self.home, pid).is_some_and(|file| *file.session != *self.id) {
             self.live.clear();
             self.last = None;
             return Owner::Never;

@@ -135,7 +135,7 @@ impl Routes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::watcher::plan::{TEST_LOGS, TEST_PLAN};
+    use crate::system::watcher::plan::{TEST_LOGS, TEST_NAMES, TEST_PLAN};
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -162,6 +162,23 @@ mod tests {
             (Some(Scope::Changes), Some(Scope::Replaced))
         );
         assert!(routes.missing.is_empty());
+
+        // The first process that names its session creates the folder for that before any other.
+        let first = base.join("first-of-all");
+        let root_of = |home: &Path| home.join("projects");
+        fs::create_dir(&first).unwrap();
+        let routes = Routes::to([(&TEST_NAMES, &*root_of(&first))]);
+        assert_eq!(scope(&routes, &first), Some(Scope::Entries));
+        fs::create_dir(first.join(TEST_LOGS.folder)).unwrap();
+        let routes = Routes::to([(&TEST_NAMES, &*root_of(&first))]);
+        assert_eq!(scope(&routes, &first.join(TEST_LOGS.folder)), Some(Scope::Changes));
+        fs::remove_dir(first.join(TEST_LOGS.folder)).unwrap();
+        fs::create_dir(root_of(&first)).unwrap();
+        let routes = Routes::to([(&TEST_NAMES, &*root_of(&first))]);
+        assert_eq!(scope(&routes, &first), Some(Scope::Entries));
+        fs::create_dir(first.join(TEST_LOGS.folder)).unwrap();
+        let routes = Routes::to([(&TEST_NAMES, &*root_of(&first))]);
+        assert_eq!(scope(&routes, &first), Some(Scope::Replaced));
 
         // Through a link to a link.
         symlink("home", base.join("first")).unwrap();

@@ -4,6 +4,7 @@ use super::*;
 use crate::core::action::{Action, offer};
 use crate::core::verdict::Status;
 use crate::system::process::testing::{ended, make_pipe};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";
 const NOW: Time = Time(1_795_461_440_000);
@@ -88,6 +89,27 @@ fn case_252_a_file_that_is_cut_empty_or_another_agents_changes_nothing_that_is_k
     }
     scene.says(&serde_json::json!({"status": "idle"}));
     assert_eq!(scene.row().status, Status::Idle);
+}
+
+/// Case 252: a file is written in place, and may be read in the middle of that.
+#[test]
+fn case_252_a_file_that_is_being_written_is_no_end() {
+    let mut scene = Scene::new(&busy(), &prompt());
+    assert_eq!(scene.row().status, Status::Working);
+    let path = scene.world.home().join(format!("sessions/{}.json", scene.process.pid()));
+    let (whole, is_over) = (file(&scene.process, &busy()), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Relaxed) {
+                fs::write(&path, "").unwrap();
+                std::thread::yield_now();
+                fs::write(&path, &whole).unwrap();
+            }
+        });
+        let statuses: Vec<_> = (0..2000).map(|_| scene.row().status).collect();
+        is_over.store(true, Relaxed);
+        assert!(statuses.iter().all(|status| matches!(status, Status::Working | Status::Quiet)), "{statuses:?}");
+    });
 }
 
 /// Case 253.
