@@ -34,7 +34,7 @@ use crate::core::words::refusal::Refusal;
 use crate::system::clock::Clock;
 use crate::system::paths::user_home;
 use carry::carry_out;
-use order::{order, refuse, refused_to_agent, with};
+use order::{order, refuse, refused_to_agent, with, with_one_of};
 use output::Printer;
 use std::path::Path;
 use std::process::ExitCode;
@@ -149,7 +149,8 @@ pub(super) fn give(context: &Context, session: &Named, ask: Ask) -> anyhow::Resu
 
 /// Resumes a session in this terminal. One that a process runs is shown in its own terminal instead.
 pub(super) fn resume_here(context: &Context, session: &Named) -> anyhow::Result<ExitCode> {
-    with(context, session, |session| {
+    // Its folder, which is for the engine to find elsewhere, is needed here.
+    with_one_of(context, session, true, |session| {
         if let Some(pid) = session.runner().live() {
             say(&format!("process {pid} runs it: its terminal is brought to the front"));
             return act(context, session, Ask::ShowTerminal, Vec::new(), false);

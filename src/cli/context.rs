@@ -184,7 +184,7 @@ impl Context {
         }
         // Where no agent has a home yet, any of them may make the first one.
         let is_any = self.named_homes.is_empty() && self.only.is_empty() && self.homes.len() == 1;
-        let problems = homes.filter_map(|home| home_problem(home, is_any));
+        let problems = homes.filter_map(|home| home_problem(home, is_any, &self.config.agents.off));
         let silent = self.silent.iter().map(SilentHome::words);
         problems.chain(silent).map(|line| plain(&line, LINE_MAX).into()).collect()
     }
@@ -223,8 +223,8 @@ fn no_home(config: &Config) -> String {
     format!("cannot find the home of any agent: name one with --home DIR or {}", any_of(&variables))
 }
 
-/// Why a home cannot be read. `is_any`: it stands for those of all agents.
-fn home_problem(source: &Source, is_any: bool) -> Option<String> {
+/// Why a home cannot be read. `is_any`: it stands for those of all agents but these, which are switched off.
+fn home_problem(source: &Source, is_any: bool, off: &[&str]) -> Option<String> {
     let (home, profile) = (source.home(), source.wing().profile());
     let (shown, word) = (home.display(), profile.names.word);
     let error = std::fs::read_dir(source.root()).err()?;
@@ -242,12 +242,18 @@ fn home_problem(source: &Source, is_any: bool) -> Option<String> {
         // No session was ever started in this home.
         (io::ErrorKind::NotFound, true) => return None,
         (io::ErrorKind::NotFound, false) if is_any && Wing::ALL.len() > 1 => {
-            let programs = Wing::ALL.iter().map(|wing| wing.profile().program).filter(|program| !program.is_empty());
+            let profiles =
+                Wing::ALL.iter().map(|wing| wing.profile()).filter(|profile| !off.contains(&profile.names.name));
+            let programs = profiles.map(|profile| profile.program).filter(|program| !program.is_empty());
             let programs: Vec<_> = programs.map(|program| format!("`{program}`")).collect();
             let start = any_of(&programs);
-            format!(
+            let mut problem = format!(
                 "there is no {word} home at {shown}, and none of another agent: start {start} once, or name one with --home DIR"
-            )
+            );
+            if !off.is_empty() {
+                problem += &format!(" (`[agents]` in the settings switches {} off)", listed(off));
+            }
+            problem
         }
         (io::ErrorKind::NotFound, false) => format!(
             "there is no {word} home at {shown}: start `{}` once, or name another with --home DIR or {}",

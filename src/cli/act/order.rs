@@ -14,8 +14,18 @@ pub(super) fn with(
     named: &Named,
     act: impl FnOnce(&Picked) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<ExitCode> {
+    with_one_of(context, named, false, act)
+}
+
+/// As [`with`]. `all`: of an old session, too, it is read what it was about.
+pub(super) fn with_one_of(
+    context: &Context,
+    named: &Named,
+    all: bool,
+    act: impl FnOnce(&Picked) -> anyhow::Result<Outcome>,
+) -> anyhow::Result<ExitCode> {
     context.report_ended();
-    let session = match pick(context, &named.id, false) {
+    let session = match pick(context, &named.id, all) {
         Ok(session) => session,
         Err(code) => return Ok(code),
     };
