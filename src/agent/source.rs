@@ -361,6 +361,7 @@ pub(crate) struct Resume {
 
 /// Lists the ids of a source's sessions.
 #[derive(Debug)]
+#[cfg_attr(windows, expect(clippy::large_enum_variant, reason = "one for each listing"))]
 pub(crate) enum SessionIds {
     /// The names of folders.
     Copilot(store::SessionIds),

@@ -5,7 +5,9 @@
 //! other end is the one that the home notes as its daemon, which is verified by its start. The daemon is never started.
 
 use super::daemon;
+#[cfg(unix)]
 use crate::agent::channel::failure::Failure;
+#[cfg(unix)]
 use crate::core::order::Step;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
