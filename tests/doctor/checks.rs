@@ -116,7 +116,7 @@ fn case_87_stale_locks_are_named_and_conflicting_ones_are_a_problem() {
     contested.prompt();
     let found = doctor(&user);
     assert_eq!(level(&found, "lock", "1 session has a lock of a process that is gone: 000000a1"), "warning");
-    assert_eq!(level(&found, "lock", "session 000000b2: two live processes have it open"), "problem");
+    assert_eq!(level(&found, "lock", "session 000000b2: two live processes have a lock on it"), "problem");
 }
 
 /// Case 107f: a stale entry of the registry is named without its token.
