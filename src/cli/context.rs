@@ -316,7 +316,7 @@ mod tests {
         let user = tempfile::tempdir().unwrap();
         let home = user.path().join(".copilot");
         fs::create_dir(&home).unwrap();
-        let problem_at = |home: &Path| home_problem(&Source::at(home), false);
+        let problem_at = |home: &Path| home_problem(&Source::at(home), false, &[]);
         assert_eq!(problem_at(user.path()), None, "a home in which no session was started yet");
         fs::create_dir(Source::at(&home).root()).unwrap();
         let problem = format!("no session-state in {}: did you mean {}?", user.path().display(), home.display());
