@@ -82,7 +82,13 @@ impl Channel {
             Self::Connection(connection) => connection.attached().requests(site).await?,
             Self::Bridge(bridge) => bridge.requests(site, &[id.to_owned()]).await,
             Self::Servers => recover::requests(site).await?,
-            Self::Service(service) => service.requests(site).await?,
+            Self::Service(service) => {
+                let open = service.requests(site).await?;
+                if let Some(other) = open.first().filter(|_| open.iter().all(|open| *open.id != *id)) {
+                    return Err(Failure::open_instead(&other.id));
+                }
+                open
+            }
         };
         open.into_iter().find(|open| *open.id == *id).ok_or_else(Failure::no_longer_open)
     }

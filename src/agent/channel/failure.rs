@@ -2,6 +2,7 @@
 
 use crate::agent::channel::fault::Fault;
 use crate::core::order::Step;
+use crate::core::text::{NAME_MAX, plain};
 use std::fmt;
 
 /// Why an order failed.
@@ -48,6 +49,14 @@ impl Failure {
     pub(crate) fn no_longer_open() -> Self {
         let why = "the request is no longer open: somebody else answered it, or its turn has ended";
         Self::refusal(Step::TakeOver, why)
+    }
+
+    /// The same, if the session's service knows of another request: a log may not show that the first of several was
+    /// answered.
+    pub(crate) fn open_instead(other: &str) -> Self {
+        let other = plain(other, NAME_MAX);
+        let why = format!("the request is no longer open, but another is: answer that one with `--request {other}`");
+        Self::refusal(Step::TakeOver, &why)
     }
 
     /// Marks it as sent but not confirmed.

@@ -98,7 +98,11 @@ pub(crate) async fn answer(door: &Door, site: &Site, which: &Which, approve: boo
 
 async fn answer_over(joined: &mut Joined<'_>, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
     let open: Vec<_> = joined.open.iter().map(|asked| asked.request.clone()).collect();
-    let chosen = choose(site, open, which)?;
+    let other = open.first().map(|open| open.id.clone());
+    let chosen = match (choose(site, open, which), which, other) {
+        (Err(_), Which::These(ids), Some(other)) if !ids.is_empty() => Err(Failure::open_instead(&other)),
+        (chosen, _, _) => chosen,
+    }?;
     let done = begin_answer(site, &chosen, approve).await?;
     let mut answered = 0;
     for request in &chosen {

@@ -1,8 +1,9 @@
 //! A thread's lock, and who holds it.
 //!
 //! A process that has a thread loaded holds the `flock` of `thread-writer-locks/<id>.lock`. It deletes the file when it
-//! unloads the thread; a process that is killed leaves it behind, held by nobody. Whoever loads the thread then truncates
-//! or replaces it, so the file's time is that of loading.
+//! unloads the thread; a process that is killed leaves it behind, held by nobody. The next process of Codex that starts
+//! deletes it (seen), and whoever loads the thread truncates or replaces it: so the file's time is that of loading, and
+//! without a file nobody has the thread loaded.
 //!
 //! Linux lists all locks with their processes in `/proc/locks`. The lock itself is never taken, not even to try: that
 //! would keep Codex from it. macOS and Windows show no holders without unsafe system calls; there, the daemon is taken for

@@ -109,6 +109,7 @@ async fn case_266_another_text_another_id_or_nothing_open_is_never_answered() {
         (shown("call_1", "touch x"), "more, or for something else"),
         (shown("call_2", "rm -rf /"), "no longer open"),
         (Which::These(Vec::new()), "no permission request was open"),
+        (Which::These(vec!["call_2".into()]), "but another is: answer that one with `--request call_1`"),
     ] {
         let failure = stage.answer(which, true).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Refused);

@@ -116,13 +116,18 @@ impl Thread {
         if let Some(end) = [GRACE, SLACK].into_iter().find(|end| age < *end && age.0 > -SLACK.0) {
             self.recheck_in(reading, end - age);
         }
-        let ended = self.claim.as_ref().map(|claim| (claim.pid, reading.context.now.wall)).or(self.departed);
-        let (pid, at) = ended.map_or((Owner::UNNAMED, None), |(pid, at)| (pid, Some(at)));
-        (Owner::Gone { pid, at }, Held::Unverified)
+        self.departed = self.claim.take().map(|claim| (claim.pid, reading.context.now.wall)).or(self.departed);
+        (self.departed(), Held::Unverified)
+    }
+
+    /// The owner that ended.
+    fn departed(&self) -> Owner {
+        let (pid, at) = self.departed.map_or((Owner::UNNAMED, None), |(pid, at)| (pid, Some(at)));
+        Owner::Gone { pid, at }
     }
 
     /// Completes the owner by what the log says: whether anything happened since it loaded the thread. And notes a thread
-    /// that was closed.
+    /// that was closed, or whose lock somebody else deleted.
     pub(super) fn note_owner(&self, reading: &Reading<'_>, observed: &mut Observed) {
         let (progress, turn) = (observed.facts.progress, &observed.facts.turn);
         match (&observed.owner, self.lock) {
@@ -136,6 +141,8 @@ impl Thread {
                 let at = |wall: Time| Moment { wall, awake: now.awake - (now.wall - wall) };
                 observed.facts.shut_down = progress.map(|_| self.closed.map_or(last, at));
             }
+            // It was not closed so: a process that starts deletes the locks that killed ones left behind.
+            (_, None) if self.has_locks() => observed.owner = self.departed(),
             _ => {}
         }
     }

@@ -151,6 +151,10 @@ fn case_260_the_lock_and_the_last_turn_say_whether_a_thread_runs_rests_crashed_o
     fs::remove_file(stage.home.path().join(format!("thread-writer-locks/{ID}.lock"))).unwrap();
     drop(held);
     stage.is(Status::Ended, "shut down");
+    // The next process that starts deletes what a killed one left behind.
+    stage.write(ID, 3500, &[("event_msg", r#"{"type":"task_started","turn_id":"t2"}"#)]);
+    stage.is(Status::Crashed, "its process is gone");
+    assert_eq!(stage.observed.owner.pid(), Some(me));
     let error = r#"{"type":"task_complete","error":{"message":"no","codex_error_info":"usage_limit_exceeded"}}"#;
     stage.prompt(ID, 3000);
     stage.write(ID, 3000, &[("event_msg", error)]);
