@@ -144,8 +144,11 @@ fn recipe(heading: &str) -> Recipe {
     Recipe { settings: blocks[0].clone(), script: find("#!/bin/sh\n"), other: find("url ") }
 }
 
+/// What was asked for, and with what body.
+type Requests = Arc<Mutex<Vec<(String, Value)>>>;
+
 /// An HTTP server on loopback that accepts what it is sent, each with its path and its body.
-fn server() -> (u16, Arc<Mutex<Vec<(String, Value)>>>) {
+fn server() -> (u16, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (port, received) = (listener.local_addr().unwrap().port(), Arc::<Mutex<Vec<_>>>::default());
     let record = Arc::clone(&received);
@@ -266,7 +269,7 @@ fn case_307_the_recipe_for_a_tab_names_the_window_and_gives_the_name_back() {
     tell("needs-permission", &pid);
     assert_eq!(name(), "⚑ asks");
     tell("working", &pid);
-    wait_until(SOON, "it has its own name", &name, || (name() == "sleep").then_some(()));
+    wait_until(SOON, "it has its own name", name, || (name() == "sleep").then_some(()));
     tell("needs-input", &std::process::id().to_string());
     assert_eq!(name(), "sleep", "a session in another terminal names no window");
     tmux(&["kill-server"]);

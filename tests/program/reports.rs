@@ -189,7 +189,7 @@ fn case_278_a_report_changes_nothing_of_a_session_that_is_read() {
     report(&user, "other", "later", "idle", &[]);
     both(&user, &watch, "later", |row| row["status"] == "idle");
     let others = watch.latest().into_iter().filter(|(id, line)| *id != "later" && line["removed"] != true);
-    assert_eq!(others.map(|(id, _)| id).collect::<Vec<_>>(), [session.id.clone()]);
+    assert_eq!(others.map(|(id, _)| id).collect::<Vec<_>>(), std::slice::from_ref(&session.id));
 }
 
 #[test]

@@ -174,14 +174,6 @@ pub(crate) fn program() -> PathBuf {
 async fn messages(Json(request): Json<Value>) -> Response {
     let tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     let (name, round) = place(&request);
-    std::fs::write(
-        format!(
-            "/tmp/h.req.{}",
-            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis()
-        ),
-        json!([name, round, request["messages"]]).to_string(),
-    )
-    .unwrap();
     let answer = match (&*name, round) {
         _ if !tools => (Some("{\"title\": \"Scripted title\"}"), None),
         ("tool", 0) => {
