@@ -12,7 +12,7 @@ const NOW: Time = Time(1_795_461_440_000);
 /// What a process of ours would write about a session that does this.
 fn file(process: &Running, more: &Value) -> String {
     let mut json = serde_json::json!({
-        "pid": 1, "sessionId": ID, "cwd": "/work/shop", "startedAt": NOW.0 - 60_000, "procStart": "1", "version": "2.1.330",
+        "pid": 1, "sessionId": ID, "cwd": "/srv/shop", "startedAt": NOW.0 - 60_000, "procStart": "1", "version": "2.1.330",
         "kind": "interactive", "entrypoint": "cli", "pidDomain": "x", "status": "busy", "statusUpdatedAt": NOW.0 - 10_000,
     });
     json.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -25,7 +25,7 @@ fn line(json: &Value) -> String {
 
 fn prompt() -> String {
     line(&serde_json::json!({
-        "type": "user", "message": {"role": "user", "content": "do it"}, "uuid": "u1", "cwd": "/work/shop", "entrypoint": "cli",
+        "type": "user", "message": {"role": "user", "content": "do it"}, "uuid": "u1", "cwd": "/srv/shop", "entrypoint": "cli",
         "timestamp": "2026-11-23T19:17:00.000Z", "sessionId": ID,
     }))
 }
