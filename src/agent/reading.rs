@@ -1,14 +1,18 @@
 //! What reading a session depends on besides its own files, and its result.
 
 use super::openings::OpenSessions;
-use crate::agent::tail::ReadContext;
+use crate::agent::tail::{Dialect, LogError, ReadContext, ReadOutcome, Tail};
 use crate::core::session::Observed;
 use crate::core::time::{Span, Time};
 use std::collections::HashSet;
+use std::path::Path;
 
 /// How long after its first trace at a session a process counts as its owner, although it does not hold it yet: a
 /// hundred times the longest that Copilot took on a busy machine.
 pub(crate) const GRACE: Span = Span(250);
+
+/// Shown for a log that ends in a line too long to be read.
+const ENDLESS: &str = "its log ends in a line of more than 64 MB, which is not read: what it does is unknown";
 
 /// What reading a session depends on besides its own files.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +30,28 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    /// Reads what is new in a session's log, and says why it cannot be read, if it cannot.
+    ///
+    /// # Errors
+    /// The same reason.
+    pub(in crate::agent) fn log(
+        &self,
+        tail: &mut Tail,
+        dialect: &'static Dialect,
+        path: &Path,
+        observed: &mut Observed,
+        buffer: &mut Vec<u8>,
+    ) -> Result<ReadOutcome, LogError> {
+        let result = tail.read(dialect, path, &mut observed.facts, self.context, buffer);
+        observed.problem = match &result {
+            Ok(ReadOutcome::More) if observed.facts.events == 0 => Some("its log is long, and still being read".into()),
+            Ok(_) if tail.is_inside_line() => Some(ENDLESS.into()),
+            Ok(_) => None,
+            Err(error) => Some(error.to_string().into()),
+        };
+        result
+    }
+
     /// Whether a session without an owner has certainly ended, given when its log was last written.
     pub(in crate::agent) fn is_past(&self, touched: Time) -> bool {
         self.context.now.wall - touched > self.context.limits.ownerless

@@ -149,12 +149,7 @@ impl Session {
     }
 
     fn read_log(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
-        let result = self.tail.read(&DIALECT, &self.log, &mut observed.facts, reading.context, buffer);
-        observed.problem = match &result {
-            Ok(ReadOutcome::More) if observed.facts.events == 0 => Some("its log is long, and still being read".into()),
-            Ok(_) => None,
-            Err(error) => Some(error.to_string().into()),
-        };
+        let result = reading.log(&mut self.tail, &DIALECT, &self.log, observed, buffer);
         let is_cut = self.agents.refresh(&self.log, reading, buffer);
         observed.facts.set_agents(self.agents.known());
         if is_cut || matches!(result, Ok(ReadOutcome::More)) { ReadStatus::Partial } else { ReadStatus::Complete }

@@ -21,8 +21,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Shown for a log that ends in a line too long to be read.
-const ENDLESS: &str = "its log ends in a line of more than 64 MB, which is not read: what it does is unknown";
 /// The version with which all of this was seen.
 const TRIED: &str = "0.169.0";
 /// The originator of `codex exec`.
@@ -168,13 +166,7 @@ impl Thread {
 
     /// Reads what is new in the log. Returns whether there is more.
     fn read_log(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> bool {
-        let result = self.tail.read(&DIALECT, &self.path, &mut observed.facts, reading.context, buffer);
-        observed.problem = match &result {
-            Ok(ReadOutcome::More) if observed.facts.events == 0 => Some("its log is long, and still being read".into()),
-            Ok(_) if self.tail.is_inside_line() => Some(ENDLESS.into()),
-            Ok(_) => None,
-            Err(error) => Some(error.to_string().into()),
-        };
+        let result = reading.log(&mut self.tail, &DIALECT, &self.path, observed, buffer);
         if let Some(progress) = observed.facts.progress {
             observed.touched = observed.touched.max(progress.wall);
         }

@@ -27,9 +27,6 @@ use std::time::Instant;
 /// How old a folder's last write must be for its next change to show in its time.
 const SETTLES: Span = Span::seconds(2);
 
-/// Shown for a log that ends in a line too long to be read.
-const ENDLESS: &str = "its log ends in a line of more than 64 MB, which is not read: what it does is unknown";
-
 /// A session's folder and what was read from it.
 #[derive(Debug)]
 pub struct Folder {
@@ -234,13 +231,7 @@ impl Folder {
     /// Reads what is new in the log.
     fn read_log(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
         let path = self.path.join(LOG);
-        let result = self.tail.read(&DIALECT, &path, &mut observed.facts, reading.context, buffer);
-        observed.problem = match &result {
-            Ok(ReadOutcome::More) if observed.facts.events == 0 => Some("its log is long, and still being read".into()),
-            Ok(_) if self.tail.is_inside_line() => Some(ENDLESS.into()),
-            Ok(_) => None,
-            Err(error) => Some(error.to_string().into()),
-        };
+        let result = reading.log(&mut self.tail, &DIALECT, &path, observed, buffer);
         if let Some(progress) = observed.facts.progress {
             observed.touched = observed.touched.max(progress.wall);
         }
