@@ -23,6 +23,8 @@ const LARGE = 1 << 14; // the longest request, in characters of JSON, that is dr
 const CALM = 2; // how often in a row Copilot must be seen not to draw, after a longer one,
 const PREPARED = 20000; // and how long its other threads may take to prepare that, in ms: later they do something else
 const FRESH = 500; // in ms: how old the word of Copilot and of the listener may be when an order is carried out
+const ENDING = 3000; // in ms: how long Copilot may count a turn as work after its last event: on a busy machine, over a second;
+const AGAIN = 100; // and how often it is asked meanwhile, in ms
 const LATE = 1500; // in ms: a remembered consent is mostly granted sooner; one that takes longer may be a dialog
 const ROOTS_MAX = 1000; // the most event ids remembered of a turn
 const ASKED_MAX = 16; // the most open questions remembered, to resend to the next listener
@@ -314,11 +316,15 @@ async function notWorking(order) {
 
 // Why the session is not waiting for its next prompt after the turn that an order names.
 async function notIdle(order) {
-  const before = hasLapsed(order);
-  if (before) return before;
-  const [activity, pending] = await Promise.all([CALLS.activity(), CALLS.pending()]);
-  if (activity.hasActiveWork || pending.items.length > 0) return "busy";
-  return hasLapsed(order);
+  const begun = performance.now();
+  for (;;) {
+    const before = hasLapsed(order);
+    if (before) return before;
+    const [activity, pending] = await Promise.all([CALLS.activity(), CALLS.pending()]);
+    if (!activity.hasActiveWork && pending.items.length === 0) return hasLapsed(order);
+    if (working || pending.items.length > 0 || performance.now() - begun > ENDING) return hasLapsed(order) ?? "busy";
+    await new Promise((resolve) => setTimeout(resolve, AGAIN));
+  }
 }
 
 async function permit(order, stands, result) {

@@ -106,6 +106,7 @@ fn case_41_an_orphaned_request_is_approved_by_a_command_alone() {
 
 /// docs/cli.md, "JSON": what a script needs to decide on each request of the real CLI, and to answer just that one.
 #[test]
+#[ignore = "tests/long.sh"]
 fn the_json_tells_each_request_with_the_id_that_answers_it() {
     let stage = Stage::new(Manner::Waits);
     let id = stage.session.id();
@@ -335,6 +336,7 @@ fn a_terminal_with_two_sessions_is_not_ended() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_terminal_with_a_server_is_answered_and_keeps_running_when_we_quit() {
     let (home, model) = (Home::new("project"), Model::start());
     let mut pilot = Pilot::start(&[&home]);

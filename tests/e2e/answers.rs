@@ -326,6 +326,7 @@ fn answer_at_once(rounds: usize) -> usize {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn of_two_simultaneous_answers_one_counts() {
     answer_at_once(6);
 }
@@ -395,6 +396,7 @@ fn an_answer_does_not_reach_a_later_question_with_the_same_text_often() {
 
 /// A frozen server may have received the answer, so it is reported neither as done nor as failed.
 #[test]
+#[ignore = "tests/long.sh"]
 fn an_answer_to_a_frozen_server_is_reported_as_uncertain() {
     let asker = asker();
     let id = asker.session.id();
@@ -449,6 +451,7 @@ fn a_plan_can_be_approved_interactively_or_rejected() {
 
 /// Without being attached, no answer is offered, and the refusal names where to answer.
 #[test]
+#[ignore = "tests/long.sh"]
 fn without_being_attached_nothing_can_be_answered() {
     let stage = Stage::new(Manner::Waits);
     let id = stage.session.id();
@@ -473,6 +476,7 @@ fn without_being_attached_nothing_can_be_answered() {
 
 /// The terminal of a `--ui-server` shows the same form, which disappears when it is answered here.
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_form_in_a_terminal_with_a_server_can_be_answered_from_the_menu() {
     let (home, model) = (Home::new("project"), Model::start());
     let pilot = Pilot::start(&[&home]);

@@ -205,6 +205,7 @@ fn case_50_the_loss_of_a_server_is_reported_once() {
 
 /// What a client of the server switches off leaves the same trace as the user's own command, so neither is told apart.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_205_that_a_session_approves_everything_is_reported_while_we_are_attached() {
     let reach = Reach::new(Manner::Approves);
     let (events, received) = event_channel();
@@ -231,6 +232,7 @@ fn a_session_closed_by_its_server_is_reported_as_lost() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_41_a_server_that_dies_while_we_attach_leaves_the_session_unchanged() {
     // At the first step (connected), the second (attached), or the third (requests taken over).
     for fatal in 1..=3 {

@@ -70,6 +70,7 @@ fn case_127_a_command_does_the_same_and_reports_what_it_did() {
 
 /// After a mere reconnect, the unfinished prompt is reported until a new prompt arrives.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_127_an_unfinished_prompt_is_not_reported_as_done() {
     let prompt = "SCRIPT:denied3 Paint the fence";
     let mut stage = after_a_denied_turn(&settings(""), prompt, 4);
@@ -102,6 +103,7 @@ fn case_40_a_prompt_whose_tool_ran_is_not_sent_again() {
 
 /// The denied turn is still running at the click. The prompt is sent after its end.
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_click_during_the_denied_turn_sends_the_prompt_after_its_end() {
     let prompt = "SCRIPT:denied3 Paint the fence";
     let stage = Stage::without_person_configured(&settings(""));
@@ -126,6 +128,7 @@ fn a_click_during_the_denied_turn_sends_the_prompt_after_its_end() {
 
 /// Tools that ran after we attached were carried out, so the prompt is not sent again.
 #[test]
+#[ignore = "tests/long.sh"]
 fn the_prompt_of_a_turn_that_regains_permissions_is_not_sent_again() {
     let stage = Stage::without_person_configured(&settings(""));
     let id = stage.session.id();
@@ -185,6 +188,7 @@ fn case_129_auto_reconnect_ten_times() {
 
 /// Without `resend` it is only reconnected, and the unfinished prompt is reported.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_129_auto_reconnect_without_resend_reports_the_unfinished_prompt() {
     let stage = Stage::without_person_configured(&settings("auto-reconnect = true\n"));
     stage.session.send("SCRIPT:denied3 Paint the fence");
@@ -250,6 +254,7 @@ fn case_185_an_old_prompt_is_not_sent_behind_the_users_own_at_any_moment() {
 
 /// Without a tray, the command waits for the end of the denied turn.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_186_a_command_that_sent_nothing_does_not_succeed() {
     for kills in [true, false] {
         let mut stage = Stage::without_person_configured(&settings(""));
@@ -273,6 +278,7 @@ fn case_186_a_command_that_sent_nothing_does_not_succeed() {
 
 /// A file is where the records of the recoveries belong.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_184_where_attempts_cannot_be_counted_nothing_is_sent_without_asking() {
     let prompt = "SCRIPT:denied3 Paint the fence";
     let stage = Stage::without_person_configured(&settings("auto-reconnect = true\nresend = true\n"));

@@ -173,6 +173,7 @@ impl SessionHooks for Guard {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_188_a_session_with_hooks_goes_on_without_them_only_after_that_was_said() {
     let (guard, person) = (Arc::new(Guard::default()), Person::new(Manner::Approves));
     let hooks = Arc::clone(&guard);
@@ -192,6 +193,7 @@ fn case_188_a_session_with_hooks_goes_on_without_them_only_after_that_was_said()
 
 /// The server dies while the command waits for a frozen tray, so that nobody could be asked beforehand.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_207_a_command_whose_server_dies_meanwhile_does_not_succeed_without_sending() {
     for agrees in [false, true] {
         let (home, model) = (Home::new("project"), Model::start());
@@ -224,6 +226,7 @@ fn case_207_a_command_whose_server_dies_meanwhile_does_not_succeed_without_sendi
 
 /// Its instructions are in its log, and its model gets the same ones as before. Without them in the log, that is said.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_188a_a_hosted_session_keeps_the_instructions_of_its_program() {
     const INSTRUCTIONS: &str = "Paint everything in \"Pilot blue\".\nNever paint a door.";
     let person = Person::new(Manner::Approves);
@@ -324,6 +327,7 @@ fn case_131_the_first_ctrl_c_names_the_sessions_and_the_second_ends_them() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_131_an_end_by_a_signal_is_reported_once_by_the_next_command() {
     let crashed = Crashed::new();
     let mut one = Staying::start(crashed.command(&["reconnect", "--continue", "--yes", &crashed.id]));
@@ -346,6 +350,7 @@ fn case_131_an_end_by_a_signal_is_reported_once_by_the_next_command() {
 /// Cases 130 and 132: other commands can reach it before it sends anything. If the send is not confirmed, it stays for
 /// its possible effects.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_130_a_command_stays_connected_after_an_unconfirmed_prompt() {
     let crashed = Crashed::with_freezing_server();
     let mut one = Staying::start(crashed.command(&["reconnect", "--continue", "--yes", &crashed.id]));
@@ -376,6 +381,7 @@ fn case_130_a_command_stays_connected_after_an_unconfirmed_prompt() {
 
 /// A lost connection ends the command.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_132_a_command_whose_server_dies_reports_it_and_exits() {
     let crashed = Crashed::new();
     let mut one = Staying::start(crashed.command(&["reconnect", "--continue", "--yes", &crashed.id]));
@@ -390,6 +396,7 @@ fn case_132_a_command_whose_server_dies_reports_it_and_exits() {
 
 /// The tray is older than the server that runs the session now. It could not be reached when the command was started.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_196b_a_click_in_the_tray_counts_where_a_command_holds_the_session() {
     let mut crashed = Crashed::new();
     crashed.pilot.restart_tray_apart();
@@ -412,6 +419,7 @@ fn case_196b_a_click_in_the_tray_counts_where_a_command_holds_the_session() {
 
 /// The terminal keeps its session alive, whoever leaves. That a session ends with a command is said where it is so: 131.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_229_a_command_does_not_say_that_it_alone_keeps_a_terminals_session_alive() {
     let (home, model) = (Home::new("project"), Model::start());
     let pilot = Pilot::with(&[&home], &settings(""), &environment(&home, &model));

@@ -89,6 +89,7 @@ fn our_own_server_does_not_outlive_us() {
 
 /// The program's exit neither waits for a slow server nor kills it.
 #[test]
+#[ignore = "tests/long.sh"]
 fn our_own_server_may_shut_down_slowly() {
     let (reach, site) = crashed();
     let copilot = reach.home.program(&reach.model);
@@ -133,6 +134,7 @@ fn case_62_a_session_resumed_elsewhere_is_not_taken_over() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_41_our_own_server_that_dies_leaves_the_session_unchanged() {
     for fatal in 1..=2 {
         let (reach, site) = crashed();

@@ -78,6 +78,7 @@ fn case_130_an_interrupted_approval_reports_its_effect() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_130_an_interrupted_stop_reports_its_effect() {
     stops(6);
 }

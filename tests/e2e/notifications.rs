@@ -57,6 +57,7 @@ fn approve_on_a_popup_approves_the_shown_request() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn deny_on_a_popup_denies_the_shown_request() {
     let stage = Stage::with_config(Manner::Waits, AT_ONCE);
     let popups = stage.pilot.popups();
@@ -100,6 +101,7 @@ fn stop_on_a_popup_stops_a_stuck_turn() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn reconnect_on_a_popup_restores_permissions() {
     let stage = Stage::without_person_configured(AT_ONCE);
     let popups = stage.pilot.popups();

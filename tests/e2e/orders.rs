@@ -219,6 +219,7 @@ fn reconnects_and_a_stop() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_121_our_own_stop_does_not_reset_the_count_of_reconnects() {
     reconnects_and_a_stop();
 }
@@ -283,6 +284,7 @@ fn late_stop_after_a_new_turn() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_122_a_late_stop_does_not_affect_the_next_turn() {
     late_stop_after_a_new_turn();
 }
@@ -331,6 +333,7 @@ fn case_122_a_late_approval_does_not_affect_the_next_request_often() {
 
 /// The server is frozen at the moment of the send: the result is reported as uncertain, and nothing is sent twice.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_130_a_request_to_a_frozen_server_is_reported_as_uncertain() {
     let is_unconfirmed = |failure: &Failure| {
         assert!(
@@ -375,6 +378,7 @@ fn case_130_a_request_to_a_frozen_server_is_reported_as_uncertain() {
 /// The server is frozen, so the tray waits for it. Whoever interrupts the command learns that nothing was sent, and that is
 /// so.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_201b_an_interrupted_command_says_what_happened() {
     let stage = Stage::new(Manner::Approves);
     let id = stage.session.id();
@@ -393,6 +397,7 @@ fn case_201b_an_interrupted_command_says_what_happened() {
 
 /// Another Pilotlight has the session's lock and stands still: an order says so, and how it goes on.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_201e_an_order_behind_a_stopped_process_says_that_it_is_stopped() {
     let stage = Stage::new(Manner::Approves);
     let id = stage.session.id();
@@ -438,6 +443,7 @@ fn case_200c_five_approvals_at_once_are_five_done() {
 /// A server's request that is too large to be read says so, with a tray and without one; the small one beside it is
 /// answered.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_192_a_large_request_of_a_server_is_denied_and_does_not_hide_others() {
     for has_tray in [true, false] {
         let stage = Stage::new(Manner::Waits);

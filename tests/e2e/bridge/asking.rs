@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 /// The keys would answer it: "2" there means "always".
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_209_the_question_waits_while_somebody_types() {
     let bridged = Bridged::new(&[]);
     let (id, terminal) = (bridged.id(), &bridged.terminal);
@@ -65,6 +66,7 @@ fn case_209_after_a_prompt_the_question_comes_at_once() {
 
 /// A busy Copilot takes seconds to grant what it remembers. It lists no question meanwhile.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_200a_a_remembered_consent_that_is_granted_late_is_not_taken_for_misread() {
     let stage = Stage::in_home(&[], |home| {
         home.remember_consent(&home.project());

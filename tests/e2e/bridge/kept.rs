@@ -74,6 +74,7 @@ fn case_197a_no_setting_lets_what_a_tool_left_behind_approve() {
 /// Another tray needs the user's consent in the terminal once more, as long as its origin is not clear. The user's own
 /// does not.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_197a_another_tray_needs_consent_again() {
     let mut bridged = Bridged::consented();
     let id = bridged.id();
@@ -119,6 +120,7 @@ fn case_197a_another_tray_needs_consent_again() {
 
 /// Where Copilot remembers the consent, it does not ask again: nothing can tell another tray from the user's.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_197a_a_remembered_consent_is_not_for_another_tray() {
     let mut bridged = Bridged::prepared(&[], |home, _| home.remember_consent(&home.project()));
     let id = bridged.id();
