@@ -1,9 +1,12 @@
 //! The real Claude Code in a terminal: what its sessions are said to do, and what may be done with them.
 
-use crate::support::claude::{Claude, ClaudeHome};
-use crate::support::pilotlight::Pilot;
+use crate::support::claude::{Claude, ClaudeHome, program};
+use crate::support::pilotlight::{CommandOutput, Pilot};
+use crate::support::{SOON, tmux, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::ffi::OsString;
+use std::path::Path;
 
 /// Claude Code in a terminal, and Pilotlight. Fields drop from the top.
 struct Stage {
@@ -85,4 +88,86 @@ fn interrupted_while_the_model_is_silent() {
     stage.claude.wait_screen("esc to interrupt");
     stage.claude.press(&["Escape"]);
     stage.wait_status("idle", "");
+}
+
+/// With a display, as `tests/visible/terminal.sh` has: the pane that its process names is selected and its window raised,
+/// and after a kill, a new window continues the session.
+#[test]
+#[ignore = "needs a display: tests/visible/terminal.sh"]
+fn its_pane_is_shown_and_killed_it_is_resumed_in_xterm() {
+    let Some(display) = std::env::var_os("PILOTLIGHT_TEST_DISPLAY").and_then(|_| std::env::var_os("DISPLAY")) else {
+        return;
+    };
+    let home = ClaudeHome::new();
+    let mut environment: Vec<(OsString, OsString)> = home
+        .environment()
+        .into_iter()
+        .filter(|(name, _)| *name != "HOME")
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    let path = format!("{}:/usr/bin:/bin", program().parent().unwrap().display());
+    environment.extend([
+        ("DISPLAY".into(), display),
+        ("TERMINAL".into(), "xterm".into()),
+        ("PATH".into(), path.into()),
+    ]);
+    let pilot = Pilot::watching(vec![home.dir()], "", &environment);
+    let claude = home.start_in_second_window();
+    let id = claude.id();
+    pilot.wait_status(&id, "idle", "no prompt yet");
+    let socket = claude.tmux().socket();
+    let mut client = std::process::Command::new("xterm");
+    let client =
+        client.args(["-T", "its terminal", "-e", "tmux", "-S"]).arg(&socket).arg("attach").env_remove("TMUX").spawn();
+    let mut client = client.unwrap();
+    let window = wait_until(SOON, "the client's window is there", String::new, || find_window("its terminal"));
+    let other = std::process::Command::new("xterm").args(["-T", "in front", "-e", "sleep", "600"]).spawn();
+    let mut other = other.unwrap();
+    let front = wait_until(SOON, "another window is there", String::new, || find_window("in front"));
+    xdotool(&["windowactivate", "--sync", &front]);
+    tmux::on(&socket, &["select-window", "-t", ":0"]);
+
+    pilot.click(&id, "Show its terminal");
+    let is_active = || tmux::on(&socket, &["display-message", "-p", "#{pane_pid}"]).trim() == claude.pid().to_string();
+    wait_until(SOON, "its pane is selected", || pilot.log(), || is_active().then_some(()));
+    let in_front = || xdotool(&["getactivewindow"]).trim() == window;
+    wait_until(SOON, "its window is in front", || pilot.log(), || in_front().then_some(()));
+    picture("shown");
+    for one in [&mut client, &mut other] {
+        one.kill().unwrap();
+        one.wait().unwrap();
+    }
+
+    claude.enter("SCRIPT:plain Paint the fence");
+    pilot.wait_status(&id, "idle", "done, your turn");
+    claude.signal(Signal::KILL);
+    pilot.wait_status(&id, "ended", "");
+    pilot.click(&id, "Resume in a terminal");
+    let row = pilot.wait_status(&id, "idle", "");
+    assert_ne!(row["owner"]["pid"], claude.pid());
+    wait_until(SOON, "the terminal's window is there", || pilot.log(), || find_window("xterm|claude|Claude"));
+    picture("resumed");
+    let pid = row["owner"]["pid"].as_u64().unwrap().try_into().unwrap();
+    crate::support::process::signal(pid, Signal::TERM);
+    pilot.wait_status(&id, "ended", "");
+}
+
+/// Takes a picture of the display, if `PILOTLIGHT_TEST_PICTURE` names a file; `-what` is added to its name.
+fn picture(what: &str) {
+    let Some(file) = std::env::var_os("PILOTLIGHT_TEST_PICTURE") else { return };
+    let file = Path::new(&file);
+    let name = format!("{}-{what}.png", file.file_stem().unwrap().display());
+    let mut command = std::process::Command::new("import");
+    command.args(["-window", "root"]).arg(file.with_file_name(name));
+    CommandOutput::of(command);
+}
+
+fn find_window(title: &str) -> Option<String> {
+    xdotool(&["search", "--onlyvisible", "--name", title]).lines().next().map(str::to_owned)
+}
+
+fn xdotool(arguments: &[&str]) -> String {
+    let mut command = std::process::Command::new("xdotool");
+    command.args(arguments);
+    CommandOutput::of(command).out
 }

@@ -50,7 +50,10 @@ impl ClaudeHome {
         std::fs::create_dir_all(&project).unwrap();
         std::fs::create_dir_all(scratch.path().join(".claude/projects")).unwrap();
         std::fs::write(scratch.path().join(".claude/settings.json"), settings.to_string()).unwrap();
-        std::fs::write(scratch.path().join(".claude.json"), user.to_string()).unwrap();
+        // Where a variable names the home, it is read from there.
+        for folder in [scratch.path(), &scratch.path().join(".claude")] {
+            std::fs::write(folder.join(".claude.json"), user.to_string()).unwrap();
+        }
         let listener = block_on(tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/v1/messages", post(messages));
@@ -89,7 +92,22 @@ impl ClaudeHome {
     pub(crate) fn start(&self, arguments: &[&str]) -> Claude {
         let mut command = Command::new(program());
         command.args(arguments).current_dir(self.project()).envs(self.environment());
-        let tmux = Tmux::start(&command, 140, 45);
+        self.started(Tmux::start(&command, 140, 45))
+    }
+
+    /// The same in a second window of tmux, where the program finds tmux in its environment, as in a user's.
+    pub(crate) fn start_in_second_window(&self) -> Claude {
+        let mut sleep = Command::new("sleep");
+        sleep.arg("600").current_dir(self.project()).envs(self.environment());
+        let mut tmux = Tmux::start(&sleep, 140, 45);
+        let mut command = Command::new("env");
+        command.args(self.environment().iter().map(|(name, value)| format!("{name}={value}"))).arg(program());
+        command.current_dir(self.project());
+        tmux.pid = tmux.new_window(&command);
+        self.started(tmux)
+    }
+
+    fn started(&self, tmux: Tmux) -> Claude {
         let accepts = || tmux.screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(());
         wait_until(COPILOT, "the terminal accepts a prompt", || tmux.screen(), accepts);
         let claude = Claude { tmux, home: self.dir() };
@@ -127,6 +145,10 @@ impl Claude {
 
     pub(crate) fn screen(&self) -> String {
         self.tmux.screen()
+    }
+
+    pub(crate) fn tmux(&self) -> &Tmux {
+        &self.tmux
     }
 
     /// Enters a prompt.

@@ -124,11 +124,19 @@ impl Tmux {
         first + &parts.filter_map(|part| text(&part)).collect::<String>()
     }
 
-    /// Opens another window, in which `program` runs.
-    pub(crate) fn new_window(&self, program: &Command) {
+    /// Opens another window, in which `program` runs, and returns its pid.
+    pub(crate) fn new_window(&self, program: &Command) -> u32 {
         let mut command = tmux(&self.scratch);
-        command.args(["new-window", "--"]).arg(program.get_program()).args(program.get_args());
-        assert!(command.status().unwrap().success());
+        command.args(["new-window", "-P", "-F", "#{pane_pid}"]);
+        if let Some(dir) = program.get_current_dir() {
+            command.arg("-c").arg(dir);
+        }
+        let output = command.arg("--").arg(program.get_program()).args(program.get_args()).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).trim().parse().expect("tmux prints the pane's pid")
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.scratch.path().join("socket")
     }
 
     fn run<const N: usize>(&self, args: [&str; N]) -> Output {

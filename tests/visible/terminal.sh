@@ -2,7 +2,8 @@
 # Terminals on a real display: Xvfb, a window manager, xterm and every other known terminal that is installed. Each has
 # to run a program in a folder with a hostile name, with hostile arguments; windows are brought to the front.
 #
-# Also kills a session of the real Copilot CLI and resumes it in a window. tests/all.sh says where the CLI is.
+# Also kills sessions of the real Copilot CLI and Claude Code, and resumes them in a window; shows the pane of one. tests/all.sh
+# says where the programs are.
 #
 # The tests themselves are in Rust, and ignored elsewhere because they need the display. Linux only; installs what is
 # missing.
@@ -17,8 +18,7 @@ inside() {
     openbox >/dev/null 2>&1 & manager=$!
     PILOTLIGHT_TEST_DISPLAY=1 cargo test --locked --quiet --lib terminal -- --ignored --nocapture \
         --test-threads=1 --skip opens_the_named_terminal || status=$?
-    PILOTLIGHT_TEST_DISPLAY=1 cargo test --locked --quiet --test e2e a_killed_terminal_is_resumed_in_xterm -- --ignored \
-        --nocapture || status=$?
+    PILOTLIGHT_TEST_DISPLAY=1 cargo test --locked --quiet --test e2e in_xterm -- --ignored --nocapture --test-threads=1 || status=$?
     kill "$manager"
     return "$status"
 }
