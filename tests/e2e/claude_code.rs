@@ -1,5 +1,7 @@
 //! The real Claude Code in a terminal: what its sessions are said to do, and what may be done with them.
 
+mod rows;
+
 use crate::support::claude::{Claude, ClaudeHome, program};
 use crate::support::pilotlight::{CommandOutput, Pilot};
 use crate::support::{SOON, tmux, wait_until};
@@ -18,9 +20,14 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// One whose program has these arguments.
+    fn with(arguments: &[&str]) -> Self {
         let home = ClaudeHome::new();
         let pilot = Pilot::of_folders(vec![home.dir()]);
-        let claude = home.start(&[]);
+        let claude = home.start(arguments);
         let id = claude.id();
         Self { pilot, claude, home, id }
     }

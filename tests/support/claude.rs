@@ -3,9 +3,13 @@
 //!
 //! `PILOTLIGHT_TEST_CLAUDE` names the program, which `tests/all.sh` installs.
 
+pub(crate) mod headless;
+
 use super::process::signal;
 use super::tmux::Tmux;
 use super::{COPILOT, block_on, spawn, wait, wait_until};
+use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
@@ -56,7 +60,7 @@ impl ClaudeHome {
         }
         let listener = block_on(tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).unwrap();
         let address = listener.local_addr().unwrap();
-        let router = Router::new().route("/v1/messages", post(messages));
+        let router = Router::new().route("/v1/messages", post(messages)).with_state(project.join("compact"));
         let task = spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { scratch, address, task }
     }
@@ -88,11 +92,16 @@ impl ClaudeHome {
         ]
     }
 
+    /// The program, with these arguments, in the project.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program());
+        command.args(arguments).current_dir(self.project()).env_clear().envs(self.environment());
+        command
+    }
+
     /// Starts the program in a terminal with these arguments, and waits until it accepts a prompt.
     pub(crate) fn start(&self, arguments: &[&str]) -> Claude {
-        let mut command = Command::new(program());
-        command.args(arguments).current_dir(self.project()).envs(self.environment());
-        self.started(Tmux::start(&command, 140, 45))
+        self.started(Tmux::start(&self.command(arguments), 140, 45))
     }
 
     /// The same in a second window of tmux, where the program finds tmux in its environment, as in a user's.
@@ -192,15 +201,27 @@ pub(crate) fn program() -> PathBuf {
     program
 }
 
-/// Answers one request.
-async fn messages(Json(request): Json<Value>) -> Response {
-    let tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+/// Answers one request. A compaction goes on until the file `compact` is in the project.
+async fn messages(State(compact): State<PathBuf>, Json(request): Json<Value>) -> Response {
+    let tools = request["tools"].as_array().map_or(&[][..], |tools| tools);
     let (name, round) = place(&request);
+    let bash = |command: &str, more: Value| {
+        let mut input = json!({"command": command, "description": "paint"});
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        ("Bash", input)
+    };
     let answer = match (&*name, round) {
-        _ if !tools => (Some("{\"title\": \"Scripted title\"}"), None),
-        ("tool", 0) => {
-            let command = "touch made; while [ ! -e go ]; do sleep 0.1; done";
-            (Some("I paint."), Some(("Bash", json!({"command": command, "description": "paint"}))))
+        _ if wants_summary(&request) => {
+            while !compact.exists() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            (Some("<summary>All was said.</summary>"), None)
+        }
+        _ if tools.is_empty() => (Some("{\"title\": \"Scripted title\"}"), None),
+        ("tool", 0) => (Some("I paint."), Some(bash("touch made; while [ ! -e go ]; do sleep 0.1; done", json!({})))),
+        ("denied", 0..=2) => (None, Some(bash("touch made", json!({})))),
+        ("shell", 0) => {
+            (Some("I paint."), Some(bash("while [ ! -e go ]; do sleep 0.1; done", json!({"run_in_background": true}))))
         }
         ("ask", 0) => {
             let options = json!([{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]);
@@ -208,6 +229,15 @@ async fn messages(Json(request): Json<Value>) -> Response {
                 json!({"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": options});
             (None, Some(("AskUserQuestion", json!({"questions": [question]}))))
         }
+        ("plan", 0) => (Some("A plan."), Some(("ExitPlanMode", json!({"plan": "1. Paint it."})))),
+        ("agent", 0) => {
+            let input =
+                json!({"description": "paint", "prompt": "Please do SCRIPT:tool", "subagent_type": "general-purpose"});
+            (Some("A sub-agent paints."), Some(("Agent", input)))
+        }
+        ("question", 0) => (Some("There are two ways. Which one do you want?"), None),
+        ("refused", _) => return failure(StatusCode::BAD_REQUEST, "invalid_request_error"),
+        ("broken", _) => return failure(StatusCode::INTERNAL_SERVER_ERROR, "api_error"),
         ("silence", 0) => std::future::pending().await,
         _ => (Some("It is done."), None),
     };
@@ -247,6 +277,17 @@ async fn messages(Json(request): Json<Value>) -> Response {
     );
     event("message_stop", json!({}));
     ([("content-type", "text/event-stream")], text).into_response()
+}
+
+fn failure(status: StatusCode, kind: &str) -> Response {
+    let error = json!({"type": "error", "error": {"type": kind, "message": "scripted"}});
+    (status, Json(error)).into_response()
+}
+
+/// Whether it is asked to summarise the conversation.
+fn wants_summary(request: &Value) -> bool {
+    let last = request["messages"].as_array().and_then(|messages| messages.last());
+    last.is_some_and(|last| last["content"].to_string().contains("detailed summary"))
 }
 
 fn blocks(name: &str, round: usize, (text, tool): (Option<&str>, Option<(&str, Value)>)) -> Vec<Value> {

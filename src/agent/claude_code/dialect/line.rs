@@ -169,7 +169,8 @@ impl<'a> Line<'a> {
     fn assistant(self) -> Result<Body<'a>, Malformed> {
         let text = self.block.text;
         if self.is_error {
-            return Ok(Body::Error { kind: self.error, message: text, status: self.status });
+            let kind = self.error.filter(|kind| kind.0 != b"unknown");
+            return Ok(Body::Error { kind, message: text, status: self.status });
         }
         let block = &self.block;
         if is(block.kind, b"tool_use") {

@@ -71,6 +71,8 @@ fn what_was_said_ends_a_turn_only_where_its_model_says_so() {
     starts(&said(Some("stop_sequence"), "<synthetic>", "No response requested."), "Aside");
     let failed = json!({"type": "assistant", "isApiErrorMessage": true, "error": "rate_limit", "apiErrorStatus": 429, "message": {"content": []}});
     starts(&failed, "Error { kind: Some");
+    let untold = json!({"type": "assistant", "isApiErrorMessage": true, "error": "unknown", "apiErrorStatus": 400, "message": {"content": []}});
+    starts(&untold, "Error { kind: None, message: None, status: Some(400) }");
     starts(&json!({"type": "api-request", "requestDigest": "d"}), "ModelAsked");
     starts(&json!({"type": "system", "subtype": "api_error"}), "ModelFailed");
 }
