@@ -114,7 +114,8 @@ impl Session {
         }
         self.read_files();
         self.find_owner(observed, now);
-        if log.is_none() && self.last.is_none() {
+        let is_run = !self.files.is_empty() || !matches!(observed.owner, Owner::Never | Owner::Gone { .. });
+        if log.is_none() && !is_run {
             return Err(io::ErrorKind::NotFound.into());
         }
         observed.takes_no_orders = true;

@@ -57,7 +57,8 @@ impl World {
         }
     }
 
-    fn refresh(&mut self, now: Moment) {
+    /// Reads all again. Returns what became of each.
+    fn refresh(&mut self, now: Moment) -> Vec<io::Result<ReadStatus>> {
         let (known, mut buffer) = (HashSet::new(), Vec::new());
         let reading = Reading {
             context: ReadContext { now, limits: &self.limits, until: None },
@@ -66,9 +67,8 @@ impl World {
             openings: OpenSessions::NONE,
             all: false,
         };
-        for (reader, shown) in &mut self.readers {
-            let _ = reader.refresh(&reading, &mut shown.observed, &mut buffer);
-        }
+        let read = |(reader, shown): &mut (Session, Shown)| reader.refresh(&reading, &mut shown.observed, &mut buffer);
+        self.readers.iter_mut().map(read).collect()
     }
 
     fn ended(&mut self, pid: u32, at: Time) {

@@ -215,6 +215,21 @@ fn case_257_a_session_without_a_file_has_ended_and_one_that_was_killed_stays_cra
     assert_eq!((row.status, &*because), (Status::Ended, "its process has ended; unfinished: Bash"));
 }
 
+/// Case 296.
+#[test]
+fn case_296_of_a_session_with_sub_agents_that_is_removed_after_its_end_nothing_is_left() {
+    let mut scene = Scene::new(&busy(), &prompt());
+    scene.world.write(&format!("projects/-work-shop/{ID}/subagents/agent-a1.jsonl"), prompt().as_bytes());
+    assert_eq!(scene.row().status, Status::Working);
+    let pid = scene.process.pid();
+    fs::remove_file(pid_file::path(scene.world.home(), pid)).unwrap();
+    scene.process.end();
+    scene.world.ended(pid, NOW);
+    assert_eq!(scene.row().status, Status::Ended);
+    fs::remove_dir_all(scene.world.home().join("projects/-work-shop")).unwrap();
+    assert!(scene.world.refresh(Moment::of(NOW)).pop().unwrap().is_err());
+}
+
 /// Case 258.
 #[test]
 fn case_258_a_background_session_is_ended_shown_and_resumed_by_its_supervisors_commands() {
