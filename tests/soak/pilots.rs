@@ -24,7 +24,8 @@ const LIMITS: &str = "[limits]\ntool-quiet = \"10s\"\ntool-stuck = \"12s\"\n";
 
 /// The running programs.
 pub(crate) struct Pilots {
-    home: PathBuf,
+    /// Copilot's, and those of other agents.
+    homes: Vec<PathBuf>,
     scratch: TempDir,
     watch: Child,
     reader: JoinHandle<()>,
@@ -35,9 +36,9 @@ pub(crate) struct Pilots {
 }
 
 impl Pilots {
-    /// Starts to watch this home. Sessions that are resumed in a terminal open in a separate tmux server, with this
-    /// model.
-    pub(crate) fn start(home: &Home, model: &Model) -> Self {
+    /// Starts to watch this home, and those of other agents beside it. Sessions that are resumed in a terminal open in a
+    /// separate tmux server, with this model.
+    pub(crate) fn start(home: &Home, others: &[&Path], model: &Model) -> Self {
         let scratch = tempfile::Builder::new().prefix("pilotlight-soak-").tempdir().unwrap();
         let run = scratch.path().join("run");
         std::fs::create_dir(&run).unwrap();
@@ -46,9 +47,10 @@ impl Pilots {
             ["tmux", "-S", &socket, "-f", "/dev/null", "new-session", "-d", "-x", "140", "-y", "45", "{command}"];
         let settings = format!("[actions]\ncopilot = {program:?}\nterminal = {words:?}\n{LIMITS}");
         std::fs::write(scratch.path().join(CONFIG), settings).unwrap();
-        let (home, bus) = (home.dir(), Bus::start());
+        let homes: Vec<_> = std::iter::once(home.dir()).chain(others.iter().map(|home| home.to_path_buf())).collect();
+        let bus = Bus::start();
         let panel = Panel::start(&bus);
-        let tray = command(&scratch, &home, &["tray"])
+        let tray = command(&scratch, &homes, &["tray"])
             .env("DBUS_SESSION_BUS_ADDRESS", bus.address())
             .env("XDG_RUNTIME_DIR", run)
             .stdout(Stdio::null())
@@ -56,7 +58,7 @@ impl Pilots {
             .spawn()
             .unwrap();
         panel.wait_for_icon();
-        let mut watch = command(&scratch, &home, &["watch", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut watch = command(&scratch, &homes, &["watch", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
         let (lines, reports) = (BufReader::new(watch.stdout.take().unwrap()), Arc::default());
         let into: Arc<Mutex<Vec<Report>>> = Arc::clone(&reports);
         let reader = std::thread::spawn(move || {
@@ -73,12 +75,13 @@ impl Pilots {
                 });
             }
         });
-        Self { home, scratch, watch, reader, tray, reports, panel, _bus: bus }
+        Self { homes, scratch, watch, reader, tray, reports, panel, _bus: bus }
     }
 
     /// An order by command: with or without the tray, on the watched home or on another one.
     pub(crate) fn command(&self, with_tray: bool, other: Option<&Path>, arguments: &[&str]) -> Command {
-        let mut command = command(&self.scratch, other.unwrap_or(&self.home), arguments);
+        let homes = other.map(|other| vec![other.to_owned()]);
+        let mut command = command(&self.scratch, homes.as_deref().unwrap_or(&self.homes), arguments);
         if with_tray {
             command.env("XDG_RUNTIME_DIR", self.scratch.path().join("run"));
         }
@@ -118,7 +121,7 @@ impl Pilots {
     /// Runs `status --json` once.
     pub(crate) fn run_status(&self) {
         let from = now();
-        let output = command(&self.scratch, &self.home, &["status", "--json", "--all"]).output().unwrap();
+        let output = command(&self.scratch, &self.homes, &["status", "--json", "--all"]).output().unwrap();
         let to = now();
         let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
         let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
@@ -151,7 +154,7 @@ fn socket(scratch: &TempDir) -> PathBuf {
     scratch.path().join("tmux")
 }
 
-fn command(scratch: &TempDir, home: &Path, arguments: &[&str]) -> Command {
+fn command(scratch: &TempDir, homes: &[PathBuf], arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
     command
         .env_clear()
@@ -160,8 +163,9 @@ fn command(scratch: &TempDir, home: &Path, arguments: &[&str]) -> Command {
         .env("PILOTLIGHT_CONFIG", scratch.path().join(CONFIG))
         .env("LANG", "C.UTF-8")
         .stdin(Stdio::null())
-        .args(arguments)
-        .arg("--home")
-        .arg(home);
+        .args(arguments);
+    for home in homes {
+        command.arg("--home").arg(home);
+    }
     command
 }
