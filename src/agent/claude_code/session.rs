@@ -32,6 +32,9 @@ const ASKS_AGAIN_AFTER: Span = Span::seconds(300);
 const ENDS_WITHIN: Span = Span::seconds(1);
 /// How late a change of what a process says of itself may be read.
 const SEEN_WITHIN: Span = Span::seconds(2);
+/// A prompt this long after what a process last said of itself was not given to it: whoever is prompted says so with the
+/// prompt, and even between two turns says for a moment that it is idle. Seen: 1.4 s.
+const PROMPTED_WITHIN: Span = Span::seconds(5);
 /// How much of a log's beginning is searched for where the session works.
 const HEAD_MAX: u64 = 256 << 10;
 
@@ -130,6 +133,10 @@ impl Session {
             return Ok(ReadStatus::Complete);
         }
         let status = self.read_log(reading, observed, buffer);
+        // The log may say that another process went on after the one that was killed.
+        if self.last.as_ref().is_some_and(|last| self.killed.is_some() && self.is_outdated(last, observed)) {
+            self.find_owner(observed, now);
+        }
         self.describe(observed);
         self.state(observed, now);
         Ok(status)
@@ -171,8 +178,11 @@ impl Session {
     fn find_owner(&mut self, observed: &mut Observed, now: Moment) {
         self.recheck_at = None;
         let mut lives: Vec<_> = self.files.iter().map(|file| (file.life(now.wall), file)).collect();
+        lives.retain(|(life, file)| *life != Life::Dead || !self.is_outdated(file, observed));
         let weight = |life: Life, file: &PidFile| {
             let state = match file.state {
+                // Of those that were killed, the last one left what is there.
+                _ if life == Life::Dead => 0,
                 Some(State::Waiting(_)) => 3,
                 Some(State::Busy) => 2,
                 Some(State::Idle { .. } | State::Ended) => 1,
@@ -207,11 +217,25 @@ impl Session {
             return;
         }
         observed.is_stopped = false;
-        (observed.held, observed.owner) = (Held::Unverified, self.former_owner(now));
+        (observed.held, observed.owner) = (Held::Unverified, self.former_owner(now, observed));
+    }
+
+    /// Whether another process has run the session since the one that left this file was killed. A file is only cleared
+    /// away by a terminal that starts, and not everywhere: it may outlive a later process, which ends cleanly.
+    fn is_outdated(&self, file: &PidFile, observed: &Observed) -> bool {
+        let Some(since) = file.since else { return false };
+        let later = |last: &PidFile| !last.is_same_process(file) && last.started.is_some_and(|at| at > since);
+        let prompted = observed.facts.marks.prompt.map(|prompt| prompt.at);
+        // One that says nothing of what it does says nothing of its prompts either.
+        let by_another = file.state.is_some() && prompted.is_some_and(|at| at - since > PROMPTED_WITHIN);
+        by_another || self.last.as_ref().is_some_and(later)
     }
 
     /// Who ran it, if no file says that anybody does.
-    fn former_owner(&mut self, now: Moment) -> Owner {
+    fn former_owner(&mut self, now: Moment, observed: &Observed) -> Owner {
+        if self.last.as_ref().is_some_and(|last| self.killed.is_some() && self.is_outdated(last, observed)) {
+            (self.last, self.killed, self.exited) = (None, None, None);
+        }
         let Some(last) = &self.last else { return Owner::Never };
         let pid = last.pid;
         if self.killed.is_some() || last.life(now.wall) == Life::Dead {

@@ -24,9 +24,13 @@ fn line(json: &Value) -> String {
 }
 
 fn prompt() -> String {
+    prompt_at("u1", NOW - Span::seconds(20))
+}
+
+fn prompt_at(id: &str, at: Time) -> String {
     line(&serde_json::json!({
-        "type": "user", "message": {"role": "user", "content": "do it"}, "uuid": "u1", "cwd": "/srv/shop", "entrypoint": "cli",
-        "timestamp": "2026-11-23T19:17:00.000Z", "sessionId": ID,
+        "type": "user", "message": {"role": "user", "content": "do it"}, "uuid": id, "cwd": "/srv/shop", "entrypoint": "cli",
+        "timestamp": at.to_string(), "sessionId": ID,
     }))
 }
 
@@ -53,6 +57,28 @@ impl Scene {
     fn says(&self, state: &Value) {
         let pid = self.process.pid();
         self.world.write(&format!("sessions/{pid}.json"), file(&self.process, state).as_bytes());
+    }
+
+    fn append(&self, text: &str) {
+        let log = self.world.home().join(format!("projects/-work-shop/{ID}.jsonl"));
+        let mut log = fs::OpenOptions::new().append(true).open(log).unwrap();
+        io::Write::write_all(&mut log, text.as_bytes()).unwrap();
+    }
+
+    /// Another process of the session, with a file of its own.
+    fn second(&self, started: Time) -> Running {
+        let second = waiting();
+        let state = serde_json::json!({"status": "idle", "startedAt": started.0, "statusUpdatedAt": started.0 + 1000});
+        self.world.write(&format!("sessions/{}.json", second.pid()), file(&second, &state).as_bytes());
+        second
+    }
+
+    /// Ends a process, which deletes its file first.
+    fn ends(&mut self, mut process: Running, at: Time) {
+        fs::remove_file(pid_file::path(self.world.home(), process.pid())).unwrap();
+        let pid = process.pid();
+        process.end();
+        self.world.ended(pid, at);
     }
 
     fn row(&mut self) -> Row {
@@ -272,4 +298,43 @@ fn a_session_that_two_processes_have_open_is_not_resumed() {
     assert!(row.because.to_string().contains("two live processes have it open"));
     let shown = &scene.world.readers[0].1;
     assert!(offer(Action::End, shown, row.status).is_err() && offer(Action::Resume, shown, row.status).is_err());
+}
+
+/// Case 288.
+#[test]
+fn case_288_what_a_kill_left_is_no_crash_of_a_later_process_that_ended_cleanly() {
+    let at = |seconds| NOW + Span::seconds(seconds);
+    let bash = tool("t1", "Bash", &serde_json::json!({"command": "make"}));
+    let mut scene = Scene::new(&busy(), &(prompt() + &bash));
+    let killed = scene.process.pid();
+    scene.process.end();
+    assert_eq!(scene.row().status, Status::Crashed);
+    // Who sees that it was opened again, and closed, knows that the user has seen what was left.
+    let second = scene.second(at(2));
+    assert_eq!(scene.row_at(at(4)).status, Status::Idle);
+    scene.ends(second, at(6));
+    let row = scene.row_at(at(8));
+    assert_eq!((row.status, &*row.because.to_string()), (Status::Ended, "its process has ended; unfinished: Bash"));
+    // Who comes later knows it by the prompt, which the first process was not given.
+    let anew = |scene: &mut Scene, seconds| {
+        scene.world.readers.clear();
+        scene.row_at(at(seconds))
+    };
+    assert_eq!(anew(&mut scene, 8).status, Status::Crashed, "nothing was done about it");
+    scene.append(&prompt_at("u2", at(10)));
+    let row = anew(&mut scene, 12);
+    assert_eq!((row.status, &*row.because.to_string()), (Status::Ended, "its process has ended; its turn was open"));
+    assert!(row.owner.is_none(), "not the one that was killed: {:?}", row.owner);
+    assert!(row.actions.contains(&Action::Resume), "{:?}", row.actions);
+    // A later process that is killed, too, has crashed. So has one that nobody else prompted: its own prompt is there a
+    // moment later.
+    let second = scene.second(at(20));
+    let text = file(&second, &serde_json::json!({"startedAt": at(20).0, "statusUpdatedAt": at(22).0}));
+    let path = pid_file::path(scene.world.home(), second.pid());
+    fs::write(&path, text).unwrap();
+    scene.append(&prompt_at("u3", at(22) + Span(1400)));
+    drop(second);
+    let row = anew(&mut scene, 24);
+    assert_eq!(row.status, Status::Crashed, "{}", row.because);
+    assert_ne!(row.owner.unwrap().pid, killed);
 }
