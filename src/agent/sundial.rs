@@ -95,9 +95,13 @@ impl Happening {
                 nested: false,
                 asks_unseen: false,
             },
-            "tool over" => {
-                Body::ToolDone { call: Text(b"shadow"), result: ToolResult::Success, by_user: false, shell: None }
-            }
+            "tool over" => Body::ToolDone {
+                call: Text(b"shadow"),
+                result: ToolResult::Success,
+                by_user: false,
+                shell: None,
+                ended: None,
+            },
             "answer" => Body::Message { requests_tools: false, asks: self.text.ends_with('?'), model: None },
             "turn over" => Body::RoundEnd,
             "error" => Body::Error { kind: None, message: Some(text), status: None },

@@ -272,6 +272,10 @@ impl Session {
             None => None,
         };
         let Some(state) = state else { return observed.stated = None };
+        // Not every end of a background shell is in the log. Its process knows whether one runs.
+        if matches!(state, State::Idle { shell: false } | State::Ended) {
+            observed.facts.shells.clear();
+        }
         let wall = match state {
             State::Ended => self.exited.or(self.missed.map(|at| now.wall - (now.awake - at))),
             _ => self.last.as_ref().and_then(|last| last.since.or(last.started)),

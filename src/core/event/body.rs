@@ -99,6 +99,8 @@ pub enum Body<'a> {
         by_user: bool,
         /// The background shell that it started.
         shell: Option<Text<'a>>,
+        /// The background shell that it ended.
+        ended: Option<Text<'a>>,
     },
     /// `tool.user_requested`: the user's own `!command`.
     UserTool,
@@ -194,7 +196,7 @@ pub enum Body<'a> {
     },
     /// `subagent.completed` and `subagent.failed`.
     AgentDone,
-    /// `system.notification` that a background shell has ended.
+    /// A background shell has ended.
     ShellDone {
         /// Its id, as the tool that started it reported it.
         shell: Option<Text<'a>>,

@@ -40,7 +40,7 @@ impl Facts {
             }
             Body::ToolStart { .. } => self.fold_tool_start(body, id, at),
             Body::ToolDone { by_user: true, .. } => {}
-            Body::ToolDone { call, result, shell, .. } => self.fold_tool_done(Call::new(call), result, shell, at),
+            Body::ToolDone { call, result, shell, ended, .. } => self.fold_tool_done(call, result, shell, ended, at),
             Body::PermissionAsked { .. } | Body::PermissionDone { .. } => {
                 self.fold_permission(body, None, at);
                 self.extend_answered(at);
@@ -67,9 +67,9 @@ impl Facts {
             Body::Approvals { all } => self.fold_approvals(all, at),
             Body::Model(model) => self.model(model),
             Body::Title(title) => self.title = Some(plain(&title.read(NAME_MAX), NAME_MAX)),
-            Body::ShellDone { shell: Some(shell) } => self.fold_shell_done(shell),
+            Body::ShellDone { shell } => self.fold_shell_done(shell),
             Body::Usage { context } => self.context_tokens = context.or(self.context_tokens),
-            Body::TaskComplete { accepted: false } | Body::ShellDone { shell: None } => {}
+            Body::TaskComplete { accepted: false } => {}
             Body::ModelAsked { .. } | Body::ModelFailed => {}
             Body::AgentStart { .. } | Body::AgentDone | Body::Step | Body::Aside | Body::Record => {}
         }
@@ -195,8 +195,8 @@ impl Facts {
         }
     }
 
-    fn fold_shell_done(&mut self, done: Text<'_>) {
-        let done = plain(&done.read(NAME_MAX), NAME_MAX);
+    fn fold_shell_done(&mut self, done: Option<Text<'_>>) {
+        let Some(done) = done.map(|done| plain(&done.read(NAME_MAX), NAME_MAX)) else { return };
         self.shells.retain(|shell| *shell != done);
     }
 
@@ -250,7 +250,16 @@ impl Facts {
         }
     }
 
-    fn fold_tool_done(&mut self, call: Call, result: ToolResult, shell: Option<Text<'_>>, at: Moment) {
+    fn fold_tool_done(
+        &mut self,
+        call: Text<'_>,
+        result: ToolResult,
+        shell: Option<Text<'_>>,
+        ended: Option<Text<'_>>,
+        at: Moment,
+    ) {
+        let call = Call::new(call);
+        self.fold_shell_done(ended);
         self.requests.retain(|request| request.call != Some(call));
         let cut = match &self.turn {
             Some(turn) => !turn.start_known,

@@ -35,7 +35,11 @@ pub(super) struct Line<'a> {
     attachment: Option<Text<'a>>,
     request: Option<Text<'a>>,
     title: Option<Text<'a>>,
+    /// The background shell that the tool started, and that it ended.
     shell: Option<Text<'a>>,
+    ended: Option<Text<'a>>,
+    /// What is done with the queue of what the session is told.
+    operation: Option<Text<'a>>,
     /// Who decided about the tool, and by what kind of reason, if it was rejected.
     rejected_by: Option<(Text<'a>, Option<Text<'a>>)>,
     /// How the tool was denied.
@@ -76,9 +80,23 @@ impl<'a> Line<'a> {
                 b"toolDenialKind" => self.denial = scan.text()?,
                 b"origin" => self.origin = field(scan, b"kind")?,
                 b"attachment" => self.attachment = field(scan, b"type")?,
-                b"toolUseResult" => self.shell = field(scan, b"backgroundTaskId")?,
+                b"toolUseResult" => self.tool_result(scan)?,
+                b"operation" => self.operation = scan.text()?,
+                b"content" => self.text = scan.text()?.or(self.text),
                 b"permissionDecision" => self.decision(scan)?,
                 b"message" => self.message(scan)?,
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    /// What the tool did with background shells. One that stops them names the one that it has stopped.
+    fn tool_result(&mut self, scan: &mut Scan<'a>) -> Result<(), Malformed> {
+        scan.object_or_skip(|key, scan| {
+            match key {
+                b"backgroundTaskId" => self.shell = scan.text()?,
+                b"task_id" => self.ended = scan.text()?,
                 _ => scan.skip()?,
             }
             Ok(())
@@ -137,6 +155,10 @@ impl<'a> Line<'a> {
             b"attachment" if is(self.attachment, b"queued_command") => {
                 Body::Prompt { joins: true, continuation: false, autopilot: None }
             }
+            b"queue-operation" if is(self.operation, b"enqueue") => match self.text.and_then(ended_task) {
+                Some(task) => Body::ShellDone { shell: Some(task) },
+                None => Body::Aside,
+            },
             b"ai-title" => self.title.map_or(Body::Aside, Body::Title),
             b"permission-mode" => Body::Approvals { all: is(self.mode, b"bypassPermissions") },
             _ => Body::Aside,
@@ -147,7 +169,13 @@ impl<'a> Line<'a> {
         let prompt = |continuation| Body::Prompt { joins: false, continuation, autopilot: None };
         if is(self.block.kind, b"tool_result") {
             let call = self.block.call.ok_or(Malformed)?;
-            return Ok(Body::ToolDone { call, result: self.result(), by_user: false, shell: self.shell });
+            return Ok(Body::ToolDone {
+                call,
+                result: self.result(),
+                by_user: false,
+                shell: self.shell,
+                ended: self.ended,
+            });
         }
         let Some(text) = self.text.or(self.block.text) else { return Ok(Body::Aside) };
         if text.0.starts_with(b"[Request interrupted by user") {
@@ -265,6 +293,16 @@ fn is_local(text: &[u8]) -> bool {
     let marks: [&[u8]; 5] =
         [b"<local-command-", b"<command-name>", b"<command-message>", b"<bash-stdout>", b"<bash-stderr>"];
     marks.iter().any(|mark| text.starts_with(mark))
+}
+
+/// The background task whose end a notification tells of. Of one that runs on it tells no status.
+fn ended_task(Text(notification): Text<'_>) -> Option<Text<'_>> {
+    const ID: &[u8] = b"<task-id>";
+    if !notification.starts_with(b"<task-notification>") || memchr::memmem::find(notification, b"<status>").is_none() {
+        return None;
+    }
+    let id = &notification[memchr::memmem::find(notification, ID)? + ID.len()..];
+    Some(Text(&id[..memchr::memchr(b'<', id)?]))
 }
 
 /// One field of an object, if it is a string.

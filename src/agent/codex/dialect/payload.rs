@@ -158,7 +158,7 @@ impl<'a> Payload<'a> {
             ToolResult::Success
         };
         let shell = says(RUNNING).map(digits).filter(|id| !id.is_empty()).map(Text);
-        Ok(Body::ToolDone { call: self.call.ok_or(Malformed)?, result, by_user: false, shell })
+        Ok(Body::ToolDone { call: self.call.ok_or(Malformed)?, result, by_user: false, shell, ended: None })
     }
 
     fn turn_over(&self) -> Body<'a> {

@@ -230,6 +230,7 @@ impl<'a> Data<'a> {
                 result: self.tool_result(),
                 by_user: self.by_user,
                 shell: self.shell,
+                ended: None,
             },
             b"permission.requested" => Body::PermissionAsked {
                 request: self.request.ok_or(Malformed)?,

@@ -338,3 +338,48 @@ fn case_288_what_a_kill_left_is_no_crash_of_a_later_process_that_ended_cleanly()
     assert_eq!(row.status, Status::Crashed, "{}", row.because);
     assert_ne!(row.owner.unwrap().pid, killed);
 }
+
+fn shells(scene: &mut Scene) -> usize {
+    scene.row().background.shells
+}
+
+/// Case 289.
+#[test]
+fn case_289_a_background_shell_ends_by_its_notice_by_a_tool_or_by_its_process() {
+    let starts = |call: &str, shell: &str| {
+        tool(call, "Bash", &serde_json::json!({"command": "sleep 9", "run_in_background": true}))
+            + &done(call, &serde_json::json!({"stdout": "", "backgroundTaskId": shell}))
+    };
+    let notice = |shell: &str, more: &str| {
+        let text = format!(
+            "<task-notification>\n<task-id>{shell}</task-id>\n{more}<summary>x</summary>\n</task-notification>"
+        );
+        line(
+            &serde_json::json!({"type": "queue-operation", "operation": "enqueue", "timestamp": NOW.to_string(), "content": text}),
+        )
+    };
+    let mut scene = Scene::new(&busy(), &(prompt() + &starts("t1", "b1") + &starts("t2", "b2") + &starts("t3", "b3")));
+    assert_eq!(shells(&mut scene), 3);
+    scene.append(&notice("b1", ""));
+    assert_eq!(shells(&mut scene), 3, "it waits for input, say");
+    scene.append(&notice("b1", "<status>completed</status>\n"));
+    assert_eq!(shells(&mut scene), 2);
+    let stop = tool("t4", "TaskStop", &serde_json::json!({"task_id": "b2"}));
+    scene.append(
+        &(stop + &done("t4", &serde_json::json!({"message": "stopped", "task_id": "b2", "task_type": "local_bash"}))),
+    );
+    assert_eq!(shells(&mut scene), 1);
+    scene.says(&serde_json::json!({"status": "shell"}));
+    assert_eq!(shells(&mut scene), 1);
+    scene.says(&serde_json::json!({"status": "idle"}));
+    assert_eq!(shells(&mut scene), 0);
+}
+
+/// What a tool did.
+fn done(call: &str, result: &Value) -> String {
+    line(&serde_json::json!({
+        "type": "user", "uuid": format!("{call}-done"), "timestamp": "2026-11-23T19:17:02.000Z", "sessionId": ID,
+        "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call, "content": "x"}]},
+        "toolUseResult": result,
+    }))
+}
