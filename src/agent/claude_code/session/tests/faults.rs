@@ -383,3 +383,25 @@ fn done(call: &str, result: &Value) -> String {
         "toolUseResult": result,
     }))
 }
+
+/// Case 290: what is read of it is bounded, as of any log (case 134); a file with a hole costs no disk.
+#[test]
+fn case_290_a_line_without_an_end_is_said_and_what_was_known_is_back_when_it_is_gone() {
+    let mut scene = Scene::new(&busy(), &prompt());
+    assert_eq!(scene.row().status, Status::Working);
+    let log = scene.world.home().join(format!("projects/-work-shop/{ID}.jsonl"));
+    let length = fs::metadata(&log).unwrap().len();
+    let file = fs::OpenOptions::new().write(true).open(&log).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let is_said = |row: &Row| row.because.to_string().contains("a line of more than 64 MB, which is not read");
+    let row = scene.row();
+    assert!(row.status == Status::Quiet && is_said(&row), "{}", row.because);
+    // So it is to who comes later, and when its process waits for its user.
+    scene.world.readers.clear();
+    assert!(is_said(&scene.row()));
+    scene.says(&waits("permission prompt"));
+    assert!(is_said(&scene.row()));
+    file.set_len(length).unwrap();
+    scene.says(&busy());
+    assert_eq!(scene.row().status, Status::Working);
+}
