@@ -200,6 +200,8 @@ pub enum Body<'a> {
     ShellDone {
         /// Its id, as the tool that started it reported it.
         shell: Option<Text<'a>>,
+        /// The tool call that started it, and waits for nobody any more, whether the tool has come to its end or not.
+        call: Option<Text<'a>>,
     },
     /// Any other step of a turn.
     Step,

@@ -67,7 +67,7 @@ impl Facts {
             Body::Approvals { all } => self.fold_approvals(all, at),
             Body::Model(model) => self.model(model),
             Body::Title(title) => self.title = Some(plain(&title.read(NAME_MAX), NAME_MAX)),
-            Body::ShellDone { shell } => self.fold_shell_done(shell),
+            Body::ShellDone { shell, call } => self.fold_shell_done(shell, call),
             Body::Usage { context } => self.context_tokens = context.or(self.context_tokens),
             Body::TaskComplete { accepted: false } => {}
             Body::ModelAsked { .. } | Body::ModelFailed => {}
@@ -195,7 +195,12 @@ impl Facts {
         }
     }
 
-    fn fold_shell_done(&mut self, done: Option<Text<'_>>) {
+    fn fold_shell_done(&mut self, done: Option<Text<'_>>, call: Option<Text<'_>>) {
+        let call = call.map(Call::new);
+        // What ran was allowed.
+        for tool in self.turn.iter_mut().flat_map(|turn| &mut turn.tools).filter(|tool| Some(tool.call) == call) {
+            tool.asks_by = None;
+        }
         let Some(done) = done.map(|done| plain(&done.read(NAME_MAX), NAME_MAX)) else { return };
         self.shells.retain(|shell| *shell != done);
     }
@@ -259,7 +264,7 @@ impl Facts {
         at: Moment,
     ) {
         let call = Call::new(call);
-        self.fold_shell_done(ended);
+        self.fold_shell_done(ended, None);
         self.requests.retain(|request| request.call != Some(call));
         let cut = match &self.turn {
             Some(turn) => !turn.start_known,

@@ -156,7 +156,7 @@ impl<'a> Line<'a> {
                 Body::Prompt { joins: true, continuation: false, autopilot: None }
             }
             b"queue-operation" if is(self.operation, b"enqueue") => match self.text.and_then(ended_task) {
-                Some(task) => Body::ShellDone { shell: Some(task) },
+                Some(task) => Body::ShellDone { shell: Some(task), call: None },
                 None => Body::Aside,
             },
             b"ai-title" => self.title.map_or(Body::Aside, Body::Title),

@@ -34,6 +34,7 @@ pub(super) struct Payload<'a> {
     reviewer: Option<Text<'a>>,
     item: Option<Text<'a>>,
     process: Option<Text<'a>>,
+    item_id: Option<Text<'a>>,
 }
 
 /// Why a turn failed.
@@ -76,6 +77,7 @@ impl<'a> Payload<'a> {
         scan.object_or_skip(|key, scan| {
             match key {
                 b"type" => self.item = scan.text()?,
+                b"id" => self.item_id = scan.text()?,
                 b"process_id" => self.process = scan.text()?,
                 b"content" => self.content = value(scan)?,
                 _ => scan.skip()?,
@@ -109,9 +111,10 @@ impl<'a> Payload<'a> {
             (b"event_msg", b"task_complete") => self.turn_over(),
             (b"event_msg", b"turn_aborted") => Body::Abort,
             (b"event_msg", b"thread_name_updated") if let Some(title) = self.title => Body::Title(title),
-            // Also of a shell that a tool waited for: that is no background shell, and known by no such id.
+            // Also of a shell that a tool waited for: that is no background shell, and known by no such id. Of several calls
+            // at once each is told so when it is done; their outputs come together.
             (b"event_msg", b"item_completed") if self.item == Some(Text(b"CommandExecution")) => {
-                Body::ShellDone { shell: self.process }
+                Body::ShellDone { shell: self.process, call: self.item_id }
             }
             (b"event_msg", b"item_completed") => Body::Step,
             // Counts of tokens, settings, and the state of the world: nothing that a turn does.

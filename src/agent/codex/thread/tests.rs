@@ -272,3 +272,23 @@ fn case_265_a_call_that_leaves_the_sandbox_probably_asks_until_a_child_carries_i
     stage.call(ID, 2000, "call_4", escalated);
     stage.is(Status::Working, "are open");
 }
+
+#[test]
+fn case_291_of_several_calls_that_ask_the_one_that_is_still_open_is_named() {
+    let mut stage = Stage::new();
+    let _held = stage.lock(ID, 9000);
+    stage.begin(ID, 0);
+    stage.prompt(ID, 0);
+    for call in ["call_1", "call_2"] {
+        stage.call(ID, 2000, call, r#", \"sandbox_permissions\": \"require_escalated\""#);
+    }
+    stage.is(Status::NeedsPermission, "2 requests are open");
+    // It ran, and was over before anybody looked. Its output is written with that of the others.
+    let ran = r#"{"type":"item_completed","item":{"type":"CommandExecution","id":"call_1","process_id":"7","status":"completed","exit_code":0}}"#;
+    stage.write(ID, 0, &[("event_msg", ran)]);
+    stage.is(Status::NeedsPermission, "probably asks in its terminal: touch x");
+    let open: Vec<_> = stage.observed.facts.requests.iter().map(|request| &*request.request).collect();
+    assert_eq!(open, ["call_2"]);
+    stage.write(ID, 0, &[("event_msg", &ran.replace("call_1", "call_2"))]);
+    stage.is(Status::Working, "exec_command and exec_command are open");
+}

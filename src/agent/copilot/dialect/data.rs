@@ -258,7 +258,9 @@ impl<'a> Data<'a> {
             b"session.model_change" => Body::Model(self.new_model),
             b"session.usage_record" => Body::Usage { context: self.context_tokens },
             b"subagent.started" => Body::AgentStart { call: self.call },
-            b"system.notification" if is(self.notified, b"shell_completed") => Body::ShellDone { shell: self.shell },
+            b"system.notification" if is(self.notified, b"shell_completed") => {
+                Body::ShellDone { shell: self.shell, call: None }
+            }
             _ => Body::Aside,
         })
     }
