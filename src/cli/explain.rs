@@ -115,6 +115,9 @@ fn changes(verdict: &Verdict, now: Moment) -> String {
 fn owner(session: &Session) -> String {
     match &session.observed.owner {
         Owner::Never if session.observed.hooked.is_some() => "none: the process that ran its hook has ended".into(),
+        Owner::Never if session.observed.is_untold => {
+            format!("not known: this release of {} does not say", session.observed.agent)
+        }
         Owner::Never => format!("none: {}", session.observed.agent.no_owner()),
         Owner::Alive { pid, started: Some(at) } => format!("process {pid}, alive, started {at}"),
         Owner::Alive { pid, started: None } => format!("process {pid}, alive"),

@@ -73,6 +73,8 @@ pub struct Observed {
     pub hooked: Option<Hooked>,
     /// Who runs it.
     pub owner: Owner,
+    /// Nothing says who runs it, as its agent's release leaves no trace of that: nobody known is not nobody.
+    pub is_untold: bool,
     /// How well it is established that its owner has it open.
     pub held: Held,
     /// The processes that have, or may have, it open. Excludes those that created their lock just now

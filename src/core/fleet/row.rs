@@ -174,6 +174,7 @@ impl Session {
         let notes = [
             (self.observed.contested, Note::Contested { agent: self.observed.agent.clone() }),
             (matches!(self.observed.owner, Owner::Unheld { .. }), Note::Unheld),
+            (self.observed.is_untold, Note::Untold { agent: self.observed.agent.clone() }),
             (self.is_wanted(), Note::Wanted),
             (self.approves_all(), Note::ApprovesAll),
             (approved, Note::Approved),

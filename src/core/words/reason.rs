@@ -88,6 +88,7 @@ said! {
         Untried { version: Box<str> } => "written by version {version}, which was not tried";
         StartUnknown => "the start of its turn is unknown";
         NoProcess => "no process is known to run it";
+        Untold { agent: Agent } => "this release of {agent} does not say which process runs it: it may still be open";
         TwoWriters => "conflict: two processes write this log";
         Contested { agent: Agent } => "conflict: two live processes have {}", agent.contested();
         Unheld => "{UNHELD}";

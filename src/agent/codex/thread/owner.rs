@@ -3,7 +3,7 @@
 use super::Thread;
 use crate::agent::codex::daemon;
 use crate::agent::codex::door::Door;
-use crate::agent::codex::lock::{Holder, Lock};
+use crate::agent::codex::lock::{Holder, LOCKS, Lock};
 use crate::agent::evidence::Evidence;
 use crate::agent::reading::{GRACE, Reading};
 use crate::core::action::Action;
@@ -12,6 +12,8 @@ use crate::core::session::{Observed, Only};
 use crate::core::time::{Moment, Time};
 use crate::system::process::{self, SLACK, arguments};
 
+/// The oldest release of which it is known that it makes locks.
+const LOCKS_SINCE: [u32; 3] = [0, 169, 0];
 /// What can be done with a thread that nobody has loaded.
 const AT_REST: Only = Only { actions: &[Action::Resume], why: "no process runs it, and a terminal resumes it" };
 /// What can be done with a thread that the daemon has loaded.
@@ -130,19 +132,22 @@ impl Thread {
     /// that was closed, or whose lock somebody else deleted.
     pub(super) fn note_owner(&self, reading: &Reading<'_>, observed: &mut Observed) {
         let (progress, turn) = (observed.facts.progress, &observed.facts.turn);
+        let is_untold = self.lock.is_none() && !self.makes_locks();
+        observed.is_untold = is_untold && (turn.is_some() || !reading.is_past(observed.touched));
         match (&observed.owner, self.lock) {
             (&Owner::Alive { pid, .. }, Some(lock)) if progress.is_some_and(|last| last.wall < lock.loaded) => {
                 observed.owner = Owner::Opened { pid, started: Some(lock.loaded) };
             }
-            // It is closed by deleting its lock. An older release makes no locks.
-            (_, None) if turn.is_none() && self.has_locks() => {
+            (_, None) if is_untold => {}
+            // It is closed by deleting its lock.
+            (_, None) if turn.is_none() => {
                 let now = reading.context.now;
                 let last = progress.unwrap_or_default();
                 let at = |wall: Time| Moment { wall, awake: now.awake - (now.wall - wall) };
                 observed.facts.shut_down = progress.map(|_| self.closed.map_or(last, at));
             }
             // It was not closed so: a process that starts deletes the locks that killed ones left behind.
-            (_, None) if self.has_locks() => observed.owner = self.departed(),
+            (_, None) => observed.owner = self.departed(),
             _ => {}
         }
     }
@@ -160,9 +165,12 @@ impl Thread {
         Some(Evidence::Codex { home: self.home().to_owned(), id: self.id.clone(), pid })
     }
 
-    /// Whether its home has locks at all.
-    fn has_locks(&self) -> bool {
-        self.home().join(crate::agent::codex::lock::LOCKS).is_dir()
+    /// Whether whoever has it loaded makes a lock, so that the lack of one says something. An older release makes none.
+    fn makes_locks(&self) -> bool {
+        let has_made = self.departed.is_some() || self.closed.is_some();
+        let version = self.head.as_ref().and_then(|head| numbers(&head.version));
+        let is_new = version.is_some_and(|version| version >= LOCKS_SINCE);
+        (has_made || is_new) && self.home().join(LOCKS).is_dir()
     }
 
     /// Handles a process's exit: it has the thread loaded no longer.
@@ -176,4 +184,10 @@ impl Thread {
             observed.owner = Owner::Gone { pid, at: Some(at) };
         }
     }
+}
+
+/// The three numbers of a version.
+fn numbers(version: &str) -> Option<[u32; 3]> {
+    let mut parts = version.split(['.', '-', '+']).map(str::parse);
+    Some([parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?])
 }

@@ -52,8 +52,12 @@ impl Stage {
     }
 
     fn begin(&self, id: &str, ago: i64) {
+        self.begin_by("0.169.0", id, ago);
+    }
+
+    fn begin_by(&self, version: &str, id: &str, ago: i64) {
         let meta = format!(
-            r#"{{"session_id":"{ID}","id":"{id}","cwd":"/p","originator":"codex-tui","cli_version":"0.169.0","git":{{"branch":"main"}}}}"#
+            r#"{{"session_id":"{ID}","id":"{id}","cwd":"/p","originator":"codex-tui","cli_version":"{version}","git":{{"branch":"main"}}}}"#
         );
         self.write(id, ago, &[("session_meta", &meta)]);
     }
@@ -159,6 +163,38 @@ fn case_260_the_lock_and_the_last_turn_say_whether_a_thread_runs_rests_crashed_o
     stage.prompt(ID, 3000);
     stage.write(ID, 3000, &[("event_msg", error)]);
     stage.is(Status::Ended, "usage_limit_exceeded");
+}
+
+#[test]
+fn case_292_a_release_that_makes_no_locks_is_not_judged_by_the_lack_of_one() {
+    for (version, status, says) in [
+        ("0.169.0", Status::Crashed, "its process is gone"),
+        ("1.0.0-alpha.2", Status::Crashed, "its process is gone"),
+        ("0.20.0", Status::Working, "no process is known to run it"),
+        ("", Status::Working, "no process is known to run it"),
+    ] {
+        let mut stage = Stage::new();
+        stage.begin_by(version, ID, 3000);
+        stage.prompt(ID, 3000);
+        stage.is(status, says);
+        let session = Session { observed: stage.observed.clone(), ..Session::new(Agent::default(), ID) };
+        let because = session.row(Clock::start().now(), &stage.limits).0.because.to_string();
+        let is_said = because.contains("does not say which process runs it: it may still be open");
+        assert_eq!(is_said, status == Status::Working, "{because}");
+        // One that was seen with a lock makes locks, whoever wrote the beginning of its log.
+        let held = stage.lock(ID, 2000);
+        stage.prompt(ID, 1000);
+        stage.is(Status::Working, "the model thinks");
+        fs::remove_file(stage.home.path().join(format!("thread-writer-locks/{ID}.lock"))).unwrap();
+        drop(held);
+        stage.is(Status::Crashed, "its process is gone");
+        assert!(!stage.observed.is_untold);
+    }
+    let mut stage = Stage::new();
+    stage.begin_by("0.20.0", ID, 3000);
+    stage.prompt(ID, 3000);
+    stage.complete(ID, 2000);
+    stage.is(Status::Idle, "done");
 }
 
 /// As a new reader sees it, without the memory of one that saw the process.
