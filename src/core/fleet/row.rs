@@ -273,7 +273,7 @@ impl Row {
         if self.request_text().is_some() {
             return self.ageless_reason();
         }
-        let ages = match self.turn {
+        let ages = match self.turn_told() {
             Some(turn) => turn.words(last, now),
             None => last.and_then(|last| last_seen(last, now)),
         };
@@ -300,7 +300,13 @@ impl Row {
             true => Some(next_lull(self.last(), now)),
             false => self.age_step(now).map(|(_, next)| self.last() + next),
         };
-        age.into_iter().chain(self.turn.map(|turn| turn.next_words(now))).min()
+        age.into_iter().chain(self.turn_told().map(|turn| turn.next_words(now))).min()
+    }
+
+    /// The turn, if its age is to be told: not where it has been silent from the beginning, which the reason says.
+    fn turn_told(&self) -> Option<TurnView> {
+        let is_silence = |turn: &TurnView| turn.tools == 0 && self.last() - turn.since < Span::minutes(1);
+        self.turn.filter(|turn| !(self.status.is_silent() && is_silence(turn)))
     }
 
     /// Whether something happened after a silence that it told of. `before`: when something had happened last.
@@ -357,6 +363,19 @@ mod tests {
     }
 
     #[test]
+    fn case_293_a_turn_that_was_silent_from_its_beginning_tells_its_age_once() {
+        let now = START + Span::minutes(2);
+        let silent = |status, began, tools| {
+            let turn = Some(TurnView { since: START - Span::seconds(began), tools, older: false });
+            Row { turn, ..row(status, "silent 2 min") }.reason(now)
+        };
+        assert_eq!(silent(Status::Quiet, 1, 0), "silent 2 min");
+        assert_eq!(silent(Status::Stuck, 1, 3), "silent 2 min; 2 min, 3 tools");
+        assert_eq!(silent(Status::Stuck, 240, 0), "silent 2 min; 6 min", "it said something before");
+        assert_eq!(silent(Status::NeedsInput, 1, 0), "silent 2 min; 2 min");
+    }
+
+    #[test]
     fn case_162_a_row_at_work_says_when_it_was_last_seen() {
         let now = START + Span::minutes(12);
         let last_seen = |row: &Row, seconds| Row { last_progress: Some(now - Span::seconds(seconds)), ..row.clone() };
@@ -410,7 +429,9 @@ mod tests {
         let late = Row { turn: turn(START + Span::seconds(70)), ..early.clone() };
         let works = Row { status: Status::Working, ..early.clone() };
         let without_turn = row(Status::Working, "1 background agent");
-        for row in [rest, early, late, works, without_turn] {
+        let bare = |since| Row { turn: Some(TurnView { tools: 0, ..turn(since).unwrap() }), ..early.clone() };
+        let (silent, spoke) = (bare(START - Span::seconds(5)), bare(START - Span::minutes(3)));
+        for row in [rest, early, late, works, without_turn, silent, spoke] {
             for seconds in (0..8000).step_by(7) {
                 let now = START + Span::seconds(seconds);
                 let next = row.next_age(now).unwrap();
