@@ -77,6 +77,12 @@ fn codex_with_a_process_of_its_own() {
     pilot.wait_status(&id, "idle", "done");
     terminal.enter("SCRIPT:question Which?");
     pilot.wait_status(&id, "needs-input", "ends in a question");
+    terminal.enter("/compact");
+    pilot.wait_status(&id, "working", "");
+    home.release();
+    let is_compacted = || std::fs::read_to_string(&home.logs()[0]).unwrap().contains("\"compacted\"").then_some(());
+    crate::support::wait_until(crate::support::COPILOT, "it is compacted", String::new, is_compacted);
+    pilot.wait_status(&id, "idle", "");
     terminal.enter("SCRIPT:fail Try");
     pilot.wait_status(&id, "failed", "401");
     terminal.enter("SCRIPT:hang Think");

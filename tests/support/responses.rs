@@ -14,6 +14,7 @@ use std::future::pending;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::JoinHandle;
 
 /// A running model server. It stops when this value is dropped.
@@ -23,7 +24,8 @@ pub(crate) struct Responses {
 }
 
 impl Responses {
-    /// Starts the server on a free port of loopback. The tool of the script `tool` runs until this file exists.
+    /// Starts the server on a free port of loopback. The tool of the script `tool` runs until this file exists, and so does
+    /// a compaction.
     pub(crate) fn start(release: PathBuf) -> Self {
         let router = Router::new()
             .route("/v1/models", get(async || Json(json!({"object": "list", "data": [], "models": []}))))
@@ -97,6 +99,11 @@ fn answer(script: &str, done: usize, release: &str) -> Answer {
 
 async fn respond(State(release): State<Arc<PathBuf>>, Json(request): Json<Value>) -> Response {
     let (script, done) = script_of(&request["input"]);
+    // The request of a compaction, in Codex's own words.
+    let last = request["input"].as_array().and_then(|items| items.last()).map(Value::to_string);
+    while last.as_ref().is_some_and(|last| last.contains("CONTEXT CHECKPOINT COMPACTION")) && !release.exists() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     let item = match answer(&script, done, &release.display().to_string()) {
         Answer::Never => pending().await,
         Answer::Fails => {

@@ -31,8 +31,8 @@ fn a_turn_that_is_retried_fails_or_ends_in_a_question() {
 fn a_plan_is_a_question_until_it_is_answered() {
     let stage = Stage::with(&["--permission-mode", "plan"]);
     stage.claude.enter("SCRIPT:plan Paint the fence");
-    stage.claude.wait_screen("1. Paint it.");
-    stage.wait_status("needs-input", "plan");
+    stage.claude.wait_screen("Exit plan mode?");
+    stage.wait_status("needs-input", "asks: \"1. Paint it.\"");
     stage.claude.press(&["Escape"]);
     stage.wait_status("idle", "");
 }
