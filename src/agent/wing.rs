@@ -66,10 +66,17 @@ impl Wing {
     }
 }
 
-/// The dialects of all logs that are made of lines.
-const DIALECTS: [&Dialect; 3] = [&copilot::dialect::DIALECT, &claude_code::dialect::DIALECT, &codex::dialect::DIALECT];
+/// Whose logs are made of lines, and their dialects. The first agent's comes first.
+const DIALECTS: [(Wing, &Dialect); 3] = [
+    (Wing::Copilot, &copilot::dialect::DIALECT),
+    (Wing::ClaudeCode, &claude_code::dialect::DIALECT),
+    (Wing::Codex, &codex::dialect::DIALECT),
+];
 
-/// How the log is written that begins so: as the first agent writes it, if that does not tell.
-pub(crate) fn dialect_of(start: &[u8]) -> &'static Dialect {
-    DIALECTS.into_iter().find(|dialect| (dialect.is_start)(start)).unwrap_or(DIALECTS[0])
+/// Whose the log is that begins so, and how it is written. `None` if that does not tell.
+pub(crate) fn log_of(start: &[u8]) -> Option<(Wing, &'static Dialect)> {
+    DIALECTS.into_iter().find(|(_, dialect)| (dialect.is_start)(start))
 }
+
+/// How the first agent writes its logs.
+pub(crate) const FIRST_DIALECT: &Dialect = DIALECTS[0].1;

@@ -4,12 +4,14 @@ use super::charset::{has_unicode_stdout, words};
 use super::context::Context;
 use super::json;
 use super::report::say;
-use crate::agent::wing::dialect_of;
+use crate::agent::wing::{FIRST_DIALECT, Wing, log_of};
 use crate::config;
+use crate::core::agent::Agent;
 use crate::core::replay::{Change, OwnerStory, Replay};
 use crate::core::text;
 use crate::core::time::Span;
 use anyhow::Context as _;
+use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -18,7 +20,7 @@ use std::process::ExitCode;
 /// Arguments of `replay`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The log, an events.jsonl; `-` reads standard input
+    /// The log, of any agent: an events.jsonl, say; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Whether the session's process lives on, ends a millisecond after the last event, or was never known
@@ -27,7 +29,7 @@ pub(super) struct Arguments {
     /// Let the clock run on after the last event: +30s, +11m, +24h
     #[arg(long, value_name = "+DURATION", value_parser = until, allow_hyphen_values = true)]
     until: Option<Span>,
-    /// Print JSON: one object per change, {at, status, because}
+    /// Print JSON: one object per change, {at, status, because, agent}
     #[arg(long)]
     json: bool,
 }
@@ -62,16 +64,26 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         Box::new(BufReader::with_capacity(1 << 17, file))
     };
     let start = lines.fill_buf().with_context(|| format!("cannot read {}", arguments.file.display()))?;
-    let mut replay = Replay::new(story, context.config.limits, dialect_of(start).parse);
+    let log = log_of(start);
+    let agent = log.map(|(wing, _)| wing.agent());
+    if !arguments.json {
+        let heading = match &agent {
+            Some(agent) => format!("a log of {agent}"),
+            None => format!("its beginning does not tell whose log it is: read as one of {}", Wing::FIRST.agent()),
+        };
+        writeln!(out, "{}", words(&heading, has_unicode_stdout()))?;
+    }
+    let dialect = log.map_or(FIRST_DIALECT, |(_, dialect)| dialect);
+    let mut replay = Replay::new(story, context.config.limits, dialect.parse);
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line).with_context(|| format!("cannot read {}", arguments.file.display()))? > 0 {
         replay.line(&line, &mut changes);
         line.clear();
-        print(&mut changes, arguments.json, &mut out)?;
+        print(&mut changes, agent.as_ref(), arguments.json, &mut out)?;
     }
     let rest = arguments.until.unwrap_or(if matches!(arguments.owner, Owner::Dead) { Span(1) } else { Span::ZERO });
     replay.finish(rest, &mut changes);
-    print(&mut changes, arguments.json, &mut out)?;
+    print(&mut changes, agent.as_ref(), arguments.json, &mut out)?;
     out.flush()?;
     if replay.facts.skipped > 0 {
         say(&format!(
@@ -83,10 +95,19 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(changes: &mut Vec<Change>, json: bool, out: &mut impl Write) -> io::Result<()> {
+/// A change as a line of JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    change: &'a Change,
+    /// Whose log it is. `null` if that is not told.
+    agent: Option<&'a Agent>,
+}
+
+fn print(changes: &mut Vec<Change>, agent: Option<&Agent>, json: bool, out: &mut impl Write) -> io::Result<()> {
     for change in changes.drain(..) {
         if json {
-            json::write(out, &change)?;
+            json::write(out, &Line { change: &change, agent })?;
             writeln!(out)?;
         } else {
             let line = format!("{}  {:<16}  {}", change.at, change.status, change.because);

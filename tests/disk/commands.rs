@@ -3,6 +3,7 @@
 use crate::support::synthetic::User;
 use serde_json::{Value, json};
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 fn code(user: &User, args: &[&str]) -> Option<i32> {
@@ -232,6 +233,38 @@ fn replay_prints_each_change_in_the_logs_own_time() {
     assert_eq!(changes(&["--owner", "unknown", "--until", "+11m"]), ended);
     assert_eq!(code(&user, &["replay", "/nonexistent"]), Some(1));
     assert_eq!(code(&user, &["replay", log, "--until", "soon"]), Some(2));
+}
+
+#[test]
+fn case_311_replay_says_whose_log_it_is() {
+    let user = User::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let other = user.scratch.path().join("other.jsonl");
+    fs::write(&other, "{}\n").unwrap();
+    for (log, heading, name) in [
+        (
+            root.join("traces/10a-model-hang-live/73a6896d-2f6d-44f7-9970-27e603b52479/events.jsonl"),
+            "a log of Copilot",
+            "copilot",
+        ),
+        (
+            root.join("claude-code/2.1.330/plain/files/-lab-plain-proj/8181ad48-f4af-4cf5-9364-a18001305422.jsonl"),
+            "a log of Claude Code",
+            "claude-code",
+        ),
+        (root.join("traces-codex/plain/rollout.jsonl"), "a log of Codex", "codex"),
+        (other, "its beginning does not tell whose log it is: read as one of Copilot", ""),
+    ] {
+        let said = |args: &[&str]| {
+            let output = user.run(&[&["replay", log.to_str().unwrap()], args].concat());
+            String::from_utf8(output.stdout).unwrap()
+        };
+        assert_eq!(said(&[]).lines().next(), Some(heading));
+        for line in said(&["--json"]).lines() {
+            assert_eq!(serde_json::from_str::<Value>(line).unwrap()["agent"], name, "{line}");
+        }
+        assert_eq!(said(&["--json"]).is_empty(), name.is_empty());
+    }
 }
 
 #[test]
