@@ -35,6 +35,8 @@ pub struct Source {
     home: PathBuf,
     /// The folder of the home that holds its sessions.
     root: PathBuf,
+    /// The names of the agents whose reports are read, if only theirs are.
+    only: Option<Arc<[Box<str>]>>,
 }
 
 /// How it is known which agent a home is of.
@@ -73,7 +75,13 @@ impl Source {
     }
 
     fn told_by(told: ToldBy, wing: Wing, home: PathBuf) -> Self {
-        Self { wing, told, root: home.join(wing.profile().sessions), home }
+        Self { wing, told, root: home.join(wing.profile().sessions), home, only: None }
+    }
+
+    /// The same, where only the reports of agents with these names are read.
+    #[must_use]
+    pub(crate) fn limited_to(self, names: &[Box<str>]) -> Self {
+        Self { only: Some(names.into()), ..self }
     }
 
     /// The same home, if what is in it now is another agent's.
@@ -205,7 +213,7 @@ impl Source {
             Wing::ClaudeCode => {
                 Reader::ClaudeCode(Box::new(claude_code::session::Session::new(&self.home, &self.root, id)))
             }
-            Wing::Reported => Reader::Reported(reported::Told::new(self.path(id))),
+            Wing::Reported => Reader::Reported(reported::Told::new(self.path(id), self.only.clone())),
             Wing::Codex => Reader::Codex(Box::new(Thread::new(&self.root, id))),
             #[cfg(test)]
             Wing::Sundial => Reader::Sundial(sundial::Dial::new(&self.root, id)),
@@ -406,6 +414,11 @@ impl Glimpses<'_> {
 /// The folders of what hooks report, whether they exist or not.
 pub(crate) fn report_homes() -> Vec<Source> {
     reported::homes().into_iter().map(|home| Source::of(Wing::Reported, home)).collect()
+}
+
+/// Whether some hook reports a session of an agent with this name, which is not over. `now` is the wall clock.
+pub(crate) fn is_reported(name: &str, now: Time) -> bool {
+    reported::homes().iter().any(|home| reported::agents(home, now).any(|agent| *agent == *name))
 }
 
 #[cfg(test)]

@@ -1,13 +1,17 @@
 //! `--agent NAME`: limits a command to the sessions of some agents.
 
-use super::context::Context;
+use super::context::{Context, names_wing};
 use super::report::{USAGE, say};
 use crate::agent::homes::usual_home;
+use crate::agent::reported::agent_name;
+use crate::agent::source::is_reported;
 use crate::agent::wing::Wing;
-use crate::core::text::{any_of, plain};
+use crate::core::text::{any_of, listed, plain};
+use crate::system::clock::Clock;
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use std::ffi::OsStr;
 use std::process::ExitCode;
+use std::slice;
 
 /// Maximum length of a name in a message, in characters.
 const NAME_MAX: usize = 40;
@@ -15,7 +19,7 @@ const NAME_MAX: usize = 40;
 /// The agents that a command is limited to.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct Agents {
-    /// Only the sessions of this agent; repeat it for several
+    /// Only the sessions of this agent, also one that its hook reports; repeat it for several
     #[arg(long = "agent", value_name = "NAME", add = ArgValueCompleter::new(complete))]
     names: Vec<String>,
 }
@@ -24,40 +28,49 @@ impl Agents {
     /// The same context with these agents alone.
     ///
     /// # Errors
-    /// The exit code, if one is not known or is switched off. The user has been told then.
+    /// The exit code, if one cannot be the name of an agent, or is switched off. The user has been told then.
     pub(super) fn limit(&self, mut context: Context) -> Result<Context, ExitCode> {
         for name in &self.names {
-            let Some(wing) = Wing::ALL.iter().find(|wing| wing.profile().names.name == name) else {
-                let known: Vec<_> = names().collect();
-                say(&format!("no agent is called {:?}: name {}", plain(name, NAME_MAX), any_of(&known)));
+            let Ok(name) = agent_name(name) else {
+                let (name, known) = (plain(name, NAME_MAX), any_of(&names().collect::<Vec<_>>()));
+                say(&format!("no agent is called {name:?}: name {known}, or one that its hook reports"));
                 return Err(ExitCode::from(USAGE));
+            };
+            let wing = Wing::ALL.iter().find(|wing| names_wing(slice::from_ref(&name), **wing));
+            context.only.push(name.clone());
+            let Some(wing) = wing else {
+                if !is_reported(&name, Clock::start().now().wall) {
+                    let known = listed(&names().collect::<Vec<_>>());
+                    say(&format!("no hook reports a session of {name}; what is read without one: {known}"));
+                }
+                continue;
             };
             let (agent, is_named) = (wing.agent(), !context.named_homes.is_empty());
             if !is_named && context.config.agents.off.contains(&wing.profile().names.name) {
                 say(&format!("{agent} is switched off: `[agents] {name} = false` in the settings"));
                 return Err(ExitCode::from(USAGE));
             }
-            context.only.push(*wing);
         }
         if context.only.is_empty() {
             return Ok(context);
         }
         let only = context.only.clone();
-        context.homes.retain(|home| only.contains(&home.wing()));
-        context.unread.retain(|home| only.contains(&home.wing()));
+        context.homes.retain(|home| names_wing(&only, home.wing()));
+        context.unread.retain(|home| names_wing(&only, home.wing()));
         let unread: Vec<_> = context.unread.iter().map(|source| source.home().to_owned()).collect();
         context.silent.retain(|silent| unread.contains(&silent.home));
         if context.homes.is_empty() && context.unread.is_empty() {
             // Where it would be.
-            context.homes.extend(only.iter().filter_map(|wing| usual_home(*wing)));
+            let wings = Wing::ALL.iter().filter(|wing| names_wing(&only, **wing));
+            context.homes.extend(wings.filter_map(|wing| usual_home(*wing)));
         }
         Ok(context)
     }
 }
 
-/// The names of all agents.
+/// The names of all agents that have homes.
 fn names() -> impl Iterator<Item = &'static str> {
-    Wing::ALL.iter().map(|wing| wing.profile().names.name)
+    Wing::ALL.iter().map(|wing| wing.profile()).filter(|profile| !profile.home.is_empty()).map(|it| it.names.name)
 }
 
 fn complete(typed: &OsStr) -> Vec<CompletionCandidate> {

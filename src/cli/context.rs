@@ -28,8 +28,8 @@ pub(super) struct Context {
     pub(super) named_homes: Vec<PathBuf>,
     /// The homes that can be read.
     pub(super) homes: Vec<Source>,
-    /// The agents that the command is limited to; none: all.
-    pub(super) only: Vec<Wing>,
+    /// The names of the agents that the command is limited to; none: all.
+    pub(super) only: Vec<Box<str>>,
     /// Those besides: a home whose file system does not answer is taken up when it does.
     pub(super) unread: Vec<Source>,
     /// The homes whose file system does not answer: a command that touched one would never end.
@@ -102,9 +102,10 @@ impl Context {
             let named = self.named_homes.clone();
             let may_grow = named.is_empty() && self.demo.is_none();
             let only = self.only.clone();
+            let is_wanted = move |home: &Source| only.is_empty() || names_wing(&only, home.wing());
             let homes = move |config: &Config| {
                 let mut homes = homes::find_untouched(&wanted(&named, config, paths::user_home().as_deref()));
-                homes.retain(|home| only.is_empty() || only.contains(&home.wing()));
+                homes.retain(&is_wanted);
                 homes.extend(reports.iter().cloned());
                 homes
             };
@@ -126,7 +127,16 @@ impl Context {
 
     /// The folders of what hooks report, which is in no home. A demo shows its own sessions alone.
     fn reports(&self) -> Vec<Source> {
-        if self.demo.is_some() || !self.only.is_empty() { Vec::new() } else { report_homes() }
+        match self.demo {
+            Some(_) => Vec::new(),
+            None if self.only.is_empty() => report_homes(),
+            None => report_homes().into_iter().map(|home| home.limited_to(&self.only)).collect(),
+        }
+    }
+
+    /// Whether it is limited to agents without homes: all that is known of those are reports.
+    fn wants_reports_alone(&self) -> bool {
+        !self.only.is_empty() && !Wing::ALL.iter().any(|wing| names_wing(&self.only, *wing))
     }
 
     /// Whether some hook has reported something.
@@ -163,7 +173,10 @@ impl Context {
 
     /// Whether no home can be read at all.
     pub(super) fn has_no_home(&self) -> bool {
-        self.silent.is_empty() && self.unreadable_homes().len() >= self.homes.len() && !self.has_reports()
+        !self.wants_reports_alone()
+            && self.silent.is_empty()
+            && self.unreadable_homes().len() >= self.homes.len()
+            && !self.has_reports()
     }
 
     /// A message for each home that cannot be read, but for those on a file system that may have stopped answering
@@ -179,6 +192,9 @@ impl Context {
     }
 
     fn problems_of<'a>(&self, homes: impl Iterator<Item = &'a Source>) -> Vec<String> {
+        if self.wants_reports_alone() {
+            return Vec::new();
+        }
         if self.homes.is_empty() && self.silent.is_empty() {
             return vec![no_home(&self.config)];
         }
@@ -208,6 +224,11 @@ impl Context {
 /// What leads to homes: those given with `--home`, else those from the environment and the settings.
 fn wanted<'a>(named: &'a [PathBuf], config: &'a Config, user_home: Option<&'a Path>) -> Wanted<'a> {
     Wanted { named, added: &config.homes, off: &config.agents.off, user_home }
+}
+
+/// Whether one of these names is that of an agent with homes.
+pub(super) fn names_wing(names: &[Box<str>], wing: Wing) -> bool {
+    !wing.profile().home.is_empty() && names.iter().any(|name| **name == *wing.profile().names.name)
 }
 
 /// Why there is no home at all.

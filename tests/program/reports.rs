@@ -277,3 +277,35 @@ fn a_report_does_not_keep_its_agent_waiting() {
     let best = took.min().unwrap();
     assert!(best < Duration::from_millis(500), "{best:?}");
 }
+
+fn ids(user: &User, args: &[&str]) -> Vec<String> {
+    let mut ids: Vec<_> = user.rows(args).iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
+    ids.sort_unstable();
+    ids
+}
+
+#[test]
+fn case_310_a_filter_takes_the_name_of_any_agent_that_is_reported() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    report(&user, "goose", "g-1", "working", &[]);
+    report(&user, "aider", "a-1", "blocked", &[]);
+    assert_eq!(ids(&user, &["--agent", "goose"]), ["g-1"]);
+    assert_eq!(ids(&user, &["--agent", "goose", "--agent", "copilot"]), [&*session.id, "g-1"]);
+    assert_eq!(ids(&user, &["--agent", "copilot"]), [&*session.id]);
+    // Of a name that nobody reports there is nothing, and that is said.
+    let output = user.run(&["status", "--json", "--agent", "nobody"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("no hook reports a session of nobody"), "{said}");
+    assert_eq!(output.stdout, b"[]\n");
+    // A watcher sees those that come later, too.
+    let watch = Watch::start(user.pilotlight(&["watch", "--json", "--agent", "goose"]));
+    report(&user, "aider", "a-2", "working", &[]);
+    report(&user, "goose", "g-2", "working", &[]);
+    let known = || watch.latest().keys().cloned().collect::<std::collections::BTreeSet<_>>();
+    let has_both = || known().contains("g-1") && known().contains("g-2");
+    wait_until(SOON, "both are shown", || format!("{:?}", known()), || has_both().then_some(()));
+    assert_eq!(known().len(), 2, "{:?}", known());
+}

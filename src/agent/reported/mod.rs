@@ -29,8 +29,19 @@ pub(crate) use store::put;
 
 use super::profile::Profile;
 use crate::core::agent::Names;
+use crate::core::time::Time;
 use crate::system::watcher::{Layout, WatchPlan};
 use places::{FOLDER, session_of};
+use record::Record;
+use std::path::Path;
+
+/// The agents of the sessions that are reported to this home, and are not over. `now` is the wall clock.
+pub(super) fn agents(home: &Path, now: Time) -> impl Iterator<Item = Box<str>> {
+    let folder = home.join(FOLDER);
+    let ids = list(&folder).into_iter().flatten();
+    let records = ids.filter_map(move |id| Record::read(&path(&folder, &id)));
+    records.filter(move |record| record.is_current(now)).map(|record| record.agent)
+}
 
 /// What is the same about all its homes, which are our own runtime folders.
 pub(crate) const PROFILE: Profile = Profile {

@@ -9,6 +9,7 @@ use crate::core::session::{About, Observed};
 use crate::core::time::{Moment, Time};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Why nothing can be done with such a session.
 const READ_ONLY: &str = "only what its hook reports is known of it: go on where it runs";
@@ -17,6 +18,8 @@ const READ_ONLY: &str = "only what its hook reports is known of it: go on where 
 #[derive(Debug)]
 pub struct Told {
     path: PathBuf,
+    /// The names of the agents whose reports are read, if only theirs are.
+    only: Option<Arc<[Box<str>]>>,
     /// The process that runs it.
     process: Option<Process>,
     /// When the record that was read last was given, in nanoseconds since 1970, and on both clocks.
@@ -24,21 +27,23 @@ pub struct Told {
 }
 
 impl Told {
-    pub(in crate::agent) fn new(path: PathBuf) -> Self {
-        Self { path, process: None, given: None }
+    pub(in crate::agent) fn new(path: PathBuf, only: Option<Arc<[Box<str>]>>) -> Self {
+        Self { path, only, process: None, given: None }
     }
 
     /// Reads what was reported.
     ///
     /// # Errors
-    /// The session is over: it was reported so, its process has ended, or nobody has said anything for long.
+    /// The session is over: it was reported so, its process has ended, or nobody has said anything for long. Or it is of
+    /// an agent that is not wanted.
     pub(in crate::agent) fn refresh(
         &mut self,
         reading: &Reading<'_>,
         observed: &mut Observed,
     ) -> io::Result<ReadStatus> {
         let now = reading.context.now;
-        let record = Record::read(&self.path).filter(|record| record.is_current(now.wall));
+        let is_wanted = |record: &Record| self.only.as_ref().is_none_or(|only| only.contains(&record.agent));
+        let record = Record::read(&self.path).filter(|record| is_wanted(record) && record.is_current(now.wall));
         let (said, record) =
             record.and_then(|record| Some((record.state.said()?, record))).ok_or(io::ErrorKind::NotFound)?;
         self.process = record.process;
