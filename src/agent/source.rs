@@ -421,6 +421,11 @@ pub(crate) fn is_reported(name: &str, now: Time) -> bool {
     reported::homes().iter().any(|home| reported::agents(home, now).any(|agent| *agent == *name))
 }
 
+/// How many sessions are reported to such a folder, and not over. `now` is the wall clock.
+pub(crate) fn reported_sessions(reports: &Source, now: Time) -> usize {
+    reported::agents(&reports.home, now).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,7 @@
 //! Each finding has two texts: one for the user, with paths and names, and one for the strangers who read a bug report.
 //! The second is composed of fixed words and numbers, never derived from the first: what is not put in cannot leak.
 //!
-//! - `program`, `agents`, `homes`, `servers`, `desktop`, `bridge`, `machine`, `autostart` and `own` are the checks, one file a
+//! - `program`, `agents`, `homes`, `reports`, `servers`, `desktop`, `bridge`, `machine`, `autostart` and `own` are the checks, one file a
 //!   subject.
 //! - [`check`] is what each of them is given and returns, [`finding`] one result.
 //! - [`fix`] repairs our files, after [`ours`] found them broken; [`report`] writes a bug report, and [`redact`] chooses
@@ -31,6 +31,7 @@ mod own;
 mod program;
 pub mod redact;
 pub mod report;
+mod reports;
 mod servers;
 
 pub(crate) use check::{Examined, Ground};
@@ -47,7 +48,7 @@ const DEADLINE: Duration = Duration::from_secs(8);
 /// A check: its name, its subject for a report that it did not finish, and its function.
 type Check = (&'static str, &'static str, fn(&Ground) -> Examined);
 
-const CHECKS: [Check; 12] = [
+const CHECKS: [Check; 13] = [
     ("version", "this program", |_| vec![own::version()].into()),
     ("config", "the settings", |ground| own::config(ground).into()),
     ("on-change", "the commands of the settings", |ground| own::on_change(ground).into()),
@@ -55,6 +56,7 @@ const CHECKS: [Check; 12] = [
     ("copilot", "the Copilot CLI", |ground| program::program(ground).into()),
     ("agents", "the other agents", |ground| agents::agents(ground).into()),
     ("sessions", "the agents' homes", homes_and_servers),
+    ("reports", "what hooks report", |ground| reports::reports(ground).into()),
     ("bridge", "the bridge to terminals", |ground| bridge::bridge(ground).into()),
     ("watches", "the limit of file watches", |ground| machine::watches(ground).into()),
     ("descriptors", "the limit of open files", |ground| machine::descriptors(ground).into()),

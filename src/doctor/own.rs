@@ -101,7 +101,7 @@ fn writable(folder: &Path) -> Finding {
     }
 }
 
-fn may_write(folder: &Path) -> bool {
+pub(super) fn may_write(folder: &Path) -> bool {
     #[cfg(unix)]
     return rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok();
     #[cfg(not(unix))]

@@ -309,3 +309,37 @@ fn case_310_a_filter_takes_the_name_of_any_agent_that_is_reported() {
     wait_until(SOON, "both are shown", || format!("{:?}", known()), || has_both().then_some(()));
     assert_eq!(known().len(), 2, "{:?}", known());
 }
+
+#[test]
+fn case_312_doctor_counts_what_hooks_report_and_says_where_it_lies() {
+    let user = User::new();
+    let finding = || {
+        let output = user.run(&["doctor", "--json"]);
+        let found: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+        let its: Vec<_> = found.into_iter().filter(|it| it["check"] == "reports").collect();
+        let [only] = &its[..] else { panic!("{its:?}") };
+        (only["level"].as_str().unwrap().to_owned(), only["said"].as_str().unwrap().to_owned())
+    };
+    let place = reports(&user).display().to_string();
+    let none = format!("no hook reports a session; reports lie in {place}, which is created when needed");
+    assert_eq!(finding(), ("ok".into(), none));
+    report(&user, "goose", "g-1", "working", &[]);
+    report(&user, "goose", "g-2", "idle", &[]);
+    report(&user, "goose", "g-3", "working", &[]);
+    report(&user, "goose", "g-3", "ended", &[]);
+    assert_eq!(finding(), ("ok".into(), format!("hooks report 2 sessions; reports lie in {place}")));
+    fs::remove_dir_all(reports(&user)).unwrap();
+    fs::write(reports(&user), "").unwrap();
+    assert_eq!(finding(), ("problem".into(), format!("{place}, for what hooks report, cannot be written")));
+}
+
+#[test]
+fn case_313_a_session_is_reported_and_shown_where_no_agent_has_a_home() {
+    let user = User::new();
+    fs::remove_dir_all(user.home()).unwrap();
+    let watch = Watch::start(user.pilotlight(&["watch", "--json"]));
+    report(&user, "goose", "g-1", "working", &[]);
+    both(&user, &watch, "g-1", |row| row["status"] == "working");
+    report(&user, "goose", "g-1", "ended", &[]);
+    gone(&user, &watch, "g-1");
+}

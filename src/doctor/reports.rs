@@ -1,0 +1,42 @@
+//! What hooks report: how many sessions, where it lies, and whether more can be written there.
+
+use super::check::Ground;
+use super::finding::Finding;
+use super::own::may_write;
+use crate::agent::source::{Source, report_homes, reported_sessions};
+use crate::core::text::counted;
+use crate::system::clock::Clock;
+use crate::system::runtime::Runtime;
+use std::path::Path;
+
+const CHECK: &str = "reports";
+
+/// The sessions that hooks report, and the place where the next report would be written: the first folder of ours that
+/// belongs to us alone.
+pub(super) fn reports(_: &Ground) -> Vec<Finding> {
+    let homes = report_homes();
+    let Some(place) = homes.iter().find(|home| Runtime::open(home.home()).is_ok()).map(Source::root) else {
+        let text = "there is no folder for what hooks report";
+        let remedy = "`pilotlight report` fails: set HOME, or XDG_STATE_HOME, to a folder that you own";
+        return vec![Finding::problem(CHECK, text, remedy).public()];
+    };
+    let shown = place.display();
+    if !can_be_written(place) {
+        let remedy = "`pilotlight report` fails: make it a folder that you own";
+        let text = format!("{shown}, for what hooks report, cannot be written");
+        return vec![Finding::problem(CHECK, text, remedy).redacted("their folder cannot be written")];
+    }
+    let now = Clock::start().now().wall;
+    let count = match homes.iter().map(|home| reported_sessions(home, now)).sum() {
+        0 => "no hook reports a session".to_owned(),
+        n => format!("hooks report {}", counted(n, "session")),
+    };
+    let state = if place.is_dir() { "" } else { ", which is created when needed" };
+    vec![Finding::ok(CHECK, format!("{count}; reports lie in {shown}{state}")).redacted(count)]
+}
+
+/// Whether a folder can be written, or made.
+fn can_be_written(folder: &Path) -> bool {
+    let there = folder.ancestors().find(|folder| folder.symlink_metadata().is_ok());
+    there.is_some_and(|there| there.is_dir() && may_write(there))
+}
