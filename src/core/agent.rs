@@ -49,11 +49,14 @@ static UNKNOWN: Names = Names {
 
 impl Default for Agent {
     fn default() -> Self {
-        Self::Known(&UNKNOWN)
+        Self::ANY
     }
 }
 
 impl Agent {
+    /// One of which nothing is known.
+    pub(super) const ANY: Self = Self::Known(&UNKNOWN);
+
     /// One that has no wing, by the name that its reports give it: one line, bounded. `None` if nothing of it is visible.
     pub fn reported(name: &str) -> Option<Self> {
         let name = plain(name.trim(), NAME_MAX);

@@ -3,14 +3,13 @@
 //! The clock is the log's. It moves to each event's own time, and in between stops wherever a verdict asked to be
 //! rechecked. So a replay gives, to the millisecond, what a live watcher would have reported.
 
-use super::agent::Agent;
 use super::event::Event;
 use super::facts::Facts;
 use super::limits::Limits;
 use super::owner::Owner;
 use super::scan::Malformed;
 use super::time::{Moment, Span, Time};
-use super::verdict::{Live, Status, Verdict, judge};
+use super::verdict::{Live, Status, Told, Verdict, judge};
 use super::words::reason::Because;
 use serde::Serialize;
 
@@ -66,7 +65,7 @@ impl Replay {
     /// The verdict at the moment the replay has reached.
     pub fn verdict(&self) -> Verdict {
         // Nothing is looked at, so no words name the agent.
-        judge(&Agent::default(), &self.facts, &self.owner, &Live::default(), None, self.now, &self.limits)
+        judge(Told::by_log(&self.facts), &self.owner, &Live::default(), None, self.now, &self.limits)
     }
 
     /// Reads one line: first what time alone changed before it, then the event itself.

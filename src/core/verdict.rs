@@ -86,20 +86,6 @@ fn found(status: Status, since: Time, because: impl Into<Because>) -> Found {
     Found { status, since, because: because.into() }
 }
 
-/// Judges one session of this agent. `seen` is when the user last looked at it, by the wall clock.
-pub fn judge(
-    agent: &Agent,
-    facts: &Facts,
-    owner: &Owner,
-    live: &Live,
-    seen: Option<Time>,
-    now: Moment,
-    limits: &Limits,
-) -> Verdict {
-    let told = Told { agent, facts, stated: None };
-    judge_told(told, owner, live, seen, now, limits)
-}
-
 /// What is told of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct Told<'a> {
@@ -111,8 +97,16 @@ pub struct Told<'a> {
     pub stated: Option<&'a Stated>,
 }
 
-/// Judges one session by all that is told of it.
-pub fn judge_told(
+impl<'a> Told<'a> {
+    /// The facts from a log alone, of whichever agent.
+    pub fn by_log(facts: &'a Facts) -> Self {
+        static ANY: Agent = Agent::ANY;
+        Self { agent: &ANY, facts, stated: None }
+    }
+}
+
+/// Judges one session by all that is told of it. `seen` is when the user last looked at it, by the wall clock.
+pub fn judge(
     Told { agent, facts, stated }: Told<'_>,
     owner: &Owner,
     live: &Live,

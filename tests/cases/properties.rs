@@ -3,13 +3,12 @@
 use super::random::{gap, play, steps, with_context};
 use super::story::{START, Story};
 use pilotlight::agent::copilot::dialect::{end_of, is_fresh_prompt, parse, parse_ends};
-use pilotlight::core::agent::Agent;
 use pilotlight::core::facts::Facts;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::replay::{OwnerStory, Replay};
 use pilotlight::core::time::{Moment, Span};
-use pilotlight::core::verdict::{Status, judge};
+use pilotlight::core::verdict::{Status, Told, judge};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -120,7 +119,7 @@ proptest! {
         let (story, end) = play(Story::new(), &steps);
         let story = with_context(story, end, owner, live, when);
         let facts = story.facts(end);
-        let judge_at = |at: Span| judge(&Agent::default(), &facts, &story.owner, &story.live, story.seen, story.moment(at), &story.limits);
+        let judge_at = |at: Span| judge(Told::by_log(&facts), &story.owner, &story.live, story.seen, story.moment(at), &story.limits);
         let mut probes: Vec<_> = probes.into_iter().map(|after| end + Span(after)).collect();
         probes.sort_unstable_by_key(|at| at.0);
         let mut last = judge_at(end);
@@ -147,7 +146,7 @@ proptest! {
         let facts = story.facts(now);
         for _ in 0..2 {
             let (at, limits) = (story.moment(now), &story.limits);
-            prop_assert_eq!(&judge(&Agent::default(), &facts, &story.owner, &story.live, story.seen, at, limits), &first);
+            prop_assert_eq!(&judge(Told::by_log(&facts), &story.owner, &story.live, story.seen, at, limits), &first);
         }
         prop_assert_eq!(facts, story.facts(now), "judging changes no facts");
     }

@@ -4,11 +4,10 @@
 
 use super::story::{At, Story, Written};
 use pilotlight::agent::copilot::dialect;
-use pilotlight::core::agent::Agent;
 use pilotlight::core::facts::Facts;
 use pilotlight::core::replay::{Change, OwnerStory, Replay};
 use pilotlight::core::time::{Moment, Span};
-use pilotlight::core::verdict::{Status, Verdict, judge};
+use pilotlight::core::verdict::{Status, Told, Verdict, judge};
 
 impl Story {
     /// The log as it is on disk.
@@ -45,7 +44,7 @@ impl Story {
     pub(crate) fn verdict(&self, at: impl Into<At>) -> Verdict {
         let at = at.into();
         let now = self.moment(at);
-        let verdict = judge(&Agent::default(), &self.facts(at), &self.owner, &self.live, self.seen, now, &self.limits);
+        let verdict = judge(Told::by_log(&self.facts(at)), &self.owner, &self.live, self.seen, now, &self.limits);
         assert!(verdict.recheck_at.is_none_or(|recheck| recheck > now.awake), "a recheck in the past: {verdict:?}");
         verdict
     }

@@ -13,7 +13,7 @@ use crate::core::session::{Bridge, Kind, Observed, ServerState, Session};
 use crate::core::text::{COMMAND_MAX, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::hooked::judge_hooked;
-use crate::core::verdict::{Status, Told, Verdict, age_step, judge_told, last_heard};
+use crate::core::verdict::{Status, Told, Verdict, age_step, judge, last_heard};
 pub use crate::core::words::reason::Background;
 use crate::core::words::reason::{Because, Note, Reason};
 use serde::Serialize;
@@ -145,7 +145,7 @@ impl Session {
         let limits = self.limits(limits);
         let Observed { agent, facts, stated, .. } = &self.observed;
         let told = Told { agent, facts, stated: stated.as_ref() };
-        let mut verdict = judge_told(told, &self.runner(), &self.live, self.seen, at, &limits);
+        let mut verdict = judge(told, &self.runner(), &self.live, self.seen, at, &limits);
         let is_over = verdict.status.is_over();
         if let Some(no_answer) = self.no_answer.filter(|_| !is_over || self.observed.owner == Owner::Never) {
             let before = Note::Before { status: verdict.status, because: Box::new(verdict.because) };

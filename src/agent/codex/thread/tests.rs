@@ -7,7 +7,7 @@ use crate::core::limits::Limits;
 use crate::core::owner::Held;
 use crate::core::session::Session;
 use crate::core::time::Moment;
-use crate::core::verdict::{Live, Status, judge};
+use crate::core::verdict::{Live, Status, Told, judge};
 use crate::system::clock::Clock;
 use crate::system::process::testing::make_pipe;
 use std::collections::HashSet;
@@ -106,8 +106,7 @@ impl Stage {
     fn status(&mut self) -> (Status, String) {
         self.refresh().unwrap();
         let (observed, now) = (&self.observed, Clock::start().now());
-        let verdict =
-            judge(&Agent::default(), &observed.facts, &observed.owner, &Live::default(), None, now, &self.limits);
+        let verdict = judge(Told::by_log(&observed.facts), &observed.owner, &Live::default(), None, now, &self.limits);
         (verdict.status, verdict.because.to_string())
     }
 

@@ -2,11 +2,10 @@ use super::events::Log;
 use super::script::{Act, CAST, LENGTH, SCRIPT, Who, beats};
 use super::*;
 use crate::agent::copilot::dialect;
-use crate::core::agent::Agent;
 use crate::core::facts::Facts;
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Time};
-use crate::core::verdict::{Live, Status, judge};
+use crate::core::verdict::{Live, Status, Told, judge};
 
 const START: Time = Time(1_700_000_000_000);
 
@@ -49,7 +48,7 @@ fn statuses(seconds: impl IntoIterator<Item = u32>, speed: u32) -> Vec<Vec<Statu
         }
         let now = Moment::of(START + now);
         let judged =
-            |it: &Played| judge(&Agent::default(), &it.facts, &it.owner, &Live::default(), None, now, &limits).status;
+            |it: &Played| judge(Told::by_log(&it.facts), &it.owner, &Live::default(), None, now, &limits).status;
         cast.iter().map(judged).collect()
     });
     statuses.collect()

@@ -7,7 +7,7 @@ use crate::core::scan::Text;
 use crate::core::session::Session;
 use crate::core::stated::{Asks, State, Stated, Wait};
 use crate::core::time::{Moment, Span, Time};
-use crate::core::verdict::{Live, Status, Told, judge_told};
+use crate::core::verdict::{Live, Status, Told, judge};
 
 const START: i64 = 1_795_461_440_000;
 const BY: &str = "the file of its process";
@@ -40,7 +40,7 @@ fn answer(asks: bool) -> Body<'static> {
 fn told_by(facts: &Facts, state: State, since: i64, asks: Option<Asks>, owner: &Owner, now: i64) -> (Status, String) {
     let stated = Stated { state, since: at(since), by: BY, asks };
     let told = Told { agent: &Agent::default(), facts, stated: Some(&stated) };
-    let verdict = judge_told(told, owner, &Live::default(), None, at(now), &Limits::default());
+    let verdict = judge(told, owner, &Live::default(), None, at(now), &Limits::default());
     (verdict.status, verdict.because.to_string())
 }
 
