@@ -1,7 +1,8 @@
 //! The agents whose sessions are watched, and the seam between them and everything else. Each has a wing with everything
 //! specific to it: files, names, processes, protocol and wording.
 //!
-//! - [`wing`] is the one table that lists them, `profile` what is the same about all homes of one.
+//! - [`wing`] is the one table that lists them, `profile` what is the same about all homes of one, `starting` how its program is
+//!   found and told its home.
 //! - [`homes`] finds their homes. [`source`] is an agent and one of its homes: it lists sessions, and makes their readers. [`reader`] reads one session,
 //!   [`scanner`] finds those that processes have open ([`openings`]). [`tail`] follows a growing log in any dialect.
 //! - [`channel`] is what an order is carried out over, [`evidence`] what shows whose process may be signalled, [`bridges`]
@@ -29,6 +30,7 @@ pub(crate) mod reading;
 pub(crate) mod reported;
 pub(crate) mod scanner;
 pub mod source;
+mod starting;
 #[cfg(test)]
 mod sundial;
 pub mod tail;

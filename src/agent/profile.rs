@@ -10,6 +10,9 @@ pub(crate) struct Profile {
     pub(crate) names: Names,
     /// The command that starts it. Empty: there is none.
     pub(crate) program: &'static str,
+    /// The folders of the user's home in which installers put it, where it is searched besides the search path. Empty: its
+    /// wing knows more about that.
+    pub(crate) installed: &'static [&'static str],
     /// The version of it that Pilotlight was tried with.
     pub(crate) tried: &'static str,
     /// What cannot be known of its sessions or done with them, in a sentence.

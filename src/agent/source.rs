@@ -13,6 +13,7 @@ use super::openings::Noted;
 use super::reader::Reader;
 use super::reading::{Glimpse, Reading};
 use super::reported;
+use super::starting;
 #[cfg(test)]
 use super::sundial;
 use super::wing::Wing;
@@ -271,12 +272,11 @@ impl Source {
     pub(crate) async fn program(&self, named: Option<&Path>) -> Result<PathBuf, String> {
         match self.wing {
             Wing::Copilot => find_program(named, VERSION_TIMEOUT_LONG).await,
-            Wing::ClaudeCode => {
-                claude_code::resume::find_program(std::env::var_os("PATH").as_deref(), user_home().as_deref())
+            // The settings name the first agent's.
+            Wing::ClaudeCode | Wing::Codex => {
+                starting::program(self.wing.profile(), std::env::var_os("PATH").as_deref(), user_home().as_deref())
             }
             Wing::Reported => Err("only its hook is known".to_owned()),
-            // The settings name the first agent's.
-            Wing::Codex => codex_resume::program(std::env::var_os("PATH").as_deref(), user_home().as_deref()),
             #[cfg(test)]
             Wing::Sundial => Err("it cannot be started".to_owned()),
         }
@@ -298,29 +298,20 @@ impl Source {
     /// # Errors
     /// Why the session cannot be named on a command line.
     pub(crate) fn resume(&self, program: &Path, id: &str) -> Result<Resume, &'static str> {
-        match self.wing {
-            Wing::Copilot => {
-                let command = resume::command(program, id).ok_or("its id does not have the form of Copilot's ids")?;
-                let inherited = std::env::var_os(self.wing.profile().home_variable);
-                Ok(Resume { command, env: resume::env(&self.home, user_home().as_deref(), inherited.as_deref()) })
-            }
+        let (command, not_its) = match self.wing {
+            Wing::Copilot => (resume::command(program, id), "its id does not have the form of Copilot's ids"),
             Wing::ClaudeCode => {
-                let resume = claude_code::resume::command(program, id);
-                let command = resume.ok_or("its id does not have the form of Claude Code's ids")?;
-                let inherited = std::env::var_os(self.wing.profile().home_variable);
-                let env = claude_code::resume::env(&self.home, user_home().as_deref(), inherited.as_deref());
-                Ok(Resume { command, env })
+                (claude_code::resume::command(program, id), "its id does not have the form of Claude Code's ids")
             }
-            Wing::Reported => Err("only its hook is known"),
-            Wing::Codex => {
-                let command =
-                    codex_resume::command(program, id).ok_or("its id does not have the form of Codex's ids")?;
-                let inherited = std::env::var_os(self.wing.profile().home_variable);
-                Ok(Resume { command, env: codex_resume::env(&self.home, user_home().as_deref(), inherited.as_deref()) })
-            }
+            Wing::Codex => (codex_resume::command(program, id), "its id does not have the form of Codex's ids"),
+            Wing::Reported => return Err("only its hook is known"),
             #[cfg(test)]
-            Wing::Sundial => Err("it cannot be resumed"),
-        }
+            Wing::Sundial => return Err("it cannot be resumed"),
+        };
+        let (profile, user_home) = (self.wing.profile(), user_home());
+        let inherited = std::env::var_os(profile.home_variable);
+        let env = starting::env(profile, &self.home, user_home.as_deref(), inherited.as_deref());
+        Ok(Resume { command: command.ok_or(not_its)?, env })
     }
 
     /// The process for whose sake the agent takes one of its sessions for one in use, whether it owns it or not.

@@ -43,6 +43,7 @@ pub(crate) const PROFILE: Profile = Profile {
         contested: "named it",
     },
     program: "sundial",
+    installed: &[],
     tried: "1",
     gaps: Some("it can only be looked at"),
     home: ".sundial",

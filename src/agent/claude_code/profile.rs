@@ -6,11 +6,6 @@ use crate::agent::profile::Profile;
 use crate::core::agent::Names;
 use crate::system::watcher::{Layout, Logs, WatchPlan};
 
-/// The folder of the user's home that is its home.
-pub(super) const HOME: &str = ".claude";
-/// The variable that names another home.
-pub(super) const VARIABLE: &str = "CLAUDE_CONFIG_DIR";
-
 /// What is the same about all its homes.
 pub(crate) const PROFILE: Profile = Profile {
     names: Names {
@@ -22,10 +17,11 @@ pub(crate) const PROFILE: Profile = Profile {
         contested: "it open",
     },
     program: "claude",
+    installed: &[".local/bin", ".claude/local", ".npm-global/bin"],
     tried: "2.1.330",
     gaps: Some("what it asks is answered in its terminal; while a model answers, nothing is written"),
-    home: HOME,
-    home_variable: VARIABLE,
+    home: ".claude",
+    home_variable: "CLAUDE_CONFIG_DIR",
     is_home: |home| {
         home.join(PROJECTS).is_dir() || home.join(pid_file::FOLDER).is_dir() && !home.join("session-state").exists()
     },

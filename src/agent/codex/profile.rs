@@ -19,6 +19,7 @@ pub(crate) const PROFILE: Profile = Profile {
         contested: "its lock",
     },
     program: "codex",
+    installed: &[".local/bin", ".npm-global/bin", ".bun/bin"],
     tried: "0.169.0",
     gaps: Some("outside of its daemon nothing says for certain that it asks"),
     home: ".codex",

@@ -18,6 +18,7 @@ pub(crate) const PROFILE: Profile = Profile {
         contested: "a lock on it",
     },
     program: "copilot",
+    installed: &[],
     tried: "1.0.102",
     gaps: None,
     home: home::NAME,

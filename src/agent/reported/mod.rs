@@ -55,6 +55,7 @@ pub(crate) const PROFILE: Profile = Profile {
         contested: "it open",
     },
     program: "",
+    installed: &[],
     tried: "",
     gaps: None,
     home: "",
