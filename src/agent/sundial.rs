@@ -11,7 +11,7 @@ use crate::core::event::{Body, Event, ToolResult};
 use crate::core::facts::Facts;
 use crate::core::owner::{Held, Owner};
 use crate::core::scan::Text;
-use crate::core::session::{About, Kind, Observed};
+use crate::core::session::{About, Allows, Kind, Observed};
 use crate::core::time::{Moment, Time};
 use crate::system::file_times::modified;
 use crate::system::plain_file::{self, Links};
@@ -133,7 +133,8 @@ impl Dial {
 
     pub(super) fn refresh(&mut self, reading: &Reading<'_>, observed: &mut Observed) -> io::Result<ReadStatus> {
         let meta = fs::symlink_metadata(&self.path)?;
-        (observed.touched, observed.has_log, observed.read_only) = (modified(&meta), true, Some(READ_ONLY));
+        (observed.touched, observed.has_log) = (modified(&meta), true);
+        observed.allows = Allows::Nothing { why: READ_ONLY };
         self.find_owner(reading, observed);
         let is_open = observed.owner.live().is_some();
         observed.unread = !is_open && !reading.all && reading.is_past(observed.touched);

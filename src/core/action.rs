@@ -25,7 +25,7 @@ pub use verb::{Action, Ask, Reply, Which};
 pub(crate) use verb::{Callers, Trait};
 
 use super::owner::{Held, Owner};
-use super::session::{Kind, Only, Session};
+use super::session::{Allows, Kind, Session};
 use super::verdict::Status;
 use super::verdict::status::Course;
 use super::words::offer::Does;
@@ -51,16 +51,11 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, 
     {
         return Err(Refusal::Unanswering { no_answer });
     }
-    if let Some(why) = session.observed.read_only
-        && action != Action::ShowTerminal
-    {
-        return Err(Refusal::ReadOnly { why });
-    }
-    if let Some(Only { why, .. }) = session.observed.only.filter(|only| !only.actions.contains(&action)) {
-        return Err(Refusal::ReadOnly { why });
-    }
-    if session.observed.takes_no_orders {
-        takes(action, session)?;
+    match session.observed.allows {
+        Allows::Nothing { why } if action != Action::ShowTerminal => return Err(Refusal::ReadOnly { why }),
+        Allows::Only { actions, why } if !actions.contains(&action) => return Err(Refusal::ReadOnly { why }),
+        Allows::Process => takes(action, session)?,
+        Allows::All | Allows::Only { .. } | Allows::Nothing { .. } => {}
     }
     match action {
         Action::Approve | Action::Deny => answer(action, session),

@@ -90,10 +90,8 @@ pub struct Observed {
     pub has_log: bool,
     /// Its log was not read: no process has it open, and the log is too old to matter.
     pub unread: bool,
-    /// Why nothing can be done with it but look at it, if its agent cannot be acted on.
-    pub read_only: Option<&'static str>,
-    /// Its agent takes no orders from other programs: nothing but its process and its terminal can be acted on.
-    pub takes_no_orders: bool,
+    /// What its agent allows other programs to do with it.
+    pub allows: Allows,
     /// What an authority beside its log states.
     pub stated: Option<Stated>,
     /// The tmux pane that shows it, by tmux's id.
@@ -106,8 +104,6 @@ pub struct Observed {
     pub asks_again_after: Option<Span>,
     /// How its user reaches it, if a supervisor of its agent runs it and would start it again.
     pub supervised: Option<Supervised>,
-    /// All that can be done with it now, if its agent cannot do more.
-    pub only: Option<Only>,
     /// Its owner is a service of its agent, which runs the sessions of all terminals: it is never signalled.
     pub is_served: bool,
 }
@@ -121,13 +117,33 @@ pub struct Supervised {
     pub stop: Box<str>,
 }
 
-/// What can be done with a session, and nothing else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Only {
-    /// The actions.
-    pub actions: &'static [Action],
-    /// Why not the others.
-    pub why: &'static str,
+/// What a session's agent allows other programs to do with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Allows {
+    /// All that its server, its bridge and its process allow.
+    #[default]
+    All,
+    /// These actions alone.
+    Only {
+        /// The actions.
+        actions: &'static [Action],
+        /// Why not the others.
+        why: &'static str,
+    },
+    /// What needs nothing but its process and its terminal: it takes no orders.
+    Process,
+    /// Nothing but to look at it.
+    Nothing {
+        /// Why.
+        why: &'static str,
+    },
+}
+
+impl Allows {
+    /// Whether it names what can be done: then some of that may be done over a service of its agent.
+    pub(crate) const fn names_actions(self) -> bool {
+        matches!(self, Self::Only { .. })
+    }
 }
 
 /// Why changes of a session's folder may cause no file event. It is looked at every few seconds instead while a process

@@ -11,7 +11,7 @@ use crate::config::{Config, ServiceUse};
 use crate::core::action::ServerState;
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Held;
-use crate::core::session::{Key, NoAnswer, Observed, SourceId};
+use crate::core::session::{Allows, Key, NoAnswer, Observed, SourceId};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Reception;
 use crate::engine::last_seen::{HomeHash, Seen};
@@ -216,9 +216,8 @@ fn find_servers(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
     for session in sessions {
         session.control.other_sessions = others_of_owner(session, &owners);
         find_terminal(session);
-        if let Some(pid) = session.observed.owner.live().filter(|_| session.observed.only.is_none()) {
-            let state = || match session.observed.read_only.is_some()
-                || session.observed.takes_no_orders
+        if let Some(pid) = session.observed.owner.live().filter(|_| !session.observed.allows.names_actions()) {
+            let state = || match session.observed.allows != Allows::All
                 || endpoints(pid, false, homes, &config.servers, user_home.as_deref()).is_empty()
             {
                 true => ServerState::NotListening,
@@ -231,7 +230,7 @@ fn find_servers(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
 
 /// Determines which of the sessions are run by a service that may be asked.
 fn find_services(found: &mut [Found], config: &Config) {
-    for Found { reader, session, .. } in found.iter_mut().filter(|one| one.session.observed.only.is_some()) {
+    for Found { reader, session, .. } in found.iter_mut().filter(|one| one.session.observed.allows.names_actions()) {
         let has_service = config.service != ServiceUse::Off && reader.service(&session.observed).is_some();
         session.control.server = if has_service { ServerState::Listening } else { ServerState::NotListening };
     }

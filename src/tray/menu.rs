@@ -31,6 +31,7 @@ use crate::core::fleet::{Glance, Group, Kind as Use, State, folded};
 use crate::core::limits::Limits;
 use crate::core::order::{Ask, Order};
 use crate::core::owner::Owner;
+use crate::core::session::Allows;
 use crate::core::time::{Moment, Span, Time};
 use crate::system::clock::Clock;
 use headline::Headline;
@@ -410,8 +411,7 @@ fn left_open(sources: &[Source<'_>]) -> Vec<Order> {
 fn is_unreached(source: &Source<'_>) -> bool {
     let session = source.session;
     session.observed.about.kind == Use::Terminal
-        && session.observed.read_only.is_none()
-        && !session.observed.takes_no_orders
+        && matches!(session.observed.allows, Allows::All | Allows::Only { .. })
         && session.observed.owner.live().is_some()
         && session.control.server == ServerState::NotListening
         && session.control.bridge.is_none()

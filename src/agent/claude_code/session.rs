@@ -9,7 +9,7 @@ use super::{resume, store};
 use crate::agent::reading::{ReadStatus, Reading};
 use crate::agent::tail::{ReadOutcome, Tail};
 use crate::core::owner::{Held, Owner};
-use crate::core::session::{About, Kind, Observed, Supervised};
+use crate::core::session::{About, Allows, Kind, Observed, Supervised};
 use crate::core::stated::{State, Stated, Wait};
 use crate::core::text::{NAME_MAX, plain};
 use crate::core::time::{Moment, Span, Time};
@@ -121,7 +121,7 @@ impl Session {
         if log.is_none() && !is_run {
             return Err(io::ErrorKind::NotFound.into());
         }
-        observed.takes_no_orders = true;
+        observed.allows = Allows::Process;
         observed.asks_again_after = Some(ASKS_AGAIN_AFTER);
         observed.has_log = log.is_some();
         observed.touched = log.as_ref().map_or(observed.touched, modified);

@@ -5,7 +5,7 @@ use crate::agent::reading::{ReadStatus, Reading};
 use crate::core::agent::Agent;
 use crate::core::hooked;
 use crate::core::owner::{Held, Owner};
-use crate::core::session::{About, Observed};
+use crate::core::session::{About, Allows, Observed};
 use crate::core::time::{Moment, Time};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ impl Told {
         observed.agent = Agent::reported(&record.agent).unwrap_or_default();
         observed.held = Held::Unverified;
         observed.touched = given;
-        observed.read_only = Some(READ_ONLY);
+        observed.allows = Allows::Nothing { why: READ_ONLY };
         observed.about = About { name: record.title, cwd: record.cwd, ..About::default() };
         observed.hooked =
             Some(hooked::Hooked { said, since, reason: record.reason, at, has_worked: record.has_worked });

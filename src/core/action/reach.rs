@@ -65,7 +65,7 @@ pub(crate) fn may_await_user(session: &Session) -> bool {
 
 /// What would lift a refusal: a bridge, if none answers in a plain terminal; a Copilot release that it was tried with.
 pub(super) fn remedy(session: &Session) -> Remedy {
-    if session.observed.only.is_some() {
+    if session.observed.allows.names_actions() {
         return Remedy::None;
     }
     let is_terminal =

@@ -6,7 +6,7 @@ use crate::agent::source::reached;
 use crate::config::ServiceUse;
 use crate::core::action::ServerState;
 use crate::core::owner::Owner;
-use crate::core::session::Key;
+use crate::core::session::{Allows, Key};
 use crate::core::time::Moment;
 use crate::engine::{Engine, Entry};
 use crate::system::paths;
@@ -62,7 +62,8 @@ impl Engine {
     /// Where the server of a session's owner can be reached.
     pub(super) fn endpoints_of(&self, key: &Key) -> Vec<Endpoint> {
         // One whose agent can do little has no server of the kind that can do more.
-        let session = self.fleet.get(key).map(Entry::session).filter(|session| session.observed.only.is_none());
+        let session =
+            self.fleet.get(key).map(Entry::session).filter(|session| !session.observed.allows.names_actions());
         let Some(session) = session else { return Vec::new() };
         let endpoints = |pid| self.endpoints_at(pid, session.may_be_trusted());
         session.observed.owner.live().map(endpoints).unwrap_or_default()
@@ -87,10 +88,10 @@ impl Engine {
         let known = &session.control.server;
         let server = match (attached, &session.observed.owner) {
             (Some(server), _) => server,
-            (None, _) if session.observed.read_only.is_some() || session.observed.takes_no_orders => {
+            (None, _) if matches!(session.observed.allows, Allows::Process | Allows::Nothing { .. }) => {
                 ServerState::NotListening
             }
-            (None, _) if session.observed.only.is_some() => match has_service {
+            (None, _) if session.observed.allows.names_actions() => match has_service {
                 true => ServerState::Listening,
                 false => ServerState::NotListening,
             },

@@ -8,16 +8,17 @@ use crate::agent::evidence::Evidence;
 use crate::agent::reading::{GRACE, Reading};
 use crate::core::action::Action;
 use crate::core::owner::{Held, Owner};
-use crate::core::session::{Observed, Only};
+use crate::core::session::{Allows, Observed};
 use crate::core::time::{Moment, Time};
 use crate::system::process::{self, SLACK, arguments};
 
 /// The oldest release of which it is known that it makes locks.
 const LOCKS_SINCE: [u32; 3] = [0, 169, 0];
 /// What can be done with a thread that nobody has loaded.
-const AT_REST: Only = Only { actions: &[Action::Resume], why: "no process runs it, and a terminal resumes it" };
+const AT_REST: Allows =
+    Allows::Only { actions: &[Action::Resume], why: "no process runs it, and a terminal resumes it" };
 /// What can be done with a thread that the daemon has loaded.
-const SERVED: Only = Only {
+const SERVED: Allows = Allows::Only {
     actions: &[
         Action::Approve,
         Action::Deny,
@@ -30,7 +31,7 @@ const SERVED: Only = Only {
     why: "Codex's daemon takes approvals, refusals and stops, and nothing else: go on in its terminal",
 };
 /// What can be done with a thread that has a process of its own.
-const ALONE: Only = Only {
+const ALONE: Allows = Allows::Only {
     actions: &[Action::End, Action::ForceQuit, Action::Resume, Action::ShowTerminal],
     why: "it runs without Codex's daemon, and takes nothing but what is typed there: go on in its terminal",
 };
@@ -75,11 +76,11 @@ impl Thread {
             None => {}
         }
         observed.is_served = self.claim.as_ref().is_some_and(|claim| claim.is_service);
-        observed.only = Some(match (&owner, observed.is_served) {
+        observed.allows = match (&owner, observed.is_served) {
             (Owner::Alive { .. } | Owner::Opened { .. }, true) => SERVED,
             (Owner::Alive { .. } | Owner::Opened { .. }, false) => ALONE,
             _ => AT_REST,
-        });
+        };
         observed.holders = owner.live().into_iter().collect();
         (observed.owner, observed.held) = (owner, held);
     }

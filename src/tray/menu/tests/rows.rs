@@ -117,8 +117,8 @@ fn case_228_the_bridge_is_offered_while_a_terminal_is_out_of_reach() {
         |session| session.observed.owner = Owner::Gone { pid: 1, at: None },
         |session| session.control.server = ServerState::Listening,
         |session| session.control.bridge = Some(crate::core::action::Bridge::Joined),
-        |session| session.observed.read_only = Some("its agent cannot be acted on"),
-        |session| session.observed.takes_no_orders = true,
+        |session| session.observed.allows = Allows::Nothing { why: "its agent cannot be acted on" },
+        |session| session.observed.allows = Allows::Process,
     ];
     for change in others {
         assert_eq!(offered(&mut world), 1);
