@@ -114,7 +114,7 @@ impl Codex<'_> {
 
     /// The owner ends: cleanly, or it is killed, if it was not yet.
     fn leave(&mut self, threads: &[Thread], mut owner: Owner, lives: bool) {
-        let is_clean = lives && self.0.rng.below(2) == 0 && !threads.iter().any(|thread| thread.is_open());
+        let is_clean = lives && self.0.rng.below(2) == 0 && !threads.iter().any(Thread::is_open);
         threads.iter().for_each(|thread| self.0.note(&thread.id, Truth::Unknown));
         for thread in threads.iter().filter(|thread| is_clean && thread.lock.exists()) {
             owner.order("unload", &thread.lock);

@@ -225,13 +225,7 @@ impl<'a> Data<'a> {
                 nested: false,
                 asks_unseen: false,
             },
-            b"tool.execution_complete" => Body::ToolDone {
-                call: self.call.ok_or(Malformed)?,
-                result: self.tool_result(),
-                by_user: self.by_user,
-                shell: self.shell,
-                ended: None,
-            },
+            b"tool.execution_complete" => self.tool_done()?,
             b"permission.requested" => Body::PermissionAsked {
                 request: self.request.ok_or(Malformed)?,
                 call: self.call,
@@ -263,6 +257,11 @@ impl<'a> Data<'a> {
             }
             _ => Body::Aside,
         })
+    }
+
+    fn tool_done(&self) -> Result<Body<'a>, Malformed> {
+        let (call, result) = (self.call.ok_or(Malformed)?, self.tool_result());
+        Ok(Body::ToolDone { call, result, by_user: self.by_user, shell: self.shell, ended: None })
     }
 
     /// Whether it asks for access to a path. Any tool does that first, and asks for the rest afterwards.
