@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Makes homes of other agents, for measuring what they cost beside Copilot's.
 
-    other_agents.py FOLDER [--claude LOG] [--codex LOG] [--sessions 1000]
+    other_agents.py FOLDER [--claude LOG] [--codex LOG] [--sessions 1000] [--today 100]
 
 makes FOLDER/.claude and FOLDER/.codex, each with so many ended sessions: copies of one recorded log of that agent with an
-id of their own, last written at times spread over 90 days. The last hundred are of the last day.
+id of their own, last written at times spread over 90 days. So many of them are of the last day. The name of a log has the
+id of its session.
 """
 import argparse, os, pathlib, re, time, uuid
 
@@ -18,14 +19,21 @@ def place(path, log, written):
     os.utime(path, (written, written))
 
 
-def copies(recording, sessions):
+def codex_id(written, n):
+    """An id as Codex makes them: a UUID of version 7, which begins with the time."""
+    high, low = divmod(int(written * 1000), 1 << 16)
+    return f"{high:08x}-{low:04x}-7000-a000-{n:012x}"
+
+
+def copies(recording, args, id_of):
     """The id, text and time of each session."""
     log = pathlib.Path(recording).read_bytes()
     own = UUID.search(os.path.basename(recording).encode()).group()
-    for n in range(sessions):
-        new = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{recording} {n}"))
-        ago = n * DAY / 100 if n < 100 else DAY + n * 89 * DAY / sessions
-        yield new, log.replace(own, new.encode()), time.time() - ago
+    for n in range(args.sessions):
+        ago = n * DAY / args.today if n < args.today else DAY + n * 89 * DAY / args.sessions
+        written = time.time() - ago
+        new = id_of(written, n)
+        yield new, log.replace(own, new.encode()), written
 
 
 def main():
@@ -34,14 +42,16 @@ def main():
     parser.add_argument("--claude")
     parser.add_argument("--codex")
     parser.add_argument("--sessions", type=int, default=1000)
+    parser.add_argument("--today", type=int, default=100)
     args = parser.parse_args()
     if args.claude:
         (args.folder / ".claude/sessions").mkdir(parents=True, exist_ok=True)
-        for n, (new, log, written) in enumerate(copies(args.claude, args.sessions)):
+        id_of = lambda _, n: str(uuid.uuid5(uuid.NAMESPACE_OID, f"{args.claude} {n}"))
+        for n, (new, log, written) in enumerate(copies(args.claude, args, id_of)):
             place(args.folder / f".claude/projects/-srv-project-{n % 40}/{new}.jsonl", log, written)
     if args.codex:
         (args.folder / ".codex/thread-writer-locks").mkdir(parents=True, exist_ok=True)
-        for new, log, written in copies(args.codex, args.sessions):
+        for new, log, written in copies(args.codex, args, codex_id):
             day = time.strftime("%Y/%m/%d", time.localtime(written))
             name = time.strftime("rollout-%Y-%m-%dT%H-%M-%S", time.localtime(written))
             place(args.folder / f".codex/sessions/{day}/{name}-{new}.jsonl", log, written)
