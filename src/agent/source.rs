@@ -201,7 +201,7 @@ impl Source {
             Wing::Copilot => Glimpses::Copilot(Root::at(&self.root)),
             Wing::ClaudeCode => Glimpses::ClaudeCode(claude_code::store::Glimpses::new(&self.home, &self.root, many)),
             Wing::Reported => Glimpses::None,
-            Wing::Codex => Glimpses::None,
+            Wing::Codex => Glimpses::Codex(threads::Glimpses::new(&self.root, many)),
             #[cfg(test)]
             Wing::Sundial => Glimpses::None,
         }
@@ -386,6 +386,8 @@ pub(crate) enum Glimpses<'a> {
     Copilot(Root<'a>),
     /// By what all processes say of themselves.
     ClaudeCode(claude_code::store::Glimpses),
+    /// By the locks, and where the logs are.
+    Codex(threads::Glimpses<'a>),
     /// There are none: each session is read.
     None,
 }
@@ -397,6 +399,7 @@ impl Glimpses<'_> {
         match self {
             Self::Copilot(root) => root.past(id, reading),
             Self::ClaudeCode(glimpses) => glimpses.past(id, reading),
+            Self::Codex(glimpses) => glimpses.past(id, reading),
             Self::None => None,
         }
     }

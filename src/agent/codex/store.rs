@@ -2,14 +2,16 @@
 
 use super::head::Head;
 use super::lock::{self, Holder, Lock};
+use crate::agent::reading::{Glimpse, Reading};
 use crate::core::owner::Owner;
 use crate::core::text::is_uuid;
 use crate::core::time::Time;
+use crate::system::file_times::modified;
 use crate::system::process;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -93,6 +95,42 @@ pub(super) fn log_of(root: &Path, id: &str) -> Option<PathBuf> {
     found
 }
 
+/// Tells at once whether threads are history: what is asked of all of them is read once.
+#[derive(Debug)]
+pub(crate) struct Glimpses<'a> {
+    root: &'a Path,
+    /// Where the logs are. `None`: few are asked about, and each is looked for.
+    logs: Option<HashMap<Arc<str>, PathBuf>>,
+}
+
+impl<'a> Glimpses<'a> {
+    pub(crate) fn new(root: &'a Path, many: bool) -> Self {
+        let logs = many.then(|| {
+            let mut logs = HashMap::new();
+            // What cannot be listed is read, and says so.
+            let _ = walk(root, DEPTH, &mut |id, log| {
+                logs.insert(Arc::from(id), log);
+                true
+            });
+            logs
+        });
+        Self { root, logs }
+    }
+
+    /// A glimpse of a thread that nobody has loaded, or left behind, and whose log is too old to matter. A sub-agent is
+    /// none of its own.
+    pub(crate) fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
+        if reading.all || Lock::of(self.root.parent()?, id).is_some() {
+            return None;
+        }
+        let found = self.logs.is_none().then(|| log_of(self.root, id)).flatten();
+        let log = found.as_ref().or_else(|| self.logs.as_ref()?.get(id))?;
+        let touched = modified(&fs::symlink_metadata(log).ok()?);
+        let is_past = reading.is_past(touched) && !Head::read(log)?.is_part_of_another(id);
+        is_past.then_some(Glimpse { touched, has_log: true })
+    }
+}
+
 /// Where a thread's log is, or would be if it had one.
 pub(crate) fn path(root: &Path, id: &str) -> PathBuf {
     log_of(root, id).unwrap_or_else(|| root.join(id))
@@ -121,6 +159,11 @@ pub(crate) fn whole(root: &Path, id: &str) -> Option<Arc<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::openings::OpenSessions;
+    use crate::agent::tail::ReadContext;
+    use crate::core::limits::Limits;
+    use crate::core::time::{Moment, Span};
+    use std::collections::HashSet;
 
     const ID: &str = "01a20053-8e6c-7863-a4ca-0d958e862685";
 
@@ -152,6 +195,47 @@ mod tests {
             fs::write(root.join("note.txt"), "").unwrap();
             assert_eq!(log_of(&root, id), Some(log), "{day}");
             assert_eq!(list(&root).unwrap(), [Arc::from(id)]);
+        }
+    }
+
+    /// Case 297.
+    #[test]
+    fn case_297_an_old_log_without_a_lock_is_history_and_nothing_else_is() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().join(SESSIONS);
+        fs::create_dir_all(root.join("2026/11/21")).unwrap();
+        fs::create_dir(home.path().join(lock::LOCKS)).unwrap();
+        let begin = |id: &str, of: &str| {
+            let meta = format!(
+                r#"{{"timestamp":"2026-11-21T22:56:45.000Z","type":"session_meta","payload":{{"id":"{id}","session_id":"{of}"}}}}"#
+            );
+            let log = root.join(format!("2026/11/21/rollout-2026-11-21T22-56-45-{id}.jsonl"));
+            fs::write(&log, meta + "\n").unwrap();
+            log
+        };
+        let [sub, left, broken, absent] = ["1", "2", "3", "4"].map(|end| ID.replace("685", &format!("68{end}")));
+        let log = begin(ID, ID);
+        begin(&sub, ID);
+        begin(&left, &left);
+        fs::write(begin(&broken, &broken), "no JSON\n").unwrap();
+        fs::write(home.path().join(format!("{}/{left}.lock", lock::LOCKS)), "").unwrap();
+        let touched = modified(&fs::metadata(&log).unwrap());
+        let (limits, known) = (Limits::default(), HashSet::new());
+        let reading = |after: Span, all| Reading {
+            context: ReadContext { now: Moment::of(touched + after), limits: &limits, until: None },
+            owner_names: &[],
+            known: &known,
+            openings: OpenSessions::NONE,
+            all,
+        };
+        for many in [false, true] {
+            let glimpses = Glimpses::new(&root, many);
+            let is_past = |id: &str, after, all| glimpses.past(id, &reading(after, all)).is_some();
+            assert!(is_past(ID, Span::hours(1), false));
+            assert!(!is_past(ID, Span::seconds(1), false) && !is_past(ID, Span::hours(1), true));
+            for other in [&sub, &left, &broken, &absent] {
+                assert!(!is_past(other, Span::hours(1), false), "{other}");
+            }
         }
     }
 }
