@@ -87,7 +87,8 @@ pub(crate) fn marks() -> impl Iterator<Item = &'static str> {
     AGENT_MARKS.into_iter().chain(OTHERS.iter().flat_map(|agent| agent.marks).copied())
 }
 
-fn agent_of(pid: u32, names: &[String]) -> Option<&'static str> {
+/// The agent that a process is, as its user knows it.
+pub(crate) fn agent_of(pid: u32, names: &[String]) -> Option<&'static str> {
     let path = executable(pid)?;
     let scripts = if is_node(&path) { arguments(pid) } else { None };
     if runs_copilot(&path, names, || scripts.clone()) == Some(true) {

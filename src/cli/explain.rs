@@ -153,7 +153,7 @@ fn about(page: &mut Page, session: &Session, row: &Row) {
         "log",
         match is_told {
             true => "none is read: it is known by its hook's reports alone".to_owned(),
-            false => format!("{} read, {skipped} skipped that were not events", counted_events(facts.events)),
+            false => format!("{} read, {skipped} skipped: no event", counted_events(facts.events)),
         },
     );
     let background = row.background;

@@ -14,7 +14,7 @@ use anyhow::{Context as _, Error};
 use clap::ValueEnum;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{PathBuf, absolute};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -83,7 +83,7 @@ fn report(arguments: &Arguments, began: i64) -> anyhow::Result<()> {
     let text = |text: &OsStr| -> Box<str> { text.to_string_lossy().into() };
     let report = Report {
         agent,
-        session: given.session.context("standard input is no JSON with a session's id: name it with --session ID")?,
+        session: given.session.context("standard input has no session's id in its JSON: name it with --session ID")?,
         state: match arguments.state {
             Does::Working => State::Working,
             Does::Blocked => State::Blocked,
@@ -92,7 +92,7 @@ fn report(arguments: &Arguments, began: i64) -> anyhow::Result<()> {
         },
         reason: arguments.reason.as_deref().map(text),
         title: arguments.title.as_deref().map(text),
-        cwd: arguments.cwd.as_ref().map(|cwd| text(cwd.as_os_str())).or(given.cwd),
+        cwd: arguments.cwd.as_ref().map(|cwd| text(absolute(cwd).as_deref().unwrap_or(cwd).as_os_str())).or(given.cwd),
         here: std::env::current_dir().ok().map(|here| text(here.as_os_str())),
         at: began,
         process: caller(Time(began / 1_000_000)),

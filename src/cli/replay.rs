@@ -13,9 +13,12 @@ use crate::core::time::Span;
 use anyhow::Context as _;
 use serde::Serialize;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// The longest line that is read, in bytes, as of a session that is followed.
+const LINE_MAX: u64 = 64 << 20;
 
 /// Arguments of `replay`.
 #[derive(Debug, clap::Args)]
@@ -76,9 +79,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     let dialect = log.map_or(FIRST_DIALECT, |(_, dialect)| dialect);
     let mut replay = Replay::new(story, context.config.limits, dialect.parse);
     let mut line = Vec::new();
-    while lines.read_until(b'\n', &mut line).with_context(|| format!("cannot read {}", arguments.file.display()))? > 0 {
+    while next_line(&mut *lines, &mut line).with_context(|| format!("cannot read {}", arguments.file.display()))? {
         replay.line(&line, &mut changes);
-        line.clear();
         print(&mut changes, agent.as_ref(), arguments.json, &mut out)?;
     }
     let rest = arguments.until.unwrap_or(if matches!(arguments.owner, Owner::Dead) { Span(1) } else { Span::ZERO });
@@ -86,13 +88,20 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     print(&mut changes, agent.as_ref(), arguments.json, &mut out)?;
     out.flush()?;
     if replay.facts.skipped > 0 {
-        say(&format!(
-            "{} of {} were not events and were skipped",
-            text::counted(usize::try_from(replay.facts.skipped).unwrap_or(usize::MAX), "line"),
-            replay.facts.skipped + replay.facts.events
-        ));
+        let lines = usize::try_from(replay.facts.skipped + replay.facts.events).unwrap_or(usize::MAX);
+        say(&format!("skipped {} of {}: no event", replay.facts.skipped, text::counted(lines, "line")));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the next line, of which no more is kept than [`LINE_MAX`]: then it is no event. Returns whether there is one.
+fn next_line(mut lines: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    Read::by_ref(&mut lines).take(LINE_MAX).read_until(b'\n', line)?;
+    if line.len() as u64 == LINE_MAX && line.last() != Some(&b'\n') {
+        lines.skip_until(b'\n')?;
+    }
+    Ok(!line.is_empty())
 }
 
 /// A change as a line of JSON.

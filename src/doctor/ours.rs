@@ -13,7 +13,7 @@ use std::path::Path;
 /// A file of ours, by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ours {
-    /// When the user last saw each session.
+    /// What is remembered of each session. What is no time of it reads as none.
     Seen,
     /// What is muted or paused.
     Quiet,
@@ -28,7 +28,7 @@ impl Ours {
     /// Whether the file cannot be used. A link is judged by its target, and a missing file is not broken.
     pub(super) fn is_broken(self, path: &Path) -> bool {
         match self {
-            Self::Seen => is_unreadable::<BTreeMap<String, String>>(path),
+            Self::Seen => is_unreadable::<BTreeMap<String, serde_json::Value>>(path),
             Self::Quiet => is_unreadable::<Quiet>(path),
             Self::Log => takes_no_log(path),
             #[cfg(target_os = "linux")]

@@ -267,6 +267,25 @@ fn case_311_replay_says_whose_log_it_is() {
     }
 }
 
+/// The line is larger than the memory that it is given; the file has a hole and takes no disk.
+#[cfg(target_os = "linux")]
+#[test]
+fn case_340_replay_keeps_no_line_without_an_end() {
+    let user = User::new();
+    let log = user.scratch.path().join("endless.jsonl");
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/traces/10a-model-hang-live/73a6896d-2f6d-44f7-9970-27e603b52479/events.jsonl");
+    fs::copy(recorded, &log).unwrap();
+    let file = fs::File::options().append(true).open(&log).unwrap();
+    file.set_len(file.metadata().unwrap().len() + (200 << 20)).unwrap();
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "ulimit -v 300000; exec \"$0\" replay \"$1\""]).arg(env!("CARGO_BIN_EXE_pilotlight")).arg(&log);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("working"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("skipped 1 of 5 lines: no event"), "{output:?}");
+}
+
 #[test]
 fn a_config_error_is_reported_and_the_rest_takes_effect() {
     let user = User::new();

@@ -167,6 +167,19 @@ fn settings_and_state_files_are_checked() {
     assert_eq!(level(&found, "autostart", "starts /nowhere/pilotlight, which is not there"), "problem");
 }
 
+/// Each form that the file ever had.
+#[test]
+fn what_is_remembered_of_sessions_is_not_broken() {
+    let user = User::new();
+    let state = user.scratch.path().join(".local/state/pilotlight");
+    fs::create_dir_all(&state).unwrap();
+    let time = "2026-11-26T01:02:03.000Z";
+    let seen = format!(r#"{{"one/0123456789abcdef": {{"approved": "{time}", "seen": "{time}"}}, "two": "{time}"}}"#);
+    fs::write(state.join("seen.json"), seen).unwrap();
+    let found = examined(&mut user.pilotlight(&[])).0;
+    assert!(!format!("{found:?}").contains("seen.json"), "{found:?}");
+}
+
 /// The same words as in the menu.
 #[test]
 fn autostart_entries_are_read_as_the_desktop_reads_them() {

@@ -1,6 +1,8 @@
 //! A process of Claude Code that can be signalled: the one that its file says runs the session, and no other in its place.
 
 use super::pid_file::{self, Life, PidFile};
+use super::profile::PROFILE;
+use crate::agent::callers::agent_of;
 use crate::core::time::Time;
 use crate::system::process::{Expected, Force, Handle, is_of_our_user};
 use std::path::{Path, PathBuf};
@@ -58,6 +60,10 @@ impl Claim {
         if !is_of_our_user(pid) {
             return Err(format!("process {pid} is another user's. Nothing was signalled; ask that user to end it"));
         }
+        // Any tool of a session can write such a file, about any process.
+        if !runs_it(pid) {
+            return Err(format!("process {pid} is not known to run {}. Nothing was signalled", PROFILE.names.word));
+        }
         Ok(Target { claim: self.clone(), now, handle })
     }
 }
@@ -68,7 +74,7 @@ impl Target {
     /// # Errors
     /// It has ended, runs another session, or the system forbids the signal: the reason, for the user.
     pub(crate) fn signal(&self, force: Force) -> Result<(), String> {
-        let holds = |_| self.claim.holds(self.now);
+        let holds = |pid| runs_it(pid) && self.claim.holds(self.now);
         self.handle.signal(force, &Expected { name: "the session", runs_in: &holds })
     }
 
@@ -76,4 +82,8 @@ impl Target {
     pub(crate) fn has_ended(&self) -> bool {
         self.handle.has_ended()
     }
+}
+
+fn runs_it(pid: u32) -> bool {
+    agent_of(pid, &[]) == Some(PROFILE.names.word)
 }

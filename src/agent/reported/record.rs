@@ -182,7 +182,9 @@ pub(crate) fn session_id(id: &str) -> Result<Box<str>, &'static str> {
     let is_plain =
         |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:+=~,".contains(&byte) && (!cfg!(windows) || byte != b':');
     let is_good = (1..=ID_MAX).contains(&id.len()) && !id.starts_with(['.', '-']) && id.bytes().all(is_plain);
-    is_good.then(|| id.into()).ok_or("a session's id has up to 128 letters, digits and characters of -_.:+=~,")
+    is_good.then(|| id.into()).ok_or(
+        "a session's id has 1 to 128 characters: letters, digits and any of `-_.:+=~,`, but neither `-` nor `.` first",
+    )
 }
 
 #[cfg(test)]

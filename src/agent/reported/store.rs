@@ -96,16 +96,20 @@ fn make_room(folder: &Path, now: Time) -> anyhow::Result<()> {
     if ids.len() < TIDY_FROM {
         return Ok(());
     }
-    let mut left = 0;
+    let (mut left, mut over) = (0, Vec::new());
     for id in ids {
         let path = path(folder, &id);
         let record = Record::read(&path);
         let stands = |record: &Record| record.state == State::Ended && now - record.given(now) < END_STANDS;
-        if record.is_some_and(|record| record.is_current(now) || stands(&record)) {
-            left += 1;
-        } else {
-            let _ = fs::remove_file(path); // if it remains, it is not shown either
+        match record {
+            Some(record) if record.is_current(now) => left += 1,
+            Some(record) if stands(&record) => over.push(path),
+            _ => drop(fs::remove_file(path)), // if it remains, it is not shown either
         }
+    }
+    // That an end is not kept for its whole time is better than a session that is not shown.
+    for path in over.iter().skip(MOST.saturating_sub(left + 1)) {
+        let _ = fs::remove_file(path);
     }
     ensure!(left < MOST, "{MOST} sessions are reported already, and none of them is over");
     Ok(())
@@ -202,6 +206,10 @@ mod tests {
         let later = 3 + END_STANDS.0 * 1_000_000 + 1;
         put_at(folder, &report("aider", "more", State::Working, later), later);
         assert!(!path(folder, "s7").exists() && path(folder, "more").exists());
+        // One that has just ended gives way at once.
+        put_at(folder, &report("aider", "s8", State::Ended, later), later);
+        put_at(folder, &report("aider", "another", State::Working, later), later);
+        assert!(!path(folder, "s8").exists() && path(folder, "another").exists());
         // Of what never was, no end is kept.
         put_at(folder, &report("aider", "unknown", State::Ended, later), later);
         assert!(!path(folder, "unknown").exists());

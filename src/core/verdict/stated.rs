@@ -13,6 +13,8 @@ use crate::core::words::reason::{Background, Note, Reason, Situation, What};
 
 /// How long a session must have been idle to be at rest, if its log was written just before.
 const RESTS_AFTER: Span = Span(500);
+/// How long the authority may take to know of a prompt that is in the log. On a busy machine, over half a second.
+const KNOWS_WITHIN: Span = Span::seconds(5);
 /// How long before that its log was written at most.
 const JUST_BEFORE: Span = Span::seconds(2);
 /// How long the log may be behind with the tool that is waited with.
@@ -40,7 +42,7 @@ impl<'a> Judge<'a> {
     /// Whether its turn has just been opened, after this.
     fn is_opened_after(&mut self, since: Moment) -> bool {
         let opened = self.facts.turn.as_ref().map(|turn| turn.opened).filter(|opened| opened.awake > since.awake);
-        opened.is_some_and(|opened| !self.passed(opened, RESTS_AFTER))
+        opened.is_some_and(|opened| !self.passed(opened, KNOWS_WITHIN))
     }
 
     /// Whether its process was at work, or waited in the middle of it, when it was last heard of.
@@ -121,7 +123,13 @@ impl<'a> Judge<'a> {
         let Some(stated) = self.stated else { return self.at_rest(None) };
         let since = stated.since;
         if let State::Idle { .. } = stated.state {
-            return found(Status::Finishing, since.wall, Reason::Answered);
+            return match &self.facts.closed {
+                Some(Closed { ending: Ending::Completed, .. }) => {
+                    found(Status::Finishing, since.wall, Reason::Answered)
+                }
+                // What the user stopped goes on with nothing.
+                closed => self.at_rest(closed.as_ref()),
+            };
         }
         let background = self.background();
         let last = if self.progress().awake > since.awake { self.progress() } else { since };

@@ -94,7 +94,7 @@ said! {
         Unheld => "{UNHELD}";
         Wanted => "a command wants to approve it: allow?";
         ApprovesAll => "approvals are switched off: it approves everything";
-        Approved => "a command approved its request";
+        Approved => "a command approved an earlier request";
         Before { status: Status, because: Box<Because> } => "before that: {status}, {because}";
     }
 }

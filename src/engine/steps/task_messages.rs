@@ -95,6 +95,8 @@ impl Engine {
                 attached: (is_attached && !session.control.server.is_attached()).then_some(now),
                 left_undone: cut_off.filter(|_| is_undone),
                 approved: is_approved.then_some(now),
+                // Whoever ended it knows in what state it is.
+                seen: (action.is(Trait::EndsOwner) && matches!(outcome, Outcome::Done(_))).then_some(now),
                 ..Marks::default()
             };
             if let Some(why) = refused {

@@ -56,7 +56,6 @@ struct Block<'a> {
     name: Option<Text<'a>>,
     input: &'a [u8],
     subject: Option<(usize, Text<'a>)>,
-    in_background: bool,
     failed: bool,
 }
 
@@ -207,7 +206,8 @@ impl<'a> Line<'a> {
                 name: block.name,
                 command: block.subject.map(|(_, text)| text),
                 arguments: block.input,
-                detached: block.in_background,
+                // The result of its tool tells the shell that it started.
+                detached: false,
                 asks: block.name.is_some_and(|name| ASKING.contains(&name.0)),
                 nested: false,
                 asks_unseen: false,
@@ -280,7 +280,6 @@ impl<'a> Block<'a> {
                     let text = scan.text()?.map(|text| (rank, text));
                     self.subject = self.subject.into_iter().chain(text).min_by_key(|(rank, _)| *rank);
                 }
-                None if key == b"run_in_background" => self.in_background = scan.bool()? == Some(true),
                 None => scan.skip()?,
             }
             Ok(())

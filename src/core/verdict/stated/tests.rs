@@ -57,8 +57,11 @@ fn idle_ends_a_turn_once_it_has_lasted() {
     assert_eq!(told(&done, IDLE, 1100, 1300).0, Status::Finishing, "a sub-agent's end may follow");
     assert_eq!(told(&done, IDLE, 1100, 1600).0, Status::Idle);
     // A prompt is in the log before its process says so.
-    assert_eq!(told(&facts(&[(0, PROMPT)]), IDLE, -5000, 400).0, Status::Working);
-    assert_eq!(told(&facts(&[(0, PROMPT)]), IDLE, -5000, 500).0, Status::Idle);
+    assert_eq!(told(&facts(&[(0, PROMPT)]), IDLE, -5000, 4900).0, Status::Working);
+    assert_eq!(told(&facts(&[(0, PROMPT)]), IDLE, -5000, 5000).0, Status::Idle);
+    // One that was stopped is at rest at once, and has answered nothing.
+    let stopped = facts(&[(0, PROMPT), (1000, Body::Abort)]);
+    assert_eq!(told(&stopped, IDLE, 1050, 1100).0, Status::Idle);
     // A session that was resumed has come to rest long ago.
     assert_eq!(told(&done, IDLE, 9000, 9001).0, Status::Idle);
     // Esc while its model is silent leaves nothing in the log.

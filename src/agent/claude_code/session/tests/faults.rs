@@ -144,6 +144,10 @@ fn case_253_a_dead_or_another_process_under_a_files_id_is_a_crash_and_never_sign
     let mut scene = Scene::new(&busy(), &prompt());
     assert_eq!(scene.row().status, Status::Working);
     let pid = scene.process.pid();
+    // A tool of a session may write a file about any process.
+    let (reader, shown) = &scene.world.readers[0];
+    let refused = reader.claim(&shown.observed).unwrap().open(NOW).unwrap_err();
+    assert!(refused.contains("is not known to run Claude Code. Nothing was signalled"), "{refused}");
     // Another process has the id by now.
     let text = file(&scene.process, &busy());
     let mut json: Value = serde_json::from_str(&text).unwrap();
@@ -358,7 +362,10 @@ fn case_289_a_background_shell_ends_by_its_notice_by_a_tool_or_by_its_process() 
             &serde_json::json!({"type": "queue-operation", "operation": "enqueue", "timestamp": NOW.to_string(), "content": text}),
         )
     };
-    let mut scene = Scene::new(&busy(), &(prompt() + &starts("t1", "b1") + &starts("t2", "b2") + &starts("t3", "b3")));
+    let agent = tool("t0", "Agent", &serde_json::json!({"prompt": "x", "run_in_background": true}))
+        + &done("t0", &serde_json::json!({"status": "async_launched", "agentId": "a1"}));
+    let mut scene =
+        Scene::new(&busy(), &(prompt() + &agent + &starts("t1", "b1") + &starts("t2", "b2") + &starts("t3", "b3")));
     assert_eq!(shells(&mut scene), 3);
     scene.append(&notice("b1", ""));
     assert_eq!(shells(&mut scene), 3, "it waits for input, say");
