@@ -90,6 +90,8 @@ fn codex_with_a_process_of_its_own() {
     let ran = pilot.run(&["stop", &id, "--end", "--yes"]);
     assert!(ran.code == Some(0), "{ran:?}");
     pilot.wait_status(&id, "crashed", "its process is gone");
+    let said = pilot.run(&["status"]).out;
+    assert!(!said.contains("needs you"), "whoever ended it knows: {said}");
 }
 
 #[test]
