@@ -222,6 +222,8 @@ const FIELDS: &[Setting] = settings! {
     "detail": DETAIL => notifications.rules.detail;
     /// Show no popup for a permission that is given within this.
     "permission-delay": SPAN => notifications.rules.permission_delay;
+    /// Wait this long with a session's popup while its terminal has the focus.
+    "focus-delay": WAIT => notifications.rules.focus_delay;
     /// No popups for this long after the start, for what began before it.
     "after-start": SPAN => notifications.rules.start_grace;
     /// No popups for this long after the machine wakes up.

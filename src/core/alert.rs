@@ -3,8 +3,8 @@
 //!
 //! The reason for notifying about a session is its *cause*; the time during which one cause holds is an *episode*. An
 //! episode first waits until it is due: a permission may be granted within 2 s, the same cause is not notified twice in
-//! 5 minutes, and nothing is notified right after a start or a sleep. It then waits briefly for others to join it, and
-//! is notified once, or silenced for good. It ends when the session does something else, disappears or asks for
+//! 5 minutes, and nothing is notified right after a start or a sleep. It then waits briefly for others to join it, or
+//! longer while the user looks at the session, and is notified once, or silenced for good. It ends when the session does something else, disappears or asks for
 //! something else; its popup is then withdrawn. A silenced episode is never notified later: the menu shows it.
 //!
 //! A session has at most one popup. Up to three are open at once; any more are merged into one summary. A popup's text
@@ -17,6 +17,7 @@
 //!
 //! - `alertable`: a session as it is seen here; `cause`: why to notify about it; `popup`: what comes out.
 //! - `rules`: the state and its single step, the update; `episode`: what is remembered about one session.
+//! - `focus`: whether the user looks at the session.
 //! - `quiet`: what survives a restart: mutes and a pause.
 //! - `occasion`: when commands of the settings are run, by the same rules.
 //! - `settings`: the user's settings; `words`: a popup's text and buttons.
@@ -24,6 +25,7 @@
 mod alertable;
 mod cause;
 mod episode;
+mod focus;
 mod occasion;
 mod popup;
 mod quiet;
@@ -33,6 +35,7 @@ mod words;
 
 pub use alertable::{Alertable, Completed, Now, OpenQuestion, Request};
 pub use cause::Cause;
+pub use focus::FOCUS_TIMEOUT;
 pub use occasion::{Occasion, Occasions, told};
 pub use popup::{About, Button, Change, Popup, PopupId, ShownRequest};
 pub use quiet::{Pause, Quiet};

@@ -10,7 +10,7 @@
 //! nothing. If no terminal can be opened, the error names the command to type.
 //!
 //! - [`Terminals::open`] opens a terminal for a command.
-//! - [`show()`] brings a terminal to the front.
+//! - [`show()`] brings a terminal to the front; [`has_focus`] tells whether the user looks at it.
 //!
 //! May import: core, system, agent, config.
 
@@ -42,7 +42,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) use show::{show, why_not};
+pub(crate) use show::{has_focus, show, why_not};
 
 /// Opens terminals.
 #[derive(Clone, Debug)]

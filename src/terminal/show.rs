@@ -1,17 +1,22 @@
-//! Brings the terminal that a session runs in to the front.
+//! Brings the terminal that a session runs in to the front, or tells whether it has the focus.
 //!
 //! A process does not know its window, but there are two ways to find it. A tmux pane is found by its terminal device.
 //! It is selected, and then the window to raise is that of the tmux client. An X11 window names the process that
-//! created it, which is the session's process or one of its ancestors. Wayland has no such query.
+//! created it, which is the session's process or one of its ancestors. Wayland has no such query; sway and Hyprland have
+//! one of their own, for the focus.
 //!
-//! tmux and the X server may hang, so each gets two seconds to answer.
+//! Each of them may hang, and gets two seconds to answer.
 
+mod compositor;
+mod focus;
+mod on_screen;
 #[cfg(test)]
 mod tests;
 mod tmux;
 mod x11;
 
 use crate::system::process::{ancestors, variables};
+use compositor::Compositor;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -26,21 +31,19 @@ const NESTING_MAX: u8 = 3;
 /// # Errors
 /// In words for the user: why this cannot be done, and what is known of the place.
 pub(crate) fn show(pid: u32, ancestors: &[u32], tty: Option<&Path>, pane: Option<&str>) -> Result<String, String> {
-    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let desktop = Desktop {
-        tmux: Path::new("tmux"),
-        socket: tmux::default_socket(),
-        display: None,
-        pane,
-        wayland: is_set("WAYLAND_DISPLAY"),
-    };
-    desktop.show(pid, ancestors, tty)
+    Desktop::ours(pane).show(pid, ancestors, tty)
+}
+
+/// Whether the terminal of a process has the focus, for the arguments of [`show`]. False if nobody can tell.
+///
+/// May block for some seconds.
+pub(crate) fn has_focus(pid: u32, ancestors: &[u32], tty: Option<&Path>, pane: Option<&str>) -> bool {
+    Desktop::ours(pane).has_focus(pid, ancestors, tty)
 }
 
 /// Why the terminal of a process cannot be shown, as far as its environment and ours tell. `None` if it is worth trying.
 /// `has_pane`: its agent names the tmux pane.
 pub(crate) fn why_not(pid: u32, has_pane: bool) -> Option<&'static str> {
-    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let has_pane = has_pane || variable(pid, "TMUX").is_some_and(|value| tmux::socket_in(&value).is_some());
     let has_window = variable(pid, "WINDOWID").is_some_and(|id| !id.is_empty());
     cannot_show(has_pane, has_window, is_set("DISPLAY"), is_set("WAYLAND_DISPLAY"))
@@ -71,6 +74,27 @@ struct Desktop<'a> {
     pane: Option<&'a str>,
     /// Whether the desktop is Wayland.
     wayland: bool,
+    /// Its compositor, if that can be asked.
+    compositor: Option<Compositor>,
+}
+
+/// Whether a variable in our environment has a value.
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+impl<'a> Desktop<'a> {
+    /// The one that we run on, for a process in this pane.
+    fn ours(pane: Option<&'a str>) -> Self {
+        Self {
+            tmux: Path::new("tmux"),
+            socket: tmux::default_socket(),
+            display: None,
+            pane,
+            wayland: is_set("WAYLAND_DISPLAY"),
+            compositor: Compositor::ours(),
+        }
+    }
 }
 
 impl Desktop<'_> {
@@ -83,20 +107,18 @@ impl Desktop<'_> {
     /// The same for a chain of a process and its ancestors. `depth` is how many more levels of tmux may be nested.
     fn show_chain(&self, chain: Vec<u32>, tty: Option<&Path>, depth: u8) -> Result<String, String> {
         let pid = chain.first().copied().unwrap_or_default();
-        let own = variable(pid, "TMUX").and_then(|value| tmux::socket_in(&value));
-        let sockets = self.socket.iter().chain(own.iter().filter(|own| Some(*own) != self.socket.as_ref()));
         let mut no_pane = "it runs in no tmux pane".to_owned();
-        for socket in sockets.filter(|_| depth > 0) {
-            // The id is one of its own server.
-            let named = self.pane.filter(|_| depth == NESTING_MAX && own.as_ref().is_none_or(|own| own == socket));
-            match tmux::Tmux::new(self.tmux, socket).pane(&chain, tty, named) {
-                Ok(Some(pane)) => return self.show_pane(&pane, depth),
-                Ok(None) => {}
+        for (socket, named) in self.servers(pid, depth) {
+            match tmux::Tmux::new(self.tmux, &socket).panes(&chain, tty, named) {
+                Ok(panes) => {
+                    if let Some(pane) = panes.first() {
+                        return self.show_pane(pane, depth);
+                    }
+                }
                 Err(why) => no_pane = why,
             }
         }
-        // Some terminals set this for the programs in them.
-        let hint = variable(pid, "WINDOWID").and_then(|id| id.to_str()?.parse().ok());
+        let hint = window_hint(pid);
         let raised = x11::raise(self.display.map(str::to_owned), chain, hint);
         raised.map(|window| format!("{window} is in front")).map_err(|why| match why {
             x11::Failure::NoWindow | x11::Failure::NoServer if self.wayland => {
@@ -106,11 +128,23 @@ impl Desktop<'_> {
         })
     }
 
+    /// The sockets of the tmux servers that may have a pane of a process, each with the pane's id there, if that is known.
+    fn servers(&self, pid: u32, depth: u8) -> Vec<(PathBuf, Option<&str>)> {
+        if depth == 0 {
+            return Vec::new();
+        }
+        let own = variable(pid, "TMUX").and_then(|value| tmux::socket_in(&value));
+        let sockets = self.socket.iter().chain(own.iter().filter(|own| Some(*own) != self.socket.as_ref()));
+        // The id is one of its own server.
+        let is_own = |socket: &PathBuf| depth == NESTING_MAX && own.as_ref().is_none_or(|own| own == socket);
+        sockets.map(|socket| (socket.clone(), self.pane.filter(|_| is_own(socket)))).collect()
+    }
+
     /// Selects the pane, and brings the window of its tmux client to the front.
     fn show_pane(&self, pane: &tmux::Pane<'_>, depth: u8) -> Result<String, String> {
         let failed = |why: String| format!("it runs in {pane}, but {why}");
         pane.select().map_err(failed)?;
-        let Some((client, tty)) = pane.client().map_err(failed)? else {
+        let Some((client, tty)) = pane.clients().map_err(failed)?.into_iter().next() else {
             return Err(failed(format!("no terminal shows that session; in one, type: {}", pane.attach())));
         };
         let chain = std::iter::once(client).chain(ancestors(client)).collect();
@@ -120,6 +154,11 @@ impl Desktop<'_> {
             Err(why) => format!("{pane} is selected in a terminal that could not be brought to the front: {why}"),
         })
     }
+}
+
+/// The X11 window that a process was started in, which some terminals announce to the programs in them.
+fn window_hint(pid: u32) -> Option<u32> {
+    variable(pid, "WINDOWID")?.to_str()?.parse().ok()
 }
 
 /// A variable in the environment that a process was started with. `None` if it is not set or cannot be read.

@@ -105,6 +105,8 @@ pub(crate) enum NotifierEvent {
         /// What did not work just now.
         failed: Option<Action>,
     },
+    /// Whether the terminal of a session has the focus.
+    Focus { about: Key, has_focus: bool },
 }
 
 pub(crate) type NotifierSender = Arc<dyn Fn(NotifierEvent) + Send + Sync>;

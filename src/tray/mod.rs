@@ -10,7 +10,8 @@
 //! - `native`, or `sni` on Linux, puts a view into the panel; [`controller`] is the main thread's state, and `linux` or
 //!   `elsewhere` its loop. [`click_handler`] carries out clicks.
 //! - [`notifier`] raises popups and acts on clicks on them; [`notifications`] holds the menu entries that silence it,
-//!   [`mute`] what they change. `on_change` runs the commands of the settings, by the same rules.
+//!   [`mute`] what they change. `on_change` runs the commands of the settings, by the same rules. [`focus`] finds out
+//!   whether the user looks at a session.
 //! - [`messages`] is what these send each other.
 //! - [`feed`] is the engine's view. `bus` monitors the session bus on Linux.
 //! - `bridge_offer` is whether the menu still offers the bridge to terminals.
@@ -31,6 +32,7 @@ pub mod details;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 pub mod feed;
+pub mod focus;
 pub mod icon;
 pub mod instance;
 #[cfg(target_os = "linux")]
@@ -68,6 +70,7 @@ use bridge_offer::BridgeOffer;
 use click_handler::ClickHandler;
 use controller::TrayController;
 use feed::{Console, Feed, Welcome};
+use focus::FocusFinder;
 use messages::{MainEvent, NotifierEvent, NotifierSender};
 use notifier::Notifier;
 use notify::{NoteSender, PopupConfig, Popups};
@@ -152,10 +155,12 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
         start.open_files,
         offer.clone(),
     );
+    let focus_finder = FocusFinder::new(runtime.handle().clone(), Arc::clone(&to_notifier));
     let popups = start_popups(runtime.handle().clone(), start.judge.names.clone(), to_notifier);
     let (handler, settings) = (click_handler.duplicate(), start.notifications);
     let on_change = OnChange::new(&start.on_change, &settings.rules, runtime.handle().clone());
-    let notifier = Notifier::new(&settings, popups, on_change, for_notifier, handler, state_folder.as_deref());
+    let notifier =
+        Notifier::new(&settings, popups, on_change, focus_finder, for_notifier, handler, state_folder.as_deref());
     let (report_desktop, from_desktop) = channel_with_redraw(engine.command_sender());
     let controller = TrayController::new(click_handler, Box::new(report_desktop.clone()));
     let welcome = welcome_of(state_folder);

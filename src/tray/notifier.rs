@@ -9,6 +9,7 @@ mod clicks;
 
 use super::click_handler::ClickHandler;
 use super::details::Source;
+use super::focus::{FocusFinder, process_in_terminal};
 use super::messages::{NotifierEvent, PopupEvent};
 use super::mute::{Mute, MuteChange};
 use super::next;
@@ -30,7 +31,7 @@ use crate::engine::Fleet;
 use crate::system::clock::{WallClock, slept};
 use crate::system::state_file;
 use clicks::{ClickAction, question};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 
@@ -71,6 +72,7 @@ pub(crate) struct Notifier {
     alerts: Alerts,
     popups: Popups,
     on_change: OnChange,
+    focus_finder: FocusFinder,
     events: Receiver<NotifierEvent>,
     click_handler: ClickHandler,
     /// The state of notifications, for the menu and as it is saved.
@@ -92,6 +94,7 @@ impl Notifier {
         config: &Notifications,
         popups: Popups,
         on_change: OnChange,
+        focus_finder: FocusFinder,
         events: Receiver<NotifierEvent>,
         click_handler: ClickHandler,
         state_folder: Option<&Path>,
@@ -102,6 +105,7 @@ impl Notifier {
             alerts: Alerts::new(rules_of(config), quiet.clone()),
             popups,
             on_change,
+            focus_finder,
             events,
             click_handler,
             notifications: NotificationState {
@@ -160,6 +164,10 @@ impl Notifier {
                 NotifierEvent::Note { about, note, became, failed } => {
                     self.note_about(&about, note, became, failed, fleet);
                 }
+                NotifierEvent::Focus { about, has_focus } => {
+                    self.alerts.focus(&about, has_focus);
+                    self.on_change.focus(&about, has_focus);
+                }
             }
         }
         self.observe_turns(fleet);
@@ -174,7 +182,19 @@ impl Notifier {
             self.popups.apply(change);
         }
         self.on_change.update(&sessions, &self.alerts.quiet, &now);
+        self.find_focus(fleet);
         self.save();
+    }
+
+    /// Finds out whether the terminals have the focus of which popups or commands want to know it.
+    fn find_focus(&self, fleet: &Fleet) {
+        let keys: BTreeSet<_> = self.alerts.queries().iter().chain(self.on_change.queries()).collect();
+        for key in keys {
+            let Some(entry) = fleet.get(key) else { continue };
+            if let Some(pid) = process_in_terminal(entry.session(), entry.row.status) {
+                self.focus_finder.find(key.clone(), pid, entry.session().observed.pane.clone());
+            }
+        }
     }
 
     /// Closes all popups, at exit.
@@ -343,6 +363,7 @@ pub(crate) fn alertable<'a>(
         question: question.map(|form| OpenQuestion { mark: form.mark(), form }),
         completed,
         cli_notifies: turn.is_some_and(|turn| turn.cli_notifies),
+        has_terminal: process_in_terminal(session, row.status).is_some(),
     }
 }
 

@@ -7,6 +7,7 @@
 
 use crate::config::OnChange as Command;
 use crate::core::alert::{Alertable, Detail, Now, Occasions, Quiet, Settings, told};
+use crate::core::session::Key;
 use crate::core::text::escaped_json;
 use crate::core::time::Time;
 use crate::system::{descriptors, paths};
@@ -80,6 +81,16 @@ impl OnChange {
                 self.runner.start(known, Arc::clone(&line));
             }
         }
+    }
+
+    /// The sessions of which it is to be known whether their terminals have the focus.
+    pub(crate) fn queries(&self) -> &[Key] {
+        self.occasions.queries()
+    }
+
+    /// Records whether a session's terminal has the focus.
+    pub(crate) fn focus(&mut self, key: &Key, has_focus: bool) {
+        self.occasions.focus(key, has_focus);
     }
 
     /// When [`update`](Self::update) must be called even if nothing changed, by the awake clock.

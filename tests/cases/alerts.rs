@@ -1,6 +1,7 @@
 //! When notifications are raised, grouped, withdrawn and withheld. Cases that need a desktop are in `tests/desktop`.
 
 mod bounds;
+mod focus;
 mod hours;
 mod on_change;
 mod quiet;

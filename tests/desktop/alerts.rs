@@ -1,5 +1,7 @@
 //! Notifications of the real program on made-up sessions, with the test as notification server.
 
+mod focus;
+
 use crate::desk::bus::Bus;
 use crate::desk::panel::{Entry, Panel};
 use crate::desk::popups::{Popup, Popups};
@@ -8,6 +10,7 @@ use crate::desk::tray::{TrayProcess, User};
 use crate::support::{SOON, wait_until};
 use pilotlight::system::clock::{Clock, WallClock};
 use rustix::process::Signal;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -31,6 +34,11 @@ impl Desk {
 
     /// With sessions that exist before the program starts.
     fn with(settings: &str, before: impl FnOnce(&Sessions)) -> Self {
+        Self::with_environment(settings, before, &[])
+    }
+
+    /// The same, and with these variables in the program's environment.
+    fn with_environment(settings: &str, before: impl FnOnce(&Sessions), environment: &[(&str, &Path)]) -> Self {
         let (bus, sessions) = (Bus::start(), Sessions::new());
         let (user, panel, popups) = (User::new(&sessions), Panel::start(&bus), Popups::start(&bus));
         std::fs::create_dir_all(user.state()).unwrap();
@@ -39,7 +47,9 @@ impl Desk {
         std::fs::create_dir_all(&config).unwrap();
         std::fs::write(config.join("config.toml"), format!("[notifications]\n{settings}")).unwrap();
         before(&sessions);
-        let tray = user.start_tray(&bus);
+        let mut command = user.command(Some(&bus), &[]);
+        command.envs(environment.iter().copied());
+        let tray = user.start_tray_as(command);
         panel.wait_for_icon();
         let scanned = || (panel.menu()[0].label != "Looking for sessions").then_some(());
         wait_until(SOON, "the initial scan is over", || format!("{:#?}", panel.menu()), scanned);

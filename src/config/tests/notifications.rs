@@ -19,6 +19,7 @@ fn notifications_are_read() {
         quiet-hours = "22:00-7:30"
         detail = "title"
         permission-delay = "500ms"
+        focus-delay = "5s"
         after-start = "1s"
         after-sleep = "2s"
         "#,
@@ -32,6 +33,7 @@ fn notifications_are_read() {
         quiet_hours: Some((22 * 60, 7 * 60 + 30)),
         detail: Detail::Title,
         permission_delay: Span(500),
+        focus_delay: Some(Span::seconds(5)),
         start_grace: Span::seconds(1),
         wake_grace: Span::seconds(2),
         ..Settings::default()
@@ -39,6 +41,7 @@ fn notifications_are_read() {
     assert_eq!(config.notifications, Notifications { enabled: true, rules });
     assert!(!right("notifications.enabled = false").notifications.enabled);
     assert_eq!(right("notifications.escalate = 0").notifications.rules.escalate_after, None);
+    assert_eq!(right("notifications.focus-delay = \"0s\"").notifications.rules.focus_delay, None);
     assert_eq!(right("notifications.quiet-hours = \"\"").notifications, Notifications::default());
 }
 

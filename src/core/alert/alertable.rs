@@ -19,6 +19,8 @@ pub struct Alertable<'a> {
     pub completed: Option<Completed>,
     /// The CLI itself notifies about the end of its turns.
     pub cli_notifies: bool,
+    /// A terminal that the user may look at shows it.
+    pub has_terminal: bool,
 }
 
 /// An open permission request.

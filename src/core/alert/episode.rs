@@ -5,6 +5,7 @@
 
 use super::alertable::{Alertable, Now};
 use super::cause::Cause;
+use super::focus::Focus;
 use super::popup::PopupId;
 use super::settings::Settings;
 use crate::core::fleet::Row;
@@ -37,6 +38,8 @@ pub(super) struct Episode {
     pub(super) cause: Cause,
     pub(super) mark: Mark,
     pub(super) stage: Stage,
+    /// Whether its session's terminal has the focus.
+    pub(super) focus: Focus,
     /// It has been notified before.
     pub(super) again: bool,
     /// It began after our start, and so is news.
@@ -71,6 +74,7 @@ impl Episode {
     /// Schedules a repeated notification at `from`, if it lasts until then.
     const fn notify_again(&mut self, from: Time) {
         self.stage = Stage::Waiting(from);
+        self.focus = Focus::Unknown;
         self.again = true;
     }
 }
@@ -105,7 +109,7 @@ impl Tracked {
         let was_so = is_new && is_old_news(session.row, now);
         let stage = if was_so { Stage::Silent } else { Stage::Waiting(self.due_at(cause, mark, now.at.awake, on)) };
         let is_news = now.at.wall - session.row.since <= now.at.awake - now.started;
-        self.episode = Some(Episode { cause, mark, stage, again: false, is_news });
+        self.episode = Some(Episode { cause, mark, stage, focus: Focus::Unknown, again: false, is_news });
     }
 
     /// When a cause that begins at `now` may be notified.

@@ -123,6 +123,16 @@ impl Occasions {
         due
     }
 
+    /// The sessions of which it is to be known whether their terminals have the focus, as by [`Alerts::queries`].
+    pub fn queries(&self) -> &[Key] {
+        self.alerts.queries()
+    }
+
+    /// Records whether a session's terminal has the focus.
+    pub fn focus(&mut self, key: &Key, has_focus: bool) {
+        self.alerts.focus(key, has_focus);
+    }
+
     /// Forgets everything: the next update is a first one.
     pub fn forget(&mut self) {
         *self = Self { wanted: std::mem::take(&mut self.wanted), ..Self::default() };

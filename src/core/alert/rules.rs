@@ -6,6 +6,7 @@
 use super::alertable::{Alertable, Now};
 use super::cause::Cause;
 use super::episode::{Episode, Stage, Tracked};
+use super::focus::Focus;
 use super::popup::{About, Button, Change, Popup, PopupId};
 use super::quiet::{Pause, Quiet};
 use super::settings::{Detail, Settings};
@@ -33,6 +34,8 @@ pub struct Alerts {
     pub quiet: Quiet,
     tracked: BTreeMap<Key, Tracked>,
     open: BTreeMap<PopupId, Popup>,
+    /// The sessions of which the last update wants to know whether their terminals have the focus.
+    queries: Vec<Key>,
     /// The level of detail of the open popups.
     shown: Detail,
     last_id: u64,
@@ -65,6 +68,7 @@ impl Alerts {
         self.begun = true;
         let mut changes = Vec::new();
         self.settle(&sessions, &mut changes);
+        self.query(&sessions, now.at.awake);
         self.notify(&sessions, now, &mut changes);
         self.wake_at = self.next_wake(now);
         changes
@@ -73,6 +77,20 @@ impl Alerts {
     /// When the next update is due even if nothing happens, by the awake clock. Always later than the last update.
     pub const fn wake_at(&self) -> Option<Time> {
         self.wake_at
+    }
+
+    /// The sessions of which the last update wants to know whether their terminals have the focus. Each is to be answered
+    /// with [`focus`](Self::focus), followed by an update; an answer that takes longer than
+    /// [`FOCUS_TIMEOUT`](super::FOCUS_TIMEOUT) is not waited for.
+    pub fn queries(&self) -> &[Key] {
+        &self.queries
+    }
+
+    /// Records whether a session's terminal has the focus.
+    pub fn focus(&mut self, key: &Key, has_focus: bool) {
+        if let Some(episode) = self.tracked.get_mut(key).and_then(|tracked| tracked.episode.as_mut()) {
+            episode.focus.answer(has_focus);
+        }
     }
 
     /// Records that a popup was closed: clicked, dismissed or expired. Returns it if it was open, so that a click on a
@@ -138,6 +156,13 @@ impl Alerts {
         since.max(self.waking_until) + self.settings.gather
     }
 
+    /// When a session's episode is due, if it waits.
+    fn due_at(&self, tracked: &Tracked) -> Option<Time> {
+        let episode = tracked.episode?;
+        let Stage::Waiting(at) = episode.stage else { return None };
+        Some(episode.focus.delays(at.max(self.calm_for(tracked)), &self.settings))
+    }
+
     fn follow(&mut self, session: &Alertable<'_>, now: &Now) {
         let is_silenced = self.silences(session.row, now);
         let is_new = !self.tracked.contains_key(session.key);
@@ -188,13 +213,35 @@ impl Alerts {
         }
     }
 
+    /// Finds the sessions of which it matters now whether their terminals have the focus.
+    fn query(&mut self, sessions: &Sessions<'_>, awake: Time) {
+        self.queries.clear();
+        if self.settings.focus_delay.is_none() {
+            return;
+        }
+        let is_due = |tracked: &Tracked| self.due_at(tracked).is_some_and(|at| at <= awake);
+        let due: Vec<Key> =
+            self.tracked.iter().filter(|(_, tracked)| is_due(tracked)).map(|(key, _)| key.clone()).collect();
+        for key in due {
+            let Some(episode) = self.tracked.get_mut(&key).and_then(|tracked| tracked.episode.as_mut()) else {
+                continue;
+            };
+            if episode.focus != Focus::Unknown {
+                continue;
+            }
+            let has_terminal = sessions.get(&key).is_some_and(|session| session.has_terminal);
+            episode.focus = if has_terminal { Focus::Queried(awake) } else { Focus::Elsewhere };
+            self.queries.extend(has_terminal.then_some(key));
+        }
+    }
+
     /// Notifies about the episodes that are due and have waited for others to join: each by its own popup if there is
     /// room for all of them, otherwise all in the summary.
     fn notify(&mut self, sessions: &Sessions<'_>, now: &Now, changes: &mut Vec<Change>) {
         let awake = now.at.awake;
-        let due_at = |tracked: &Tracked| match tracked.episode?.stage {
-            Stage::Waiting(at) => Some(at.max(self.calm_for(tracked))).filter(|at| *at <= awake),
-            _ => None,
+        let is_awaited = |episode: Episode| episode.focus.awaited_until().is_some_and(|until| until > awake);
+        let due_at = |tracked: &Tracked| {
+            self.due_at(tracked).filter(|at| *at <= awake && !tracked.episode.is_some_and(is_awaited))
         };
         let first = self.tracked.values().filter_map(due_at).min();
         if first.is_none_or(|first| first + self.settings.gather > awake) {
@@ -276,10 +323,14 @@ impl Alerts {
 
     /// The earliest time at which an update is needed even if nothing happens, by the awake clock.
     fn next_wake(&self, now: &Now) -> Option<Time> {
-        let due = |tracked: &Tracked| match tracked.episode?.stage {
-            Stage::Waiting(at) => Some(at.max(self.calm_for(tracked)) + self.settings.gather),
-            Stage::Open(_, Some(at)) => Some(at.max(self.calm_until + self.settings.gather)),
-            Stage::Open(_, None) | Stage::Silent => None,
+        let asks = self.settings.focus_delay.is_some();
+        let due = |tracked: &Tracked| match tracked.episode? {
+            Episode { stage: Stage::Open(_, at), .. } => Some(at?.max(self.calm_until + self.settings.gather)),
+            Episode { focus: Focus::Unknown, .. } if asks => self.due_at(tracked),
+            Episode { focus, .. } => {
+                let at = self.due_at(tracked)? + self.settings.gather;
+                Some(focus.awaited_until().map_or(at, |until| until.max(at)))
+            }
         };
         let pause = match self.quiet.paused() {
             Some(Pause::Until(until)) => Some(now.at.awake + (until - now.at.wall)),

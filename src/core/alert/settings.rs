@@ -82,6 +82,9 @@ pub struct Settings {
     pub gather: Span,
     /// No popup is shown for a permission request that is answered within this span. Default 2 s.
     pub permission_delay: Span,
+    /// While its terminal has the focus, a session's popup waits this long. Default 10 s: enough to read and answer what
+    /// one is looking at.
+    pub focus_delay: Option<Span>,
     /// How long after our start no popups are shown for what began before it. Default 30 s.
     pub start_grace: Span,
     /// How long after the machine wakes up no popups are shown. Default 60 s.
@@ -101,6 +104,7 @@ impl Default for Settings {
             quiet_hours: None,
             gather: Span::seconds(1),
             permission_delay: Span::seconds(2),
+            focus_delay: Some(Span::seconds(10)),
             start_grace: Span::seconds(30),
             wake_grace: Span::seconds(60),
             detail: Detail::Full,

@@ -244,7 +244,15 @@ mod tests {
             };
             let row = session.row(Moment::default(), &Limits::default()).0;
             let (request, question, completed) = (None, None, None);
-            let alertable = Alertable { key: &key, row: &row, request, question, completed, cli_notifies: false };
+            let alertable = Alertable {
+                key: &key,
+                row: &row,
+                request,
+                question,
+                completed,
+                cli_notifies: false,
+                has_terminal: true,
+            };
             for cause in [NeedsPermission, NeedsInput, PermissionLost, Stuck, Crashed, Failed, Done] {
                 let buttons = buttons(&alertable, cause, None);
                 assert_eq!(

@@ -7,6 +7,11 @@ pub(crate) const fn why_not(_pid: u32, _has_pane: bool) -> Option<&'static str> 
     Some("on this system no program can bring another's window to the front: look for it among your windows")
 }
 
+/// Whether the terminal of a process has the focus. Nobody can tell.
+pub(crate) const fn has_focus(_pid: u32, _ancestors: &[u32], _tty: Option<&Path>, _pane: Option<&str>) -> bool {
+    false
+}
+
 /// Only names the process.
 ///
 /// # Errors

@@ -1,6 +1,8 @@
 //! Tests with a real tmux on its own sockets, a tmux that hangs and, if `tests/visible/terminal.sh` provides a display,
 //! windows.
 
+mod focus;
+
 use super::*;
 use crate::terminal::Terminals;
 use crate::terminal::tests::{wait_until, write_program};
@@ -12,6 +14,20 @@ use tempfile::TempDir;
 
 /// A display without an X server.
 const NO_DISPLAY: &str = ":4242";
+
+impl Desktop<'_> {
+    /// One without anything.
+    fn none() -> Self {
+        Self {
+            tmux: Path::new("tmux"),
+            socket: None,
+            display: Some(NO_DISPLAY),
+            pane: None,
+            wayland: false,
+            compositor: None,
+        }
+    }
+}
 
 /// A tmux server, killed on drop.
 struct Server {
@@ -59,13 +75,7 @@ impl Server {
     }
 
     fn desktop<'a>(&self, tmux: &'a str) -> Desktop<'a> {
-        Desktop {
-            tmux: Path::new(tmux),
-            socket: Some(self.socket()),
-            display: Some(NO_DISPLAY),
-            pane: None,
-            wayland: false,
-        }
+        Desktop { tmux: Path::new(tmux), socket: Some(self.socket()), ..Desktop::none() }
     }
 }
 
@@ -166,8 +176,7 @@ fn a_tmux_that_hangs_is_not_waited_for() {
         (scratch.path().join("tmux"), scratch.path().join("pid"), scratch.path().join("socket"));
     write_program(&program, &format!("#!/bin/sh\necho $$ >'{}'\nexec sleep 600\n", pid.display()));
     let _listener = UnixListener::bind(&socket).unwrap();
-    let desktop =
-        Desktop { tmux: &program, socket: Some(socket), display: Some(NO_DISPLAY), pane: None, wayland: false };
+    let desktop = Desktop { tmux: &program, socket: Some(socket), ..Desktop::none() };
     let begun = Instant::now();
     let why = desktop.show(4_000_000, &[], Some(Path::new("/dev/pts/0"))).unwrap_err();
     assert!(why.contains("tmux did not answer within 2 s, and there is no display"), "{why}");
@@ -215,8 +224,7 @@ fn the_server_of_a_process_is_found_by_its_environment() {
     // It is found without a default server, too.
     let running = Running::with("TMUX", format!("{},1,0", socket.display()));
     wait_until("the new program", || variable(running.0.id(), "TMUX").is_some());
-    let desktop =
-        Desktop { tmux: Path::new("tmux"), socket: None, display: Some(NO_DISPLAY), pane: None, wayland: false };
+    let desktop = Desktop::none();
     let (_, tty) = server.pane("other:0.0");
     let why = desktop.show(running.0.id(), &[], Some(&tty)).unwrap_err();
     assert!(why.contains("it runs in pane 0.0 of the tmux session other, but"), "{why}");

@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 const ANSWER_MAX: u64 = 1024 * 1024;
 /// The fields of each pane. The session's name is last, because it may contain spaces.
 const PANE: &str = "#{pane_tty} #{pane_pid} #{pane_id} #{window_id} #{session_id} #{session_attached} \
-                    #{window_index}.#{pane_index} #{session_name}";
+                    #{pane_active}#{window_active} #{window_index}.#{pane_index} #{session_name}";
 
 /// The socket of the default server.
 pub(super) fn default_socket() -> Option<PathBuf> {
@@ -62,6 +62,8 @@ pub(super) struct Pane<'a> {
     has_tty: bool,
     /// Whether a client shows its session.
     attached: bool,
+    /// Whether it is the active pane of the window that its session shows.
+    active: bool,
 }
 
 impl fmt::Display for Pane<'_> {
@@ -75,33 +77,31 @@ impl<'a> Tmux<'a> {
         Self { program, socket }
     }
 
-    /// The pane whose terminal is `tty`, or whose first process is in the chain, or which has the id `named`. If several sessions contain it, one
-    /// that a client shows.
+    /// The pane whose terminal is `tty`, or whose first process is in the chain, or which has the id `named`, in each
+    /// session that contains it: first one that a client shows.
     ///
     /// # Errors
     /// If tmux does not answer.
-    pub(super) fn pane(
-        self,
-        chain: &[u32],
-        tty: Option<&Path>,
-        named: Option<&str>,
-    ) -> Result<Option<Pane<'a>>, String> {
-        let Ok(answer) = self.ask(&["list-panes", "-a", "-F", PANE])? else { return Ok(None) };
+    pub(super) fn panes(self, chain: &[u32], tty: Option<&Path>, named: Option<&str>) -> Result<Vec<Pane<'a>>, String> {
+        let Ok(answer) = self.ask(&["list-panes", "-a", "-F", PANE])? else { return Ok(Vec::new()) };
         let mut panes: Vec<_> = answer.lines().filter_map(|line| self.read(line, chain, tty, named)).collect();
         panes.sort_by_key(|pane| (!pane.has_tty, !pane.attached));
-        Ok(panes.into_iter().next())
+        let id = panes.first().map(|pane| pane.pane.clone());
+        panes.retain(|pane| Some(&pane.pane) == id.as_ref());
+        Ok(panes)
     }
 
     /// Parses a line. `None` if it is not the pane that is searched for.
     fn read(self, line: &str, chain: &[u32], tty: Option<&Path>, named: Option<&str>) -> Option<Pane<'a>> {
-        let fields: Vec<&str> = line.splitn(8, ' ').collect();
-        let &[its_tty, first, pane, window, session, attached, place, name] = &fields[..] else { return None };
+        let fields: Vec<&str> = line.splitn(9, ' ').collect();
+        let &[its_tty, first, pane, window, session, attached, active, place, name] = &fields[..] else { return None };
         let has_tty = tty.is_some_and(|tty| tty == Path::new(its_tty));
         if !has_tty && named != Some(pane) && !first.parse().is_ok_and(|first| chain.contains(&first)) {
             return None;
         }
         let [pane, window, session, place, name] = [pane, window, session, place, name].map(str::to_owned);
-        Some(Pane { tmux: self, pane, window, session, place, name, has_tty, attached: attached != "0" })
+        let (attached, active) = (attached != "0", active == "11");
+        Some(Pane { tmux: self, pane, window, session, place, name, has_tty, attached, active })
     }
 
     /// The output of a tmux command. The inner error means that tmux failed it.
@@ -146,11 +146,16 @@ impl Pane<'_> {
         Ok(())
     }
 
-    /// The process and the terminal of the client that shows its session; the most recently used one of several.
+    /// Whether it is the active pane of a window that a client shows.
+    pub(super) const fn is_shown(&self) -> bool {
+        self.attached && self.active
+    }
+
+    /// The process and the terminal of each client that shows its session, the most recently used one first.
     ///
     /// # Errors
     /// If tmux does not answer.
-    pub(super) fn client(&self) -> Result<Option<(u32, PathBuf)>, String> {
+    pub(super) fn clients(&self) -> Result<Vec<(u32, PathBuf)>, String> {
         let format = "#{client_activity} #{client_pid} #{client_tty}";
         let answer = self.tmux.ask(&["list-clients", "-t", &self.session, "-F", format])?.unwrap_or_default();
         let clients = answer.lines().filter_map(|line| {
@@ -158,7 +163,9 @@ impl Pane<'_> {
             let (used, pid) = (fields.next()?.parse::<u64>().ok()?, fields.next()?.parse().ok()?);
             Some((used, (pid, PathBuf::from(fields.next()?))))
         });
-        Ok(clients.max().map(|(_, client)| client))
+        let mut clients: Vec<_> = clients.collect();
+        clients.sort_by(|a, b| b.cmp(a));
+        Ok(clients.into_iter().map(|(_, client)| client).collect())
     }
 
     /// The command that shows its session in a terminal.

@@ -1,9 +1,10 @@
-//! X11: finds the window of a process, and has the window manager bring it to the front.
+//! X11: finds the window of a process, and has the window manager bring it to the front, or say which is active.
 //!
 //! This follows EWMH: window managers list their windows, programs set their pid on theirs, and a message requests
 //! activation. The request claims to come from a pager, that is from the user, because most window managers would
 //! otherwise only mark the window as urgent. Afterwards this checks that the window is active.
 
+use super::on_screen::OnScreen;
 use crate::system::deadline::run_within;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
@@ -58,6 +59,11 @@ pub(super) fn raise(display: Option<String>, chain: Vec<u32>, hint: Option<Windo
     run_within("x11", TIMEOUT, work).map_err(|_| Failure::NoServer)?.ok_or(Failure::NoAnswer)?
 }
 
+/// The windows on a display. `None` if it does not answer.
+pub(super) fn on_screen(display: Option<String>) -> Option<Vec<OnScreen>> {
+    run_within("x11", TIMEOUT, move || X11::connect(display.as_deref()).ok()?.on_screen().ok()).ok()??
+}
+
 struct X11 {
     connection: RustConnection,
     root: Window,
@@ -87,6 +93,12 @@ impl X11 {
             }
             _ => format!("the window of {name} (process {pid})"),
         })
+    }
+
+    fn on_screen(&self) -> Result<Vec<OnScreen>, ReplyError> {
+        let active = self.values(self.root, self.atom("_NET_ACTIVE_WINDOW")?, AtomEnum::WINDOW)?;
+        let on_screen = |(pid, window)| OnScreen { pid, x11: Some(window), has_focus: active.first() == Some(&window) };
+        Ok(self.windows()?.into_iter().map(on_screen).collect())
     }
 
     /// The windows that the window manager lists, each with its process on this machine. Panels and desktops are left

@@ -21,6 +21,7 @@ enum Event {
     Seen(u8),
     Disappears(u8),
     Closes(u8, bool),
+    InTerminal(u8, Option<bool>),
     Mutes(u8),
     MutesFolder(u8),
     Unmutes,
@@ -58,6 +59,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => who.clone().prop_map(Event::Seen),
         1 => who.clone().prop_map(Event::Disappears),
         3 => (who.clone(), any::<bool>()).prop_map(|(who, by_user)| Event::Closes(who, by_user)),
+        2 => (who.clone(), any::<Option<bool>>()).prop_map(|(who, focus)| Event::InTerminal(who, focus)),
         1 => who.clone().prop_map(Event::Mutes),
         1 => who.prop_map(Event::MutesFolder),
         1 => Just(Event::Unmutes),
@@ -93,6 +95,7 @@ fn apply(stage: &mut Stage, event: Event, now: &mut Span) {
                 stage.closes(&id(who), by_user);
             }
         }
+        Event::InTerminal(who, has_focus) => drop(stage.in_terminal(&id(who), has_focus)),
         Event::Mutes(who) => stage.alerts.quiet.mute_session(&id(who)),
         Event::MutesFolder(who) => stage.alerts.quiet.mute_folder(&format!("/code/{who}")),
         Event::Unmutes => stage.alerts.quiet.unmute_all(),

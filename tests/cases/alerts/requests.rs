@@ -19,7 +19,8 @@ fn title(kind: &str) -> String {
     };
     let request = Some(Request { id: 1, kind, what: None, probable: false, answerable: false, wanted: false });
     let (question, completed) = (None, None);
-    let session = Alertable { key: &key, row: &row, request, question, completed, cli_notifies: false };
+    let session =
+        Alertable { key: &key, row: &row, request, question, completed, cli_notifies: false, has_terminal: false };
     at(-1, &[]);
     at(0, &[session]);
     match &at(60, &[session])[..] {

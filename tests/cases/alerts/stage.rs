@@ -33,6 +33,9 @@ pub(super) struct Actor {
     /// A command wants to approve its request.
     pub(super) wanted: bool,
     pub(super) cli_notifies: bool,
+    pub(super) has_terminal: bool,
+    /// What the desktop says about that terminal.
+    has_focus: Option<bool>,
     story: Option<Story>,
 }
 
@@ -50,6 +53,8 @@ pub(super) struct Stage {
     /// How often a popup was replaced in place.
     pub(super) replaced: usize,
     pub(super) updates: usize,
+    /// The sessions of which it was asked whether their terminals have the focus, with the offsets in milliseconds.
+    pub(super) queries: Vec<(i64, String)>,
     pub(super) minute: u16,
     pub(super) woke: Option<Span>,
     started: Span,
@@ -121,6 +126,7 @@ impl Stage {
             open: BTreeMap::new(),
             replaced: 0,
             updates: 0,
+            queries: Vec::new(),
             minute: 12 * 60,
             woke: None,
             started: Span::ZERO,
@@ -149,6 +155,8 @@ impl Stage {
             completed: None,
             wanted: false,
             cli_notifies: false,
+            has_terminal: false,
+            has_focus: None,
             story: None,
         })
     }
@@ -229,6 +237,33 @@ impl Stage {
         lines.min().into_iter().chain(story.verdict(self.now).recheck_at.map(|at| at - START)).collect()
     }
 
+    /// A session has a terminal from now on. The desktop says at once whether that has the focus, or nothing at all.
+    pub(super) fn in_terminal(&mut self, id: &str, has_focus: Option<bool>) -> &mut Self {
+        let actor = self.actor(id);
+        (actor.has_terminal, actor.has_focus) = (true, has_focus);
+        self
+    }
+
+    /// Answers what the last update wants to know. Returns whether there was anything to answer.
+    fn answer_queries(&mut self) -> bool {
+        let of_commands = self.occasions.as_ref().map(Occasions::queries).unwrap_or_default();
+        let keys: BTreeSet<Key> = self.alerts.queries().iter().chain(of_commands).cloned().collect();
+        let mut is_answered = false;
+        for key in keys {
+            let actor = &self.actors[&key];
+            assert!(actor.has_terminal, "{key:?} has no terminal");
+            self.queries.push((self.now.0, key.id.to_string()));
+            if let Some(has_focus) = actor.has_focus {
+                self.alerts.focus(&key, has_focus);
+                if let Some(occasions) = &mut self.occasions {
+                    occasions.focus(&key, has_focus);
+                }
+                is_answered = true;
+            }
+        }
+        is_answered
+    }
+
     /// The machine wakes from sleep now.
     pub(super) fn wakes(&mut self) -> &mut Self {
         self.woke = Some(self.now);
@@ -292,6 +327,9 @@ impl Stage {
         let single = self.open.values().filter(|popup| matches!(popup.about, About::One(_))).count();
         assert!(single <= 3 && self.open.len() - single <= 1, "more than three and a summary: {:#?}", self.open);
         self.check(at);
+        if self.answer_queries() {
+            self.update();
+        }
     }
 
     /// The invariants.
@@ -373,6 +411,7 @@ impl Actor {
             question: self.question.as_ref().map(|form| OpenQuestion { mark: form.mark(), form }),
             completed: self.completed,
             cli_notifies: self.cli_notifies,
+            has_terminal: self.has_terminal,
         }
     }
 }
