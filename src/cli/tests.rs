@@ -146,6 +146,8 @@ struct Watching {
     popups: Vec<String>,
     history: Vec<Box<str>>,
     shown: String,
+    /// How much the agent was told to do.
+    told: u8,
 }
 
 impl View for Watching {
@@ -171,8 +173,8 @@ impl View for Watching {
                 self.popups.push(format!("{popup:?}"));
             }
         }
-        match entry.row.status {
-            Status::Working if self.lines.len() == 1 => {
+        match (self.told, entry.row.status) {
+            (0, Status::Working) => {
                 self.home.tell(&[
                     ("prompt", ""),
                     ("tool", "turn the gnomon"),
@@ -180,13 +182,15 @@ impl View for Watching {
                     ("answer", "Which way is north?"),
                     ("turn over", ""),
                 ]);
+                self.told = 1;
             }
-            Status::NeedsInput if self.home.process.try_wait().unwrap().is_none() => {
+            (1, Status::NeedsInput) => {
                 assert!(self.shown.contains("Set the sundial"), "{}", self.shown);
                 self.home.tell(&[("prompt", ""), ("answer", "Which way is north?"), ("turn over", ""), ("prompt", "")]);
+                self.told = 2;
             }
-            Status::Working => self.home.process.kill().unwrap(),
-            Status::Crashed => return ControlFlow::Break(()),
+            (2, Status::Working) => self.home.process.kill().unwrap(),
+            (_, Status::Crashed) => return ControlFlow::Break(()),
             _ => {}
         }
         ControlFlow::Continue(())
@@ -206,7 +210,7 @@ impl View for Watching {
 async fn a_made_up_agent_shows_in_watch_menu_notifications_and_history() {
     let home = Home::new();
     let homes = home.homes();
-    let alerts = Settings { gather: Span::ZERO, start_grace: Span::ZERO, ..Settings::default() };
+    let alerts = Settings { gather: Span::ZERO, start_grace: Span::ZERO, focus_delay: None, ..Settings::default() };
     let mut watching = Watching {
         home,
         menu: Menu::new(Limits::default(), List::default(), None, false),
@@ -215,6 +219,7 @@ async fn a_made_up_agent_shows_in_watch_menu_notifications_and_history() {
         popups: Vec::new(),
         history: Vec::new(),
         shown: String::new(),
+        told: 0,
     };
     let engine = Engine::new(&homes, Config::default(), Seen::default());
     let run = engine.run(Signals::new().unwrap(), &mut watching);
