@@ -31,11 +31,17 @@ const ALONE: [&str; 5] = ["exec-deny", "exec-err401", "exec-json", "nodaemon", "
 /// child carries it out.
 const LOOKS_AFTER: i64 = 1000;
 
-/// Loads and unloads threads, and carries out calls, as lines on its standard input say.
+/// Loads and unloads threads, and carries out calls, as lines on its standard input say. A new lock gets its name once it is
+/// held: on a busy machine, this script would be seen between the two, which no event ends. Codex takes microseconds.
 const OWNER: &str = r#"$| = 1; my (%locks, $child);
     while (<STDIN>) {
         my ($order, $what) = split;
-        if ($order eq "load") { open($locks{$what}, ">", $what) or die; flock($locks{$what}, 6) or die }
+        if ($order eq "load") {
+            my $name = -e $what ? $what : "$what.new";
+            open($locks{$what}, ">", $name) or die;
+            flock($locks{$what}, 6) or die;
+            $name eq $what or rename($name, $what) or die;
+        }
         if ($order eq "unload") { unlink $what or die; delete $locks{$what} }
         if ($order eq "run" && !($child = fork)) { $ENV{CODEX_TOOL_CALL_ID} = $what; exec "sleep", 600 }
         if ($order eq "done") { kill "KILL", $child; waitpid $child, 0; $child = 0 }
