@@ -57,8 +57,6 @@ const AGENTS: [&str; 3] = ["Copilot", "Claude Code", "Codex"];
 const PLAYED: u64 = 2;
 /// The percentage of the judged time that must agree.
 const MIN_PERCENT: f64 = 99.5;
-/// Or how much of it need not, in milliseconds: of two minutes, 0.5 % are two late rows.
-const SPARED: i64 = 1000;
 /// How many samples of memory are taken.
 const SAMPLES: u32 = 12;
 /// How much memory may grow between a third of the time and the end, in KiB: an allocator's reserve, no leak.
@@ -184,7 +182,7 @@ fn agrees(agent: &str, ledger: &Ledger, reports: &[Report], home: &Home) -> bool
     for folder in home.sessions().iter().filter(|folder| deviates(&folder.id())) {
         println!("{}", folder.dump());
     }
-    score.changes > 10 && score.rows > 10 && score.holds(MIN_PERCENT, SPARED)
+    score.changes > 10 && score.rows > 10 && score.percent() >= MIN_PERCENT
 }
 
 #[test]

@@ -83,12 +83,6 @@ impl Score {
         let of = |part: f64, whole: f64| part * 100.0 / whole.max(1.0);
         of(self.agreed as f64, self.judged as f64).min(of(self.rows_agreed as f64, self.rows as f64))
     }
-
-    /// Whether so much agrees, in percent. Of a short run, where one late moment of a busy machine would be more than that,
-    /// all but so many milliseconds.
-    pub(crate) fn holds(&self, percent: f64, spared: i64) -> bool {
-        self.percent() >= percent || self.judged - self.agreed <= spared && self.rows_agreed == self.rows
-    }
 }
 
 impl fmt::Display for Score {

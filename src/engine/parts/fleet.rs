@@ -100,6 +100,8 @@ pub struct Entry {
     /// It, as observed, and our relation to it.
     pub(crate) session: Session,
     pub verdict: Verdict,
+    /// When that was judged, by the awake clock.
+    judged_at: Time,
     /// Its row, as shown.
     pub row: Row,
     /// When something was last heard of it.
@@ -144,8 +146,11 @@ impl Entry {
 
     /// By when it must be reported that its next limit has passed.
     fn limit_wake_at(&self) -> Option<Time> {
-        let late = if self.verdict.status == Status::Finishing { SHORT_DELAY } else { COALESCE_WITHIN };
-        self.verdict.limit_at.map(|at| at + late)
+        let at = self.verdict.limit_at?;
+        // A limit that was near when it was judged is part of what has just happened: half a second of rest, say.
+        let is_near = self.verdict.status == Status::Finishing || at - self.judged_at <= COALESCE_WITHIN;
+        let late = if is_near { SHORT_DELAY } else { COALESCE_WITHIN };
+        Some(at + late)
     }
 
     /// By when a sample must be started. It ends at the first wakeup that is late enough: the one for the limit that it
@@ -254,6 +259,7 @@ impl Fleet {
         self.names_stale |= !same_name || listed != entry.listed;
         let differs = listed != entry.listed || listed && row.differs_from(&entry.row);
         entry.verdict = verdict;
+        entry.judged_at = now.awake;
         entry.last_progress.set(row.last());
         entry.row = row;
         entry.listed = listed;
@@ -271,8 +277,18 @@ impl Fleet {
         let last_progress = LastProgress::default();
         last_progress.set(row.last());
         let counted_holders = Vec::new();
-        let entry =
-            Entry { plain_name, reader, session, verdict, row, last_progress, listed, counted_holders, sampling: None };
+        let entry = Entry {
+            plain_name,
+            reader,
+            session,
+            verdict,
+            judged_at: now.awake,
+            row,
+            last_progress,
+            listed,
+            counted_holders,
+            sampling: None,
+        };
         self.next_check = self.next_check.into_iter().chain(entry.next_check_at()).min();
         self.entries.insert(key, entry);
         listed
