@@ -6,7 +6,7 @@ use super::home::{Folder, Home};
 use super::model::Model;
 use super::process::{end, is_live, parent, signal};
 use super::tmux::Tmux;
-use super::{COPILOT, block_on, wait_until};
+use super::{COPILOT, block_on, wait, wait_until};
 use rustix::process::Signal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -63,17 +63,35 @@ impl Terminal {
     }
 
     /// Pastes a line, and presses Enter.
+    ///
+    /// While Copilot reloads its servers, as after `/cwd`, it may drop what is typed. Then this does as a person does: it
+    /// pastes the line again once the input has stayed empty for a while.
     pub(crate) fn enter(&self, line: &str) {
+        const DROPPED_AFTER: Duration = Duration::from_secs(15);
         self.tmux.paste(line);
+        if wait(DROPPED_AFTER, || self.shows_typed(line)).is_none() && self.input().trim().is_empty() {
+            self.tmux.paste(line);
+        }
         self.wait_typed(line);
         self.tmux.press(&["Enter"]);
     }
 
-    /// Waits until its input, below all that was said before, shows this line: an Enter that comes with the paste is
-    /// part of it.
+    /// Waits until its input shows this line: an Enter that comes with the paste is part of it.
     fn wait_typed(&self, line: &str) {
-        let shows = || self.tmux.screen().rsplit_once('❯').filter(|(_, input)| input.contains(line)).map(drop);
-        wait_until(COPILOT, &format!("the terminal's input shows {line:?}"), || self.dump(), shows);
+        let what = format!("the terminal's input shows {line:?}");
+        wait_until(COPILOT, &what, || self.dump(), || self.shows_typed(line));
+    }
+
+    fn shows_typed(&self, line: &str) -> Option<()> {
+        let screen = self.tmux.screen();
+        screen.rsplit_once('❯').filter(|(_, input)| input.contains(line)).map(drop)
+    }
+
+    /// The first line of its input, below all that was said before.
+    fn input(&self) -> String {
+        let screen = self.tmux.screen();
+        let input = screen.rsplit_once('❯').and_then(|(_, input)| input.lines().next());
+        input.unwrap_or_default().to_owned()
     }
 
     /// Types a line without pressing Enter.
