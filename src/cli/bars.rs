@@ -280,7 +280,7 @@ mod tests {
             let text = text.map(Into::into);
             let request =
                 RequestView { id: "r".into(), kind: "shell".into(), text, paths: Vec::new(), reads_plain: true };
-            let because = "asks permission: shell".into();
+            let because = "asks for permission: shell".into();
             Row { because, request: Some(request), ..row("shop", Status::NeedsPermission) }
         };
         let asks = |text: &str| asks_for(Some(text));
@@ -289,10 +289,10 @@ mod tests {
         assert!(bars.text(Format::Tmux).contains("⚑1 shop: rm -rf build ##[fg=red] | <b>#[default]"));
         let module: serde_json::Value = serde_json::from_str(&bars.text(Format::Waybar)).unwrap();
         assert_eq!(module["text"], "⚑1 shop");
-        let tooltip = "⚑ shop · needs-permission\n    rm -rf build #[fg=red] | &lt;b&gt; (asks permission: shell)";
+        let tooltip = "⚑ shop · needs-permission\n    rm -rf build #[fg=red] | &lt;b&gt; (asks for permission: shell)";
         assert_eq!(module["tooltip"], tooltip);
         let swiftbar = bars.text(Format::Swiftbar);
-        assert!(swiftbar.contains("\n--rm -rf build #[fg=red] ¦ <b> (asks permission: shell) | "), "{swiftbar}");
+        assert!(swiftbar.contains("\n--rm -rf build #[fg=red] ¦ <b> (asks for permission: shell) | "), "{swiftbar}");
         let long = bar([asks(&"x".repeat(100))]).text(Format::Plain);
         assert_eq!(long.chars().count(), "⚑1 shop: ".chars().count() + REQUEST_WIDTH);
         assert_eq!(bar([asks_for(None)]).text(Format::Plain), "⚑1 shop", "its text is not known");

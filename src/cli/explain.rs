@@ -11,7 +11,7 @@ use crate::control::caller::agent_behind;
 use crate::core::action::{Action, bridge_words, offer, questions};
 use crate::core::fleet::{Label, Row, Session};
 use crate::core::limits::Limits;
-use crate::core::owner::Owner;
+use crate::core::owner::{Owner, process};
 use crate::core::text::{counted, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{LastMessage, Phase};
@@ -129,7 +129,7 @@ fn owner(session: &Session) -> String {
         }
         Owner::Gone { pid, .. } => format!("process {pid}, gone: {}", session.observed.agent.left_behind()),
         Owner::Unknown { pid } => {
-            format!("process {pid}, which cannot be inspected (another user's, a container's, or just ending)")
+            format!("{}, which cannot be inspected (another user's, a container's, or just ending)", process(*pid))
         }
     }
 }

@@ -233,7 +233,7 @@ mod tests {
                 Status::Working,
                 "bash is open, 1 background agent",
             ),
-            row("ファイルを直す", Status::NeedsPermission, "asks permission: shell"),
+            row("ファイルを直す", Status::NeedsPermission, "asks for permission: shell"),
             row("x", Status::Stuck, &"very long ".repeat(50)),
         ];
         for width in 1..200 {

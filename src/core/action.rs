@@ -151,6 +151,9 @@ fn end(action: Action, session: &Session) -> Result<Does, Refusal> {
     if session.observed.is_served {
         return Err(Refusal::IsService { pid });
     }
+    if session.observed.is_foreign {
+        return Err(Refusal::NotItsAgent { pid, agent: session.observed.agent.clone() });
+    }
     if session.observed.about.kind != Kind::Terminal {
         return Err(Refusal::NoTerminal { pid });
     }

@@ -57,9 +57,14 @@ pub enum Owner {
     /// The lock's process lives but cannot be inspected (another user's, or in a container). It never counts as gone,
     /// and is never signalled.
     Unknown {
-        /// The process id in the lock's name.
+        /// The process id in the lock's name; [`Owner::UNNAMED`] if nothing names it.
         pid: u32,
     },
+}
+
+/// The words for a process of this id, which may be [`Owner::UNNAMED`].
+pub(crate) fn process(pid: u32) -> String {
+    if pid == Owner::UNNAMED { "a process".to_owned() } else { format!("process {pid}") }
 }
 
 /// The words about a process that does not show what it has open.
@@ -68,13 +73,13 @@ pub(crate) fn may_have_it_open(pid: u32, agent: &Agent) -> String {
 }
 
 impl Owner {
-    /// Stands for the id of a process that is gone and that nothing names. No system has a process 0.
+    /// Stands for the id of a process that nothing names: it is gone, or out of sight. No system has a process 0.
     pub(crate) const UNNAMED: u32 = 0;
 
     /// The id of the process that the lock names, or that has the session open.
     pub(crate) fn pid(&self) -> Option<u32> {
         match *self {
-            Self::Never | Self::Gone { pid: Self::UNNAMED, .. } => None,
+            Self::Never | Self::Gone { pid: Self::UNNAMED, .. } | Self::Unknown { pid: Self::UNNAMED } => None,
             Self::Alive { pid, .. }
             | Self::Opened { pid, .. }
             | Self::Unheld { pid }

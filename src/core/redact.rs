@@ -252,7 +252,7 @@ mod tests {
         let now = Moment::of(Time(1_000_000));
         let mut session = full_of("hunter2", now);
         let because = |session: &Session| redacted(session).row(now, &Limits::default()).0.because.to_string();
-        assert_eq!(because(&session), "asks permission: of a kind unknown here");
+        assert_eq!(because(&session), "asks for permission: of a kind unknown here");
         session.observed.facts.requests[0].kind = "extension-permission-access".into();
         assert_eq!(because(&session), "Copilot asks in its terminal whether an extension may do more");
         assert!(!format!("{:?}", redacted(&session)).contains("hunter2"));

@@ -98,6 +98,8 @@ pub struct Observed {
     pub pane: Option<Box<str>>,
     /// Its process is stopped, by a signal or a debugger.
     pub is_stopped: bool,
+    /// Its process is not known to run its agent: it is never signalled.
+    pub is_foreign: bool,
     /// The version of its agent that wrote it, if that was not tried.
     pub untried: Option<Box<str>>,
     /// After how long a silence of its model its agent asks again by itself, if it does.

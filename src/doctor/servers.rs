@@ -5,6 +5,7 @@ use super::finding::Finding;
 use crate::agent::copilot::server::servers::{registry, token_error};
 use crate::agent::source::reached;
 use crate::core::fleet::Session;
+use crate::core::session::Allows;
 use crate::core::text::counted;
 use crate::system::process::{is_of_our_user, listening};
 use std::collections::BTreeMap;
@@ -18,11 +19,13 @@ pub(super) fn servers(ground: &Ground, sessions: &[Session]) -> Vec<Finding> {
     findings
 }
 
-/// Where the sessions' owners listen, and those addresses.
+/// Where the owners of sessions listen that are reached over servers, and those addresses.
 fn owners(sessions: &[Session]) -> (Vec<Finding>, Vec<SocketAddr>) {
     const CHECK: &str = "server";
     let mut owners: BTreeMap<u32, usize> = BTreeMap::new();
-    for pid in sessions.iter().filter_map(|session| session.observed.owner.live()) {
+    // Other agents may listen for their own sake.
+    let reached = sessions.iter().filter(|session| session.observed.allows == Allows::All);
+    for pid in reached.filter_map(|session| session.observed.owner.live()) {
         *owners.entry(pid).or_default() += 1;
     }
     let (mut findings, mut addresses, mut silent) = (Vec::new(), Vec::new(), 0);
@@ -90,4 +93,24 @@ fn settings(ground: &Ground, addresses: &[SocketAddr]) -> Vec<Finding> {
         }
     });
     servers.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::owner::Owner;
+    use std::net::TcpListener;
+
+    /// Case 328.
+    #[test]
+    fn case_328_where_an_agent_listens_whose_servers_are_not_reached_is_its_own_affair() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut session = Session::default();
+        session.observed.owner = Owner::Alive { pid: std::process::id(), started: None };
+        assert!(owners(std::slice::from_ref(&session)).1.contains(&address));
+        session.observed.allows = Allows::Process;
+        let (findings, addresses) = owners(&[session]);
+        assert_eq!((findings.len(), addresses), (1, Vec::new()));
+    }
 }

@@ -7,7 +7,7 @@ use crate::core::action::{ServerState, bridge_words};
 use crate::core::fleet::{Row, Session};
 use crate::core::gist::Gist;
 use crate::core::limits::Limits;
-use crate::core::owner::Owner;
+use crate::core::owner::{Owner, process};
 use crate::core::session::{Key, NoEvents};
 use crate::core::text::{counted, lines, listed, plain};
 use crate::engine::LastProgress;
@@ -129,7 +129,7 @@ fn owner(owner: &Owner) -> String {
         Owner::Unheld { pid } => format!("not known; process {pid}, which the lock names, does not hold it"),
         Owner::Gone { pid: Owner::UNNAMED, .. } => "a process that is gone".to_owned(),
         Owner::Gone { pid, .. } => format!("process {pid}, which is gone"),
-        Owner::Unknown { pid } => format!("process {pid}, which cannot be inspected"),
+        Owner::Unknown { pid } => format!("{}, which cannot be inspected", process(*pid)),
     }
 }
 

@@ -77,7 +77,7 @@ fn a_session_that_asks_shows_what_it_asks() {
     let mut by_server = Story::prompted().tool(1, "t1", "bash");
     by_server.live.answer = Some(Answer { progress: by_server.moment(1).wall, active: true, requests: 2 });
     by_server.says(2, NeedsPermission, "its server says that 2 permission requests are open");
-    assert_eq!(words(&by_server, 2), "asks permission");
+    assert_eq!(words(&by_server, 2), "asks for permission");
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn from_a_prompt_to_a_kill_and_a_resume() {
 
     stage.claude.enter("SCRIPT:tool Paint the fence");
     stage.claude.wait_screen("Do you want to");
-    let row = stage.wait_status("needs-permission", "asks permission: Bash");
+    let row = stage.wait_status("needs-permission", "asks for permission: Bash");
     let actions: Vec<_> = row["actions"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert!(!actions.contains(&"approve") && !actions.contains(&"resume"), "{actions:?}");
     stage.claude.accept("Do you want to");

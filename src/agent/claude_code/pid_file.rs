@@ -8,7 +8,7 @@ use crate::system::plain_file::{self, Links};
 use crate::system::process::{self, Reading};
 use serde_json::Value;
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The folder of a home that holds them.
@@ -69,10 +69,22 @@ pub(super) fn path(home: &Path, pid: u32) -> PathBuf {
     home.join(FOLDER).join(format!("{pid}.json"))
 }
 
-/// What all processes of a home say of themselves.
+/// What all processes of a home say of themselves, as far as that can be read.
 pub(super) fn all(home: &Path) -> Vec<PidFile> {
-    let entries = fs::read_dir(home.join(FOLDER)).into_iter().flatten().flatten().take(FILES_MAX);
-    entries.filter_map(|entry| read(home, pid_of(entry.file_name().to_str()?)?)).collect()
+    list(home).unwrap_or_default()
+}
+
+/// What all processes of a home say of themselves.
+///
+/// # Errors
+/// Where their folder is there, and cannot be listed.
+pub(super) fn list(home: &Path) -> io::Result<Vec<PidFile>> {
+    let entries = match fs::read_dir(home.join(FOLDER)) {
+        Ok(entries) => entries.flatten().take(FILES_MAX),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    Ok(entries.filter_map(|entry| read(home, pid_of(entry.file_name().to_str()?)?)).collect())
 }
 
 /// What a process says of itself. `None` if it says nothing that makes sense, or has no session yet.

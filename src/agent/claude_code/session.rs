@@ -4,7 +4,7 @@ use super::dialect::DIALECT;
 use super::jobs::{self, Job};
 use super::pid_file::{self, Life, PidFile};
 use super::subagents::{SubAgents, folders};
-use super::target::Claim;
+use super::target::{Claim, runs_it};
 use super::{resume, store};
 use crate::agent::reading::{ReadStatus, Reading};
 use crate::agent::tail::{ReadOutcome, Tail};
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 /// The releases that this was tried with.
 const TRIED: [&str; 2] = ["2.1.197", "2.1.330"];
 /// Who says what a session does.
-const BY: &str = "the file of its process";
+const BY: &str = "its process";
 /// After how long a silence of its model Claude Code asks again. Seen with 2.1.330.
 const ASKS_AGAIN_AFTER: Span = Span::seconds(300);
 /// How long after its file a process may live on: a clean end deletes the file first. Seen: 0.2 s, and 0.6 s until the
@@ -115,9 +115,17 @@ impl Session {
             self.log = store::path(&self.home, &self.root, &self.id);
             log = fs::symlink_metadata(&self.log).ok();
         }
-        self.read_files();
+        let unlisted = self.read_files().err();
         self.find_owner(observed, now);
-        let is_run = !self.files.is_empty() || !matches!(observed.owner, Owner::Never | Owner::Gone { .. });
+        if unlisted.is_some() {
+            observed.owner = Owner::Unknown { pid: Owner::UNNAMED };
+        }
+        let is_run = match observed.owner {
+            Owner::Never | Owner::Gone { .. } => !self.files.is_empty(),
+            // Its file is gone, and it is about to end. Should it not, nothing is left of the session.
+            Owner::Unknown { .. } => !self.files.is_empty() || self.recheck_at.is_some(),
+            Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } => true,
+        };
         if log.is_none() && !is_run {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -139,6 +147,11 @@ impl Session {
         }
         self.describe(observed);
         self.state(observed, now);
+        if let Some(error) = unlisted {
+            let folder = self.home.join(pid_file::FOLDER);
+            observed.problem =
+                Some(format!("who runs it is not known, as {} cannot be listed: {error}", folder.display()).into());
+        }
         Ok(status)
     }
 
@@ -165,12 +178,17 @@ impl Session {
 
     /// Reads what its processes say of themselves. The file by which it is known who runs it is tried once more: it may have
     /// been in the middle of being written.
-    fn read_files(&mut self) {
+    ///
+    /// # Errors
+    /// Where their folder cannot be listed.
+    fn read_files(&mut self) -> io::Result<()> {
         let is_its = |file: &PidFile| *file.session == *self.id;
-        let mut files: Vec<_> = pid_file::all(&self.home).into_iter().filter(is_its).collect();
+        let listed = pid_file::list(&self.home);
+        let mut files: Vec<_> = listed.iter().flatten().filter(|file| is_its(file)).cloned().collect();
         let unread = self.last.as_ref().filter(|last| files.iter().all(|file| file.pid != last.pid));
         files.extend(unread.and_then(|last| pid_file::read(&self.home, last.pid)).filter(is_its));
         self.files = files;
+        listed.map(drop)
     }
 
     /// Finds out who runs it, by the files of its processes. Of two that live, the one that waits for its user counts,
@@ -213,6 +231,7 @@ impl Session {
                 }
             };
             observed.is_stopped = life == Life::Alive && is_stopped(file.pid);
+            observed.is_foreign = life == Life::Alive && !runs_it(file.pid);
             self.last = Some(file);
             return;
         }

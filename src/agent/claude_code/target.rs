@@ -84,6 +84,7 @@ impl Target {
     }
 }
 
-fn runs_it(pid: u32) -> bool {
+/// Whether a process runs Claude Code.
+pub(super) fn runs_it(pid: u32) -> bool {
     agent_of(pid, &[]) == Some(PROFILE.names.word)
 }

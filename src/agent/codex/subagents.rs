@@ -7,11 +7,10 @@ use super::head::Head;
 use super::lock::{self, Lock};
 use super::store;
 use crate::agent::tail::{ReadContext, ReadOutcome, Tail};
-use crate::core::facts::Facts;
-use crate::core::text::NAME_MAX;
-use crate::core::time::{Moment, Time};
-use crate::core::turn::{Agent, Request};
-use std::collections::HashMap;
+use crate::core::facts::{self, Facts};
+use crate::core::time::Time;
+use crate::core::turn::Request;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ const AGENTS_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct SubAgents {
     /// Threads that have a lock, and the log of those that are sub-agents of this one.
-    known: HashMap<Arc<str>, Option<Box<SubAgent>>>,
+    known: BTreeMap<Arc<str>, Option<Box<SubAgent>>>,
 }
 
 /// One sub-agent.
@@ -31,16 +30,6 @@ struct SubAgent {
     log: PathBuf,
     tail: Tail,
     facts: Facts,
-}
-
-/// What they do.
-#[derive(Debug, Default)]
-pub(super) struct Beside {
-    pub(super) agents: Vec<Agent>,
-    pub(super) rested: Option<Moment>,
-    pub(super) asked: Vec<Request>,
-    /// Whether all of their logs were read to the end.
-    pub(super) is_partial: bool,
 }
 
 impl SubAgents {
@@ -74,33 +63,32 @@ impl SubAgents {
         }
     }
 
-    /// Reads what is new of them. `pid` runs them.
+    /// Reads what is new of them, and adds to `asked` what they probably ask. `pid` runs them. Returns whether there is more
+    /// to read.
     pub(super) fn read(
         &mut self,
         (root, id, loaded): (&Path, &str, Time),
         pid: u32,
-        asking: &mut Asking,
+        (asking, asked): (&mut Asking, &mut Vec<Request>),
         context: ReadContext<'_>,
         buffer: &mut Vec<u8>,
-    ) -> Beside {
+    ) -> bool {
         self.find(root, id, loaded);
-        let mut beside = Beside::default();
+        let mut is_partial = false;
         for (id, agent) in self.known.iter_mut().filter_map(|(id, agent)| Some((id, agent.as_mut()?))) {
             let SubAgent { log, tail, facts } = &mut **agent;
             // One that cannot be read counts as one that has done nothing yet.
             let outcome = tail.read(&DIALECT, log, facts, context, buffer);
-            beside.is_partial |= matches!(outcome, Ok(ReadOutcome::More));
-            let asked = asking.requests(facts, pid, Some(&**id), context.now);
-            if let (Some(turn), Some(last)) = (&facts.turn, facts.progress) {
-                let tools = turn.tools.iter().map(|tool| tool.call).collect();
-                beside.agents.push(Agent { id: id.chars().take(NAME_MAX).collect(), call: None, last, tools });
-                beside.asked.extend(asked);
-            }
-            let rested = facts.closed.as_ref().map(|closed| closed.at);
-            beside.rested = beside.rested.into_iter().chain(rested).max_by_key(|at| at.awake);
+            is_partial |= matches!(outcome, Ok(ReadOutcome::More));
+            asked.extend(asking.requests(facts, pid, Some(&**id), context.now));
         }
-        beside.agents.sort_by(|one, other| one.id.cmp(&other.id));
-        beside.asked.sort_by_key(|request| request.at.awake);
-        beside
+        asked.sort_by_key(|request| request.at.awake);
+        is_partial
+    }
+
+    /// Those that are known.
+    pub(super) fn known(&self) -> impl Iterator<Item = facts::SubAgent<'_>> {
+        let agents = self.known.iter().filter_map(|(id, agent)| Some((&**id, &agent.as_ref()?.facts)));
+        agents.map(|(id, facts)| facts::SubAgent { id, facts, is_done: false })
     }
 }

@@ -55,6 +55,7 @@ impl Target {
     }
 }
 
-fn runs_codex(pid: u32) -> bool {
+/// Whether a process runs Codex.
+pub(super) fn runs_codex(pid: u32) -> bool {
     executable(pid).is_some_and(|path| path.file_name().is_some_and(|name| is_named(name, PROGRAM)))
 }

@@ -148,16 +148,16 @@ impl Thread {
         observed.facts.shut_down = None; // it is ours, and no log's
         self.asking.begin();
         let mut is_partial = self.read_log(reading, observed, buffer);
+        let mut asked = Vec::new();
         if let (Some(pid), Some(loaded)) = (observed.owner.live(), self.lock.map(|lock| lock.loaded)) {
             let thread = (&*self.root, &*self.id, loaded);
-            let mut beside = self.agents.read(thread, pid, &mut self.asking, reading.context, buffer);
-            beside.asked.extend(self.asking.requests(&observed.facts, pid, None, reading.context.now));
-            is_partial |= beside.is_partial;
-            observed.facts.set_beside(beside.agents, beside.rested, beside.asked);
+            is_partial |= self.agents.read(thread, pid, (&mut self.asking, &mut asked), reading.context, buffer);
+            asked.extend(self.asking.requests(&observed.facts, pid, None, reading.context.now));
         } else {
             self.agents.clear();
-            observed.facts.set_beside(Vec::new(), None, Vec::new());
         }
+        observed.facts.set_agents(self.agents.known());
+        observed.facts.requests = asked;
         self.note_owner(reading, observed);
         let again = self.asking.again_in.map(|span| reading.context.now.awake + span);
         self.recheck_at = self.recheck_at.into_iter().chain(again).min();

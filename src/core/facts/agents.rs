@@ -77,21 +77,6 @@ impl Facts {
         }
     }
 
-    /// Replaces what is known of sub-agents that have logs of their own: those at work, and when the last of them came to
-    /// rest. And what is probably asked, of which no log tells.
-    pub(crate) fn set_beside(&mut self, agents: Vec<Agent>, rested: Option<Moment>, asked: Vec<Request>) {
-        // A tool of the turn may wait for them.
-        let waits = self.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty());
-        let last = agents.iter().map(|agent| agent.last).max_by_key(|last| last.awake).filter(|_| waits);
-        if let (Some(last), Some(progress)) = (last, &mut self.progress)
-            && last.awake > progress.awake
-        {
-            *progress = last;
-        }
-        (self.agents, self.requests) = (agents, asked);
-        self.rested = rested.or(self.rested);
-    }
-
     pub(super) fn fold_permission(&mut self, body: &Body<'_>, agent: Option<Box<str>>, at: Moment) {
         match *body {
             Body::PermissionAsked {

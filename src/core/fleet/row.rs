@@ -352,14 +352,14 @@ mod tests {
             let text = text.map(Into::into);
             let request =
                 RequestView { id: "r".into(), kind: "shell".into(), text, paths: Vec::new(), reads_plain: true };
-            Row { request: Some(request), ..row(Status::NeedsPermission, "asks permission: shell") }
+            Row { request: Some(request), ..row(Status::NeedsPermission, "asks for permission: shell") }
         };
-        assert_eq!(asks(Some("rm -rf\nbuild")).reason(now), "rm -rf build (asks permission: shell)");
-        assert_eq!(asks(None).reason(now), "asks permission: shell");
+        assert_eq!(asks(Some("rm -rf\nbuild")).reason(now), "rm -rf build (asks for permission: shell)");
+        assert_eq!(asks(None).reason(now), "asks for permission: shell");
         let asks = Row { turn: turn(START), ..asks(None) };
-        assert_eq!(asks.reason(now), "asks permission: shell; 12 min, 8 tools");
+        assert_eq!(asks.reason(now), "asks for permission: shell; 12 min, 8 tools");
         let other = Row { status: Status::NeedsInput, ..asks };
-        assert_eq!(other.reason(now), "asks permission: shell; 12 min, 8 tools");
+        assert_eq!(other.reason(now), "asks for permission: shell; 12 min, 8 tools");
     }
 
     #[test]

@@ -34,7 +34,9 @@ impl<'a> Judge<'a> {
             let asks = if first.is_probable && self.live.answer(self.facts).is_none_or(|answer| answer.requests == 0) {
                 Reason::ProbablyAsks { command: first.command.clone() }
             } else {
-                Reason::AsksPermission { kind: first.kind.clone(), text: first.asks.clone() }
+                // Its service knows what is asked, in whole, and its log at least the command.
+                let text = first.asks.clone().or_else(|| first.command.clone().filter(|_| first.is_probable));
+                Reason::AsksPermission { kind: first.kind.clone(), text }
             };
             let open = requests.len();
             let asks = asks.and((open > 1).then_some(Note::Requests { open }));

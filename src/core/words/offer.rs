@@ -16,7 +16,7 @@ said! {
             "stops the running turn{}; the session goes on",
             if *even_if_waiting { ", even if it only waits for you" } else { "" };
         Ends { pid: u32, tool: bool } =>
-            "ends process {pid}: {}it can be resumed", if *tool { "its tool is killed, " } else { "" };
+            "ends process {pid}: {}it can be resumed", if *tool { "its tool is killed, and " } else { "" };
         Kills { pid: u32, tool: bool } =>
             "kills process {pid}: nothing more is saved{}; it can be resumed",
             if *tool { ", its tool may run on" } else { "" };

@@ -30,7 +30,7 @@ said! {
         Unreadable { problem: Box<str> } => "{problem}";
 
         Consent { about_us: bool } => "{}", consent(*about_us);
-        AsksPermission { kind: Box<str>, text: Option<Box<str>> } => "asks permission: {kind}";
+        AsksPermission { kind: Box<str>, text: Option<Box<str>> } => "asks for permission: {kind}";
         ProbablyAsks { command: Option<Box<str>> } =>
             "probably asks in its terminal{}", command.iter().map(|it| format!(": {it}")).collect::<String>();
         ServerHasRequests { open: usize } =>
@@ -273,7 +273,7 @@ impl Reason {
             Self::AsksPermission { kind, .. } => Gist::of(format!("asks for {kind}")),
             Self::ProbablyAsks { command: Some(command) } => Gist::of(format!("probably asks: {command}")),
             Self::ProbablyAsks { command: None } => Gist::of("probably asks"),
-            Self::ServerHasRequests { .. } => Gist::of("asks permission"),
+            Self::ServerHasRequests { .. } => Gist::of("asks for permission"),
             Self::PermissionLost { .. } => Gist::of("permissions lost"),
             Self::Asks { question } => Gist::of(format!("“{}”", question.text)),
             Self::ToolAsks { .. } | Self::AsksThere | Self::AsksInMessage => Gist::of("asks a question"),

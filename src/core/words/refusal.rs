@@ -3,7 +3,7 @@
 use crate::core::action::verb::Action;
 use crate::core::agent::Agent;
 use crate::core::attempts::ATTEMPTS;
-use crate::core::owner::UNHELD;
+use crate::core::owner::{UNHELD, process};
 use crate::core::session::no_answer::NoAnswer;
 use crate::core::text::counted;
 
@@ -30,9 +30,9 @@ said! {
         Opened { pid: u32 } =>
             "process {pid} has it open, not prompted yet: go on there, or close it first (a second process would corrupt its history)";
         Runs { pid: u32 } => "process {pid} runs it: a second process would corrupt its history";
-        MayRun { pid: u32 } => "process {pid} may run it, and cannot be inspected";
+        MayRun { pid: u32 } => "{} may run it, and cannot be inspected", process(*pid);
         Uninspectable { pid: u32 } =>
-            "process {pid} may run it, and cannot be inspected (another user's, a container's, or just ending)";
+            "{} may run it, and cannot be inspected (another user's, a container's, or just ending)", process(*pid);
         Unreachable { instead: Instead, remedy: Remedy } => "{instead}{remedy}";
         NoPort { instead: Instead, pid: u32 } => "{instead} (process {pid} listens on no port)";
 
@@ -44,7 +44,9 @@ said! {
         Hosted => "it runs in a server of Pilotlight's own: detach instead";
         CloseThere => "it was opened and not prompted yet: close it in its terminal";
         NeverSignalled { pid: u32 } =>
-            "process {pid} cannot be inspected (another user's, a container's, or just ending): it is never signalled";
+            "{} cannot be inspected (another user's, a container's, or just ending): it is never signalled", process(*pid);
+        NotItsAgent { pid: u32, agent: Agent } =>
+            "process {pid} is not known to run {agent}, and is never signalled: end it where it was started";
         NoTerminal { pid: u32 } =>
             "process {pid} is not a terminal session: end it in the program that started it";
         IsService { pid: u32 } =>

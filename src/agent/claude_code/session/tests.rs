@@ -1,6 +1,7 @@
 //! Recordings of real sessions, played on disk with a real process for each of theirs, and judged at each moment;
 //! `tests/claude-code/README.md` says what they are. And what goes wrong around one session.
 
+mod around;
 mod faults;
 
 use super::*;

@@ -4,13 +4,14 @@ use super::Thread;
 use crate::agent::codex::daemon;
 use crate::agent::codex::door::Door;
 use crate::agent::codex::lock::{Holder, LOCKS, Lock};
+use crate::agent::codex::target::runs_codex;
 use crate::agent::evidence::Evidence;
 use crate::agent::reading::{GRACE, Reading};
 use crate::core::action::Action;
 use crate::core::owner::{Held, Owner};
 use crate::core::session::{Allows, Observed};
 use crate::core::time::{Moment, Time};
-use crate::system::process::{self, SLACK, arguments};
+use crate::system::process::{self, SLACK, arguments, is_stopped};
 
 /// The oldest release of which it is known that it makes locks.
 const LOCKS_SINCE: [u32; 3] = [0, 169, 0];
@@ -44,6 +45,8 @@ pub(super) struct Claim {
     started: Option<Time>,
     /// It serves terminals and editors, and is none itself.
     is_service: bool,
+    /// It is not known to run Codex.
+    is_foreign: bool,
     /// Whether that it holds the lock is shown by the system.
     is_shown: bool,
     /// The folder it works in.
@@ -82,6 +85,8 @@ impl Thread {
             _ => AT_REST,
         };
         observed.holders = owner.live().into_iter().collect();
+        observed.is_stopped = owner.live().is_some_and(is_stopped);
+        observed.is_foreign = owner.live().is_some() && self.claim.as_ref().is_some_and(|claim| claim.is_foreign);
         (observed.owner, observed.held) = (owner, held);
     }
 
@@ -106,7 +111,8 @@ impl Thread {
             };
             let is_service = arguments(pid).is_some_and(|arguments| daemon::serves(&arguments));
             let folder = process::folder_of(pid).and_then(|folder| folder.to_str().map(Box::from));
-            self.claim = Some(Claim { pid, lock, started, is_service, is_shown, folder });
+            let is_foreign = !runs_codex(pid);
+            self.claim = Some(Claim { pid, lock, started, is_service, is_foreign, is_shown, folder });
         }
         let started = self.claim.as_ref().and_then(|claim| claim.started);
         let held = if is_shown { Held::Verified } else { Held::Unverified };

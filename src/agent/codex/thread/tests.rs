@@ -2,19 +2,24 @@ use super::*;
 use crate::agent::codex::fake;
 use crate::agent::openings::OpenSessions;
 use crate::agent::tail::ReadContext;
+use crate::core::action::{Action, offer};
 use crate::core::agent::Agent;
+use crate::core::facts::LastWritten;
 use crate::core::limits::Limits;
 use crate::core::owner::Held;
 use crate::core::session::Session;
 use crate::core::time::Moment;
-use crate::core::verdict::{Live, Status, Told, judge};
+use crate::core::verdict::{Answer, Live, Status, Told, judge};
+use crate::core::words::reason::Reason;
 use crate::system::clock::Clock;
 use crate::system::process::testing::make_pipe;
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 use tempfile::TempDir;
 
 const ID: &str = "01a20053-8e6c-7863-a4ca-0d958e862685";
@@ -278,6 +283,56 @@ fn case_264_a_sub_agent_is_its_threads_work_and_no_session() {
 }
 
 #[test]
+fn case_325_what_a_sub_agent_writes_is_progress_of_its_root() {
+    let mut stage = Stage::new();
+    let (_held, _sub_held) = (stage.lock(ID, 90_000), stage.lock(SUB, 80_000));
+    stage.begin(ID, 70_000);
+    stage.prompt(ID, 70_000);
+    stage.begin(SUB, 60_000);
+    stage.prompt(SUB, 60_000);
+    stage.complete(ID, 50_000);
+    let ago = |stage: &mut Stage| {
+        stage.refresh().unwrap();
+        Clock::start().now().wall - stage.observed.facts.progress.unwrap().wall
+    };
+    assert!(ago(&mut stage) >= Span::seconds(50));
+    stage.call(SUB, 0, "call_s", "");
+    assert!(ago(&mut stage) < Span::seconds(50));
+    assert!(matches!(stage.observed.facts.last_written, LastWritten::Event { by_agent: true, .. }));
+}
+
+/// A process that holds the thread's lock, as a terminal of Codex does, but is another program.
+#[test]
+fn case_326_a_stopped_process_is_said_and_another_program_is_not_offered_to_be_ended() {
+    let mut stage = Stage::new();
+    stage.begin(ID, 0);
+    stage.prompt(ID, 0);
+    let lock = stage.home.path().join(format!("thread-writer-locks/{ID}.lock"));
+    let holder = Command::new("flock").arg(&lock).args(["sleep", "100"]).process_group(0).spawn().unwrap();
+    let group = Pid::from_child(&holder);
+    let is = |stage: &mut Stage, holds: fn(&Observed) -> bool| {
+        let started = Instant::now();
+        while stage.refresh().is_err() || !holds(&stage.observed) {
+            assert!(started.elapsed() < Duration::from_secs(30), "{:?}", stage.observed);
+            std::thread::yield_now();
+        }
+    };
+    is(&mut stage, |observed| observed.owner.live().is_some() && !observed.is_stopped);
+    stage.prompt(ID, 0);
+    stage.refresh().unwrap();
+    let mut session = Session { observed: stage.observed.clone(), ..Session::new(Agent::default(), ID) };
+    let refusal = |session: &Session| offer(Action::End, session, Status::Working).map(drop).unwrap_err().to_string();
+    assert!(refusal(&session).contains("is not known to run"), "{}", refusal(&session));
+    session.observed.is_foreign = false;
+    assert!(offer(Action::End, &session, Status::Working).is_ok());
+    kill_process_group(group, Signal::STOP).unwrap();
+    is(&mut stage, |observed| observed.is_stopped);
+    kill_process_group(group, Signal::KILL).unwrap();
+    end(holder);
+    is(&mut stage, |observed| !observed.is_stopped && observed.owner.live().is_none());
+}
+
+#[test]
 fn case_265_a_call_that_leaves_the_sandbox_probably_asks_until_a_child_carries_it_out() {
     let mut stage = Stage::new();
     let _held = stage.lock(ID, 9000);
@@ -306,6 +361,22 @@ fn case_265_a_call_that_leaves_the_sandbox_probably_asks_until_a_child_carries_i
     stage.write(ID, 0, &[("turn_context", nobody)]);
     stage.call(ID, 2000, "call_4", escalated);
     stage.is(Status::Working, "are open");
+}
+
+#[test]
+fn case_327_what_the_daemon_confirms_keeps_the_command_of_the_log() {
+    let mut stage = Stage::new();
+    let _held = stage.lock(ID, 9000);
+    stage.begin(ID, 2000);
+    stage.prompt(ID, 2000);
+    stage.call(ID, 2000, "call_1", r#", \"sandbox_permissions\": \"require_escalated\""#);
+    stage.refresh().unwrap();
+    let (facts, now) = (&stage.observed.facts, Clock::start().now());
+    let answer = Answer { progress: facts.progress.unwrap().wall, active: true, requests: 1 };
+    let live = Live { answer: Some(answer), ..Live::default() };
+    let verdict = judge(Told::by_log(facts), &stage.observed.owner, &live, None, now, &stage.limits);
+    let Reason::AsksPermission { text, .. } = &verdict.because.reason else { panic!("{}", verdict.because) };
+    assert_eq!(text.as_deref(), Some("touch x"));
 }
 
 #[test]

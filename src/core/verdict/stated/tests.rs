@@ -10,7 +10,7 @@ use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{Live, Status, Told, judge};
 
 const START: i64 = 1_795_461_440_000;
-const BY: &str = "the file of its process";
+const BY: &str = "its process";
 
 fn at(millis: i64) -> Moment {
     Moment::of(Time(START + millis))
@@ -77,7 +77,7 @@ fn idle_ends_a_turn_once_it_has_lasted() {
 fn busy_wins_over_a_log_that_is_closed() {
     let done = facts(&[(0, PROMPT), (1000, answer(false))]);
     let (status, because) = told(&done, State::Busy, 900, 2000);
-    assert_eq!((status, &*because), (Status::Working, "the file of its process says that it works"));
+    assert_eq!((status, &*because), (Status::Working, "its process says that it works"));
     assert_eq!(told(&done, State::Busy, 900, 700_000).0, Status::Stuck, "and has its limits");
     let failed = facts(&[(0, PROMPT), (1000, Body::Error { kind: None, message: None, status: None })]);
     assert_eq!(told(&failed, State::Busy, 1500, 2000).0, Status::Working);
@@ -88,13 +88,13 @@ fn busy_wins_over_a_log_that_is_closed() {
 fn the_log_has_a_second_to_tell_what_is_asked() {
     let asked = facts(&[(0, PROMPT)]);
     assert_eq!(told(&asked, PERMISSION, 1000, 1900).0, Status::Working);
-    assert_eq!(told(&asked, PERMISSION, 1000, 2000), (Status::NeedsPermission, "asks permission: a tool".into()));
+    assert_eq!(told(&asked, PERMISSION, 1000, 2000), (Status::NeedsPermission, "asks for permission: a tool".into()));
     let named = facts(&[(0, PROMPT), (1100, tool("Bash", false))]);
-    assert_eq!(told(&named, PERMISSION, 1000, 1100), (Status::NeedsPermission, "asks permission: Bash".into()));
+    assert_eq!(told(&named, PERMISSION, 1000, 1100), (Status::NeedsPermission, "asks for permission: Bash".into()));
     let asks = Some(Asks { tool: "Write".into(), text: None });
     let owner = Owner::Alive { pid: 7, started: None };
     let by_agent = told_by(&asked, PERMISSION, 1000, asks, &owner, 1001);
-    assert_eq!(by_agent, (Status::NeedsPermission, "asks permission: Write".into()));
+    assert_eq!(by_agent, (Status::NeedsPermission, "asks for permission: Write".into()));
     let plan = facts(&[(0, PROMPT), (900, tool("ExitPlanMode", true))]);
     assert_eq!(told(&plan, PERMISSION, 1000, 1100).0, Status::NeedsInput);
     assert_eq!(told(&plan, State::Busy, 1000, 1100).0, Status::Working, "it is answered");

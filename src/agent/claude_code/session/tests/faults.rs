@@ -6,8 +6,8 @@ use crate::core::verdict::Status;
 use crate::system::process::testing::{ended, make_pipe};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";
-const NOW: Time = Time(1_795_461_440_000);
+pub(super) const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";
+pub(super) const NOW: Time = Time(1_795_461_440_000);
 
 /// What a process of ours would write about a session that does this.
 fn file(process: &Running, more: &Value) -> String {
@@ -23,7 +23,7 @@ fn line(json: &Value) -> String {
     format!("{json}\n")
 }
 
-fn prompt() -> String {
+pub(super) fn prompt() -> String {
     prompt_at("u1", NOW - Span::seconds(20))
 }
 
@@ -41,20 +41,20 @@ fn tool(id: &str, name: &str, input: &Value) -> String {
     }))
 }
 
-struct Scene {
-    world: World,
-    process: Running,
+pub(super) struct Scene {
+    pub(super) world: World,
+    pub(super) process: Running,
 }
 
 impl Scene {
-    fn new(state: &Value, log: &str) -> Self {
+    pub(super) fn new(state: &Value, log: &str) -> Self {
         let scene = Self { world: World::new(), process: waiting() };
         scene.says(state);
         scene.world.write(&format!("projects/-work-shop/{ID}.jsonl"), log.as_bytes());
         scene
     }
 
-    fn says(&self, state: &Value) {
+    pub(super) fn says(&self, state: &Value) {
         let pid = self.process.pid();
         self.world.write(&format!("sessions/{pid}.json"), file(&self.process, state).as_bytes());
     }
@@ -81,7 +81,7 @@ impl Scene {
         self.world.ended(pid, at);
     }
 
-    fn row(&mut self) -> Row {
+    pub(super) fn row(&mut self) -> Row {
         self.row_at(NOW)
     }
 
@@ -93,7 +93,7 @@ impl Scene {
     }
 }
 
-fn busy() -> Value {
+pub(super) fn busy() -> Value {
     serde_json::json!({})
 }
 
@@ -194,7 +194,7 @@ fn case_256_what_is_asked_is_named_and_only_what_asks_for_a_permission_is_one() 
     let bash = tool("t1", "Bash", &serde_json::json!({"command": "rm -rf build", "description": "clean"}));
     let mut scene = Scene::new(&waits("permission prompt"), &(prompt() + &bash));
     let row = scene.row();
-    assert_eq!((row.status, row.because.to_string()), (Status::NeedsPermission, "asks permission: Bash".into()));
+    assert_eq!((row.status, row.because.to_string()), (Status::NeedsPermission, "asks for permission: Bash".into()));
     assert_eq!(row.request, None, "it cannot be answered from here");
     let shown = &scene.world.readers[0].1;
     for action in [Action::Approve, Action::Deny, Action::Answer] {
@@ -202,7 +202,9 @@ fn case_256_what_is_asked_is_named_and_only_what_asks_for_a_permission_is_one() 
         assert!(refusal.starts_with("answer it in its terminal"), "{refusal}");
     }
     assert!(offer(Action::Stop, shown, row.status).unwrap_err().to_string().starts_with("press Esc"));
-    assert_eq!(row.actions.first(), Some(&Action::End), "{:?}", row.actions);
+    let mut shown = shown.clone();
+    shown.observed.is_foreign = false;
+    assert!(offer(Action::End, &shown, row.status).is_ok());
 
     let asks = serde_json::json!({"questions": [{"question": "Which colour?", "options": [{"label": "Red"}, {"label": "Blue"}]}]});
     let asks = tool("t1", "AskUserQuestion", &asks);

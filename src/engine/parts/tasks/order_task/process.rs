@@ -4,7 +4,7 @@ use super::{OrderError, OrderResult, OrderTask, done, on_thread};
 use crate::agent::source::Resume;
 use crate::core::order::Step;
 use crate::core::time::Span;
-use crate::system::process::{Force, ancestors, is_gone, terminal_of};
+use crate::system::process::{Force, ancestors, is_gone, is_stopped, terminal_of};
 use crate::terminal::{Terminals, show};
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,8 @@ impl OrderTask {
                 return done(format!("process {pid} has ended; the session can be resumed"));
             }
         }
-        let next = if forces.contains(&Force::Kill) { "look at it in its terminal" } else { "only force quit is left" };
+        let is_killable = !forces.contains(&Force::Kill) && !evidence.ends_by(&[Force::Kill]).is_empty();
+        let next = left_to_do(is_stopped(pid), is_killable);
         Err(OrderError::failed(format!("process {pid} does not end: {next}")))
     }
 
@@ -115,10 +116,32 @@ impl OrderTask {
     }
 }
 
+/// What the user can do about a process that no signal has ended.
+const fn left_to_do(is_stopped: bool, is_killable: bool) -> &'static str {
+    match (is_stopped, is_killable) {
+        (true, _) => "it is stopped, and ends once it is continued (`fg` in its terminal)",
+        (false, true) => "only force quit is left",
+        (false, false) => "look at it in its terminal",
+    }
+}
+
 const fn verb(force: Force) -> &'static str {
     match force {
         Force::Interrupt => "interrupts",
         Force::Terminate => "terminates",
         Force::Kill => "kills",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Case 329: what is named is offered.
+    #[test]
+    fn case_329_a_process_that_does_not_end_is_continued_killed_if_its_agent_allows_that_or_looked_at() {
+        assert!(left_to_do(true, true).contains("once it is continued"));
+        assert!(left_to_do(false, true).contains("force quit"));
+        assert!(!left_to_do(false, false).contains("force quit"));
     }
 }

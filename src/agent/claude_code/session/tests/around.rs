@@ -1,0 +1,56 @@
+//! What is around the files of processes: their folder, and who runs.
+
+use super::faults::{ID, NOW, Scene, busy, prompt};
+use super::*;
+use crate::core::action::{Action, offer};
+use crate::core::verdict::Status;
+
+/// Case 322: any tool of a session can write such a file, about any process.
+#[test]
+fn case_322_a_process_that_does_not_run_the_agent_is_not_offered_to_be_ended() {
+    let mut scene = Scene::new(&busy(), &prompt());
+    assert!(!scene.row().actions.contains(&Action::End));
+    let refusal = offer(Action::End, &scene.world.readers[0].1, Status::Working).unwrap_err().to_string();
+    assert!(refusal.contains(&format!("process {} is not known to run", scene.process.pid())), "{refusal}");
+}
+
+/// Case 323. Root may list any folder, so that another thing is in its place.
+#[test]
+fn case_323_where_the_files_of_processes_cannot_be_listed_it_is_not_known_who_runs_a_session() {
+    let mut scene = Scene::new(&busy(), &prompt());
+    assert_eq!(scene.row().status, Status::Working);
+    let [folder, aside] = [pid_file::FOLDER, "aside"].map(|name| scene.world.home().join(name));
+    fs::rename(&folder, &aside).unwrap();
+    fs::write(&folder, "").unwrap();
+    for _ in 0..2 {
+        let now = Moment::of(NOW);
+        scene.world.refresh(now);
+        let row = scene.world.row(0, now).unwrap();
+        let because = row.because.to_string();
+        assert!(row.status == Status::Quiet && because.contains("who runs it is not known"), "{because}");
+        assert!(!row.actions.contains(&Action::Resume), "a second process would corrupt its history");
+        assert_eq!(row.owner.map(|owner| owner.pid), None, "nothing names a process");
+        // A reader that comes later says so, too.
+        scene.world.readers[0].0 = Session::new(scene.world.home(), &scene.world.home().join(store::PROJECTS), ID);
+    }
+    fs::remove_file(&folder).unwrap();
+    fs::rename(&aside, &folder).unwrap();
+    assert_eq!(scene.row().status, Status::Working);
+}
+
+/// Case 324.
+#[test]
+fn case_324_a_session_without_a_log_is_gone_with_the_file_of_its_process_though_that_lives() {
+    let mut scene = Scene::new(&busy(), "");
+    fs::remove_file(scene.world.home().join(format!("projects/-work-shop/{ID}.jsonl"))).unwrap();
+    assert_eq!(scene.row().status, Status::Working);
+    fs::remove_file(pid_file::path(scene.world.home(), scene.process.pid())).unwrap();
+    let is_there = |scene: &mut Scene, at: Time| scene.world.refresh(Moment::of(at))[0].is_ok();
+    assert!(is_there(&mut scene, NOW), "it may be about to end");
+    let at = scene.world.readers[0].0.recheck_at().unwrap();
+    assert_eq!(at, NOW + ENDS_WITHIN);
+    assert!(!is_there(&mut scene, at));
+    // It says again what it does.
+    scene.says(&busy());
+    assert!(is_there(&mut scene, at));
+}
