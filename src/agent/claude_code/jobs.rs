@@ -43,6 +43,11 @@ impl Job {
         !matches!(self.state.as_deref(), None | Some("stopped" | "done" | "completed" | "failed"))
     }
 
+    /// Whether its user ended it.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.state.as_deref() == Some("stopped")
+    }
+
     /// What it asks: "approve Bash: touch x".
     pub(super) fn asks(&self) -> Option<Asks> {
         let (tool, text) = self.needs.as_deref()?.strip_prefix("approve ")?.split_once(": ")?;

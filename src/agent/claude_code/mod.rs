@@ -4,12 +4,14 @@
 //! - `pid_file`: what each of its processes says of itself, and whether that process lives: who runs a session, and what
 //!   it does, by its own word.
 //! - [`dialect`]: a line of a session's log -> a neutral event. Pure.
-//! - `subagents`: the logs of a session's sub-agents. `jobs`: what its background sessions ask.
+//! - `head`: the beginning of a log. `subagents`: the logs of a session's sub-agents.
+//!   `jobs`: what its background sessions ask.
 //! - [`session`] reads one session. [`target`] is a process of one that is signalled. `resume`: how one is resumed.
 //!
 //! Seen with 2.1.197 and 2.1.330 on Linux.
 
 pub mod dialect;
+mod head;
 mod jobs;
 mod pid_file;
 pub(crate) mod profile;

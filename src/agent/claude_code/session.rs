@@ -1,6 +1,7 @@
 //! Reads one session: the file of the process that runs it, its log, and those of its sub-agents.
 
 use super::dialect::DIALECT;
+use super::head::{self, Head, kind};
 use super::jobs::{self, Job};
 use super::pid_file::{self, Life, PidFile};
 use super::subagents::{SubAgents, folders};
@@ -9,16 +10,14 @@ use super::{resume, store};
 use crate::agent::reading::{ReadStatus, Reading};
 use crate::agent::tail::{ReadOutcome, Tail};
 use crate::core::owner::{Held, Owner};
-use crate::core::session::{About, Allows, Kind, Observed, Supervised};
+use crate::core::session::{About, Allows, Observed, Supervised};
 use crate::core::stated::{State, Stated, Wait};
 use crate::core::text::{NAME_MAX, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::system::file_times::modified;
-use crate::system::plain_file::{self, Links};
 use crate::system::process::is_stopped;
-use serde::Deserialize;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The releases that this was tried with.
@@ -35,8 +34,6 @@ const SEEN_WITHIN: Span = Span::seconds(2);
 /// A prompt this long after what a process last said of itself was not given to it: whoever is prompted says so with the
 /// prompt, and even between two turns says for a moment that it is idle. Seen: 1.4 s.
 const PROMPTED_WITHIN: Span = Span::seconds(5);
-/// How much of a log's beginning is searched for where the session works.
-const HEAD_MAX: u64 = 256 << 10;
 
 /// A session, and what was read of it.
 #[derive(Debug)]
@@ -62,21 +59,6 @@ pub struct Session {
     /// What its log's beginning says.
     head: Option<Head>,
     recheck_at: Option<Time>,
-}
-
-/// What the beginning of a log says.
-#[derive(Clone, Debug, Default)]
-struct Head {
-    cwd: Option<Box<str>>,
-    kind: Kind,
-    created: Option<Time>,
-}
-
-#[derive(Deserialize)]
-struct HeadLine {
-    cwd: Option<String>,
-    entrypoint: Option<String>,
-    timestamp: Option<String>,
 }
 
 impl Session {
@@ -242,6 +224,10 @@ impl Session {
     /// Whether another process has run the session since the one that left this file was killed. A file is only cleared
     /// away by a terminal that starts, and not everywhere: it may outlive a later process, which ends cleanly.
     fn is_outdated(&self, file: &PidFile, observed: &Observed) -> bool {
+        // Its supervisor started another one, or none, and was told to stop that.
+        if file.is_background && jobs::of(&self.home, &self.id).is_some_and(|job| job.is_stopped()) {
+            return true;
+        }
         let Some(since) = file.since else { return false };
         let later = |last: &PidFile| !last.is_same_process(file) && last.started.is_some_and(|at| at > since);
         let prompted = observed.facts.marks.prompt.map(|prompt| prompt.at);
@@ -333,7 +319,7 @@ impl Session {
     /// Describes it, by the file of its process, or else by the beginning of its log.
     fn describe(&mut self, observed: &mut Observed) {
         if self.head.is_none() && observed.has_log {
-            self.head = read_head(&self.log);
+            self.head = head::read(&self.log);
         }
         let head = self.head.clone().unwrap_or_default();
         let last = self.last.as_ref();
@@ -351,7 +337,7 @@ impl Session {
     }
 
     pub(crate) fn about(&self) -> About {
-        let head = read_head(&self.log).unwrap_or_default();
+        let head = head::read(&self.log).unwrap_or_default();
         About { cwd: head.cwd, kind: head.kind, created: head.created, ..About::default() }
     }
 
@@ -415,30 +401,6 @@ pub(crate) fn owner_now(home: &Path, root: &Path, id: &str, now: Time) -> Owner 
     session.files = pid_file::all(home).into_iter().filter(|file| *file.session == *id).collect();
     session.find_owner(&mut observed, Moment { wall: now, awake: now });
     observed.owner
-}
-
-fn kind(entrypoint: &str) -> Kind {
-    match entrypoint {
-        "cli" => Kind::Terminal,
-        _ if entrypoint.starts_with("sdk") => Kind::Sdk,
-        _ => Kind::Unknown,
-    }
-}
-
-/// Reads the first line of a log that says where its session works.
-fn read_head(log: &Path) -> Option<Head> {
-    let (file, _) = plain_file::open(log, Links::Refused).ok()?;
-    let mut text = Vec::new();
-    file.take(HEAD_MAX).read_to_end(&mut text).ok()?;
-    let line = text.split(|byte| *byte == b'\n').find_map(|line| {
-        let line: HeadLine = serde_json::from_slice(line).ok()?;
-        line.cwd.is_some().then_some(line)
-    })?;
-    Some(Head {
-        cwd: line.cwd.map(Into::into),
-        kind: line.entrypoint.as_deref().map_or(Kind::Unknown, kind),
-        created: line.timestamp.and_then(|at| Time::parse(at.as_bytes())),
-    })
 }
 
 #[cfg(test)]

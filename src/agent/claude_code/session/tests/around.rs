@@ -54,3 +54,16 @@ fn case_324_a_session_without_a_log_is_gone_with_the_file_of_its_process_though_
     scene.says(&busy());
     assert!(is_there(&mut scene, at));
 }
+
+/// Case 341: the supervisor starts a process again that was killed, and the file of the killed one stays.
+#[test]
+fn case_341_a_background_session_that_its_user_stopped_has_not_crashed_however_it_was_killed_before() {
+    let mut scene = Scene::new(&serde_json::json!({"kind": "bg"}), &prompt());
+    scene.process = waiting(); // the one that is in the file has been killed
+    let job = |state: &str| serde_json::json!({"sessionId": ID, "state": state}).to_string();
+    for (state, expected) in [("working", Status::Crashed), ("stopped", Status::Ended)] {
+        scene.world.write(&format!("jobs/{}/state.json", &ID[..8]), job(state).as_bytes());
+        scene.world.readers.clear();
+        assert_eq!(scene.row().status, expected, "{state}");
+    }
+}
