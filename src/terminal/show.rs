@@ -1,22 +1,26 @@
 //! Brings the terminal that a session runs in to the front, or tells whether it has the focus.
 //!
-//! A process does not know its window, but there are two ways to find it. A tmux pane is found by its terminal device.
-//! It is selected, and then the window to raise is that of the tmux client. An X11 window names the process that
-//! created it, which is the session's process or one of its ancestors. Wayland has no such query; sway and Hyprland have
-//! one of their own, for the focus.
+//! A process does not know its window, but there are ways to find it. A tmux pane is found by its terminal device. It is
+//! selected, and then the window to raise is that of the tmux client. A terminal with tabs or panes is asked to select the
+//! one of the process (`places`). An X11 window names the process that created it, which is the session's process or one
+//! of its ancestors. Wayland has no such query; sway and Hyprland have one of their own.
 //!
 //! Each of them may hang, and gets two seconds to answer.
 
+mod asked;
 mod compositor;
 mod focus;
 mod on_screen;
+mod place;
+mod places;
 #[cfg(test)]
 mod tests;
 mod tmux;
 mod x11;
 
-use crate::system::process::{ancestors, variables};
+use crate::system::process::{ancestors, terminal_of, variables};
 use compositor::Compositor;
+use place::{Place, Wanted};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -46,13 +50,15 @@ pub(crate) fn has_focus(pid: u32, ancestors: &[u32], tty: Option<&Path>, pane: O
 pub(crate) fn why_not(pid: u32, has_pane: bool) -> Option<&'static str> {
     let has_pane = has_pane || variable(pid, "TMUX").is_some_and(|value| tmux::socket_in(&value).is_some());
     let has_window = variable(pid, "WINDOWID").is_some_and(|id| !id.is_empty());
-    cannot_show(has_pane, has_window, is_set("DISPLAY"), is_set("WAYLAND_DISPLAY"))
+    let can_be_asked = has_pane || places::is_told(pid) || Compositor::ours().is_some();
+    cannot_show(can_be_asked, has_window, is_set("DISPLAY"), is_set("WAYLAND_DISPLAY"))
 }
 
-/// `has_window`: it runs in an X11 window, also on Wayland.
-const fn cannot_show(has_pane: bool, has_window: bool, x11: bool, wayland: bool) -> Option<&'static str> {
+/// `can_be_asked`: its terminal, tmux or the compositor takes orders. `has_window`: it runs in an X11 window, also on
+/// Wayland.
+const fn cannot_show(can_be_asked: bool, has_window: bool, x11: bool, wayland: bool) -> Option<&'static str> {
     match (x11, wayland) {
-        _ if has_pane => None,
+        _ if can_be_asked => None,
         (true, false) => None,
         (true, true) if has_window => None,
         (_, true) => {
@@ -70,6 +76,8 @@ struct Desktop<'a> {
     socket: Option<PathBuf>,
     /// The X server; `None` for the one in our environment.
     display: Option<&'a str>,
+    /// The folder of the terminals' programs; `None` for those in the search path.
+    programs: Option<&'a Path>,
     /// The pane of the process, as its agent says.
     pane: Option<&'a str>,
     /// Whether the desktop is Wayland.
@@ -90,6 +98,7 @@ impl<'a> Desktop<'a> {
             tmux: Path::new("tmux"),
             socket: tmux::default_socket(),
             display: None,
+            programs: None,
             pane,
             wayland: is_set("WAYLAND_DISPLAY"),
             compositor: Compositor::ours(),
@@ -118,14 +127,51 @@ impl Desktop<'_> {
                 Err(why) => no_pane = why,
             }
         }
-        let hint = window_hint(pid);
-        let raised = x11::raise(self.display.map(str::to_owned), chain, hint);
-        raised.map(|window| format!("{window} is in front")).map_err(|why| match why {
-            x11::Failure::NoWindow | x11::Failure::NoServer if self.wayland => {
-                format!("{no_pane}, and this desktop is Wayland, which lets no program raise another's window")
+        let found = places::find(self.programs, &Wanted { chain: &chain, tty });
+        match found
+            .and_then(|place| place.map(|place| places::select(self.programs, &place).map(|()| place)).transpose())
+        {
+            Ok(Some(place)) => Ok(self.show_place(&place, chain, depth)),
+            Ok(None) => self.raise(chain, window_hint(pid)).map_err(|why| format!("{no_pane}, and {why}")),
+            Err(unselected) => match self.raise(chain, window_hint(pid)) {
+                Ok(shown) => Ok(format!("{shown}; what it shows there is not known: {unselected}")),
+                Err(why) => Err(format!("{unselected}, and {why}")),
+            },
+        }
+    }
+
+    /// Brings the window with a place that was selected to the front.
+    fn show_place(&self, place: &Place, chain: Vec<u32>, depth: u8) -> String {
+        let name = place.name;
+        let shown = match place.client.filter(|_| depth > 0) {
+            Some(client) => {
+                let chain = std::iter::once(client).chain(ancestors(client)).collect();
+                self.show_chain(chain, terminal_of(client).as_deref(), depth - 1)
             }
-            why => format!("{no_pane}, and {why}"),
-        })
+            None => {
+                let hint = place.window.or_else(|| window_hint(chain.first().copied()?));
+                self.raise(chain, hint)
+            }
+        };
+        // Not an error: it is selected, even if its window could not be raised.
+        match shown {
+            Ok(shown) => format!("{name} is selected, and {shown}"),
+            Err(why) => format!("{name} is selected, but its window could not be brought to the front: {why}"),
+        }
+    }
+
+    /// Brings a window of the first process in the chain that has one to the front, and says so.
+    fn raise(&self, chain: Vec<u32>, hint: Option<u32>) -> Result<String, String> {
+        let raised = match &self.compositor {
+            Some(compositor) => compositor.raise(chain, hint),
+            None => x11::raise(self.display.map(str::to_owned), chain, hint).map_err(|why| match why {
+                x11::Failure::NoWindow | x11::Failure::NoServer if self.wayland => {
+                    "this desktop is Wayland, which lets no program raise another's window".to_owned()
+                }
+                why => why.to_string(),
+            }),
+        };
+        raised.map(|window| format!("{window} is in front"))
     }
 
     /// The sockets of the tmux servers that may have a pane of a process, each with the pane's id there, if that is known.

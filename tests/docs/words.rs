@@ -22,12 +22,12 @@ const READS: [&str; 13] = [
 ];
 
 /// Where text is read all the same: what others wrote, how often, and what it is.
-const FOREIGN: [(&str, usize, &str); 93] = [
+const FOREIGN: [(&str, usize, &str); 95] = [
     ("src/agent/claude_code/dialect.rs", 2, "a line of Claude Code's log"),
     ("src/agent/claude_code/dialect/line.rs", 4, "a line of Claude Code's log"),
     ("src/agent/claude_code/jobs.rs", 2, "what Claude Code says that it needs"),
     ("src/agent/claude_code/pid_file.rs", 5, "Claude Code's files, and their names"),
-    ("src/agent/claude_code/session.rs", 1, "how Claude Code was started"),
+    ("src/agent/claude_code/head.rs", 1, "how Claude Code was started"),
     ("src/agent/claude_code/store.rs", 3, "names of Claude Code's files"),
     ("src/agent/claude_code/subagents.rs", 2, "names of Claude Code's files"),
     ("src/agent/codex/dialect.rs", 2, "the beginning of a line of Codex's log"),
@@ -106,6 +106,8 @@ const FOREIGN: [(&str, usize, &str); 93] = [
     ("src/terminal/known.rs", 4, "names of programs, and words for a command line"),
     ("src/terminal/mod.rs", 1, "a path"),
     ("src/terminal/quote.rs", 1, "words for a command line"),
+    ("src/terminal/show/places/kitty.rs", 2, "an address"),
+    ("src/terminal/show/places/konsole.rs", 2, "an address, and the name of an object on the bus"),
     ("src/terminal/show/x11.rs", 2, "names of hosts and windows"),
     ("src/tray/autostart/entry.rs", 12, "desktop entries"),
     ("src/tray/autostart/linux.rs", 1, "the name of a program"),

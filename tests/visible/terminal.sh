@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Terminals on a real display: Xvfb, a window manager, xterm and every other known terminal that is installed. Each has
-# to run a program in a folder with a hostile name, with hostile arguments; windows are brought to the front.
+# to run a program in a folder with a hostile name, with hostile arguments; windows are brought to the front, and in kitty and Konsole the tab of a process.
 #
 # Also kills sessions of the real Copilot CLI and Claude Code, and resumes them in a window; shows the pane of one. tests/all.sh
 # says where the programs are. Then the windows of sway, which needs no display.
@@ -12,7 +12,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/display.sh"
 
 readonly PACKAGES=(Xvfb:xvfb openbox:openbox xterm:xterm dbus-run-session:dbus-daemon tmux:tmux xdotool:xdotool
-    sway:sway foot:foot Xwayland:xwayland)
+    sway:sway foot:foot Xwayland:xwayland kitty:kitty konsole:konsole '/usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri')
 
 inside() {
     local manager status=0

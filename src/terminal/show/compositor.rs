@@ -1,7 +1,8 @@
-//! Wayland compositors that list their windows, with processes and focus, on a socket of their own: sway (`sway-ipc(7)`)
-//! and Hyprland (its wiki, "IPC"). Others tell programs nothing about each other's windows.
+//! Wayland compositors that list their windows, with processes and focus, on a socket of their own, and focus one when
+//! they are asked to: sway (`sway-ipc(7)`) and Hyprland (its wiki, "IPC"). Others tell programs nothing about each other's
+//! windows.
 
-use super::on_screen::OnScreen;
+use super::on_screen::{OnScreen, pick};
 use crate::system::deadline::run_within;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -16,7 +17,8 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 const ANSWER_MAX: u32 = 4 * 1024 * 1024;
 /// What each message of sway's begins with, followed by the length of its text and its type, in native byte order.
 const MAGIC: &[u8; 6] = b"i3-ipc";
-/// The type of a message that asks sway for its tree.
+/// The types of messages that have sway carry out a command, and that ask it for its tree.
+const RUN_COMMAND: u32 = 0;
 const GET_TREE: u32 = 4;
 
 /// A compositor, by its socket.
@@ -29,6 +31,7 @@ pub(super) enum Compositor {
 /// A node of sway's tree.
 #[derive(Deserialize)]
 struct Node {
+    id: u64,
     /// Only windows have one.
     pid: Option<u32>,
     /// Its number in X11, if it is a window of Xwayland.
@@ -47,6 +50,15 @@ struct Client {
     pid: i64,
 }
 
+/// A window, and the command that focuses it.
+type Window = (OnScreen, String);
+
+/// What sway says of a command.
+#[derive(Deserialize)]
+struct Outcome {
+    success: bool,
+}
+
 impl Compositor {
     /// The one that we run in.
     pub(super) fn ours() -> Option<Self> {
@@ -61,11 +73,50 @@ impl Compositor {
     /// Its windows. `None` if it does not answer.
     pub(super) fn on_screen(&self) -> Option<Vec<OnScreen>> {
         let compositor = self.clone();
-        let work = move || match compositor {
-            Self::Sway(socket) => sway(&socket),
-            Self::Hyprland(socket) => hyprland(&socket),
+        let windows = run_within("compositor", TIMEOUT, move || compositor.windows()).ok()??.ok()?;
+        Some(windows.into_iter().map(|(window, _)| window).collect())
+    }
+
+    /// Focuses a window of the first process in the chain that has one, and returns a description of it. `hint` is the X11
+    /// window that the terminal announced to its programs; it decides if a process has several.
+    ///
+    /// # Errors
+    /// In words for the user.
+    pub(super) fn raise(&self, chain: Vec<u32>, hint: Option<u32>) -> Result<String, String> {
+        let compositor = self.clone();
+        let raised = run_within("compositor", TIMEOUT, move || compositor.raise_now(&chain, hint));
+        match raised.and_then(|raised| raised.ok_or_else(|| io::Error::from(io::ErrorKind::TimedOut))?) {
+            Ok(outcome) => outcome,
+            Err(error) => Err(format!("the compositor cannot be asked: {error}")),
+        }
+    }
+
+    fn raise_now(&self, chain: &[u32], hint: Option<u32>) -> io::Result<Result<String, String>> {
+        let (windows, commands): (Vec<_>, Vec<_>) = self.windows()?.into_iter().unzip();
+        let Some(picked) = pick(&windows, chain, hint) else {
+            return Ok(Err("no window here belongs to it or to what started it".into()));
         };
-        run_within("compositor", TIMEOUT, work).ok()??.ok()
+        let is_done = self.run(&commands[picked.index])?;
+        let undone = || format!("the compositor did not bring {} to the front", picked.name);
+        Ok(if is_done { Ok(picked.name) } else { Err(undone()) })
+    }
+
+    fn windows(&self) -> io::Result<Vec<Window>> {
+        match self {
+            Self::Sway(socket) => sway(socket),
+            Self::Hyprland(socket) => hyprland(socket),
+        }
+    }
+
+    /// Whether it carried out a command.
+    fn run(&self, command: &str) -> io::Result<bool> {
+        match self {
+            Self::Sway(socket) => {
+                let outcomes: Vec<Outcome> = ask_sway(socket, RUN_COMMAND, command)?;
+                Ok(!outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.success))
+            }
+            Self::Hyprland(socket) => Ok(ask_hyprland(socket, command)?.trim_ascii() == b"ok"),
+        }
     }
 }
 
@@ -76,9 +127,16 @@ fn connect(socket: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-fn sway(socket: &Path) -> io::Result<Vec<OnScreen>> {
+fn sway(socket: &Path) -> io::Result<Vec<Window>> {
+    let mut windows = Vec::new();
+    ask_sway::<Node>(socket, GET_TREE, "")?.collect(&mut windows);
+    Ok(windows)
+}
+
+fn ask_sway<T: DeserializeOwned>(socket: &Path, kind: u32, text: &str) -> io::Result<T> {
     let mut stream = connect(socket)?;
-    stream.write_all(&[MAGIC, &0u32.to_ne_bytes()[..], &GET_TREE.to_ne_bytes()].concat())?;
+    let length = u32::try_from(text.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    stream.write_all(&[MAGIC, &length.to_ne_bytes()[..], &kind.to_ne_bytes(), text.as_bytes()].concat())?;
     let (mut magic, mut length, mut kind) = ([0; 6], [0; 4], [0; 4]);
     stream.read_exact(&mut magic)?;
     stream.read_exact(&mut length)?;
@@ -87,41 +145,41 @@ fn sway(socket: &Path) -> io::Result<Vec<OnScreen>> {
     if &magic != MAGIC || length > ANSWER_MAX {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    let mut windows = Vec::new();
-    parse::<Node>(stream.take(length.into()))?.collect(&mut windows);
-    Ok(windows)
+    Ok(serde_json::from_slice(&read(stream.take(length.into()))?)?)
 }
 
 impl Node {
-    fn collect(&self, windows: &mut Vec<OnScreen>) {
-        windows.extend(self.pid.map(|pid| OnScreen { pid, x11: self.window, has_focus: self.focused }));
+    fn collect(&self, windows: &mut Vec<Window>) {
+        let window = self.pid.map(|pid| OnScreen { pid, x11: self.window, has_focus: self.focused });
+        windows.extend(window.map(|window| (window, format!("[con_id={}] focus", self.id))));
         for node in self.nodes.iter().chain(&self.floating_nodes) {
             node.collect(windows);
         }
     }
 }
 
-fn hyprland(socket: &Path) -> io::Result<Vec<OnScreen>> {
-    let active: Client = ask_hyprland(socket, "j/activewindow")?;
-    let clients: Vec<Client> = ask_hyprland(socket, "j/clients")?;
-    let on_screen = |client: Client| {
+fn hyprland(socket: &Path) -> io::Result<Vec<Window>> {
+    let active: Client = serde_json::from_slice(&ask_hyprland(socket, "j/activewindow")?)?;
+    let clients: Vec<Client> = serde_json::from_slice(&ask_hyprland(socket, "j/clients")?)?;
+    let window = |client: Client| {
         let has_focus = client.address == active.address;
-        Some(OnScreen { pid: client.pid.try_into().ok()?, x11: None, has_focus })
+        let window = OnScreen { pid: client.pid.try_into().ok()?, x11: None, has_focus };
+        Some((window, format!("dispatch focuswindow address:{}", client.address)))
     };
-    Ok(clients.into_iter().filter_map(on_screen).collect())
+    Ok(clients.into_iter().filter_map(window).collect())
 }
 
 /// Asks Hyprland, which closes the connection after its answer.
-fn ask_hyprland<T: DeserializeOwned>(socket: &Path, question: &str) -> io::Result<T> {
+fn ask_hyprland(socket: &Path, question: &str) -> io::Result<Vec<u8>> {
     let mut stream = connect(socket)?;
     stream.write_all(question.as_bytes())?;
-    parse(stream.take(ANSWER_MAX.into()))
+    read(stream.take(ANSWER_MAX.into()))
 }
 
-fn parse<T: DeserializeOwned>(mut answer: impl Read) -> io::Result<T> {
+fn read(mut answer: impl Read) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     answer.read_to_end(&mut text)?;
-    Ok(serde_json::from_slice(&text)?)
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -192,6 +250,40 @@ mod tests {
             assert_eq!(windows, focus.map(|has_focus| OnScreen { pid: 10, x11: None, has_focus }));
             served.join().unwrap();
         }
+    }
+
+    #[test]
+    fn case_346_the_window_of_the_nearest_process_is_focused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = |name: &str| scratch.path().join(name);
+        let tree = r#"{"id": 1, "focused": false, "floating_nodes": [], "nodes": [
+            {"id": 5, "focused": false, "pid": 10, "window": null, "nodes": [], "floating_nodes": []},
+            {"id": 6, "focused": false, "pid": 11, "window": 60, "nodes": [], "floating_nodes": []},
+            {"id": 7, "focused": true, "pid": 11, "window": 70, "nodes": [], "floating_nodes": []}]}"#;
+        let command = "[con_id=6] focus";
+        let message = |kind: u32, text: &str| {
+            let length = u32::try_from(text.len()).unwrap().to_ne_bytes();
+            [&b"i3-ipc"[..], &length, &kind.to_ne_bytes(), text.as_bytes()].concat()
+        };
+        for (outcome, is_done) in [(r#"[{"success": true}]"#, true), (r#"[{"success": false, "error": "no"}]"#, false)]
+        {
+            let socket = path(&format!("sway-{is_done}"));
+            let answers = vec![of_sway(tree), (message(0, command), message(0, outcome))];
+            let answers = answers.into_iter().map(|(_, answer)| answer).zip([message(4, ""), message(0, command)]);
+            let served = serve(&socket, answers.map(|(answer, question)| (question, answer)).collect());
+            let raised = Compositor::Sway(socket).raise(vec![9, 11, 10], Some(60));
+            assert_eq!(raised.is_ok(), is_done, "{raised:?}");
+            served.join().unwrap();
+        }
+        let clients = r#"[{"address": "0x5", "pid": 10}, {"address": "0x6", "pid": 11}]"#;
+        let questions = ["j/activewindow", "j/clients", "dispatch focuswindow address:0x6"];
+        let answers = questions.into_iter().zip(["{}", clients, "ok"]);
+        let served = serve(&path("hypr"), answers.map(|(question, answer)| (question.into(), answer.into())).collect());
+        let hyprland = Compositor::Hyprland(path("hypr"));
+        assert!(hyprland.raise(vec![9, 11, 10], None).unwrap().ends_with("(process 11)"));
+        served.join().unwrap();
+        let why = hyprland.raise(vec![1], None).unwrap_err();
+        assert!(why.contains("the compositor cannot be asked"), "{why}");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! pane is the active one of what a client shows there.
 
 use super::on_screen::is_in_focus;
-use super::{Desktop, NESTING_MAX, tmux, window_hint, x11};
+use super::place::Wanted;
+use super::{Desktop, NESTING_MAX, places, tmux, window_hint, x11};
 use crate::system::process::ancestors;
 use std::path::Path;
 
@@ -24,13 +25,18 @@ impl Desktop<'_> {
                 return panes.iter().any(|pane| pane.is_shown() && self.client_has_focus(pane, depth));
             }
         }
+        let place = places::find(self.programs, &Wanted { chain, tty }).ok().flatten();
+        if place.as_ref().is_some_and(|place| place.is_shown == Some(false)) {
+            return false; // another tab of that window has it
+        }
+        let hint = place.and_then(|place| place.window).or_else(|| window_hint(pid));
         let windows = match &self.compositor {
             Some(compositor) => compositor.on_screen(),
             // Whether Xwayland's windows have the focus is not known to be told by every compositor.
             None if self.wayland => None,
             None => x11::on_screen(self.display.map(str::to_owned)),
         };
-        is_in_focus(&windows.unwrap_or_default(), chain, window_hint(pid))
+        is_in_focus(&windows.unwrap_or_default(), chain, hint)
     }
 
     /// Whether a client that shows the pane's session is in a terminal that has the focus.

@@ -10,6 +10,38 @@ pub(super) struct OnScreen {
     pub(super) has_focus: bool,
 }
 
+/// The window that is brought to the front.
+pub(super) struct Picked {
+    /// Its place in the list.
+    pub(super) index: usize,
+    /// In words.
+    pub(super) name: String,
+}
+
+/// The window of the first process in the chain that has one: the last in the list, which on X11 is the topmost. `hint` is
+/// the window that its terminal announced; it decides if a process has several.
+pub(super) fn pick(windows: &[OnScreen], chain: &[u32], hint: Option<u32>) -> Option<Picked> {
+    let is_hinted = |window: &OnScreen| chain.contains(&window.pid) && window.x11.is_some() && window.x11 == hint;
+    let hinted = windows.iter().position(is_hinted);
+    let nearest = || chain.iter().find_map(|pid| windows.iter().rposition(|window| window.pid == *pid));
+    let index = hinted.or_else(nearest)?;
+    let pid = windows[index].pid;
+    let program = name_of(pid).unwrap_or_else(|| "a program".into());
+    let name = match windows.iter().filter(|window| window.pid == pid).count() {
+        several @ 2.. if hinted.is_none() => {
+            format!("the topmost of {several} windows of {program} (process {pid}; it may not be the right one)")
+        }
+        _ => format!("the window of {program} (process {pid})"),
+    };
+    Some(Picked { index, name })
+}
+
+/// The name of a process, which Linux cuts to 15 bytes.
+fn name_of(pid: u32) -> Option<String> {
+    let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&name).trim().to_owned()).filter(|name| !name.is_empty())
+}
+
 /// Whether the window of the first process in the chain that has one has the focus. `hint` is the window that the
 /// terminal announced to its programs. If the process has several windows and none is announced, nobody can tell which.
 pub(super) fn is_in_focus(windows: &[OnScreen], chain: &[u32], hint: Option<u32>) -> bool {

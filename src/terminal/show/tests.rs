@@ -2,12 +2,14 @@
 //! windows.
 
 mod focus;
+mod place;
 
 use super::*;
 use crate::terminal::Terminals;
 use crate::terminal::tests::{wait_until, write_program};
 use std::ffi::OsStr;
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -22,6 +24,7 @@ impl Desktop<'_> {
             tmux: Path::new("tmux"),
             socket: None,
             display: Some(NO_DISPLAY),
+            programs: None,
             pane: None,
             wayland: false,
             compositor: None,
@@ -191,7 +194,9 @@ struct Running(Child);
 impl Running {
     fn with(name: &str, value: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new("cat");
-        Self(command.env(name, value).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
+        let running = Self(command.env(name, value).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());
+        wait_until("the new program", || variable(running.0.id(), name).is_some());
+        running
     }
 }
 
@@ -234,7 +239,6 @@ fn the_server_of_a_process_is_found_by_its_environment() {
 fn the_variables_of_a_process_are_read() {
     let running = Running::with("PILOTLIGHT_X", "a=b");
     let child = running.0.id();
-    wait_until("the new program", || variable(child, "PILOTLIGHT_X").is_some());
     assert_eq!(variable(child, "PILOTLIGHT_X").unwrap(), "a=b");
     assert_eq!(variable(child, "PILOTLIGHT"), None);
     assert_eq!(variable(u32::MAX, "PILOTLIGHT_X"), None);

@@ -3,23 +3,15 @@
 //! This runs the tmux program on an existing socket of the user's, so that it never starts a server. Panes, windows and
 //! sessions are named by their ids, which contain nothing that tmux would interpret.
 
+use super::asked::{ask, is_our_socket};
 use crate::core::text::plain;
-use crate::system::deadline::run_within;
-use crate::system::descriptors;
 use crate::terminal::quote::quoted;
 use rustix::process::getuid;
 use std::ffi::OsStr;
 use std::fmt;
-use std::io::Read;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
-/// Timeout for an answer of the server.
-const TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum number of bytes of an answer that are read.
-const ANSWER_MAX: u64 = 1024 * 1024;
 /// The fields of each pane. The session's name is last, because it may contain spaces.
 const PANE: &str = "#{pane_tty} #{pane_pid} #{pane_id} #{window_id} #{session_id} #{session_attached} \
                     #{pane_active}#{window_active} #{window_index}.#{pane_index} #{session_name}";
@@ -27,19 +19,14 @@ const PANE: &str = "#{pane_tty} #{pane_pid} #{pane_id} #{window_id} #{session_id
 /// The socket of the default server.
 pub(super) fn default_socket() -> Option<PathBuf> {
     let folder = std::env::var_os("TMUX_TMPDIR").filter(|folder| !folder.is_empty()).unwrap_or_else(|| "/tmp".into());
-    ours(Path::new(&folder).join(format!("tmux-{}", getuid().as_raw())).join("default"))
+    let socket = Path::new(&folder).join(format!("tmux-{}", getuid().as_raw())).join("default");
+    is_our_socket(&socket).then_some(socket)
 }
 
 /// The socket in a `TMUX` variable: the path, the server's pid and the session, separated by commas.
 pub(super) fn socket_in(value: &OsStr) -> Option<PathBuf> {
-    let path = value.to_str()?.rsplitn(3, ',').nth(2)?;
-    ours(path.into())
-}
-
-/// The path, if it is a socket of this user.
-fn ours(path: PathBuf) -> Option<PathBuf> {
-    let meta = std::fs::symlink_metadata(&path).ok().filter(|_| path.is_absolute())?;
-    (meta.file_type().is_socket() && meta.uid() == getuid().as_raw()).then_some(path)
+    let path = PathBuf::from(value.to_str()?.rsplitn(3, ',').nth(2)?);
+    is_our_socket(&path).then_some(path)
 }
 
 /// A tmux server.
@@ -83,7 +70,7 @@ impl<'a> Tmux<'a> {
     /// # Errors
     /// If tmux does not answer.
     pub(super) fn panes(self, chain: &[u32], tty: Option<&Path>, named: Option<&str>) -> Result<Vec<Pane<'a>>, String> {
-        let Ok(answer) = self.ask(&["list-panes", "-a", "-F", PANE])? else { return Ok(Vec::new()) };
+        let Some(answer) = self.ask(&["list-panes", "-a", "-F", PANE])? else { return Ok(Vec::new()) };
         let mut panes: Vec<_> = answer.lines().filter_map(|line| self.read(line, chain, tty, named)).collect();
         panes.sort_by_key(|pane| (!pane.has_tty, !pane.attached));
         let id = panes.first().map(|pane| pane.pane.clone());
@@ -104,32 +91,11 @@ impl<'a> Tmux<'a> {
         Some(Pane { tmux: self, pane, window, session, place, name, has_tty, attached, active })
     }
 
-    /// The output of a tmux command. The inner error means that tmux failed it.
-    fn ask(self, words: &[&str]) -> Result<Result<String, ()>, String> {
+    /// The output of a tmux command. `None`: tmux failed it.
+    fn ask(self, words: &[&str]) -> Result<Option<String>, String> {
         let mut command = Command::new(self.program);
         command.arg("-u").arg("-S").arg(self.socket).args(words).env_remove("TMUX");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        descriptors::restore(&mut command);
-        let mut child = match command.spawn() {
-            Ok(child) => child,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err("its tmux server cannot be asked, because there is no tmux program here".into());
-            }
-            Err(error) => return Err(format!("tmux cannot be started: {error}")),
-        };
-        let stdout = child.stdout.take();
-        let read = move || {
-            let mut text = Vec::new();
-            stdout?.take(ANSWER_MAX).read_to_end(&mut text).ok()?;
-            Some(text)
-        };
-        let answer = run_within("tmux", TIMEOUT, read).ok().flatten();
-        if answer.is_none() {
-            let _ = child.kill(); // it may just have ended
-        }
-        let ended = child.wait().map_err(|error| format!("tmux cannot be waited for: {error}"))?;
-        let text = answer.ok_or_else(|| format!("tmux did not answer within {} s", TIMEOUT.as_secs()))?;
-        Ok(text.filter(|_| ended.success()).map(|text| String::from_utf8_lossy(&text).into_owned()).ok_or(()))
+        ask("tmux", command)
     }
 }
 
@@ -141,7 +107,7 @@ impl Pane<'_> {
     pub(super) fn select(&self) -> Result<(), String> {
         let window = format!("{}:{}", self.session, self.window);
         for words in [["select-window", "-t", &window], ["select-pane", "-t", &self.pane]] {
-            self.tmux.ask(&words)?.map_err(|()| "tmux will not select it: it may have closed".to_owned())?;
+            self.tmux.ask(&words)?.ok_or("tmux will not select it: it may have closed")?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! activation. The request claims to come from a pager, that is from the user, because most window managers would
 //! otherwise only mark the window as urgent. Afterwards this checks that the window is active.
 
-use super::on_screen::OnScreen;
+use super::on_screen::{OnScreen, pick};
 use crate::system::deadline::run_within;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
@@ -80,19 +80,10 @@ impl X11 {
     }
 
     fn raise(&self, chain: &[u32], hint: Option<Window>) -> Result<String, Failure> {
-        let windows = self.windows().map_err(|_| Failure::NoAnswer)?;
-        let hinted = windows.iter().find(|(pid, window)| chain.contains(pid) && Some(*window) == hint);
-        let nearest = || chain.iter().find_map(|pid| windows.iter().rev().find(|(owner, _)| owner == pid));
-        let (pid, window) = *hinted.or_else(nearest).ok_or(Failure::NoWindow)?;
-        self.activate(window)?;
-        let name = name(pid).unwrap_or_else(|| "a program".into());
-        let several = windows.iter().filter(|(owner, _)| *owner == pid).count();
-        Ok(match several {
-            2.. if hinted.is_none() => {
-                format!("the topmost of {several} windows of {name} (process {pid}; it may not be the right one)")
-            }
-            _ => format!("the window of {name} (process {pid})"),
-        })
+        let windows = self.on_screen().map_err(|_| Failure::NoAnswer)?;
+        let picked = pick(&windows, chain, hint).ok_or(Failure::NoWindow)?;
+        self.activate(windows[picked.index].x11.ok_or(Failure::NoWindow)?)?;
+        Ok(picked.name)
     }
 
     fn on_screen(&self) -> Result<Vec<OnScreen>, ReplyError> {
@@ -187,10 +178,4 @@ impl X11 {
 /// The name of a machine without its domain.
 fn first_label(host: &str) -> &str {
     host.split('.').next().unwrap_or_default()
-}
-
-/// The name of a process, which Linux cuts to 15 bytes.
-fn name(pid: u32) -> Option<String> {
-    let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
-    Some(String::from_utf8_lossy(&name).trim().to_owned()).filter(|name| !name.is_empty())
 }

@@ -20,7 +20,8 @@ impl Fake {
             for mut stream in listener.incoming().map(Result::unwrap) {
                 stream.read_exact(&mut [0; 14]).unwrap();
                 let focused = focused.load(Ordering::SeqCst);
-                let tree = format!(r#"{{"pid": {pid}, "focused": {focused}, "nodes": [], "floating_nodes": []}}"#);
+                let tree =
+                    format!(r#"{{"id": 1, "pid": {pid}, "focused": {focused}, "nodes": [], "floating_nodes": []}}"#);
                 let length = u32::try_from(tree.len()).unwrap().to_ne_bytes();
                 stream.write_all(&[b"i3-ipc", &length[..], &[4, 0, 0, 0], tree.as_bytes()].concat()).unwrap();
             }
@@ -165,4 +166,14 @@ fn case_338_a_real_window_under_sway_has_the_focus() {
     }
     assert!(swaymsg(&["workspace 2"]));
     assert_eq!(of_all(), [false; 4], "an empty workspace has the focus");
+    // Case 346.
+    for (pid, expected) in [(first, [true, false, false, false]), (second, [false, true, false, false])] {
+        let words = show(pid, &ancestors(pid), None, None).unwrap();
+        assert!(words.starts_with("the window of ") && words.ends_with(" is in front"), "{words}");
+        assert_eq!(of_all(), expected, "{words}");
+    }
+    let (pid, tty) = server.pane("a b:0.0");
+    let words = desktop.show(pid, &[], Some(&tty)).unwrap();
+    assert!(words.contains("is selected, and the window of foot"), "{words}");
+    assert_eq!(of_all(), [false, false, false, true], "{words}");
 }
