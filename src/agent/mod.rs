@@ -4,7 +4,7 @@
 //! - [`wing`] is the one table that lists them, `profile` what is the same about all homes of one, `starting` how its program is
 //!   found and told its home.
 //! - [`homes`] finds their homes. [`source`] is an agent and one of its homes: it lists sessions, and makes their readers. [`reader`] reads one session,
-//!   [`scanner`] finds those that processes have open ([`openings`]). [`tail`] follows a growing log in any dialect.
+//!   [`listing`] is what a list found, [`scanner`] finds those that processes have open ([`openings`]). [`tail`] follows a growing log in any dialect.
 //! - [`channel`] is what an order is carried out over, [`evidence`] what shows whose process may be signalled, [`bridges`]
 //!   keeps the bridges to plain terminals.
 //! - [`callers`] knows which agent started a process, whichever it is.
@@ -21,6 +21,7 @@ pub mod codex;
 pub mod copilot;
 pub(crate) mod evidence;
 pub(crate) mod homes;
+pub(crate) mod listing;
 pub(crate) mod openings;
 mod profile;
 mod program_file;

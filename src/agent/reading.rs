@@ -4,8 +4,9 @@ use super::openings::OpenSessions;
 use crate::agent::tail::{Dialect, LogError, ReadContext, ReadOutcome, Tail};
 use crate::core::session::Observed;
 use crate::core::time::{Span, Time};
-use std::collections::HashSet;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How long after its first trace at a session a process counts as its owner, although it does not hold it yet: a
 /// hundred times the longest that Copilot took on a busy machine.
@@ -57,6 +58,9 @@ impl Reading<'_> {
         self.context.now.wall - touched > self.context.limits.ownerless
     }
 }
+
+/// Where a listing found the logs of sessions, of those agents whose ids do not tell.
+pub(crate) type LogPaths = Arc<HashMap<Arc<str>, PathBuf>>;
 
 /// Whether a read reached the end before its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,9 +9,10 @@ use super::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
 use super::copilot::prompt::{self, LastPrompt};
 use super::copilot::resume;
 use super::copilot::store::{self, Folder, Root};
+use super::listing::{Glimpses, SessionIds};
 use super::openings::Noted;
 use super::reader::Reader;
-use super::reading::{Glimpse, Reading};
+use super::reading::LogPaths;
 use super::reported;
 use super::starting;
 #[cfg(test)]
@@ -184,24 +185,33 @@ impl Source {
     pub(crate) fn list(&self) -> io::Result<SessionIds> {
         match self.wing {
             Wing::Copilot => store::session_ids(&self.root).map(SessionIds::Copilot),
-            Wing::ClaudeCode => {
-                claude_code::store::list(&self.home, &self.root).map(|ids| SessionIds::Listed(ids.into_iter()))
-            }
-            Wing::Reported => reported::list(&self.root).map(|ids| SessionIds::Listed(ids.into_iter())),
-            Wing::Codex => threads::list(&self.root).map(|ids| SessionIds::Listed(ids.into_iter())),
+            Wing::ClaudeCode => claude_code::store::list(&self.home, &self.root).map(SessionIds::from),
+            Wing::Reported => reported::list(&self.root).map(SessionIds::from),
+            Wing::Codex => threads::list(&self.root).map(SessionIds::from),
             #[cfg(test)]
-            Wing::Sundial => sundial::list(&self.root).map(|ids| SessionIds::Listed(ids.into_iter())),
+            Wing::Sundial => sundial::list(&self.root).map(SessionIds::from),
         }
     }
 
-    /// Takes glimpses of its sessions. `many`: it pays to prepare for that.
-    pub(crate) fn glimpses(&self, many: bool) -> Glimpses<'_> {
+    /// Where the logs of its sessions are, as far as their ids do not tell.
+    pub(crate) fn logs(&self) -> LogPaths {
         match self.wing {
-            Wing::Copilot if many => Glimpses::Copilot(Root::open(&self.root)),
+            Wing::Copilot | Wing::Reported => LogPaths::default(),
+            // What cannot be listed is looked for one by one.
+            Wing::ClaudeCode | Wing::Codex => self.list().map(|ids| ids.logs()).unwrap_or_default(),
+            #[cfg(test)]
+            Wing::Sundial => LogPaths::default(),
+        }
+    }
+
+    /// Takes glimpses of its sessions: of many that a listing found, with where it found their logs, or of few.
+    pub(crate) fn glimpses(&self, listed: Option<&LogPaths>) -> Glimpses<'_> {
+        match self.wing {
+            Wing::Copilot if listed.is_some() => Glimpses::Copilot(Root::open(&self.root)),
             Wing::Copilot => Glimpses::Copilot(Root::at(&self.root)),
-            Wing::ClaudeCode => Glimpses::ClaudeCode(claude_code::store::Glimpses::new(&self.home, &self.root, many)),
+            Wing::ClaudeCode => Glimpses::ClaudeCode(claude_code::store::Glimpses::new(&self.home, &self.root, listed)),
             Wing::Reported => Glimpses::None,
-            Wing::Codex => Glimpses::Codex(threads::Glimpses::new(&self.root, many)),
+            Wing::Codex => Glimpses::Codex(threads::Glimpses::new(&self.root, listed)),
             #[cfg(test)]
             Wing::Sundial => Glimpses::None,
         }
@@ -209,13 +219,22 @@ impl Source {
 
     /// A reader for one of its sessions, which has read nothing yet.
     pub fn reader(&self, id: &str) -> Reader {
+        self.reader_at(id, || self.path(id))
+    }
+
+    /// A reader for one of its sessions, which has read nothing yet, where a listing found these logs.
+    pub(crate) fn reader_among(&self, id: &str, logs: &LogPaths) -> Reader {
+        self.reader_at(id, || logs.get(id).cloned().unwrap_or_else(|| self.path(id)))
+    }
+
+    fn reader_at(&self, id: &str, log: impl FnOnce() -> PathBuf) -> Reader {
         match self.wing {
             Wing::Copilot => Reader::Copilot(Box::new(Folder::new(&self.root, id))),
             Wing::ClaudeCode => {
-                Reader::ClaudeCode(Box::new(claude_code::session::Session::new(&self.home, &self.root, id)))
+                Reader::ClaudeCode(Box::new(claude_code::session::Session::new(&self.home, &self.root, id, log())))
             }
             Wing::Reported => Reader::Reported(reported::Told::new(self.path(id), self.only.clone())),
-            Wing::Codex => Reader::Codex(Box::new(Thread::new(&self.root, id))),
+            Wing::Codex => Reader::Codex(Box::new(Thread::new(&self.root, id, log()))),
             #[cfg(test)]
             Wing::Sundial => Reader::Sundial(sundial::Dial::new(&self.root, id)),
         }
@@ -356,53 +375,6 @@ pub(crate) struct Resume {
     pub(crate) command: Vec<OsString>,
     /// The variables that it needs.
     pub(crate) env: Vec<(OsString, OsString)>,
-}
-
-/// Lists the ids of a source's sessions.
-#[derive(Debug)]
-#[cfg_attr(windows, expect(clippy::large_enum_variant, reason = "one for each listing"))]
-pub(crate) enum SessionIds {
-    /// The names of folders.
-    Copilot(store::SessionIds),
-    /// These.
-    Listed(std::vec::IntoIter<Arc<str>>),
-}
-
-impl Iterator for SessionIds {
-    type Item = Arc<str>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self {
-            Self::Copilot(ids) => ids.next(),
-            Self::Listed(ids) => ids.next(),
-        }
-    }
-}
-
-/// Checks fast, without a reader, whether sessions of a source are history.
-#[derive(Debug)]
-pub(crate) enum Glimpses<'a> {
-    /// Relative to the folder of the sessions.
-    Copilot(Root<'a>),
-    /// By what all processes say of themselves.
-    ClaudeCode(claude_code::store::Glimpses),
-    /// By the locks, and where the logs are.
-    Codex(threads::Glimpses<'a>),
-    /// There are none: each session is read.
-    None,
-}
-
-impl Glimpses<'_> {
-    /// Returns a glimpse of a session if it shows that nobody has the session open and that its log is too old to
-    /// matter.
-    pub(crate) fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
-        match self {
-            Self::Copilot(root) => root.past(id, reading),
-            Self::ClaudeCode(glimpses) => glimpses.past(id, reading),
-            Self::Codex(glimpses) => glimpses.past(id, reading),
-            Self::None => None,
-        }
-    }
 }
 
 /// The folders of what hooks report, whether they exist or not.

@@ -1,9 +1,10 @@
 //! Reads every session once, for commands that do not keep running.
 
 use crate::agent::channel::endpoints;
+use crate::agent::listing::SessionIds;
 use crate::agent::reader::Reader;
 use crate::agent::reading::GRACE;
-use crate::agent::reading::{Glimpse, Reading};
+use crate::agent::reading::{Glimpse, LogPaths, Reading};
 use crate::agent::scanner::OpenScanner;
 use crate::agent::source::{Source, reached};
 use crate::agent::tail::ReadContext;
@@ -19,12 +20,13 @@ use crate::engine::ledger::Ledger;
 use crate::engine::parts::fleet::{count_holders, end_sample, find_terminal, others_of_owner};
 use crate::engine::parts::looks::{SocketReader, asked_by};
 use crate::engine::parts::resumes::RecentResumes;
-use crate::engine::parts::shares::{are_many, for_shares};
+use crate::engine::parts::shares::for_shares;
 use crate::system::clock::Clock;
 use crate::system::mounts::{Mounts, silent_mount};
 use crate::system::paths;
 use crate::system::process::cpu_of_descendants;
 use std::collections::{HashMap, HashSet};
+use std::iter;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -78,17 +80,18 @@ fn read_all(sources: &[Source], config: &Config, seen: &Seen, all: bool, earlies
         all,
     };
     let mut silent = silent_sessions(sources, now);
-    let mut ids = list(sources);
+    let (mut ids, logs) = list(sources);
     let all_ids: Vec<_> = ids.iter().map(|key| Arc::clone(&key.id)).collect();
     ids.retain(|key| !silent.contains_key(key));
-    let glimpses: Vec<_> = sources.iter().map(|source| source.glimpses(are_many(ids.len()))).collect();
+    let glimpses: Vec<_> = iter::zip(sources, &logs).map(|(source, logs)| source.glimpses(Some(logs))).collect();
     let is_kept = |past: Glimpse| earliest == Time(i64::MIN) || past.has_log && past.touched >= earliest;
     let read = |Key { source, id }: &Key, buffer: &mut Vec<u8>| {
         let past = glimpses[source.0].past(id, &reading);
         if past.is_some_and(|past| !is_kept(past)) {
             return None;
         }
-        let (mut reader, mut session) = (sources[source.0].reader(id), sources[source.0].session(id));
+        let (mut reader, mut session) =
+            (sources[source.0].reader_among(id, &logs[source.0]), sources[source.0].session(id));
         match past {
             Some(past) => past.note(&mut session.observed),
             // One that has just been removed is not a session.
@@ -116,15 +119,17 @@ fn read_all(sources: &[Source], config: &Config, seen: &Seen, all: bool, earlies
     Snapshot { sessions, ids: all_ids, now }
 }
 
-/// The session folders of all homes.
-fn list(sources: &[Source]) -> Vec<Key> {
-    let mut ids = Vec::new();
+/// The session folders of all homes, and where each home's logs are.
+fn list(sources: &[Source]) -> (Vec<Key>, Vec<LogPaths>) {
+    let (mut ids, mut logs) = (Vec::new(), Vec::new());
     for (number, source) in sources.iter().enumerate() {
         // An unlistable home was reported before, by the caller.
-        let listed = source.list().into_iter().flatten().filter(|id| !source.is_read_by(id, sources.iter()));
+        let listed = source.list().ok();
+        logs.push(listed.as_ref().map(SessionIds::logs).unwrap_or_default());
+        let listed = listed.into_iter().flatten().filter(|id| !source.is_read_by(id, sources.iter()));
         ids.extend(listed.map(|id| Key::new(SourceId(number), id)));
     }
-    ids
+    (ids, logs)
 }
 
 /// Reads the sessions, on several threads if they are many. `read` gets a buffer that it can use again and again.

@@ -31,6 +31,7 @@ use linux::Source;
 #[cfg(not(target_os = "linux"))]
 use portable::Source;
 use std::collections::{BTreeSet, HashSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use throttle::Throttle;
@@ -51,6 +52,9 @@ pub(crate) struct Watcher {
 
 /// Whether a watch on a folder includes everything below it.
 pub(crate) const WATCHES_TREES: bool = !cfg!(target_os = "linux");
+
+/// The most entries of a folder in which folders that sessions share are looked for.
+const FOLDERS_MAX: usize = 10_000;
 
 /// What is done without file events, in words for the user.
 pub(crate) const POLLING: &str = "live sessions are looked at every 5 s, the rest once a minute";
@@ -216,6 +220,29 @@ impl Watcher {
             }
         }
         vanished
+    }
+
+    /// Watches the folders below a root that is watched, if sessions share some.
+    pub(crate) fn watch_shared_folders(&mut self, plan: &WatchPlan, root: &Path) {
+        if let (Layout::Files { depth, .. }, false) = (plan.layout, WATCHES_TREES) {
+            self.watch_below(root, depth);
+        }
+    }
+
+    /// Watches the folders in this one, and those in them. What appears in one after it was listed causes an event, as it
+    /// is watched by then: so each is listed once. Those with the sessions are not listed at all.
+    fn watch_below(&mut self, folder: &Path, depth: usize) {
+        if depth == 0 {
+            return;
+        }
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten().take(FOLDERS_MAX) {
+            let Ok(kind) = entry.file_type() else { continue };
+            let path = entry.path();
+            if kind.is_dir() || kind.is_symlink() && path.is_dir() {
+                self.watch(&path);
+                self.watch_below(&path, depth - 1);
+            }
+        }
     }
 
     /// Whether the replacement of a home by another folder causes a hint.

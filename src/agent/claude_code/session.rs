@@ -62,12 +62,12 @@ pub struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(home: &Path, root: &Path, id: &str) -> Self {
+    pub(crate) fn new(home: &Path, root: &Path, id: &str, log: PathBuf) -> Self {
         Self {
             home: home.to_owned(),
             root: root.to_owned(),
             id: id.into(),
-            log: store::path(home, root, id),
+            log,
             tail: Tail::default(),
             agents: SubAgents::default(),
             files: Vec::new(),
@@ -397,7 +397,7 @@ fn is_fresh(file: &PidFile, observed: &Observed) -> bool {
 /// Who runs a session now, determined from scratch.
 pub(crate) fn owner_now(home: &Path, root: &Path, id: &str, now: Time) -> Owner {
     let mut observed = Observed::default();
-    let mut session = Session::new(home, root, id);
+    let mut session = Session::new(home, root, id, store::path(home, root, id));
     session.files = pid_file::all(home).into_iter().filter(|file| *file.session == *id).collect();
     session.find_owner(&mut observed, Moment { wall: now, awake: now });
     observed.owner

@@ -1,8 +1,9 @@
 //! Where a home keeps its sessions: `projects/<the folder it works in>/<id>.jsonl`, and which there are.
 
 use super::pid_file;
-use crate::agent::reading::{Glimpse, Reading};
+use crate::agent::reading::{Glimpse, LogPaths, Reading};
 use crate::system::file_times::modified;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
@@ -32,34 +33,50 @@ pub(super) fn subject_inside<'a>(parts: &[&'a str]) -> Option<&'a str> {
     is_read.then_some(*id)
 }
 
-/// The ids of all sessions of a home: those with a log, and those that a process runs without one yet.
+/// The ids of all sessions of a home: those with a log, and those that a process runs without one yet. And where the logs
+/// are.
 ///
 /// # Errors
 /// Where the folder of the logs cannot be listed.
-pub(crate) fn list(home: &Path, root: &Path) -> io::Result<Vec<Arc<str>>> {
+pub(crate) fn list(home: &Path, root: &Path) -> io::Result<(Vec<Arc<str>>, LogPaths)> {
     let mut ids: HashSet<Arc<str>> = pid_file::all(home).into_iter().map(|file| file.session.into()).collect();
-    match logs(root) {
-        Ok(logs) => ids.extend(logs.map(|(id, _)| id)),
+    let logs = match logs(root) {
+        Ok(logs) => logs,
         // It is made with the first prompt.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && home.join(pid_file::FOLDER).is_dir() => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound && home.join(pid_file::FOLDER).is_dir() => HashMap::new(),
         Err(error) => return Err(error),
-    }
-    Ok(ids.into_iter().collect())
+    };
+    ids.extend(logs.keys().cloned());
+    Ok((ids.into_iter().collect(), logs.into()))
 }
 
-/// The logs in the folders of a home, with the ids of their sessions.
-fn logs(root: &Path) -> io::Result<impl Iterator<Item = (Arc<str>, PathBuf)>> {
+/// The logs in the folders of a home, by the ids of their sessions.
+fn logs(root: &Path) -> io::Result<HashMap<Arc<str>, PathBuf>> {
     let folders = fs::read_dir(root)?.flatten().map(|entry| entry.path());
     let files = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
-    Ok(files.filter_map(|file| Some((session_of(file.file_name().to_str()?)?.into(), file.path()))))
+    let mut logs = HashMap::new();
+    for file in files {
+        let Some(id) = file.file_name().to_str().and_then(session_of).map(Arc::<str>::from) else { continue };
+        match logs.entry(id) {
+            Entry::Vacant(place) => drop(place.insert(file.path())),
+            Entry::Occupied(mut other) => {
+                let last = last_written([other.get().clone(), file.path()]);
+                last.into_iter().for_each(|last| drop(other.insert(last)));
+            }
+        }
+    }
+    Ok(logs)
 }
 
-/// Where a session's log is, if there is one. Two folders may have a log of one session, as it may be moved: the one
-/// written last counts.
+/// Where a session's log is, if there is one. Asks each project's folder: for many sessions, list them instead.
 pub(super) fn find_log(root: &Path, id: &str) -> Option<PathBuf> {
     let folders = fs::read_dir(root).into_iter().flatten().flatten();
-    let logs = folders.map(|folder| folder.path().join(format!("{id}.jsonl")));
-    let found = logs.filter_map(|log| fs::symlink_metadata(&log).ok().map(|meta| (modified(&meta), log)));
+    last_written(folders.map(|folder| folder.path().join(format!("{id}.jsonl"))))
+}
+
+/// The log of a session among these. Two folders may have one, as a session may be moved: the one written last counts.
+fn last_written(logs: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
+    let found = logs.into_iter().filter_map(|log| fs::symlink_metadata(&log).ok().map(|meta| (modified(&meta), log)));
     found.max_by_key(|(written, _)| *written).map(|(_, log)| log)
 }
 
@@ -89,15 +106,14 @@ pub(crate) fn named_by(home: &Path, pid: u32) -> Option<Arc<str>> {
 pub(crate) struct Glimpses {
     run: HashSet<Box<str>>,
     /// Where the logs are. `None`: few are asked about, and each is looked for.
-    logs: Option<HashMap<Arc<str>, PathBuf>>,
+    logs: Option<LogPaths>,
     root: PathBuf,
 }
 
 impl Glimpses {
-    pub(crate) fn new(home: &Path, root: &Path, many: bool) -> Self {
+    pub(crate) fn new(home: &Path, root: &Path, listed: Option<&LogPaths>) -> Self {
         let run = pid_file::all(home).into_iter().map(|file| file.session).collect();
-        let logs = many.then(|| logs(root).map(Iterator::collect).unwrap_or_default());
-        Self { run, logs, root: root.to_owned() }
+        Self { run, logs: listed.cloned(), root: root.to_owned() }
     }
 
     /// A glimpse of a session that no process runs, and whose log is too old to matter.
@@ -111,5 +127,31 @@ impl Glimpses {
         };
         let touched = modified(&fs::symlink_metadata(log?).ok()?);
         reading.is_past(touched).then_some(Glimpse { touched, has_log: true })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    /// A session that is resumed in another folder has a log there, too.
+    #[test]
+    fn case_319_of_two_logs_of_a_session_the_one_written_last_is_found_by_a_listing_and_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().join(PROJECTS);
+        for last in ["-a", "-b"] {
+            for project in ["-a", "-b"] {
+                fs::create_dir_all(root.join(project)).unwrap();
+                let log = fs::File::create(root.join(project).join("one.jsonl")).unwrap();
+                log.set_modified(UNIX_EPOCH + Duration::from_secs(u64::from(project == last))).unwrap();
+            }
+            let log = root.join(last).join("one.jsonl");
+            let (ids, logs) = list(home.path(), &root).unwrap();
+            assert_eq!(
+                (&*ids, logs.get("one"), find_log(&root, "one")),
+                (&["one".into()][..], Some(&log), Some(log.clone()))
+            );
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::head::Head;
 use super::lock::{self, Holder, Lock};
-use crate::agent::reading::{Glimpse, Reading};
+use crate::agent::reading::{Glimpse, LogPaths, Reading};
 use crate::core::owner::Owner;
 use crate::core::text::is_uuid;
 use crate::core::time::Time;
@@ -11,7 +11,7 @@ use crate::system::process;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,18 +46,19 @@ fn walk(folder: &Path, depth: usize, visit: &mut impl FnMut(&str, PathBuf) -> bo
     Ok(true)
 }
 
-/// The ids of the threads of a home: those that have a log, and those that are open without one.
+/// The ids of the threads of a home: those that have a log, and those that are open without one. And where the logs are.
 ///
 /// # Errors
 /// Where the folder of the logs cannot be listed.
-pub(crate) fn list(root: &Path) -> io::Result<Vec<Arc<str>>> {
-    let mut found = BTreeSet::new();
-    walk(root, DEPTH, &mut |id, _| {
-        found.insert(Arc::from(id));
+pub(crate) fn list(root: &Path) -> io::Result<(Vec<Arc<str>>, LogPaths)> {
+    let mut logs = HashMap::<Arc<str>, PathBuf>::new();
+    walk(root, DEPTH, &mut |id, log| {
+        logs.insert(id.into(), log);
         true
     })?;
-    found.extend(root.parent().into_iter().flat_map(lock::ids));
-    Ok(found.into_iter().collect())
+    let open = root.parent().into_iter().flat_map(lock::ids);
+    let ids: BTreeSet<_> = logs.keys().cloned().chain(open).collect();
+    Ok((ids.into_iter().collect(), logs.into()))
 }
 
 /// The day on which a thread was created, by the time in its id (UUID version 7); in local time it may be the one
@@ -99,34 +100,32 @@ pub(super) fn log_of(root: &Path, id: &str) -> Option<PathBuf> {
 #[derive(Debug)]
 pub(crate) struct Glimpses<'a> {
     root: &'a Path,
-    /// Where the logs are. `None`: few are asked about, and each is looked for.
-    logs: Option<HashMap<Arc<str>, PathBuf>>,
+    /// Where the logs are, and which threads have a lock. `None`: few are asked about, and each is looked for.
+    listed: Option<(LogPaths, HashSet<Arc<str>>)>,
 }
 
 impl<'a> Glimpses<'a> {
-    pub(crate) fn new(root: &'a Path, many: bool) -> Self {
-        let logs = many.then(|| {
-            let mut logs = HashMap::new();
-            // What cannot be listed is read, and says so.
-            let _ = walk(root, DEPTH, &mut |id, log| {
-                logs.insert(Arc::from(id), log);
-                true
-            });
-            logs
-        });
-        Self { root, logs }
+    pub(crate) fn new(root: &'a Path, listed: Option<&LogPaths>) -> Self {
+        let locks = || root.parent().into_iter().flat_map(lock::ids).collect();
+        Self { root, listed: listed.map(|logs| (Arc::clone(logs), locks())) }
     }
 
     /// A glimpse of a thread that nobody has loaded, or left behind, and whose log is too old to matter. A sub-agent is
     /// none of its own.
     pub(crate) fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
-        if reading.all || Lock::of(self.root.parent()?, id).is_some() {
+        let is_locked = || match &self.listed {
+            Some((_, locks)) => locks.contains(id),
+            None => self.root.parent().is_none_or(|home| Lock::of(home, id).is_some()),
+        };
+        if reading.all || is_locked() {
             return None;
         }
-        let found = self.logs.is_none().then(|| log_of(self.root, id)).flatten();
-        let log = found.as_ref().or_else(|| self.logs.as_ref()?.get(id))?;
-        let touched = modified(&fs::symlink_metadata(log).ok()?);
-        let is_past = reading.is_past(touched) && !Head::read(log)?.is_part_of_another(id);
+        let log = match &self.listed {
+            Some((logs, _)) => logs.get(id).cloned(),
+            None => log_of(self.root, id),
+        }?;
+        let touched = modified(&fs::symlink_metadata(&log).ok()?);
+        let is_past = reading.is_past(touched) && !Head::read(&log)?.is_part_of_another(id);
         is_past.then_some(Glimpse { touched, has_log: true })
     }
 }
@@ -193,8 +192,9 @@ mod tests {
             fs::create_dir_all(log.parent().unwrap()).unwrap();
             fs::write(&log, "").unwrap();
             fs::write(root.join("note.txt"), "").unwrap();
-            assert_eq!(log_of(&root, id), Some(log), "{day}");
-            assert_eq!(list(&root).unwrap(), [Arc::from(id)]);
+            assert_eq!(log_of(&root, id).as_ref(), Some(&log), "{day}");
+            let (ids, logs) = list(&root).unwrap();
+            assert_eq!((&*ids, &logs[id]), (&[Arc::from(id)][..], &log));
         }
     }
 
@@ -228,8 +228,9 @@ mod tests {
             openings: OpenSessions::NONE,
             all,
         };
-        for many in [false, true] {
-            let glimpses = Glimpses::new(&root, many);
+        let (_, logs) = list(&root).unwrap();
+        for listed in [None, Some(&logs)] {
+            let glimpses = Glimpses::new(&root, listed);
             let is_past = |id: &str, after, all| glimpses.past(id, &reading(after, all)).is_some();
             assert!(is_past(ID, Span::hours(1), false));
             assert!(!is_past(ID, Span::seconds(1), false) && !is_past(ID, Span::hours(1), true));

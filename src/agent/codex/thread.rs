@@ -54,11 +54,11 @@ pub struct Thread {
 
 impl Thread {
     /// A thread that has not been read yet.
-    pub(crate) fn new(root: &Path, id: &str) -> Self {
+    pub(crate) fn new(root: &Path, id: &str, log: PathBuf) -> Self {
         Self {
             root: root.to_owned(),
             id: id.into(),
-            path: store::path(root, id),
+            path: log,
             head: None,
             opening: Opening::default(),
             tail: Tail::default(),

@@ -4,7 +4,7 @@
 //! folders, a storm of file events. All of it waits here, and each iteration of the loop does part of it: first the
 //! changed sessions that are held, then at least a little of the rest.
 
-use crate::agent::source::SessionIds;
+use crate::agent::listing::SessionIds;
 use crate::core::session::{Key, SourceId};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;

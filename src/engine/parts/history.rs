@@ -1,12 +1,13 @@
 //! The history: sessions of which only the folder matters, because their process is gone and their log is old. There
 //! may be tens of thousands.
 
+use crate::agent::reading::LogPaths;
 use crate::core::session::{Key, SourceId};
 use crate::core::time::Time;
 use crate::system::watcher::WATCHES_TREES;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// The sessions of the history, and what remains to be done with them.
@@ -18,13 +19,22 @@ pub(crate) struct History {
     recent: Option<Vec<(Time, Key)>>,
     /// Sessions that remain to be shown.
     unshown: Vec<Key>,
+    /// Where the logs of each home are, while sessions remain to be shown: one listing for all of them.
+    logs: HashMap<SourceId, LogPaths>,
     /// Sessions whose folder remains to be watched.
     unwatched: Vec<Key>,
 }
 
 impl Default for History {
     fn default() -> Self {
-        Self { homes: Vec::new(), sweep: 0, recent: Some(Vec::new()), unshown: Vec::new(), unwatched: Vec::new() }
+        Self {
+            homes: Vec::new(),
+            sweep: 0,
+            recent: Some(Vec::new()),
+            unshown: Vec::new(),
+            logs: HashMap::new(),
+            unwatched: Vec::new(),
+        }
     }
 }
 
@@ -44,14 +54,15 @@ impl History {
         self.homes.iter().all(BTreeMap::is_empty)
     }
 
-    /// Adds a session. If the system watches each folder separately, this one is queued for its watch.
-    pub(crate) fn insert(&mut self, key: &Key) {
+    /// Adds a session. If the system watches each folder separately, this one is queued for its watch, unless that was
+    /// there before the session was looked at.
+    pub(crate) fn insert(&mut self, key: &Key, is_watched: bool) {
         if self.homes.len() <= key.source.0 {
             self.homes.resize_with(key.source.0 + 1, BTreeMap::default);
         }
         let Entry::Vacant(place) = self.homes[key.source.0].entry(Arc::clone(&key.id)) else { return };
         place.insert(OldSession { found_in: self.sweep, shown: false });
-        if !WATCHES_TREES {
+        if !WATCHES_TREES && !is_watched {
             self.unwatched.push(key.clone());
         }
     }
@@ -144,6 +155,18 @@ impl History {
         some
     }
 
+    /// Where the logs of a home are, which `list` finds the first time that this is asked.
+    pub(crate) fn logs(&mut self, home: SourceId, list: impl FnOnce() -> LogPaths) -> LogPaths {
+        LogPaths::clone(self.logs.entry(home).or_insert_with(list))
+    }
+
+    /// Forgets where the logs are, if nothing remains to be shown.
+    pub(crate) fn forget_logs(&mut self) {
+        if !self.has_unshown() {
+            self.logs = HashMap::new();
+        }
+    }
+
     /// Queues a home's sessions to be watched again after their watches were lost.
     pub(crate) fn queue_watches(&mut self, home: SourceId) {
         if !WATCHES_TREES {
@@ -191,7 +214,7 @@ mod tests {
     fn a_session_that_a_listing_missed_is_known_and_one_added_during_it_is_not_missed() {
         let mut history = History::default();
         for id in ["old", "gone"] {
-            history.insert(&key(id));
+            history.insert(&key(id), false);
         }
         let sweep = history.start_sweep();
         assert!(
@@ -199,7 +222,7 @@ mod tests {
                 && !history.mark_found(SourceId(0), "new", sweep)
                 && !history.mark_found(SourceId(1), "old", sweep)
         );
-        history.insert(&key("new"));
+        history.insert(&key("new"), false);
         assert_eq!(history.not_found_since(SourceId(0), sweep), [key("gone")]);
         history.mark_shown(&key("old"));
         assert!(!history.remove(&key("gone")) && history.remove(&key("old")) && !history.remove(&key("old")));
@@ -211,12 +234,12 @@ mod tests {
         let mut history = History::default();
         assert!(history.seeks_recent());
         for (id, touched) in [("first", 1), ("third", 3), ("third", 3), ("second", 2), ("opened", 4)] {
-            history.insert(&key(id));
+            history.insert(&key(id), false);
             history.add_recent_candidate(&key(id), Time(touched));
         }
         history.remove(&key("opened"));
         assert_eq!(history.take_recent(2), [key("third"), key("second")]);
-        history.insert(&key("late"));
+        history.insert(&key("late"), false);
         history.add_recent_candidate(&key("late"), Time(4));
         assert!(!history.seeks_recent() && history.take_recent(2).is_empty());
         history.seek_recent();
@@ -229,8 +252,8 @@ mod tests {
     fn a_session_that_left_the_history_is_neither_shown_nor_watched() {
         let mut history = History::default();
         for id in ["a", "b", "c"] {
-            history.insert(&key(id));
-            history.insert(&key(id));
+            history.insert(&key(id), false);
+            history.insert(&key(id), false);
         }
         history.queue_all_to_show();
         history.remove(&key("b"));

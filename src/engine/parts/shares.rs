@@ -6,11 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// How many folders a thread takes at once; fewer are not worth another thread.
 const FOLDERS_AT_ONCE: usize = 64;
 
-/// Whether so many folders are worth several threads.
-pub(crate) const fn are_many(folders: usize) -> bool {
-    folders > FOLDERS_AT_ONCE
-}
-
 /// Works on all numbers below `folders`, a share at a time. `worker` is called once in each thread; one that breaks is
 /// given no further share.
 pub(crate) fn for_shares<W: FnMut(Range<usize>) -> ControlFlow<()>>(folders: usize, worker: impl Fn() -> W + Sync) {

@@ -33,11 +33,10 @@ impl Engine {
         if hints.routes {
             self.check_homes();
             self.watch_home_paths(false);
+            self.watch_shared_folders();
             self.rewatch_sessions();
         }
-        for home in hints.homes {
-            self.start_listing(home);
-        }
+        self.start_listing(&hints.homes.into_iter().collect::<Vec<_>>());
         for key in hints.folders {
             self.queue_changed_folder(key);
         }

@@ -52,7 +52,7 @@ impl Engine {
                 self.search_recent_again();
             } else {
                 // It was only slow: nothing is outdated but what appeared meanwhile.
-                self.start_listing(home);
+                self.start_listing(&[home]);
             }
         }
     }

@@ -2,10 +2,12 @@
 
 use super::reading;
 use crate::agent::reading::ReadStatus;
+use crate::core::session::Key;
 use crate::engine::parts::agenda::READ_SLICE;
 use crate::engine::{Changes, Engine, View};
 use crate::system::heap;
 use crate::system::watcher::WATCHES_TREES;
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -50,11 +52,19 @@ impl Engine {
         let (reading, buffer) = (reading(&self.config, &self.owners, &self.process_scans, now), &mut self.buffer);
         let mut batch = self.history.next_unshown(WATCHES_PER_STEP);
         batch.retain(|key| self.file_systems.answers_for(key));
+        let logs = |key: &Key| (key.source, self.history.logs(key.source, || self.homes.source(key.source).logs()));
+        let logs: HashMap<_, _> = batch.iter().map(logs).collect();
+        self.history.forget_logs();
+        let glimpses = logs.iter().map(|(home, logs)| (*home, self.homes.source(*home).glimpses(Some(logs))));
+        let glimpses: HashMap<_, _> = glimpses.collect();
         let (mut shown, mut opened) = (Vec::new(), Vec::new());
         let mut sessions = batch.into_iter().filter_map(|key| {
             let source = self.homes.source(key.source);
-            let (mut reader, mut session) = (source.reader(&key.id), source.session(&key.id));
-            reader.refresh(&reading, &mut session.observed, buffer).ok()?;
+            let (mut reader, mut session) = (source.reader_among(&key.id, &logs[&key.source]), source.session(&key.id));
+            match glimpses[&key.source].past(&key.id, &reading) {
+                Some(past) => past.note(&mut session.observed),
+                None => drop(reader.refresh(&reading, &mut session.observed, buffer).ok()?),
+            }
             if !session.observed.unread {
                 // A process has it open now: it is shown with the held sessions.
                 opened.push(key);

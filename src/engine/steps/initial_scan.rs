@@ -3,8 +3,8 @@
 
 use super::reading;
 use super::scan::NAMES_PER_STEP;
+use crate::agent::listing::Glimpses;
 use crate::agent::reading::{Glimpse, Reading};
-use crate::agent::source::Glimpses;
 use crate::core::session::Key;
 use crate::engine::parts::shares::for_shares;
 use crate::engine::{Changes, Engine};
@@ -57,7 +57,8 @@ impl Engine {
         let home = listing.home;
         let ids: Vec<_> = iter::from_fn(|| listing.next()).take(FOLDERS_PER_STEP).collect();
         let reading = reading(&self.config, &self.owners, &self.process_scans, self.clock.now());
-        let glimpses = glimpses(&self.homes.source(home).glimpses(true), &ids, &reading);
+        let logs = listing.ids.logs();
+        let glimpses = glimpses(&self.homes.source(home).glimpses(Some(&logs)), &ids, &reading);
         let may_be_more = ids.len() == FOLDERS_PER_STEP;
         for (id, past) in iter::zip(ids, glimpses) {
             match past.into_inner() {
@@ -89,4 +90,58 @@ fn glimpses(source: &Glimpses<'_>, ids: &[Arc<str>], reading: &Reading<'_>) -> V
     };
     for_shares(ids.len(), || take);
     glimpses
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use crate::agent::source::Source;
+    use crate::config::Config;
+    use crate::core::session::SourceId;
+    use crate::engine::last_seen::Seen;
+    use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+    use std::fs;
+    use std::mem::MaybeUninit;
+    use std::time::UNIX_EPOCH;
+
+    /// Of agents whose sessions share folders, there may be hundreds of those: each is a day, or a project.
+    #[test]
+    fn case_318_a_folder_that_sessions_share_is_listed_once_and_watched_before_that() {
+        let home = tempfile::tempdir().unwrap();
+        let day = home.path().join("sessions/2026/11/21");
+        fs::create_dir_all(&day).unwrap();
+        let ids = ["1", "2", "3"].map(|end| format!("01a20053-8e6c-7863-a4ca-0d958e86268{end}"));
+        for id in &ids {
+            let line = format!(r#"{{"type":"session_meta","payload":{{"id":"{id}"}}}}"#) + "\n";
+            let log = day.join(format!("rollout-2026-11-21T22-56-45-{id}.jsonl"));
+            fs::write(&log, line).unwrap();
+            let log = fs::File::options().append(true).open(&log).unwrap();
+            log.set_modified(UNIX_EPOCH).unwrap();
+        }
+        let listings = inotify::init(CreateFlags::NONBLOCK).unwrap();
+        inotify::add_watch(&listings, &day, WatchFlags::OPEN | WatchFlags::CLOSE).unwrap();
+
+        let mut engine = Engine::new(&[Source::at(home.path())], Config::default(), Seen::default());
+        engine.check_homes();
+        while engine.take_glimpses() {}
+        assert_eq!(engine.history.of_home(SourceId(0)).map(|key| key.id.to_string()).collect::<Vec<_>>(), ids);
+
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let (mut events, mut listed) = (Reader::new(&listings, &mut buffer), 0);
+        while let Ok(event) = events.next() {
+            listed += usize::from(event.file_name().is_none() && event.events().contains(ReadFlags::OPEN));
+        }
+        assert_eq!(listed, 1);
+        // What comes later is seen, also in a folder that is made for it.
+        assert!(!engine.history.has_unwatched(), "they share a watch that is there");
+        let later = home.path().join("sessions/2026/12/01");
+        for (folder, id) in [(&day, &ids[0]), (&later, &ids[1])] {
+            fs::create_dir_all(folder).unwrap();
+            fs::write(folder.join(format!("rollout-2026-11-21T22-56-45-{id}.jsonl")), "{}\n").unwrap();
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let hints = runtime.block_on(engine.watcher.changed(true));
+        assert!(hints.folders.contains(&Key::new(SourceId(0), &*ids[0])) && hints.homes.contains(&SourceId(0)));
+    }
 }

@@ -62,8 +62,8 @@ impl Engine {
                 }
             }
             self.watch_home_paths(true);
+            self.list_homes(&replaced);
             for home in replaced {
-                self.start_listing(home);
                 for key in self.fleet.keys().filter(|key| key.source == home) {
                     self.agenda.push_urgent(key);
                 }
@@ -82,9 +82,7 @@ impl Engine {
         self.process_scans.start(self.clock.now().awake);
         self.check_homes();
         self.follow_new_homes();
-        for home in self.homes.numbers() {
-            self.start_listing(home);
-        }
+        self.start_listing(&self.homes.numbers());
         for key in self.fleet.keys() {
             self.agenda.push_other(key);
         }
@@ -106,14 +104,30 @@ impl Engine {
         }
     }
 
-    /// Starts to compare the sessions in a home with the known ones.
-    pub(super) fn start_listing(&mut self, home: SourceId) {
-        if !self.homes.is_followed(home) {
-            return;
+    /// Starts to compare the sessions in these homes with the known ones.
+    pub(super) fn start_listing(&mut self, homes: &[SourceId]) {
+        if homes.iter().any(|home| self.homes.is_followed(*home)) {
+            self.watch_home_paths(false);
+            self.list_homes(homes);
         }
-        let source = self.homes.source(home).clone();
+    }
+
+    /// Does so once the paths of all homes are watched.
+    fn list_homes(&mut self, homes: &[SourceId]) {
+        let mut is_any_absent = false;
+        for home in homes.iter().filter(|home| self.homes.is_followed(**home)).copied().collect::<Vec<_>>() {
+            is_any_absent |= !self.list_home(home);
+        }
+        if is_any_absent {
+            self.watch_home_paths(false);
+        }
+    }
+
+    /// Lists a home, whose paths are watched. Returns false if it is not there.
+    fn list_home(&mut self, home: SourceId) -> bool {
+        let source = self.homes.source(home);
         let root = source.root();
-        self.watch_home_paths(false);
+        self.watcher.watch_shared_folders(source.watch_plan(), root);
         match source.list() {
             Ok(ids) => {
                 self.agenda.listings.retain(|listing| listing.home != home);
@@ -127,13 +141,14 @@ impl Engine {
             Err(error) => {
                 tracing::debug!(path = %root.display(), %error, "no sessions there");
                 self.watcher.forget(root);
-                self.watch_home_paths(false);
                 // Reading each of them finds that it is gone.
                 for key in self.history.of_home(home).chain(self.fleet.keys().filter(|key| key.source == home)) {
                     self.agenda.push_other(key);
                 }
+                return false;
             }
         }
+        true
     }
 
     /// Continues to list a home.
@@ -165,6 +180,14 @@ impl Engine {
             }
         }
         self.agenda.listings.push_back(listing);
+    }
+
+    /// Watches the folders that sessions share, in all homes: what was mounted there may have others.
+    pub(super) fn watch_shared_folders(&mut self) {
+        for home in self.homes.numbers() {
+            let source = self.homes.source(home);
+            self.watcher.watch_shared_folders(source.watch_plan(), source.root());
+        }
     }
 
     /// Watches the homes and the folders above them.

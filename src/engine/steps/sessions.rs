@@ -61,7 +61,7 @@ impl Engine {
             self.agenda.finish_reading(key);
             return self.agenda.push_urgent(Key::new(key.source, whole));
         }
-        if let Some(past) = source.glimpses(false).past(&key.id, &reading) {
+        if let Some(past) = source.glimpses(None).past(&key.id, &reading) {
             return self.add_to_history(key, past);
         }
         let (mut reader, mut session) = self.new_session(key);
@@ -102,7 +102,8 @@ impl Engine {
         if has_log && touched >= self.clock.now().wall - self.config.list.ended_for {
             self.history.add_recent_candidate(key, touched);
         }
-        self.history.insert(key);
+        let is_watched = self.homes.source(key.source).watch_plan().shares_folders();
+        self.history.insert(key, is_watched);
     }
 
     /// Holds a session from now on.

@@ -143,9 +143,7 @@ impl Engine {
         }
         self.follow_more(wanted);
         self.check_homes();
-        for home in self.homes.numbers() {
-            self.start_listing(home);
-        }
+        self.start_listing(&self.homes.numbers());
     }
 
     /// Follows the homes that agents have made since: one that is used for the first time. Called with the rescan: a

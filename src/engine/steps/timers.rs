@@ -97,7 +97,7 @@ impl Engine {
         }
         for home in homes.into_iter().filter(|home| self.homes.is_followed(*home)).collect::<Vec<_>>() {
             if self.homes.has_other_entries(home) {
-                self.start_listing(home);
+                self.start_listing(&[home]);
             }
             self.process_scans.check_terminal_notes(&self.homes, home, now);
         }

@@ -35,7 +35,7 @@ impl Filter {
     /// Whether the sessions of a home share folders.
     #[cfg(target_os = "linux")]
     pub(super) fn has_shared_folders(&self, home: SourceId) -> bool {
-        self.homes.get(home.0).is_some_and(|home| matches!(home.plan.layout, Layout::Files { .. }))
+        self.homes.get(home.0).is_some_and(|home| home.plan.shares_folders())
     }
 
     /// Handles an event on a path; `went` if its former file may be gone or replaced. Returns whether the event was

@@ -31,6 +31,11 @@ impl WatchPlan {
         logs.into_iter().chain(locks)
     }
 
+    /// Whether its sessions share folders. All of those are watched before the sessions in them are listed.
+    pub(crate) const fn shares_folders(&self) -> bool {
+        matches!(self.layout, Layout::Files { .. })
+    }
+
     /// Whether its processes name the sessions that they run, which may have nothing else yet.
     pub(super) fn names_sessions(&self) -> bool {
         self.logs.is_some_and(|logs| logs.names_session)

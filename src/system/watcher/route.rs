@@ -5,7 +5,7 @@
 //! contents. A folder that contains a link of the route, or in which the route ends because the next part is missing,
 //! is also watched for entries that appear or disappear.
 
-use super::plan::{Layout, WatchPlan};
+use super::plan::WatchPlan;
 use crate::system::mounts::parts;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ffi::OsString;
@@ -27,9 +27,6 @@ pub(super) enum Scope {
 
 /// The most links on a route; more form a loop.
 const LINKS_MAX: usize = 40;
-
-/// The most entries of a folder in which folders that sessions share are looked for.
-const FOLDERS_MAX: usize = 10_000;
 
 /// The routes to all homes.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -54,15 +51,6 @@ impl Routes {
     fn want(&mut self, folder: &Path, scope: Scope) {
         let wanted = self.folders.entry(folder.to_owned()).or_insert(scope);
         *wanted = scope.max(*wanted);
-    }
-
-    /// The folders below this one that sessions share.
-    fn want_folders(&mut self, folder: &Path, depth: usize) {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(FOLDERS_MAX);
-        for entry in entries.filter(|entry| depth > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-            self.want(&entry.path(), Scope::Changes);
-            self.want_folders(&entry.path(), depth - 1);
-        }
     }
 
     fn walk(&mut self, plan: &WatchPlan, root: &Path) {
@@ -105,9 +93,6 @@ impl Routes {
         self.folders.remove(&here);
         self.points.insert(root.to_owned());
         self.want(root, Scope::Changes);
-        if let Layout::Files { depth, .. } = plan.layout {
-            self.want_folders(root, depth);
-        }
         self.walk_home(plan, root);
     }
 

@@ -23,6 +23,11 @@ const STEP: i64 = 250;
 const LATE: i64 = 1000;
 const EARLY: i64 = 300;
 
+fn session(home: &Path, id: &str) -> Session {
+    let root = home.join(store::PROJECTS);
+    Session::new(home, &root, id, store::path(home, &root, id))
+}
+
 /// A home, and a reader of each of its sessions.
 struct World {
     scratch: tempfile::TempDir,
@@ -52,7 +57,7 @@ impl World {
     fn find_sessions(&mut self) {
         for file in pid_file::all(self.home()) {
             if self.readers.iter().all(|(reader, _)| reader.id != file.session) {
-                let reader = Session::new(self.home(), &self.home().join(store::PROJECTS), &file.session);
+                let reader = session(self.home(), &file.session);
                 self.readers.push((reader, Shown { id: file.session.clone(), ..Shown::default() }));
             }
         }

@@ -25,6 +25,10 @@ use tempfile::TempDir;
 const ID: &str = "01a20053-8e6c-7863-a4ca-0d958e862685";
 const SUB: &str = "01a20053-9e6c-7863-a4ca-0d958e862685";
 
+fn thread(root: &Path, id: &str) -> Thread {
+    Thread::new(root, id, store::path(root, id))
+}
+
 /// A home with one thread.
 struct Stage {
     home: TempDir,
@@ -37,7 +41,7 @@ struct Stage {
 impl Stage {
     fn new() -> Self {
         let home = fake::home(std::process::id());
-        let thread = Thread::new(&home.path().join("sessions"), ID);
+        let thread = thread(&home.path().join("sessions"), ID);
         Self { home, thread, observed: Observed::default(), limits: Limits::default(), known: HashSet::new() }
     }
 
@@ -268,7 +272,7 @@ fn case_264_a_sub_agent_is_its_threads_work_and_no_session() {
     stage.prompt(SUB, 0);
     stage.complete(ID, 0);
     stage.is(Status::Working, "1 background agent");
-    let mut sub = Thread::new(&stage.home.path().join("sessions"), SUB);
+    let mut sub = thread(&stage.home.path().join("sessions"), SUB);
     std::mem::swap(&mut sub, &mut stage.thread);
     assert!(stage.refresh().is_err(), "it is none of its own");
     std::mem::swap(&mut sub, &mut stage.thread);

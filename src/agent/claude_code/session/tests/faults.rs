@@ -240,7 +240,7 @@ fn case_257_a_session_without_a_file_has_ended_and_one_that_was_killed_stays_cra
     assert!(row.actions.contains(&Action::Resume), "{:?}", row.actions);
     // Who comes later sees no trace of a kill.
     scene.world.readers.clear();
-    let reader = Session::new(scene.world.home(), &scene.world.home().join("projects"), ID);
+    let reader = session(scene.world.home(), ID);
     scene.world.readers.push((reader, Shown { id: ID.into(), ..Shown::default() }));
     let row = scene.row_at(NOW + Span::seconds(5));
     let because = row.because.to_string();

@@ -1,0 +1,77 @@
+//! What a listing of a source's sessions found, and glimpses of them.
+
+use super::claude_code;
+use super::codex::store as threads;
+use super::copilot::store::{self, Root};
+use super::reading::{Glimpse, LogPaths, Reading};
+use std::sync::Arc;
+
+/// Lists the ids of a source's sessions.
+#[derive(Debug)]
+#[cfg_attr(windows, expect(clippy::large_enum_variant, reason = "one for each listing"))]
+pub(crate) enum SessionIds {
+    /// The names of folders.
+    Copilot(store::SessionIds),
+    /// These, and where their logs are.
+    Listed(std::vec::IntoIter<Arc<str>>, LogPaths),
+}
+
+impl SessionIds {
+    /// Where the logs are, as far as the listing had to find that.
+    pub(crate) fn logs(&self) -> LogPaths {
+        match self {
+            Self::Copilot(_) => LogPaths::default(),
+            Self::Listed(_, logs) => Arc::clone(logs),
+        }
+    }
+}
+
+/// These, whose ids tell where they are.
+impl From<Vec<Arc<str>>> for SessionIds {
+    fn from(ids: Vec<Arc<str>>) -> Self {
+        Self::from((ids, LogPaths::default()))
+    }
+}
+
+impl From<(Vec<Arc<str>>, LogPaths)> for SessionIds {
+    fn from((ids, logs): (Vec<Arc<str>>, LogPaths)) -> Self {
+        Self::Listed(ids.into_iter(), logs)
+    }
+}
+
+impl Iterator for SessionIds {
+    type Item = Arc<str>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Copilot(ids) => ids.next(),
+            Self::Listed(ids, _) => ids.next(),
+        }
+    }
+}
+
+/// Checks fast, without a reader, whether sessions of a source are history.
+#[derive(Debug)]
+pub(crate) enum Glimpses<'a> {
+    /// Relative to the folder of the sessions.
+    Copilot(Root<'a>),
+    /// By what all processes say of themselves.
+    ClaudeCode(claude_code::store::Glimpses),
+    /// By the locks, and where the logs are.
+    Codex(threads::Glimpses<'a>),
+    /// There are none: each session is read.
+    None,
+}
+
+impl Glimpses<'_> {
+    /// Returns a glimpse of a session if it shows that nobody has the session open and that its log is too old to
+    /// matter.
+    pub(crate) fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
+        match self {
+            Self::Copilot(root) => root.past(id, reading),
+            Self::ClaudeCode(glimpses) => glimpses.past(id, reading),
+            Self::Codex(glimpses) => glimpses.past(id, reading),
+            Self::None => None,
+        }
+    }
+}
