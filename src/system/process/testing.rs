@@ -99,8 +99,12 @@ pub(crate) fn after(perl: &str, program: &Path, arguments: &[&OsStr]) -> Running
     let mut command = Command::new("perl");
     command.args(["-e", &script]).arg(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::null());
     let process = Running::start(&mut command);
-    let exe = format!("/proc/{}/exe", process.pid());
-    wait_until("the program", || std::fs::read_link(&exe).is_ok_and(|exe| exe.file_name() == program.file_name()));
+    let [exe, line] = ["exe", "cmdline"].map(|name| format!("/proc/{}/{name}", process.pid()));
+    wait_until("the program", || {
+        // Its command line is set a moment later.
+        std::fs::read_link(&exe).is_ok_and(|exe| exe.file_name() == program.file_name())
+            && std::fs::read(&line).is_ok_and(|line| !line.is_empty())
+    });
     process
 }
 

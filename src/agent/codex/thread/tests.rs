@@ -12,7 +12,7 @@ use crate::core::time::Moment;
 use crate::core::verdict::{Answer, Live, Status, Told, judge};
 use crate::core::words::reason::Reason;
 use crate::system::clock::Clock;
-use crate::system::process::testing::make_pipe;
+use crate::system::process::testing::{make_pipe, wait_until};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -127,7 +127,12 @@ impl Stage {
 
 /// A child of ours that carries out a call.
 fn child(call: &str) -> Child {
-    Command::new("sleep").arg("100").env("CODEX_TOOL_CALL_ID", call).spawn().unwrap()
+    let child = Command::new("sleep").arg("100").env("CODEX_TOOL_CALL_ID", call).spawn().unwrap();
+    // Its environment is set a moment after it was started.
+    let environment = format!("/proc/{}/environ", child.id());
+    let is_set = |text: Vec<u8>| text.windows(call.len()).any(|part| part == call.as_bytes());
+    wait_until("the child", || fs::read(&environment).is_ok_and(is_set));
+    child
 }
 
 fn end(mut child: Child) {

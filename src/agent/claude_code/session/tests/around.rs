@@ -31,7 +31,8 @@ fn case_323_where_the_files_of_processes_cannot_be_listed_it_is_not_known_who_ru
         assert!(!row.actions.contains(&Action::Resume), "a second process would corrupt its history");
         assert_eq!(row.owner.map(|owner| owner.pid), None, "nothing names a process");
         // A reader that comes later says so, too.
-        scene.world.readers[0].0 = Session::new(scene.world.home(), &scene.world.home().join(store::PROJECTS), ID);
+        let (home, root) = (scene.world.home(), scene.world.home().join(store::PROJECTS));
+        scene.world.readers[0].0 = Session::new(home, &root, ID, store::path(home, &root, ID));
     }
     fs::remove_file(&folder).unwrap();
     fs::rename(&aside, &folder).unwrap();
