@@ -7,6 +7,7 @@
 //!   [`listing`] is what a list found, [`scanner`] finds those that processes have open ([`openings`]). [`tail`] follows a growing log in any dialect.
 //! - [`channel`] is what an order is carried out over, [`evidence`] what shows whose process may be signalled, [`bridges`]
 //!   keeps the bridges to plain terminals.
+//! - [`demo`] has the sessions that play in a demo beside those of its stage, which is in a wing.
 //! - [`callers`] knows which agent started a process, whichever it is.
 //!
 //! The core judges common facts, and no identifier or import outside of this folder names an agent.
@@ -19,6 +20,7 @@ pub mod channel;
 pub mod claude_code;
 pub mod codex;
 pub mod copilot;
+pub(crate) mod demo;
 pub(crate) mod evidence;
 pub(crate) mod homes;
 pub(crate) mod listing;

@@ -39,6 +39,8 @@ pub struct Source {
     root: PathBuf,
     /// The names of the agents whose reports are read, if only theirs are.
     only: Option<Arc<[Box<str>]>>,
+    /// The program that is started in place of the agent's.
+    stand_in: Option<Arc<Path>>,
 }
 
 /// How it is known which agent a home is of.
@@ -77,13 +79,19 @@ impl Source {
     }
 
     fn told_by(told: ToldBy, wing: Wing, home: PathBuf) -> Self {
-        Self { wing, told, root: home.join(wing.profile().sessions), home, only: None }
+        Self { wing, told, root: home.join(wing.profile().sessions), home, only: None, stand_in: None }
     }
 
     /// The same, where only the reports of agents with these names are read.
     #[must_use]
     pub(crate) fn limited_to(self, names: &[Box<str>]) -> Self {
         Self { only: Some(names.into()), ..self }
+    }
+
+    /// The same, where this program is started in place of the agent's.
+    #[must_use]
+    pub(crate) fn with_stand_in(self, program: &Path) -> Self {
+        Self { stand_in: Some(program.into()), ..self }
     }
 
     /// The same home, if what is in it now is another agent's.
@@ -289,6 +297,9 @@ impl Source {
     /// # Errors
     /// What was tried, and what to do.
     pub(crate) async fn program(&self, named: Option<&Path>) -> Result<PathBuf, String> {
+        if let Some(program) = &self.stand_in {
+            return Ok(program.to_path_buf());
+        }
         match self.wing {
             Wing::Copilot => find_program(named, VERSION_TIMEOUT_LONG).await,
             // The settings name the first agent's.

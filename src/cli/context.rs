@@ -125,13 +125,12 @@ impl Context {
         [self.homes.clone(), self.reports()].concat()
     }
 
-    /// The folders of what hooks report, which is in no home. A demo shows its own sessions alone.
+    /// The folders of what hooks report, which is in no home. In a demo that is its own.
     fn reports(&self) -> Vec<Source> {
-        match self.demo {
-            Some(_) => Vec::new(),
-            None if self.only.is_empty() => report_homes(),
-            None => report_homes().into_iter().map(|home| home.limited_to(&self.only)).collect(),
+        if self.only.is_empty() {
+            return report_homes();
         }
+        report_homes().into_iter().map(|home| home.limited_to(&self.only)).collect()
     }
 
     /// Whether it is limited to agents without homes: all that is known of those are reports.

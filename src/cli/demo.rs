@@ -5,8 +5,10 @@ use super::report::{USAGE, exit_code, say};
 use super::{carry_out, descriptors, parse, print_usage, tray};
 use crate::agent::copilot::demo::bridge::{self, StageInput};
 use crate::agent::copilot::demo::pipe::Told;
-use crate::agent::copilot::demo::{self, HOME, PROGRAM, STATE, script::LENGTH, server, stage, window};
-use crate::agent::source::Source;
+use crate::agent::copilot::demo::{self, PROGRAM, STATE, script::LENGTH, server, stage, window};
+use crate::agent::demo::owner;
+use crate::agent::demo::programs::{Programs, stand_in};
+use crate::agent::demo::sources;
 use crate::config::{Actions, Config};
 use crate::engine::last_seen::{self, Seen};
 use crate::system::paths;
@@ -49,8 +51,19 @@ enum Part {
     Server,
     /// It has resumed one in a terminal.
     Window,
+    /// It owns one of another agent.
+    Guest,
+    /// It has resumed one of another agent in a terminal.
+    GuestWindow,
     /// It is a command inside of the demo.
     Command,
+}
+
+impl Part {
+    /// What it is called on the command line.
+    fn name(self) -> String {
+        self.to_possible_value().map(|part| part.get_name().to_owned()).unwrap_or_default()
+    }
 }
 
 impl Arguments {
@@ -66,6 +79,8 @@ impl Arguments {
             }
             Part::Server => server::serve().context("the demo's server cannot be started"),
             Part::Window => window::run(&folder, self.player, &self.rest),
+            Part::Guest => owner::play(&folder, &self.rest.first().unwrap_or(&OsString::new()).to_string_lossy()),
+            Part::GuestWindow => owner::resume(&folder, self.player, &self.rest),
             Part::Command => return Some(run_inside(World { folder, speed: self.speed }, &self.rest)),
         };
         Some(exit_code(result.map(|()| ExitCode::SUCCESS)))
@@ -95,7 +110,7 @@ fn context(user: &Config, world: World, color: ColorChoice) -> anyhow::Result<Co
     Ok(Context {
         named_homes: Vec::new(),
         silent: Vec::new(),
-        homes: vec![Source::at(&world.folder.join(HOME))],
+        homes: sources(&world.folder),
         only: Vec::new(),
         unread: Vec::new(),
         config: config(user, world.speed, &player, &world.folder),
@@ -194,24 +209,31 @@ struct Helpers {
     speed: u32,
 }
 
-impl stage::Programs for Helpers {
+impl Programs for Helpers {
     fn player(&self, has_server: bool) -> io::Result<Command> {
         own_command(if has_server { Part::Server } else { Part::Player }, self.speed)
     }
 
-    fn write_program(&self, folder: &Path) -> io::Result<()> {
-        let (program, player) = (std::env::current_exe()?, std::process::id());
-        let path = folder.join(PROGRAM);
+    fn guest(&self, program: &Path, folder: &Path, id: &str) -> Command {
+        let mut command = command_of(program, Part::Guest, self.speed);
+        command.arg("--stage").arg(folder).args(["--", id]);
+        command
+    }
+
+    fn write_stand_in(&self, path: &Path, folder: &Path, guest: Option<&Path>) -> io::Result<()> {
+        let (own, player) = (std::env::current_exe()?, std::process::id());
+        let (program, part) = guest.map_or((&*own, Part::Window), |guest| (guest, Part::GuestWindow));
+        let part = part.name();
         let words = |quoted: &dyn Fn(&Path) -> String| {
-            format!("{} demo --part window --player {player} --stage {} --", quoted(&program), quoted(folder))
+            format!("{} demo --part {part} --player {player} --stage {} --", quoted(program), quoted(folder))
         };
         #[cfg(windows)]
-        std::fs::write(&path, format!("@{} %*\r\n", words(&|path| format!("\"{}\"", path.display()))))?;
+        std::fs::write(path, format!("@{} %*\r\n", words(&|path| format!("\"{}\"", path.display()))))?;
         #[cfg(unix)]
         {
             let quoted = |path: &Path| format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"));
-            std::fs::write(&path, format!("#!/bin/sh\nexec {} \"$@\"\n", words(&quoted)))?;
-            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+            std::fs::write(path, format!("#!/bin/sh\nexec {} \"$@\"\n", words(&quoted)))?;
+            std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
         }
         Ok(())
     }
@@ -219,13 +241,17 @@ impl stage::Programs for Helpers {
 
 /// A command that runs this program as a helper process of the demo.
 fn own_command(part: Part, speed: u32) -> io::Result<Command> {
-    let mut command = Command::new(std::env::current_exe()?);
-    let part = part.to_possible_value().ok_or(io::ErrorKind::InvalidInput)?;
-    command.args(["demo", "--part", part.get_name(), "--speed", &speed.to_string()]).stderr(Stdio::null());
+    Ok(command_of(&std::env::current_exe()?, part, speed))
+}
+
+/// The same for a program that is this one by another name.
+fn command_of(program: &Path, part: Part, speed: u32) -> Command {
+    let mut command = Command::new(program);
+    command.args(["demo", "--part", &part.name(), "--speed", &speed.to_string()]).stderr(Stdio::null());
     if let Some(home) = paths::user_home() {
         command.current_dir(home); // the user's working folder may be removed meanwhile
     }
-    Ok(command)
+    command
 }
 
 /// The demo's settings: the user's own for display and notifications, and none that reach outside the demo. `player` is
@@ -235,7 +261,7 @@ fn config(user: &Config, speed: u32, player: &str, folder: &Path) -> Config {
         limits: demo::limits(speed),
         // So that no click starts the real Copilot on a scripted session.
         actions: Actions {
-            program: Some(folder.join(PROGRAM)),
+            program: Some(stand_in(folder, PROGRAM)),
             terminal: user.actions.terminal.clone(),
             ..Actions::default()
         },

@@ -94,7 +94,7 @@ enum Command {
     Report(hook::Arguments),
     /// Replay a session's log: which statuses it had, when, and why
     Replay(replay::Arguments),
-    /// Try Pilotlight on scripted sessions, without Copilot
+    /// Try Pilotlight on scripted sessions, without an agent
     Demo(demo::Arguments),
     /// Send a test notification, and say what this desktop supports
     NotifyTest,

@@ -9,7 +9,7 @@ const AGENTS: [&str; 6] = ["copilot", "claude", "codex", "gemini", "opencode", "
 /// Where one agent is named, and why.
 const PAGES: [(&str, &str); 5] = [
     ("src/cli/bridge.rs", "the page of the bridge, which is an extension of one agent"),
-    ("src/cli/demo.rs", "the demo, which plays one agent's sessions"),
+    ("src/cli/demo.rs", "the demo, whose stage is one agent's"),
     ("src/doctor/bridge.rs", "the page of the bridge"),
     ("src/doctor/program.rs", "the page of one agent's program"),
     ("src/doctor/servers.rs", "the page of one agent's servers"),

@@ -1,5 +1,7 @@
 //! The demo, as a user starts it: it shows every status, says what it is, and leaves nothing behind however it ends.
 
+mod agents;
+
 use crate::support::desktop::bus::Bus;
 use crate::support::desktop::panel::{Entry, Panel};
 use crate::support::desktop::sessions::Sessions;
@@ -27,10 +29,16 @@ impl Demo {
     }
 
     fn at_speed(speed: &str) -> Self {
-        let (bus, user) = (Bus::start(), user());
+        Self::of(user(), speed, |_| {})
+    }
+
+    /// A demo of this user, started as `prepare` says.
+    fn of(user: User, speed: &str, prepare: impl FnOnce(&mut std::process::Command)) -> Self {
+        let bus = Bus::start();
         let panel = Panel::start(&bus);
         let mut command = user.command_without_home(Some(&bus), &["demo", "--speed", speed]);
         command.env("TMPDIR", tmp(&user));
+        prepare(&mut command);
         let tray = user.start_tray_as(command);
         panel.wait_for_icon();
         panel.wait_for("a session plays", |entry| entry.label.contains("Demo: "));
@@ -169,9 +177,9 @@ fn a_demo_whose_stage_dies_says_so_at_its_end() {
 fn a_session_that_the_user_ends_is_shut_down() {
     // The script takes a minute at this speed; a session that was ended returns when it restarts.
     let demo = Demo::at_speed("2");
-    let ended = |title: &str| {
-        demo.panel.wait_for(&format!("{title} has ended"), |entry| {
-            entry.shown().starts_with('○') && entry.words().contains(title) && entry.words().contains("ended: ")
+    let ended = |name: &str| {
+        demo.panel.wait_for(&format!("{name} has ended"), |entry| {
+            entry.shown().starts_with('○') && entry.words().contains(name) && entry.words().contains("ended: ")
         });
     };
     let players = demo.players();
@@ -181,7 +189,7 @@ fn a_session_that_the_user_ends_is_shut_down() {
     let pid = *players.iter().find(|pid| login.join(format!("inuse.{pid}.lock")).exists()).unwrap();
     // As the menu's "End it" does.
     signal(pid, Signal::INT);
-    ended("Demo: Fix the login page");
+    ended("website (login, Copilot)");
     assert!(log().contains("session.shutdown"), "{}", log());
 }
 
@@ -212,7 +220,7 @@ fn case_225_its_sessions_are_stopped_denied_and_answered_by_commands() {
     wait_until(SOON, "it is answered", || demo.log("de03"), || answered().then_some(()));
     demo.wait_log("de03", "tool.execution_complete");
     // Only the demo's own sessions are known there.
-    assert_eq!(demo.run(&["explain", "de12"]).0, Some(2));
+    assert_eq!(demo.run(&["explain", "de99"]).0, Some(2));
 }
 
 #[test]

@@ -7,9 +7,11 @@
 //! - `head`: the beginning of a log. `subagents`: the logs of a session's sub-agents.
 //!   `jobs`: what its background sessions ask.
 //! - [`session`] reads one session. [`target`] is a process of one that is signalled. `resume`: how one is resumed.
+//! - `demo`: what its sessions leave in a demo.
 //!
 //! Seen with 2.1.197 and 2.1.330 on Linux.
 
+pub(super) mod demo;
 pub mod dialect;
 mod head;
 mod jobs;

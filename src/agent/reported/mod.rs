@@ -10,11 +10,13 @@
 //! - `store`: puts a report in its place. Reports of one session may overtake each other.
 //! - `caller`: the process that the report is from, with which its session ends.
 //! - `reader`: reads one.
+//! - `demo`: the session that is reported in a demo.
 //!
 //! A report changes nothing but its own row. Nothing is done with its session, no process is signalled for it, and one
 //! with the id of a session that is read itself is not shown at all.
 
 mod caller;
+pub(super) mod demo;
 mod places;
 mod reader;
 mod record;

@@ -13,6 +13,8 @@
 //! Nothing of the user's is touched: home, state, control socket and working folders are in the scratch folder. The
 //! players count as Copilot in the demo alone, by a name in its settings.
 //!
+//! Sessions of other agents play beside these ([`crate::agent::demo`]).
+//!
 //! [`script`] is a timetable, [`events`] turns its acts into log lines; both are pure. [`pipe`] is what stage and demo
 //! tell each other.
 
@@ -33,8 +35,8 @@ pub(crate) const HOME: &str = "copilot";
 /// The demo's state folder, in the stage's folder.
 pub(crate) const STATE: &str = "state";
 
-/// The program that stands for Copilot, in the stage's folder.
-pub(crate) const PROGRAM: &str = if cfg!(windows) { "bin/copilot.cmd" } else { "bin/copilot" };
+/// The program for which another stands in the stage's folder.
+pub(crate) const PROGRAM: &str = "copilot";
 
 /// The demo's limits at `speed` times the usual pace, short enough for every status to appear within two minutes.
 pub(crate) fn limits(speed: u32) -> Limits {

@@ -268,6 +268,12 @@ pub(crate) const fn prompted(who: Who) -> Aftermath {
     }
 }
 
+/// The id of a session of a demo: a UUID like Copilot's ids, but easy to type, the same at every start, and never a real
+/// session's. Those of the cast come first.
+pub(crate) fn id_of(index: usize) -> String {
+    format!("de{:02}0000-0000-4000-8000-{0:012}", index + 1)
+}
+
 const fn on(at: u32, who: Who, act: Act) -> Beat {
     Beat { at, who, act }
 }

@@ -1,4 +1,5 @@
-//! The stage: a process that creates a Copilot home, plays the script in it, and removes it.
+//! The stage: a process that creates a Copilot home, plays the script in it, and removes it. Beside it play the
+//! [`guests`](crate::agent::demo::guests), sessions of other agents.
 //!
 //! It is what is at the far side of everything that the user does in a demo: it answers the calls of the one session that
 //! a program runs, and carries out the orders that come over the bridges of the others. What the user did then shows in
@@ -9,33 +10,26 @@
 //! Copilot does when it is interrupted, and starts again when the script repeats.
 
 use super::pipe::{Ordered, Told};
-use super::script::{ANSWERED, APPROVED, Act, Aftermath, Beat, CAST, DENIED, STOPPED, Who, beats, prompted};
+use super::script::{ANSWERED, APPROVED, Act, Aftermath, Beat, CAST, DENIED, STOPPED, Who, beats, id_of, prompted};
 use super::server::Call;
 use super::session::Session;
-use super::{HOME, STATE};
+use super::{HOME, PROGRAM, STATE};
 use crate::agent::copilot::bridge::wire::Order;
 use crate::agent::copilot::store::{SESSIONS, lock_pids_in_use};
+use crate::agent::demo::guests::Guests;
+use crate::agent::demo::programs::{Programs, stand_in};
 use crate::system::clock::Clock;
 use anyhow::Context;
 use serde_json::json;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// The prefix of the name of the stage's folder.
 const FOLDER: &str = "pilotlight-demo";
-
-/// The programs of the demo's other processes.
-pub(crate) trait Programs {
-    /// The command that starts the player of such a session, which must end when its standard input closes.
-    fn player(&self, has_server: bool) -> io::Result<Command>;
-
-    /// Writes the program that stands for Copilot in the stage's folder.
-    fn write_program(&self, folder: &Path) -> io::Result<()>;
-}
 
 /// Plays until standard input closes. Tells the demo on standard output what happens.
 ///
@@ -67,12 +61,6 @@ pub(crate) fn wait_for_end(input: &mut impl Read) {
     let _ = io::copy(input, &mut io::sink()); // an error is an end, too
 }
 
-/// The id of a session of the cast: a UUID like Copilot's ids, but easy to type, the same at every start, and never a
-/// real session's.
-pub(super) fn id_of(index: usize) -> String {
-    format!("de{:02}0000-0000-4000-8000-{0:012}", index + 1)
-}
-
 enum Event {
     /// The demo has ended.
     Stop,
@@ -82,6 +70,8 @@ enum Event {
     Called(Who, Call),
     /// A session's player, with this pid, has ended.
     PlayerEnded(Who, u32),
+    /// A guest's player, with this pid, ends.
+    GuestEnded(u32),
 }
 
 struct Stage<'a> {
@@ -94,6 +84,8 @@ struct Stage<'a> {
     sessions: Vec<Session>,
     /// What follows from the user's acts, in the order of time.
     aftermath: Vec<(Instant, Beat)>,
+    /// Sessions of other agents.
+    guests: Guests,
 }
 
 impl<'a> Stage<'a> {
@@ -101,11 +93,16 @@ impl<'a> Stage<'a> {
     fn create(events: Sender<Event>, speed: u32, programs: &'a dyn Programs) -> anyhow::Result<Self> {
         let folder = new_folder(&std::env::temp_dir())?;
         let (clock, sessions, aftermath) = (Clock::start(), Vec::new(), Vec::new());
-        let mut stage = Self { folder, clock, speed, events, programs, sessions, aftermath };
+        let ended = events.clone();
+        let guests = Guests::new(&folder, speed, move |pid| {
+            let _ = ended.send(Event::GuestEnded(pid)); // fails only when the stage has ended
+        });
+        let mut stage = Self { folder, clock, speed, events, programs, sessions, aftermath, guests };
         for subfolder in [&format!("{HOME}/{SESSIONS}"), STATE, "work", "bin"] {
             fs::create_dir_all(stage.folder.join(subfolder))?;
         }
-        programs.write_program(&stage.folder)?;
+        programs.write_stand_in(&stand_in(&stage.folder, PROGRAM), &stage.folder, None)?;
+        stage.guests.make(programs)?;
         for (index, who) in Who::ALL.into_iter().enumerate() {
             let id = id_of(index);
             fs::create_dir_all(stage.folder.join("work").join(CAST[index].folder))?;
@@ -118,10 +115,12 @@ impl<'a> Stage<'a> {
     fn play(&mut self, events: &Receiver<Event>) -> anyhow::Result<()> {
         tell(&Told::Ready { folder: self.folder.clone() })?;
         let start = Instant::now();
+        self.guests.begin(start);
         let mut script = beats(self.speed).map(|(at, beat)| (start + at.to_std(), beat)).peekable();
         while let Some(&(scripted, _)) = script.peek() {
             let due = self.aftermath.first().map_or(scripted, |(due, _)| scripted.min(*due));
-            match events.recv_timeout(due.saturating_duration_since(Instant::now())) {
+            let guests = self.guests.due();
+            match events.recv_timeout(due.min(guests).saturating_duration_since(Instant::now())) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Ok(Event::Ordered(ordered)) => {
                     let error = self.carry_out(&ordered)?.err().map(Into::into);
@@ -129,6 +128,8 @@ impl<'a> Stage<'a> {
                 }
                 Ok(Event::Called(who, call)) => self.answer(who, &call)?,
                 Ok(Event::PlayerEnded(who, pid)) => self.player_ended(who, pid)?,
+                Ok(Event::GuestEnded(pid)) => self.guests.ended(pid),
+                Err(RecvTimeoutError::Timeout) if guests < due => self.guests.play(self.programs)?,
                 Err(RecvTimeoutError::Timeout) if due < scripted => {
                     let (_, beat) = self.aftermath.remove(0);
                     self.perform(beat)?;
@@ -363,6 +364,7 @@ impl Drop for Stage<'_> {
         for session in &mut self.sessions {
             session.kill();
         }
+        self.guests.kill();
         remove(&self.folder);
     }
 }

@@ -3,19 +3,17 @@
 
 use super::HOME;
 use super::events::Log;
-use super::script::CAST;
-use super::stage::id_of;
+use super::script::{CAST, id_of};
 use crate::agent::copilot::bridge::TESTED_RELEASES;
 use crate::agent::copilot::demo::script::Act;
 use crate::agent::copilot::store::{LOG, SESSIONS};
+use crate::agent::demo::wait::Until;
 use crate::system::clock::Clock;
-use crate::system::process::Exits;
 use anyhow::{Context, bail};
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::path::Path;
-use tokio::sync::oneshot;
 
 /// Runs with the arguments that Copilot would get. `stage` is the stage's process, and `folder` its folder.
 ///
@@ -39,8 +37,7 @@ pub(crate) fn run(folder: &Path, stage: u32, arguments: &[OsString]) -> anyhow::
     writeln!(out, "{}\n", role.title)?;
     writeln!(out, "The demo has resumed this session here, as Copilot does with a real one.")?;
     write!(out, "Press Enter to end it. ")?;
-    out.flush()?;
-    wait(stage)?;
+    Until { line: true, exit: Some(stage), signal: false }.wait(|| out.flush())?;
     let ended = append(&session, &log.lines(&id, role, Act::ShutDown, clock.now().wall));
     let _ = fs::remove_file(lock); // gone with the demo
     ended.or_else(|error| if session.exists() { Err(error.into()) } else { Ok(()) })
@@ -62,24 +59,4 @@ fn take(session: &Path) -> anyhow::Result<(Log, std::path::PathBuf)> {
 
 fn append(session: &Path, lines: &str) -> io::Result<()> {
     fs::File::options().append(true).open(session.join(LOG))?.write_all(lines.as_bytes())
-}
-
-/// Waits for Enter, for the end of standard input, or of the stage.
-fn wait(stage: u32) -> anyhow::Result<()> {
-    let (pressed, enter) = oneshot::channel();
-    let read = move || {
-        let _ = io::stdin().lock().read_line(&mut String::new());
-        let _ = pressed.send(()); // fails only if the stage has ended
-    };
-    std::thread::Builder::new().name("keys".into()).spawn(read)?;
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-        let mut exits = Exits::new()?;
-        if exits.watch(stage)? {
-            tokio::select! {
-                _ = enter => {}
-                ended = exits.ended() => { ended?; }
-            }
-        }
-        anyhow::Ok(())
-    })
 }
