@@ -200,7 +200,8 @@ pub(crate) fn actions(source: &Source<'_>) -> Vec<Item> {
     let item = |(action, name)| item(source, Kind::Act(action), name, action);
     let mut items: Vec<_> = works.filter_map(item).collect();
     if may_end(source).is_ok() {
-        let ways = [Action::End, Action::ForceQuit].map(|action| (action, action.label())).into_iter().filter_map(item);
+        let ways = [Action::End, Action::ForceQuit].into_iter().filter(|action| offered(source, *action).is_ok());
+        let ways = ways.map(|action| (action, action.label())).filter_map(item);
         let what =
             if has_open_tool(source.session) { "Its tool is killed; it can be resumed" } else { "It can be resumed" };
         let ways = std::iter::once(Item::text(what)).chain(ways).collect();

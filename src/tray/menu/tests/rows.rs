@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::core::alert::Detail;
+use crate::core::owner::Held;
 
 #[test]
 fn a_remedy_that_mends_comes_before_one_that_only_shows_a_terminal() {
@@ -148,5 +149,22 @@ fn case_230_a_terminal_that_cannot_be_shown_is_offered_neither_in_the_menu_nor_i
         let items = format!("{:?}", world.menu.shown.as_ref().unwrap().items);
         assert_eq!(items.contains("ShowTerminal)"), why.is_none(), "{items}");
         assert_eq!(why.is_some_and(|why| items.contains(why)), why.is_some(), "the menu says why");
+    }
+}
+
+#[test]
+fn force_quit_is_in_the_menu_only_where_it_is_not_refused() {
+    for (allows, is_killed) in [(Allows::All, true), (Allows::Process, false)] {
+        let mut world = World::all(&["api"], Status::Working);
+        let session = world.session("api");
+        session.observed.owner = Owner::Alive { pid: 1, started: None };
+        session.observed.held = Held::Verified;
+        session.observed.about.kind = Use::Terminal;
+        session.control.server = ServerState::NotListening;
+        session.observed.allows = allows;
+        world.after(SHAPE_INTERVAL);
+        let items = format!("{:?}", world.menu.shown.as_ref().unwrap().items);
+        assert!(items.contains("\"End it\""), "{items}");
+        assert_eq!(items.contains("Force quit"), is_killed, "{items}");
     }
 }
