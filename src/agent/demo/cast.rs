@@ -72,6 +72,7 @@ pub(crate) const BEATS: &[Beat] = &{
         (20, SETTINGS, Done),
         (22, FONTS, Asks("curl -O https://example.org/fonts.zip")),
         (24, SETTINGS, Runs("cargo test settings")),
+        (34, RECIPES, Done),
         (36, RECIPES, Asks("may it change index.md?")),
         (50, SEARCH, Done),
         (55, SETTINGS, Done),

@@ -170,36 +170,42 @@ fn case_314_a_demo_shows_sessions_of_other_agents_and_whose_they_are() {
         assert!(spied.demo.run(&["explain", id]).1.contains(why));
         assert!(spied.offers(id).unwrap().iter().all(|entry| entry.label != "Approve once"));
     }
+    // The menu offers what the row says, and nothing else.
+    for (id, _) in AGENTS {
+        let (row, offers) = (spied.row(id).unwrap(), spied.offers(id).unwrap());
+        for (name, label) in
+            [("end", "End it"), ("force-quit", "Force quit: nothing is saved"), ("resume", "Resume in a terminal")]
+        {
+            let is_said = row["actions"].as_array().unwrap().contains(&name.into());
+            assert_eq!(offers.iter().any(|entry| entry.label == label), is_said, "{label} of {id}: {offers:#?}");
+        }
+    }
     spied.started_nothing();
 }
 
 #[test]
 fn case_315_each_is_ended_alone_and_comes_back_with_the_script() {
     let spied = Spied::at_speed("8");
-    for (id, name, ends) in [
-        ("de12", "claude", "ended"),
-        ("de13", "claude", "ended"),
-        ("de14", "codex", "crashed"),
-        ("de15", "codex", "crashed"),
+    let works = |row: &Value| Spied::owner(row).is_some() && row["turn"] != Value::Null;
+    let mut ended = Vec::new();
+    for (id, name, offer) in [
+        ("de12", "claude", "End it"),
+        ("de13", "claude", "End it"),
+        ("de14", "codex", "End it"),
+        ("de15", "codex", "Force quit"),
     ] {
-        let row = spied.wait_row(id, "works", |row| Spied::owner(row).is_some() && row["turn"] != Value::Null);
-        let pid = Spied::owner(&row).unwrap();
+        let pid = Spied::owner(&spied.wait_row(id, "works", works)).unwrap();
         assert_eq!(executable(pid), spied.demo.left()[0].join("players").join(name));
-        let others: Vec<_> = AGENTS
-            .iter()
-            .filter(|(other, _)| *other != id)
-            .filter_map(|(other, _)| Spied::owner(&spied.row(other)?))
-            .collect();
-        assert_eq!(others.len(), 4);
-        assert!(!others.contains(&pid), "each has a process of its own");
-        let is_at_work = row["status"] != "idle";
-        spied.click(id, "End it");
-        let row = spied.wait_row(id, "has ended", |row| Spied::owner(row) != Some(pid));
+        let others = AGENTS.iter().filter(|(other, _)| *other != id);
+        let others: Vec<_> = others.filter_map(|(other, _)| Spied::owner(&spied.row(other)?)).collect();
+        assert!(!others.is_empty() && !others.contains(&pid), "each has a process of its own");
+        spied.click(id, offer);
+        spied.wait_row(id, "has ended", |row| Spied::owner(row) != Some(pid));
         assert!(!is_live(pid) && others.iter().all(|other| is_live(*other)), "no other ends with it");
-        if is_at_work && Spied::owner(&row).is_none() {
-            assert_eq!(row["status"], ends, "{row}");
-        }
-        spied.wait_row(id, "comes back", |row| Spied::owner(row).is_some() && row["turn"] != Value::Null);
+        ended.push((id, pid));
+    }
+    for (id, pid) in ended {
+        spied.wait_row(id, "comes back", |row| works(row) && Spied::owner(row) != Some(pid));
     }
     let row = spied.row("de16").unwrap();
     assert_eq!(row["actions"], Value::Array(Vec::new()), "a hook's word allows nothing");
@@ -215,7 +221,8 @@ fn case_316_a_click_on_resume_starts_the_demos_own_stand_in_and_no_real_agent() 
         let row = spied.wait_row(id, "works", |row| Spied::owner(row).is_some() && row["turn"] != Value::Null);
         let first = Spied::owner(&row).unwrap();
         spied.click(id, "End it");
-        spied.wait_row(id, "has ended", |row| Spied::owner(row).is_none());
+        let row = spied.wait_row(id, "has ended", |row| Spied::owner(row).is_none());
+        assert_eq!(row["status"], left, "{row}");
         spied.click(id, "Resume");
         let row = spied.wait_row(id, "runs in a terminal", |row| Spied::owner(row).is_some());
         let window = Spied::owner(&row).unwrap();
