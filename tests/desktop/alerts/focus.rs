@@ -27,7 +27,8 @@ impl Compositor {
             for mut stream in listener.incoming().map(Result::unwrap) {
                 stream.read_exact(&mut [0; 14]).unwrap();
                 let (pid, focused) = (std::process::id(), has_focus.load(Ordering::SeqCst));
-                let tree = format!(r#"{{"pid": {pid}, "focused": {focused}, "nodes": [], "floating_nodes": []}}"#);
+                let tree =
+                    format!(r#"{{"id": 1, "pid": {pid}, "focused": {focused}, "nodes": [], "floating_nodes": []}}"#);
                 let length = u32::try_from(tree.len()).unwrap().to_ne_bytes();
                 stream.write_all(&[b"i3-ipc", &length[..], &[4, 0, 0, 0], tree.as_bytes()].concat()).unwrap();
                 asked.fetch_add(1, Ordering::SeqCst);

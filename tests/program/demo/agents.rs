@@ -144,7 +144,7 @@ fn case_314_a_demo_shows_sessions_of_other_agents_and_whose_they_are() {
     for (id, status, words) in [
         ("de12", "working", "Bash is open"),
         ("de14", "working", "exec_command is open"),
-        ("de13", "needs-permission", "asks permission: Bash"),
+        ("de13", "needs-permission", "asks for permission: Bash"),
         ("de15", "needs-permission", "probably asks in its terminal: curl -O https://example.org/fonts.zip"),
         ("de16", "needs-input", "by its hook: may it change index.md?"),
     ] {
