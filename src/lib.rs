@@ -32,6 +32,7 @@ pub mod control;
 pub mod core;
 pub mod doctor;
 pub mod engine;
+pub(crate) mod hosts;
 pub mod system;
 pub mod terminal;
 pub mod tray;

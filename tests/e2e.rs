@@ -24,6 +24,7 @@ mod e2e {
     mod homes;
     mod hooks;
     mod hosted;
+    mod hosts;
     mod interrupted;
     mod leftovers;
     mod notifications;

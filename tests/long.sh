@@ -105,6 +105,7 @@ stage 'dependencies' cargo deny check bans licenses sources
 # Some tests break a network of their own. Without root they pass without checking anything.
 ((EUID != 0)) || stage 'iproute2' install_package ip iproute2
 stage 'promtool' install_promtool
+((EUID != 0)) || stage 'sshd' install_package sshd openssh-server
 stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
 stage 'ignored tests' "${UNIGNORED[@]}" cargo test --locked --quiet --lib --bins --tests -- --ignored --test-threads=2
 # What was shown in each situation in which a log is silent (tests/e2e/receiving).

@@ -66,6 +66,12 @@ impl Wing {
     }
 }
 
+/// The agent of this name: one with a wing, or one that reports name so. `None` if nothing of the name is visible.
+pub(crate) fn agent_named(name: &str) -> Option<Agent> {
+    let wing = Wing::ALL.iter().find(|wing| !wing.profile().home.is_empty() && wing.profile().names.name == name);
+    wing.map(|wing| wing.agent()).or_else(|| Agent::reported(name))
+}
+
 /// Whose logs are made of lines, and their dialects. The first agent's comes first.
 const DIALECTS: [(Wing, &Dialect); 3] = [
     (Wing::Copilot, &copilot::dialect::DIALECT),

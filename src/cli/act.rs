@@ -6,6 +6,7 @@
 //! process; [`output`] prints the reports.
 
 mod carry;
+mod far;
 mod here;
 mod order;
 mod output;
@@ -76,6 +77,7 @@ pub(super) struct Stop {
 pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Result<ExitCode> {
     with(context, &arguments.session, |session| {
         if arguments.go_on
+            && session.far.is_none()
             && let Some(why) = only_resumable(context, session)
         {
             return match confirm(&format!("pilotlight: {why}. Resume it in a terminal now?")) {
@@ -85,7 +87,8 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
             };
         }
         let ask = if arguments.go_on { Ask::Continue } else { Ask::Reconnect { resend: arguments.resend } };
-        if let Err(error) = context.page_of(session).map_or(Ok(()), |page| page.check_countable()) {
+        let page = context.page_of(session).filter(|_| session.far.is_none());
+        if let Err(error) = page.map_or(Ok(()), |page| page.check_countable()) {
             match confirm(&format!("{UNCOUNTED} ({error}). Recover it all the same, this once?")) {
                 Some(true) => {}
                 Some(false) => return Ok(refuse("the session was left as it is")),
@@ -97,7 +100,7 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
         let mut agreed = Vec::new();
         if arguments.yes && (arguments.go_on || arguments.resend) {
             agreed.push(Doubt::WithoutProgram); // its server may end just now
-        } else if is_hosting(session) && (arguments.go_on || arguments.resend) {
+        } else if session.far.is_none() && is_hosting(session) && (arguments.go_on || arguments.resend) {
             let home = context.home_of(session);
             let lacks = without_program(home.is_some_and(|home| home.has_instructions(&session.id)));
             let question = format!("It would go on {lacks}. Send it on all the same?");
@@ -151,6 +154,9 @@ pub(super) fn give(context: &Context, session: &Named, ask: Ask) -> anyhow::Resu
 pub(super) fn resume_here(context: &Context, session: &Named) -> anyhow::Result<ExitCode> {
     // Its folder, which is for the engine to find elsewhere, is needed here.
     with_one_of(context, session, true, |session| {
+        if let Some(far) = &session.far {
+            return here::resume_there(context, session, &far.host.name);
+        }
         if let Some(pid) = session.runner().live() {
             say(&format!("process {pid} runs it: its terminal is brought to the front"));
             return act(context, session, Ask::ShowTerminal, Vec::new(), false);
@@ -180,7 +186,7 @@ fn act(context: &Context, session: &Picked, ask: Ask, agreed: Vec<Doubt>, stays:
 /// # Errors
 /// The outcome, if it is refused.
 fn settled(context: &Context, session: &Picked, mut order: Order) -> Result<Order, Outcome> {
-    if order.ask.action().is(Trait::Recovery) && session.runner().live().is_none() {
+    if order.ask.action().is(Trait::Recovery) && session.far.is_none() && session.runner().live().is_none() {
         match suspicion(context, session) {
             None => {}
             Some(Suspicion::Unfounded) => order.agreed.push(Doubt::OtherOwner),

@@ -22,6 +22,9 @@ pub(super) struct Agents {
     /// Only the sessions of this agent, also one that its hook reports; repeat it for several
     #[arg(long = "agent", value_name = "NAME", add = ArgValueCompleter::new(complete))]
     names: Vec<String>,
+    /// Only the sessions on this machine of the settings; repeat it for several
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
 }
 
 impl Agents {
@@ -30,6 +33,16 @@ impl Agents {
     /// # Errors
     /// The exit code, if one cannot be the name of an agent, or is switched off. The user has been told then.
     pub(super) fn limit(&self, mut context: Context) -> Result<Context, ExitCode> {
+        for name in &self.hosts {
+            if !context.hosts().any(|host| host.name == *name) {
+                say(&format!("no machine in the settings is called {:?}", plain(name, NAME_MAX)));
+                return Err(ExitCode::from(USAGE));
+            }
+        }
+        context.only_hosts.clone_from(&self.hosts);
+        if !self.hosts.is_empty() {
+            (context.homes, context.unread, context.silent) = (Vec::new(), Vec::new(), Vec::new());
+        }
         for name in &self.names {
             let Ok(name) = agent_name(name) else {
                 let (name, known) = (plain(name, NAME_MAX), any_of(&names().collect::<Vec<_>>()));
@@ -51,7 +64,7 @@ impl Agents {
                 return Err(ExitCode::from(USAGE));
             }
         }
-        if context.only.is_empty() {
+        if context.only.is_empty() || !self.hosts.is_empty() {
             return Ok(context);
         }
         let only = context.only.clone();

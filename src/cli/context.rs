@@ -4,7 +4,8 @@ use super::report::{LINE_MAX, say};
 use crate::agent::homes::{self, Found, Wanted};
 use crate::agent::source::{Source, report_homes};
 use crate::agent::wing::Wing;
-use crate::config::{Config, Problem};
+use crate::config::{Config, Host, Problem};
+use crate::core::agent::Agent;
 use crate::core::fleet::Session;
 use crate::core::order::Order;
 use crate::core::session::Observed;
@@ -30,6 +31,8 @@ pub(super) struct Context {
     pub(super) homes: Vec<Source>,
     /// The names of the agents that the command is limited to; none: all.
     pub(super) only: Vec<Box<str>>,
+    /// The names of the machines that the command is limited to; none: all, and this one.
+    pub(super) only_hosts: Vec<String>,
     /// Those besides: a home whose file system does not answer is taken up when it does.
     pub(super) unread: Vec<Source>,
     /// The homes whose file system does not answer: a command that touched one would never end.
@@ -58,6 +61,7 @@ impl Context {
             named_homes,
             homes,
             only: Vec::new(),
+            only_hosts: Vec::new(),
             unread,
             silent,
             config,
@@ -102,7 +106,8 @@ impl Context {
             let named = self.named_homes.clone();
             let may_grow = named.is_empty() && self.demo.is_none();
             let only = self.only.clone();
-            let is_wanted = move |home: &Source| only.is_empty() || names_wing(&only, home.wing());
+            let is_elsewhere = !self.only_hosts.is_empty();
+            let is_wanted = move |home: &Source| !is_elsewhere && (only.is_empty() || names_wing(&only, home.wing()));
             let homes = move |config: &Config| {
                 let mut homes = homes::find_untouched(&wanted(&named, config, paths::user_home().as_deref()));
                 homes.retain(&is_wanted);
@@ -113,6 +118,26 @@ impl Context {
             engine.follow_settings(SettingsSource { path, problems, homes, may_grow });
         }
         engine
+    }
+
+    /// The machines whose sessions are shown as well. None in a demo.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = &Host> {
+        let hosts = self.config.hosts.iter().filter(|_| self.demo.is_none());
+        hosts.filter(|host| self.only_hosts.is_empty() || self.only_hosts.contains(&host.name))
+    }
+
+    /// An engine that shows their sessions as well.
+    pub(super) fn engine_with_hosts(&self) -> Engine {
+        let mut engine = self.engine();
+        if self.demo.is_none() {
+            engine.show_hosts(self.only_hosts.clone(), self.only.clone());
+        }
+        engine
+    }
+
+    /// Whether sessions of this agent are shown.
+    pub(super) fn is_wanted_agent(&self, agent: &Agent) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| **name == *agent.name())
     }
 
     /// The homes that are followed.
@@ -127,6 +152,9 @@ impl Context {
 
     /// The folders of what hooks report, which is in no home. In a demo that is its own.
     fn reports(&self) -> Vec<Source> {
+        if !self.only_hosts.is_empty() {
+            return Vec::new();
+        }
         if self.only.is_empty() {
             return report_homes();
         }
@@ -135,7 +163,8 @@ impl Context {
 
     /// Whether it is limited to agents without homes: all that is known of those are reports.
     fn wants_reports_alone(&self) -> bool {
-        !self.only.is_empty() && !Wing::ALL.iter().any(|wing| names_wing(&self.only, *wing))
+        !self.only_hosts.is_empty()
+            || !self.only.is_empty() && !Wing::ALL.iter().any(|wing| names_wing(&self.only, *wing))
     }
 
     /// Whether some hook has reported something.

@@ -108,6 +108,7 @@ fn context(user: &Config, world: World, color: ColorChoice) -> anyhow::Result<Co
     let state = world.folder.join(STATE);
     paths::move_into(state.clone());
     Ok(Context {
+        only_hosts: Vec::new(),
         named_homes: Vec::new(),
         silent: Vec::new(),
         homes: sources(&world.folder),

@@ -12,6 +12,7 @@ use crate::core::action::{Action, bridge_words, offer, questions};
 use crate::core::fleet::{Label, Row, Session};
 use crate::core::limits::Limits;
 use crate::core::owner::{Owner, process};
+use crate::core::session::far::Far;
 use crate::core::text::{counted, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{LastMessage, Phase};
@@ -30,11 +31,13 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut picked = match pick(context, &arguments.session.id, true) {
+    let mut picked = match pick(context, &arguments.session, true) {
         Ok(picked) => picked,
         Err(code) => return Ok(code),
     };
-    enrich::enrich(std::slice::from_mut(&mut picked.session), context, picked.now);
+    if picked.far.is_none() {
+        enrich::enrich(std::slice::from_mut(&mut picked.session), context, picked.now);
+    }
     let page = page(&picked, &picked.label, picked.now, &context.config.limits, Refusals::Explained);
     write!(io::stdout(), "{}", words(&page.to_string(), has_unicode_stdout()))?;
     note_told(context, &picked, picked.now.wall);
@@ -68,6 +71,9 @@ pub(super) enum Refusals {
 /// All that is known of a session, as lines of a name, in the first [`NAME_WIDTH`] columns, and a value.
 pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limits, refusals: Refusals) -> Page {
     let (row, verdict) = session.row(now, limits);
+    if let Some(far) = &session.far {
+        return far_page(session, far, (&row, label), now, refusals);
+    }
     let mut page = Page::default();
     page.line("session", &*row.id);
     page.line("name", label.to_string());
@@ -87,6 +93,33 @@ pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limit
     open_questions(&mut page, session, now);
     limits_that_apply(&mut page, session, limits);
     actions(&mut page, session, row.status, refusals);
+    page
+}
+
+/// The same of a session on another machine, which judges it and knows more.
+fn far_page(session: &Session, far: &Far, (row, label): (&Row, &Label), now: Moment, refusals: Refusals) -> Page {
+    let mut page = Page::default();
+    page.line("session", &*row.id);
+    page.line("machine", &*far.host.name);
+    page.line("name", label.to_string());
+    page.line("agent", row.agent.word());
+    page.line("status", format!("{}, since {} ({} ago)", row.status, row.since, ago(now, row.since)));
+    page.line("because", row.because.to_string());
+    if let Some(last) = row.last_progress {
+        page.line("last seen", format!("{last} ({} ago)", ago(now, last)));
+    }
+    if let Some(owner) = &row.owner {
+        page.line("owner", format!("process {} there, {}", owner.pid, owner.state));
+    }
+    if let Some(cwd) = row.cwd.as_deref() {
+        page.line("folder", cwd);
+    }
+    if let Some(branch) = row.branch.as_deref() {
+        page.line("branch", branch);
+    }
+    open_questions(&mut page, session, now);
+    actions(&mut page, session, row.status, refusals);
+    page.line("more", format!("`pilotlight explain {}` on {} says what its limits are", row.id, far.host.name));
     page
 }
 

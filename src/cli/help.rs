@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Look", &["tray", "live", "status", "watch", "explain", "replay", "demo"]),
     ("Act", &["approve", "deny", "answer", "let-answer", "stop", "reconnect", "resume", "show"]),
     ("Set up", &["bridge", "config", "doctor", "diagnostics", "notify-test", "setup"]),
-    ("For hooks, shells and packages", &["report", "completions", "man", "help"]),
+    ("For hooks, other machines, shells and packages", &["report", "serve", "completions", "man", "help"]),
 ];
 
 /// Example command lines, with what each does.

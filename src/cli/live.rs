@@ -50,7 +50,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         context.report_problems();
     }
     context.report_ended();
-    let engine = context.engine();
+    let engine = context.engine_with_hosts();
     let mut table = Live::new(Arc::new(context), engine.command_sender())?;
     let result = watch_until_stopped(engine, &mut table);
     let written = std::mem::replace(&mut table.result, Ok(()));
@@ -68,6 +68,8 @@ pub(super) struct Live {
     problems: Vec<String>,
     /// A message above the table.
     pub(super) notice: Option<String>,
+    /// The machines that are not reached, with the reasons.
+    troubles: Vec<String>,
     terminal: bool,
     keyboard: Keyboard,
     commander: UnboundedSender<Command>,
@@ -94,6 +96,7 @@ impl Live {
             screen: Screen::Table,
             context,
             notice: None,
+            troubles: Vec::new(),
             terminal,
             keyboard: Keyboard::default(),
             commander,
@@ -186,7 +189,7 @@ impl Live {
         match selection::command(key, row) {
             Ok(Some(selection::Command { arguments, .. })) => {
                 self.give_terminal_back();
-                let started = ForegroundCommand::start(&self.context, arguments, &row.id, self.redraw_trigger());
+                let started = ForegroundCommand::start(&self.context, arguments, row, self.redraw_trigger());
                 match started {
                     Ok(foreground) => self.foreground = Some(foreground),
                     Err(error) => {
@@ -213,11 +216,12 @@ impl Live {
         let style = Style::of_stdout(self.context.color);
         let at = self.selection.index_in(rows).filter(|_| self.keyboard.is_reading());
         let selected = at.map(|at| &rows[at]);
-        let session = selected.and_then(|row| fleet.entries().find(|(key, _)| *key.id == *row.id));
+        let session =
+            selected.and_then(|row| fleet.shown().find(|shown| shown.row.id == row.id && shown.row.host == row.host));
         let mut drawn = match (&mut self.screen, session.zip(selected)) {
             (Screen::Help(from), _) => screens::help(from, style),
-            (Screen::Details { all, from }, Some(((_, entry), row))) => {
-                screens::details((entry.session(), row), now, &self.limits, (*all, from), style)
+            (Screen::Details { all, from }, Some((shown, row))) => {
+                screens::details((shown.session, row), now, &self.limits, (*all, from), style)
             }
             _ => {
                 self.screen = Screen::Table;
@@ -265,6 +269,7 @@ impl Live {
             let is_small = style.height.is_some_and(|height| height < MIN_HEIGHT_FOR_REASON);
             lines.extend(if is_small { vec![fit(&notice, width)] } else { wrap(&notice, width) });
         }
+        lines.extend(self.troubles.iter().map(|trouble| fit(&plain(trouble, LINE_MAX), width)));
         lines.push(String::new());
         if rows.is_empty() {
             lines.push(waiting(&self.context.followed()));
@@ -334,6 +339,7 @@ pub(super) fn redraw(out: &mut impl Write, lines: &[String]) -> io::Result<()> {
 impl View for Live {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], now: Moment) -> ControlFlow<()> {
         let rows = self.rows(fleet.rows().cloned().collect(), now);
+        self.troubles = fleet.troubles().iter().map(|trouble| trouble.words(now.wall)).collect();
         let drawn = self.handle_keys(&rows).and_then(|flow| match self.foreground {
             None => self.draw(fleet, &rows, now).map(|()| flow),
             Some(_) => Ok(flow),
@@ -398,6 +404,9 @@ fn waiting(followed: &[Source]) -> String {
     let mut wings: Vec<_> = followed.iter().map(Source::wing).collect();
     wings.retain(|wing| !wing.profile().program.is_empty());
     wings.dedup();
+    if wings.is_empty() {
+        return "Waiting for a session.".into();
+    }
     let programs: Vec<_> = wings.iter().map(|wing| format!("`{}`", wing.profile().program)).collect();
     let agents: Vec<_> = wings.iter().map(|wing| wing.agent()).collect();
     let session = Agent::common(agents.iter()).map_or_else(|| "a session".to_owned(), Agent::a_session);

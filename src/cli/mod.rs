@@ -1,6 +1,6 @@
 //! The command line, one file per subcommand. Arguments are parsed here and interpreted by each command.
 //!
-//! May import: core, system, agent, config, terminal, control, engine, tray, doctor, demo.
+//! May import: core, system, agent, config, terminal, control, engine, hosts, tray, doctor, demo.
 
 mod act;
 mod agents;
@@ -19,6 +19,7 @@ mod enrich;
 mod explain;
 mod help;
 mod hook;
+mod hosts;
 mod json;
 mod keyboard;
 mod live;
@@ -29,6 +30,7 @@ mod pick;
 mod replay;
 mod report;
 mod resume;
+mod serve;
 mod setup;
 mod status;
 mod table;
@@ -106,6 +108,8 @@ enum Command {
     Bridge(bridge::Arguments),
     /// Show or edit the settings
     Config(config::Arguments),
+    /// Tell a Pilotlight on another machine of the sessions here, and take its orders
+    Serve(serve::Arguments),
     /// Write completions, a desktop entry and a systemd unit, if no package did; asks first
     Setup(setup::Arguments),
     /// Print the completion script for a shell
@@ -179,6 +183,7 @@ fn carry_out(command: Option<Command>, context: Context) -> ExitCode {
         Some(Command::Diagnostics) => diagnostics::run(&context),
         Some(Command::Bridge(arguments)) => bridge::run(&context, &arguments),
         Some(Command::Config(arguments)) => config::run(&context, &arguments),
+        Some(Command::Serve(arguments)) => serve::run(&context, &arguments),
         Some(Command::Setup(arguments)) => setup::run(&arguments),
         Some(Command::Completions(arguments)) => pages::completions(&arguments),
         Some(Command::Man(arguments)) => pages::man(&arguments, command_line()),

@@ -1,18 +1,21 @@
 //! Finds the session that the command line names: by its id or a unique prefix of it, by its folder, or by its title.
 
 use super::context::Context;
+use super::hosts;
 use super::report::{NO_HOME, USAGE, say};
 use crate::core::confusable::find_confusable;
 use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish, limit_ended};
 use crate::core::text::{NAME_MAX, counted, plain};
 use crate::core::time::Moment;
 use crate::engine::snapshot::{self, Snapshot};
+use crate::system::clock::Clock;
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Maximum number of sessions listed when a name is ambiguous.
 const AMBIGUOUS_MAX: usize = 5;
@@ -25,6 +28,9 @@ pub(super) struct Named {
     /// The session: its id (or a unique prefix of it), its folder or its title
     #[arg(value_name = "ID", add = ArgValueCompleter::new(complete))]
     pub(super) id: String,
+    /// The machine that it is on, by its name in the settings; without it, a session of this machine comes first
+    #[arg(long, value_name = "NAME")]
+    pub(super) host: Option<String>,
 }
 
 /// The session that was named.
@@ -48,22 +54,28 @@ impl Deref for Picked {
 ///
 /// # Errors
 /// The exit code, if no session or several match. The user has been told then.
-pub(super) fn pick(context: &Context, named: &str, all: bool) -> Result<Picked, ExitCode> {
+pub(super) fn pick(context: &Context, Named { id: named, host }: &Named, all: bool) -> Result<Picked, ExitCode> {
     context.report_problems();
     let unreadable = context.unreadable_homes();
-    if context.has_no_home() {
+    if context.has_no_home() && context.hosts().next().is_none() {
         unreadable.iter().for_each(|problem| say(problem));
         return Err(ExitCode::from(NO_HOME));
     }
     // Every id starts with the empty string: an unset variable in a script must not name a session.
+    if let Some(host) = host.as_ref().filter(|host| !context.hosts().any(|one| one.name == **host)) {
+        say(&format!("no machine in the settings is called {host:?}"));
+        return Err(ExitCode::from(USAGE));
+    }
     if named.is_empty() {
         say("name a session by its id, folder or title; `pilotlight status --all` lists them");
         return Err(ExitCode::from(USAGE));
     }
-    let Snapshot { sessions, ids, now } = snapshot::take(&context.readable(), &context.config, &context.seen, all);
-    let shown = sessions.into_iter().filter(|session| session.is_listed() || session.id.starts_with(named));
-    let (sessions, mut rows): (Vec<_>, Vec<Row>) =
-        shown.map(|session| (session.row(now, &context.config.limits).0, session)).map(|(row, it)| (it, row)).unzip();
+    let (shown, ids, now) = candidates(context, named, host.as_deref(), all);
+    let (sessions, mut rows): (Vec<_>, Vec<Row>) = shown
+        .into_iter()
+        .map(|session| (session.row(now, &context.config.limits).0, session))
+        .map(|(row, it)| (it, row))
+        .unzip();
     distinguish(&mut rows);
     let mut found: Vec<_> = sessions.into_iter().zip(&rows).filter(|(_, row)| matches_name(row, named)).collect();
     if found.iter().any(|(session, _)| *session.id == *named) {
@@ -88,7 +100,10 @@ pub(super) fn pick(context: &Context, named: &str, all: bool) -> Result<Picked, 
         }
         n if found.iter().all(|(session, _)| session.id == found[0].0.id) => {
             let id = &found[0].0.id;
-            say(&format!("{n} homes have a session {id}: say which is meant with `pilotlight --home DIR`"));
+            say(&match found.iter().any(|(session, _)| session.far.is_some()) {
+                true => format!("{n} machines have a session {id}: say which is meant with `--host NAME`"),
+                false => format!("{n} homes have a session {id}: say which is meant with `pilotlight --home DIR`"),
+            });
             Err(ExitCode::from(USAGE))
         }
         n => {
@@ -100,6 +115,23 @@ pub(super) fn pick(context: &Context, named: &str, all: bool) -> Result<Picked, 
             Err(ExitCode::from(USAGE))
         }
     }
+}
+
+/// The sessions that may be meant, the ids of all, and when they were read. Other machines are only asked about what is not
+/// here.
+fn candidates(context: &Context, named: &str, host: Option<&str>, all: bool) -> (Vec<Session>, Vec<Arc<str>>, Moment) {
+    let Snapshot { sessions, mut ids, now } = match host {
+        Some(_) => Snapshot { sessions: Vec::new(), ids: Vec::new(), now: Clock::start().now() },
+        None => snapshot::take(&context.readable(), &context.config, &context.seen, all),
+    };
+    let mut shown: Vec<_> =
+        sessions.into_iter().filter(|session| session.is_listed() || session.id.starts_with(named)).collect();
+    let is_here = |session: &Session| matches_name(&session.row(now, &context.config.limits).0, named);
+    if !shown.iter().any(is_here) {
+        shown.extend(hosts::sessions_or_say(context, host, now));
+        ids.extend(shown.iter().map(|session| session.id.as_ref().into()));
+    }
+    (shown, ids, now)
 }
 
 /// `3aac (billing-api · Write the migration)`.

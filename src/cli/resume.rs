@@ -36,11 +36,22 @@ pub(super) struct Arguments {
     /// it is resumed in this terminal
     #[arg(value_name = "ID", add = ArgValueCompleter::new(pick::complete))]
     id: Option<String>,
+    /// The machine that it is on, by its name in the settings
+    #[arg(long, value_name = "NAME", requires = "id")]
+    host: Option<String>,
+    /// Resume it in this terminal
+    #[arg(long, requires = "id")]
+    here: bool,
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(id) = &arguments.id {
-        return act::give(context, &Named { id: id.clone() }, Ask::Resume);
+        let named = Named { id: id.clone(), host: arguments.host.clone() };
+        return if arguments.here {
+            act::resume_here(context, &named)
+        } else {
+            act::give(context, &named, Ask::Resume)
+        };
     }
     if context.has_no_home() {
         context.report_problems();
@@ -65,7 +76,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         return Ok(ExitCode::from(REFUSED));
     }
     match choose(context, finder)? {
-        Some(id) => act::resume_here(context, &Named { id: id.into() }),
+        Some(id) => act::resume_here(context, &Named { id: id.into(), host: None }),
         None => {
             say("no session was chosen");
             Ok(ExitCode::from(REFUSED))

@@ -6,7 +6,7 @@ use super::charset::words;
 use super::context::Context;
 use super::report::{NO_HOME, say};
 use super::table::{Style, lines};
-use super::{enrich, json, openmetrics};
+use super::{enrich, hosts, json, openmetrics};
 use crate::core::fleet::{Glance, Row, Session, ShortIds, distinguish, limit_ended, sort};
 use crate::core::time::{Moment, Time};
 use crate::engine::snapshot::{self, Snapshot};
@@ -42,17 +42,22 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     for problem in &unreadable {
         say(problem);
     }
-    if context.has_no_home() {
+    if context.has_no_home() && context.hosts().next().is_none() {
         print_nothing(arguments)?;
         return Ok(ExitCode::from(NO_HOME));
     }
     let (homes, config, seen) = (&context.readable(), &context.config, &context.seen);
-    let Snapshot { mut sessions, ids, now } = match arguments.all || arguments.format.is_some() || arguments.openmetrics
-    {
-        true => snapshot::take(homes, config, seen, arguments.all),
-        false => snapshot::take_listed(homes, config, seen),
-    };
+    let Snapshot { mut sessions, mut ids, now } =
+        match arguments.all || arguments.format.is_some() || arguments.openmetrics {
+            true => snapshot::take(homes, config, seen, arguments.all),
+            false => snapshot::take_listed(homes, config, seen),
+        };
     enrich::enrich(&mut sessions, context, now);
+    if !arguments.openmetrics {
+        let far = hosts::sessions_or_say(context, None, now);
+        ids.extend(far.iter().map(|session| session.id.as_ref().into()));
+        sessions.extend(far);
+    }
     if let Some(format) = arguments.format {
         let listed = sessions.iter().filter(|session| session.is_listed());
         let bar = Bar::new(listed.map(|session| session.row(now, &context.config.limits).0));

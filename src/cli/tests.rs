@@ -161,7 +161,7 @@ impl View for Watching {
             row: &entry.row,
             session: &entry.session,
             last_progress: &entry.last_progress,
-            reader: &entry.reader,
+            reader: Some(&entry.reader),
         });
         if let Some(view) = self.menu.update(sources, now) {
             self.shown = format!("{:?}", view.items);

@@ -50,7 +50,7 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
     let menu = menu(&context);
     let homes = context.followed().iter().map(|source| source.home().to_owned()).collect();
     let terminal = context.config.actions.terminal.clone();
-    let mut engine = context.engine();
+    let mut engine = context.engine_with_hosts();
     engine.forward_to_holders(project.iter().flat_map(paths::runtime_folders).collect());
     // Only with the lock: without it, another tray may be serving the socket.
     let control_folder = instance.as_ref().map(|instance| instance.folder().to_owned());

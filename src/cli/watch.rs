@@ -10,8 +10,8 @@ use crate::control::Command;
 use crate::core::fleet::Session;
 use crate::core::limits::Limits;
 use crate::core::session::Key;
-use crate::core::time::Moment;
-use crate::engine::{Fleet, Settings, View};
+use crate::core::time::{Moment, Time};
+use crate::engine::{Fleet, Settings, Trouble, View};
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -40,7 +40,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     for problem in context.unreadable_homes() {
         say(&format!("{problem}; waiting for it"));
     }
-    let engine = context.engine();
+    let engine = context.engine_with_hosts();
     let commander = engine.command_sender();
     let writer = Writer::start(move || {
         let _ = commander.send(Command::Quit); // fails only when the engine has ended
@@ -51,7 +51,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         bar.writer.end()?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut lines = JsonView { limits: context.config.limits, out: Vec::new(), writer };
+    let mut lines = JsonView { limits: context.config.limits, troubles: Vec::new(), out: Vec::new(), writer };
     watch_until_stopped(engine, &mut lines)?;
     lines.writer.end()?;
     Ok(ExitCode::SUCCESS)
@@ -63,6 +63,8 @@ const FLUSH_AT: usize = 1 << 16;
 /// Writes rows as lines of JSON.
 struct JsonView {
     limits: Limits,
+    /// The machines that are known not to be reached.
+    troubles: Vec<Trouble>,
     out: Vec<u8>,
     writer: Writer,
 }
@@ -71,6 +73,9 @@ struct JsonView {
 struct Removed<'a> {
     id: &'a str,
     removed: bool,
+    /// The machine that it was on, if that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
 }
 
 impl JsonView {
@@ -78,6 +83,14 @@ impl JsonView {
         // Writing to a Vec, of values without maps, cannot fail.
         let _ = json::write(&mut self.out, value);
         self.out.push(b'\n');
+    }
+
+    /// Says which machines are not reached any more, on standard error.
+    fn say_troubles(&mut self, troubles: &[Trouble], now: Time) {
+        for trouble in troubles.iter().filter(|trouble| !self.troubles.iter().any(|said| said.host == trouble.host)) {
+            say(&trouble.words(now));
+        }
+        self.troubles = troubles.to_vec();
     }
 
     /// Writes all buffered lines in one block, so that no reader sees half an update.
@@ -90,20 +103,22 @@ impl JsonView {
 }
 
 impl View for JsonView {
-    fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], _now: Moment) -> ControlFlow<()> {
+    fn show(&mut self, fleet: &Fleet, changed: &[Key], removed: &[Key], now: Moment) -> ControlFlow<()> {
         // Removals come first: a session that was removed and added again within one update ends up present.
-        for Key { id, .. } in removed {
-            self.line(&Removed { id, removed: true });
+        for Key { id, host, .. } in removed {
+            self.line(&Removed { id, removed: true, host: host.as_deref() });
             // Another home may have a session of the same id.
-            for (_, entry) in fleet.entries().filter(|(key, _)| key.id == *id && !changed.contains(key)) {
-                self.line(&entry.row);
+            let is_other = |key: &Key| (&key.id, &key.host) == (id, host) && !changed.contains(key);
+            for shown in fleet.shown().filter(|shown| is_other(shown.key)) {
+                self.line(shown.row);
             }
         }
         for key in changed {
-            if let Some(entry) = fleet.get(key) {
-                self.line(&entry.row);
+            if let Some(shown) = fleet.shown_as(key) {
+                self.line(shown.row);
             }
         }
+        self.say_troubles(fleet.troubles(), now.wall);
         if self.out.is_empty() { ControlFlow::Continue(()) } else { self.flush() }
     }
 

@@ -5,13 +5,16 @@
 //! dark because of a typo would be worse than one that watches with the usual limits.
 //!
 //! `values.rs` holds the settings, `settings.rs` is the one list of their keys, and this file walks a document along it.
-//! `form.rs` reads and writes the values, `span.rs` spans of time, and `server.rs` and `on_change.rs` the tables that may
-//! occur several times, with their keys in `server_keys.rs` and `on_change_keys.rs`, and what they share in `tables.rs`. `problem.rs` describes what is wrong, in words that `printable.rs` makes
+//! `form.rs` reads and writes the values, `span.rs` spans of time, and `server.rs`, `on_change.rs` and `host.rs` the tables
+//! that may occur several times, with their keys in `server_keys.rs`, `on_change_keys.rs` and `host_keys.rs`, and what they
+//! share in `tables.rs`. `problem.rs` describes what is wrong, in words that `printable.rs` makes
 //! safe to show; `nearest.rs` finds the key that was meant, and `printed.rs` prints settings.
 //!
 //! May import: core, system, agent.
 
 mod form;
+mod host;
+mod host_keys;
 mod nearest;
 mod on_change;
 mod on_change_keys;
@@ -39,7 +42,7 @@ pub use self::printed::print;
 pub(crate) use self::printed::{changed, redacted, reference};
 pub(crate) use self::problem::Problem;
 pub(crate) use self::span::parse as parse_span;
-pub(crate) use self::values::{Actions, Notifications, OnChange, Permissions, ServiceUse, Tray};
+pub(crate) use self::values::{Actions, Host, Notifications, OnChange, Permissions, Reach, ServiceUse, Tray};
 pub use self::values::{Config, List};
 
 use self::form::Value;
@@ -118,6 +121,8 @@ impl Reader<'_> {
                 self.config.servers = server::read(key.span().start, value, &mut self.report);
             } else if key.get_ref() == on_change_keys::TABLE {
                 self.config.on_change = on_change::read(key.span().start, value, &mut self.report);
+            } else if key.get_ref() == host_keys::TABLE {
+                self.config.hosts = host::read(key.span().start, value, &mut self.report);
             } else if let Some(table) = table(key.get_ref()) {
                 let DeValue::Table(entries) = value.get_ref() else {
                     let kind = value.get_ref().type_str();

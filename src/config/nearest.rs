@@ -1,5 +1,6 @@
 //! The setting that an unknown key was probably meant to be.
 
+use super::host_keys as host;
 use super::on_change_keys as on_change;
 use super::server_keys as server;
 use super::settings::{SETTINGS, name};
@@ -16,14 +17,17 @@ pub(super) fn nearest(table: &str, key: &str) -> Option<String> {
     let similarity = |known: &str| strsim::jaro_winkler(known, &key);
     let servers = server::KEYS.iter().map(|&(key, _)| (server::TABLE, key));
     let commands = on_change::KEYS.iter().map(|&(key, _)| (on_change::TABLE, key));
-    let known = SETTINGS.iter().map(|setting| (setting.table, setting.key)).chain(servers).chain(commands);
+    let hosts = host::KEYS.iter().map(|&(key, _)| (host::TABLE, key));
+    let others = servers.chain(commands).chain(hosts);
+    let known = SETTINGS.iter().map(|setting| (setting.table, setting.key)).chain(others);
     let keys = known.map(|(its_table, its_key)| {
         let name = name(its_table, its_key);
         let similarity = similarity(its_key).max(similarity(&name));
         if its_table == table { (similarity, its_key.to_owned()) } else { (similarity - ELSEWHERE, name) }
     });
     let tables = SETTINGS.iter().map(|setting| setting.table).filter(|table| !table.is_empty());
-    let several = [(server::TABLE, server::HEAD.to_owned()), (on_change::TABLE, on_change::HEAD.to_owned())];
+    let several = [(server::TABLE, server::HEAD), (on_change::TABLE, on_change::HEAD), (host::TABLE, host::HEAD)];
+    let several = several.map(|(table, head)| (table, head.to_owned()));
     let heads = tables.map(|table| (table, format!("[{table}]"))).chain(several);
     let distance = if table.is_empty() { 0.0 } else { ELSEWHERE };
     let heads = heads.map(|(its_name, head)| (similarity(its_name) - distance, head));
@@ -57,6 +61,8 @@ mod tests {
             ("", "terminal", Some("actions.terminal")),
             ("", "servers", Some("[[server]]")),
             ("", "onchange", Some("[[on-change]]")),
+            ("", "hosts", Some("[[host]]")),
+            ("host", "comand", Some("command")),
             ("on-change", "statuses", Some("status")),
             ("server", "adress", Some("address")),
             ("server", "token_file", Some("token-file")),

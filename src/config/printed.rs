@@ -3,7 +3,7 @@
 use super::server_keys::HEAD;
 use super::settings::SETTINGS;
 use super::values::Config;
-use super::{on_change, on_change_keys, server};
+use super::{host, host_keys, on_change, on_change_keys, server};
 
 /// Settings whose values may hold names or paths, which a bug report must not show.
 pub(super) const PRIVATE: [&str; 5] =
@@ -26,6 +26,9 @@ pub(crate) fn redacted(config: &Config) -> Vec<String> {
     }
     if !config.on_change.is_empty() {
         lines.push(format!("{} = {}", on_change_keys::HEAD, config.on_change.len()));
+    }
+    if !config.hosts.is_empty() {
+        lines.push(format!("{} = {}", host_keys::HEAD, config.hosts.len()));
     }
     lines
 }
@@ -54,5 +57,5 @@ fn printed(config: &Config, before: &str) -> String {
         let (default, value) = (setting.default(), setting.show(config));
         out += &format!("\n# {meaning}\n# Takes {form}. Default: {default}\n{before}{key} = {value}\n");
     }
-    out + &server::print(&config.servers) + &on_change::print(&config.on_change)
+    out + &server::print(&config.servers) + &on_change::print(&config.on_change) + &host::print(&config.hosts)
 }

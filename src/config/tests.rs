@@ -1,6 +1,7 @@
 //! What is read from a config, the problems of a wrong one, and that a printed config is read back.
 
 mod actions;
+mod hosts;
 mod notifications;
 mod on_change;
 
@@ -376,13 +377,12 @@ fn any_config() -> impl Strategy<Value = Config> {
     let names = prop::collection::vec(program, 0..4);
     let list = (span(), 0..usize::MAX >> 1).prop_map(|(ended_for, ended_most)| List { ended_for, ended_most });
     let rest = (actions::any_actions(), actions::any_servers(), notifications::any_notifications());
-    (homes, names, limits, list, rest, on_change::any_commands()).prop_map(
-        |(homes, names, limits, list, rest, on_change)| {
-            let (actions, servers, notifications) = rest;
-            let owners = Owners { names };
-            Config { homes, limits, owners, list, actions, notifications, servers, on_change, ..Config::default() }
-        },
-    )
+    let tables = (on_change::any_commands(), hosts::any_hosts());
+    (homes, names, limits, list, rest, tables).prop_map(|(homes, names, limits, list, rest, (on_change, hosts))| {
+        let (actions, servers, notifications) = rest;
+        let owners = Owners { names };
+        Config { homes, limits, owners, list, actions, notifications, servers, on_change, hosts, ..Config::default() }
+    })
 }
 
 proptest! {
@@ -396,7 +396,7 @@ proptest! {
 
     /// Each problem is one line without control characters, whatever the file.
     #[test]
-    fn problems_are_single_lines(text in "(\\[(limits|list|actions|\\[(server|on-change)\\])\\]|run|status|homes|fresh-quiet|ended-most|terminal|token(-env)?|address|=|\"|\\[|\\]|\n|\\.|1|-|\\PC|\\p{Cc}){0,40}") {
+    fn problems_are_single_lines(text in "(\\[(limits|list|actions|\\[(server|on-change|host)\\])\\]|run|status|homes|fresh-quiet|ended-most|terminal|token(-env)?|address|=|\"|\\[|\\]|\n|\\.|1|-|\\PC|\\p{Cc}){0,40}") {
         for problem in read_text(&text).1 {
             prop_assert!(!problem.contains(char::is_control), "{problem:?}");
         }

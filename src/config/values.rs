@@ -27,6 +27,30 @@ pub struct Config {
     /// All on loopback, no two with the same address.
     pub(crate) servers: Vec<ServerSetting>,
     pub(crate) on_change: Vec<OnChange>,
+    /// No two with the same name.
+    pub(crate) hosts: Vec<Host>,
+}
+
+/// `[[host]]`: another machine, whose sessions are shown here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Host {
+    /// What it is called here.
+    pub(crate) name: String,
+    pub(crate) reach: Reach,
+}
+
+/// How a host is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// By the user's `ssh`.
+    Ssh {
+        /// What `ssh` connects to.
+        to: String,
+        /// Where Pilotlight is there.
+        program: String,
+    },
+    /// By these words, which run `pilotlight serve --stdio` there.
+    Command(Vec<String>),
 }
 
 /// `[[on-change]]`: a command that is run when the status of a session changes.

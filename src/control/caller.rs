@@ -90,7 +90,7 @@ mod tests {
                 Ask::Deny(Which::These(vec!["r".into()])),
                 Ask::Reconnect { resend: true },
                 Ask::Answer(Reply::Look(None)),
-                Ask::Answer(Reply::Give { request: "r".into(), shown: 1, with: FormAnswer::Choice(0) }),
+                Ask::Answer(Reply::Give { request: "r".into(), shown: 1, with: FormAnswer::Choice(0).into() }),
             ] {
                 let reason = may_ask(&ask, caller, &CallerPolicy::default()).unwrap_err();
                 assert!(reason.contains("it is unclear who asks"), "{caller:?}: {reason}");

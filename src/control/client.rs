@@ -1,5 +1,6 @@
 //! The command's side: hands an order to the running tray, if there is one.
 
+use super::command::HostReport;
 use super::transport;
 use super::wire::{ACK, ORDER_MAX, TrayRequest};
 use crate::core::live_state::LiveState;
@@ -42,6 +43,14 @@ pub(crate) async fn ask_for_live_states(folder: &Path) -> io::Result<Option<Vec<
     answer(folder, TrayRequest::LiveStates).await
 }
 
+/// Asks the tray what it knows of other machines; `None` if no tray serves the socket.
+///
+/// # Errors
+/// If the tray cannot be reached, breaks off, or does not understand this version.
+pub(crate) async fn ask_for_hosts(folder: &Path) -> io::Result<Option<Vec<HostReport>>> {
+    answer(folder, TrayRequest::Hosts).await
+}
+
 /// Has the tray start or stop listening for bridges, because the bridge key was created or removed; `None` if no tray
 /// serves the socket.
 ///
@@ -49,6 +58,23 @@ pub(crate) async fn ask_for_live_states(folder: &Path) -> io::Result<Option<Vec<
 /// If the tray cannot be reached, breaks off, or does not understand this version.
 pub(crate) async fn ask_to_listen_to_bridges(folder: &Path) -> io::Result<Option<()>> {
     answer(folder, TrayRequest::ListenToBridges).await
+}
+
+/// Has the tray tell of its sessions over the connection that is returned, and take orders there, as a
+/// [`pipe`](super::pipe); `None` if no tray serves the socket.
+///
+/// # Errors
+/// If the tray cannot be reached, breaks off, or does not understand this version.
+pub(crate) async fn ask_to_serve(folder: &Path) -> io::Result<Option<BufReader<transport::ClientStream>>> {
+    let Some(mut connection) = send(folder, &TrayRequest::Serve).await? else { return Ok(None) };
+    connection.acknowledged().await?;
+    if connection.line.is_empty() {
+        return Ok(Some(connection.stream));
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidData,
+        "the tray does not tell other machines of its sessions; is it another version?",
+    ))
 }
 
 /// Makes a request that is not an order, and waits for its answer.

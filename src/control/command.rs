@@ -1,9 +1,13 @@
 //! What is asked of the engine, by clients of the socket and by the rest of the program, each with the channel for its
 //! answer.
 
+use super::pipe::outbox::Outbox;
+use crate::core::far::Account;
 use crate::core::live_state::LiveState;
 use crate::core::order::{Order, Report};
 use crate::core::session::Key;
+use crate::core::time::Span;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc::UnboundedSender;
@@ -16,10 +20,18 @@ pub(crate) enum Command {
     Act(PendingOrder),
     /// Report what is known about the sessions beyond their logs.
     ReportLiveStates(oneshot::Sender<Vec<LiveState>>),
+    /// Report what is known of other machines.
+    ReportHosts(oneshot::Sender<Vec<HostReport>>),
+    /// Try to reach a machine again now.
+    RetryHost(Box<str>),
     /// Start or stop listening for bridges, because the bridge key was created or removed.
     RestartBridgeListener(oneshot::Sender<()>),
+    /// From now on, tell this of all sessions as they change.
+    TellAll(Arc<Outbox>),
     /// The user has seen these sessions.
     Seen(Vec<Key>),
+    /// The user of another machine has seen the sessions of these ids.
+    SeenByIds(Vec<Box<str>>),
     /// The user has seen all sessions.
     SeenAll,
     /// Rescan everything now.
@@ -28,6 +40,20 @@ pub(crate) enum Command {
     Redraw,
     /// Exit.
     Quit,
+    /// Exit as at a signal: what ends with us is noted.
+    End,
+}
+
+/// What is known of another machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct HostReport {
+    pub(crate) host: Box<str>,
+    /// How far its wall clock is behind.
+    pub(crate) behind: Span,
+    pub(crate) sessions: Vec<Account>,
+    /// Why it is not reached, if it is not.
+    pub(crate) trouble: Option<Box<str>>,
 }
 
 /// An order on its way to the engine, with the channel for its reports.

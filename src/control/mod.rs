@@ -8,6 +8,7 @@
 //! sent for it.
 //!
 //! - [`serve`] is the tray's side, [`ask`] the command's.
+//! - [`pipe`] is a connection that stays, for a Pilotlight on another machine: `pilotlight serve` relays it here.
 //! - [`caller`] decides who may give which order: only the same user, and permission requests can be answered by nobody
 //!   whom Copilot started; [`origin`] tells whether a person can be known to have given it.
 //!
@@ -22,19 +23,23 @@ pub mod caller;
 mod client;
 mod command;
 pub(crate) mod origin;
+pub(crate) mod pipe;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
 mod transport;
 mod wire;
 
-pub(crate) use client::{OrderConnection, ask, ask_for_live_states, ask_to_listen_to_bridges};
-pub(crate) use command::{Command, PendingOrder};
+pub(crate) use client::{
+    OrderConnection, ask, ask_for_hosts, ask_for_live_states, ask_to_listen_to_bridges, ask_to_serve,
+};
+pub(crate) use command::{Command, HostReport, PendingOrder};
 pub(crate) use transport::{Probe, probe};
 pub(crate) use wire::ORDER_MAX;
 
 use crate::core::order::{Outcome, Report};
 use caller::CallerPolicy;
+use pipe::{Service, serve_pipe};
 use serde::Serialize;
 use std::io;
 use std::path::Path;
@@ -202,6 +207,10 @@ async fn serve_client(
         return refuse(&mut to, reason).await;
     }
     send(&mut to, ACK).await?;
+    if let ClientRequest::Tray(TrayRequest::Serve) = request {
+        let service = Service { caller, policy: &context.policy, has_tray: true, handle: &*context.handle };
+        return serve_pipe(from, to, &service).await;
+    }
     // A tray that was blocked may read an order whose command has exited in the meantime. Such an order is dropped.
     if timeout(HANGUP_GRACE, from.read(&mut [0])).await.is_ok() {
         return write(&mut to, &Report::End(taken_back())).await;
@@ -218,6 +227,12 @@ async fn serve_client(
             (context.handle)(Command::ReportLiveStates(reply));
             write_answer(states, &mut from, &mut to).await
         }
+        ClientRequest::Tray(TrayRequest::Hosts) => {
+            let (reply, reports) = oneshot::channel();
+            (context.handle)(Command::ReportHosts(reply));
+            write_answer(reports, &mut from, &mut to).await
+        }
+        ClientRequest::Tray(TrayRequest::Serve) => Ok(()), // above
         ClientRequest::Tray(TrayRequest::ListenToBridges) => {
             let (reply, listens) = oneshot::channel();
             (context.handle)(Command::RestartBridgeListener(reply));

@@ -22,8 +22,12 @@ pub(super) enum ClientRequest {
 pub(super) enum TrayRequest {
     /// What it knows about its sessions beyond their logs.
     LiveStates,
+    /// What it knows of other machines.
+    Hosts,
     /// To start or stop listening for bridges, because the bridge key was created or removed.
     ListenToBridges,
+    /// To tell of all its sessions as they change, and to take orders, for a Pilotlight on another machine.
+    Serve,
 }
 
 impl ClientRequest {

@@ -11,6 +11,7 @@
 
 mod answers;
 mod bridge;
+mod far;
 pub(in crate::core) mod reach;
 mod recovery;
 pub(in crate::core) mod verb;
@@ -41,6 +42,9 @@ use recovery::{go_on, reconnect, resend, resume};
 /// Why it is refused.
 pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, Refusal> {
     let control = &session.control;
+    if let Some(far) = &session.far {
+        return far::offer(action, far);
+    }
     if let Some(under_way) = control.under_way
         && action.excludes_others()
     {
@@ -173,6 +177,9 @@ fn end(action: Action, session: &Session) -> Result<Does, Refusal> {
 /// # Errors
 /// Why a click is not enough, and what to do instead.
 pub fn may_end_without_asking(session: &Session) -> Result<(), Refusal> {
+    if let Some(why) = session.far.as_ref().and_then(|far| far.not_ended_unasked.clone()) {
+        return Err(Refusal::There { why });
+    }
     match (session.observed.held, session.observed.owner.pid()) {
         (Held::Verified, _) | (_, None) => Ok(()),
         (Held::Pending | Held::Unverified, Some(pid)) => Err(Refusal::OnlyByLock { pid }),

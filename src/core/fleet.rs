@@ -1,5 +1,6 @@
 //! All sessions together: their rows, order and names, and what changed between two rows.
 
+mod far_row;
 mod finder;
 mod glance;
 mod label;

@@ -91,12 +91,14 @@ impl Form {
             "exit_plan_mode.requested" => Self::of_plan(data),
             _ => Err(UNKNOWN),
         }?;
-        let most = form.fields().iter().map(|field| field.listed().len()).chain([form.choices.len()]).max();
-        let is_too_long = form.texts().map(str::len).sum::<usize>() > WHOLE_MAX;
-        if is_too_long || form.fields().len() > FIELDS_MAX || most > Some(CHOICES_MAX) {
-            return Err("it is too long");
-        }
-        Ok(form)
+        if form.is_bounded() { Ok(form) } else { Err("it is too long") }
+    }
+
+    /// Whether it is no longer than one may be.
+    pub(super) fn is_bounded(&self) -> bool {
+        let most = self.fields().iter().map(|field| field.listed().len()).chain([self.choices.len()]).max();
+        let is_too_long = self.texts().map(str::len).sum::<usize>() > WHOLE_MAX;
+        !is_too_long && self.fields().len() <= FIELDS_MAX && most <= Some(CHOICES_MAX)
     }
 
     fn of_input(data: &Value) -> Result<Self, &'static str> {

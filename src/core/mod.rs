@@ -11,6 +11,7 @@ pub(crate) mod closing_question;
 pub mod confusable;
 pub mod event;
 pub mod facts;
+pub(crate) mod far;
 pub mod fleet;
 pub mod form;
 pub mod gist;

@@ -19,6 +19,9 @@ pub struct Order {
     /// `None` if the sender and the receiver watch the same homes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<Box<str>>,
+    /// The machine that the session is on, by its name in the settings. `None`: this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<Box<str>>,
     pub ask: Ask,
     /// The turn that it is for, by the id of the event that opened it; any other turn is left alone. `None` if the turn
     /// does not matter, or is unknown.
@@ -104,6 +107,7 @@ impl Order {
         Self {
             id: id.into(),
             home: None,
+            host: None,
             ask,
             turn: None,
             unless_receiving: false,
@@ -122,6 +126,12 @@ impl Order {
     /// Restricts the order to the home with this real path.
     pub fn in_home(self, home: &str) -> Self {
         Self { home: Some(home.into()), ..self }
+    }
+
+    /// Names the machine that the session is on.
+    #[must_use]
+    pub(crate) fn at(self, host: Option<&str>) -> Self {
+        Self { host: host.map(Into::into), ..self }
     }
 
     /// Whether it may be for a session in the home with this real path.

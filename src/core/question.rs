@@ -64,6 +64,12 @@ struct Field {
 }
 
 impl Question {
+    /// A question on another machine.
+    pub(super) fn told(id: Option<Box<str>>, text: &str, choices: &[Box<str>]) -> Self {
+        let choices = choices.iter().take(CHOICES_MAX).map(|choice| plain(choice, CHOICE_MAX)).collect();
+        Self { id: id.filter(|id| id.len() <= TEXT_MAX), text: plain(text, TEXT_MAX), choices }
+    }
+
     /// Reads the JSON object that asks. `None` if its format is unknown, or if it asks nothing.
     pub(crate) fn read(json: &[u8]) -> Option<Self> {
         let mut asked: Asked = serde_json::from_slice(json).ok()?;

@@ -1,11 +1,13 @@
 //! What was observed of one session: its log, its folder, its owner, its server, and our own relation to it.
 
 mod control;
+pub(crate) mod far;
 pub(in crate::core) mod no_answer;
 
 pub use control::{Bridge, Control, ServerState};
 pub use no_answer::NoAnswer;
 
+use self::far::Far;
 use super::action::verb::Action;
 use super::agent::Agent;
 use super::facts::Facts;
@@ -26,6 +28,8 @@ pub struct SourceId(pub(crate) usize);
 /// Identifies a session among all sources.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
+    /// The machine that it is on, if it is another one. It has no source then.
+    pub host: Option<Arc<str>>,
     /// Its source.
     pub source: SourceId,
     /// Its id, which is unique within its source.
@@ -35,7 +39,12 @@ pub struct Key {
 impl Key {
     /// The session of this source with this id.
     pub fn new(source: SourceId, id: impl Into<Arc<str>>) -> Self {
-        Self { source, id: id.into() }
+        Self { host: None, source, id: id.into() }
+    }
+
+    /// The session of another machine with this id.
+    pub(crate) fn far(host: impl Into<Arc<str>>, id: impl Into<Arc<str>>) -> Self {
+        Self { host: Some(host.into()), source: SourceId::default(), id: id.into() }
     }
 }
 
@@ -54,6 +63,8 @@ pub struct Session {
     pub seen: Option<Time>,
     /// Why changes of its files may cause no file event, if they may not.
     pub no_events: Option<NoEvents>,
+    /// What is known of it besides, if it is on another machine: nothing here runs it, or may be done to it.
+    pub far: Option<Box<Far>>,
     /// The process that runs it, and why its terminal cannot be brought to the front, if it cannot.
     pub terminal: Option<(u32, Option<&'static str>)>,
     /// Its file system does not answer: everything else is from before.
@@ -173,6 +184,22 @@ pub struct About {
     pub created: Option<Time>,
 }
 
+impl Kind {
+    /// Its name in JSON.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Terminal => "terminal",
+            Self::Sdk => "sdk",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The kind of this name; unknown if there is none.
+    pub(crate) fn named(name: &str) -> Self {
+        [Self::Terminal, Self::Sdk].into_iter().find(|kind| kind.name() == name).unwrap_or_default()
+    }
+}
+
 /// How a session is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -204,7 +231,8 @@ impl Session {
 
     /// Whether to list it. A session without a prompt is listed only while its owner may be alive.
     pub fn is_listed(&self) -> bool {
-        self.observed.facts.progress.is_some()
+        self.far.is_some()
+            || self.observed.facts.progress.is_some()
             || self.observed.problem.is_some()
             || self.no_answer.is_some()
             || self.observed.unread && self.observed.has_log

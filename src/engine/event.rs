@@ -3,6 +3,7 @@
 use super::parts::tasks::TaskMessage;
 use crate::agent::bridges::BridgeEvent;
 use crate::control::Command;
+use crate::hosts::News;
 use crate::system::signals::{Signal, Signals};
 use crate::system::timer::Alarm;
 use crate::system::watcher::Hints;
@@ -13,6 +14,8 @@ pub(super) enum Event {
     Signal(Signal),
     /// A message from a task or a kept connection.
     Task(TaskMessage),
+    /// Another machine has told something.
+    News(News),
     /// A bridge has connected, reported something, or disconnected.
     Bridge(BridgeEvent),
     /// Files or folders changed.

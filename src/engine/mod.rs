@@ -20,7 +20,7 @@
 //!
 //! Steps import the engine, and the engine imports its parts: never the other way round.
 //!
-//! May import: core, system, agent, config, terminal, control.
+//! May import: core, system, agent, config, terminal, control, hosts.
 
 mod changes;
 mod event;
@@ -33,7 +33,8 @@ mod steps;
 mod view;
 
 use changes::Changes;
-pub use parts::fleet::{Entry, Fleet, LastProgress};
+pub(crate) use parts::fleet::Trouble;
+pub use parts::fleet::{Entry, Fleet, LastProgress, Shown};
 pub(crate) use parts::probe::{apply_probe, due_probe};
 pub(crate) use parts::settings_file::SettingsSource;
 pub(crate) use view::{Settings, View};
@@ -55,8 +56,10 @@ use parts::agenda::Agenda;
 use parts::file_systems::FileSystems;
 use parts::history::History;
 use parts::homes::Homes;
+use parts::hosts::Hosts;
 use parts::looks::Looks;
 use parts::orders::Orders;
+use parts::outboxes::Outboxes;
 use parts::owners::Owners;
 use parts::polled_sessions::PolledSessions;
 use parts::process_scans::ProcessScans;
@@ -94,6 +97,8 @@ pub(crate) struct Engine {
     agenda: Agenda,
     tasks: Tasks,
     orders: Orders,
+    outboxes: Outboxes,
+    hosts: Hosts,
     looks: Looks,
     bridges: Bridges,
     watcher: Watcher,
@@ -125,6 +130,8 @@ impl Engine {
         Self {
             tasks: Tasks::new(),
             orders: Orders::default(),
+            outboxes: Outboxes::default(),
+            hosts: Hosts::default(),
             looks: Looks::default(),
             bridges: Bridges::default(),
             watcher: Watcher::new(
@@ -175,6 +182,11 @@ impl Engine {
         self.tasks.resumes_here = Some(here);
     }
 
+    /// Shows the sessions of the machines in the settings as well: of these alone, if any are named, and of these agents.
+    pub(crate) fn show_hosts(&mut self, only: Vec<String>, agents: Vec<Box<str>>) {
+        self.hosts.want(only, agents);
+    }
+
     /// A sender for commands to this engine.
     pub(crate) fn command_sender(&self) -> mpsc::UnboundedSender<Command> {
         self.command_sender.clone()
@@ -206,6 +218,7 @@ impl Engine {
         self.bridges.update_listener();
         self.watch_seen();
         self.start_following_config(view);
+        self.follow_hosts(changes);
         self.scan_processes_now();
         self.run_initial_scan(signals, changes).await?;
         changes.updated.extend(self.fleet.entries().map(|(key, _)| key.clone()));
@@ -256,7 +269,9 @@ impl Engine {
         self.fleet.count_shared_owners(self.clock.now(), &mut changes.updated);
         self.fleet.disambiguate_rows(&mut changes.updated);
         // For the view, a session that is no longer listed is gone.
-        changes.removed.extend(changes.updated.extract_if(.., |key| self.fleet.get(key).is_none()));
+        changes.removed.extend(changes.updated.extract_if(.., |key| self.fleet.shown_as(key).is_none()));
+        let told = changes.removed.iter().chain(&changes.updated).filter(|key| key.host.is_none());
+        self.outboxes.update(&self.fleet, told, self.clock.now());
         let redraw = changes.redraw || changes.ended_lull && view.shows_ages();
         if changes.updated.is_empty() && changes.removed.is_empty() && !redraw {
             return ControlFlow::Continue(());
@@ -265,7 +280,7 @@ impl Engine {
             keys.sort_unstable();
             keys.dedup();
         }
-        for key in &changes.updated {
+        for key in changes.updated.iter().filter(|key| key.host.is_none()) {
             self.update_log_views(key);
         }
         let now = self.clock.now();

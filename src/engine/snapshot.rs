@@ -85,7 +85,7 @@ fn read_all(sources: &[Source], config: &Config, seen: &Seen, all: bool, earlies
     ids.retain(|key| !silent.contains_key(key));
     let glimpses: Vec<_> = iter::zip(sources, &logs).map(|(source, logs)| source.glimpses(Some(logs))).collect();
     let is_kept = |past: Glimpse| earliest == Time(i64::MIN) || past.has_log && past.touched >= earliest;
-    let read = |Key { source, id }: &Key, buffer: &mut Vec<u8>| {
+    let read = |Key { source, id, .. }: &Key, buffer: &mut Vec<u8>| {
         let past = glimpses[source.0].past(id, &reading);
         if past.is_some_and(|past| !is_kept(past)) {
             return None;

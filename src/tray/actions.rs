@@ -92,14 +92,20 @@ fn open_requests(session: &Session) -> usize {
 
 fn items_of_request(source: &Source<'_>, request: &Request, can_answer: bool) -> RequestItems {
     let id = |kind| ItemId::of(source.key, kind);
-    let act = |ask| Effect::Act(Box::new(Order::new(&source.row.id, ask).to(&source.row.label)));
+    let act = |ask| {
+        Effect::Act(Box::new(Order::new(&source.row.id, ask).at(source.row.host.as_deref()).to(&source.row.label)))
+    };
     let (call, open) = (request.id, open_requests(source.session));
     let kind = plain(&request.kind, 20);
     let head = request_verb(&kind).map_or_else(|| kind.to_string(), |what| format!("Wants {what}"));
     let head = if open > 1 { format!("{head} (1 of {open})") } else { head };
     let text = request.asks.as_deref();
     let Some((text, lines)) = text.and_then(|text| Some((text, full_text(&head, text)?))) else {
-        let review = Effect::Details { id: source.row.id.clone(), request: request.request.clone() };
+        let review = Effect::Details {
+            id: source.row.id.clone(),
+            host: source.row.host.clone(),
+            request: request.request.clone(),
+        };
         let review = Item::action(id(Kind::Details(call)), "Review in a terminal…", review);
         let lines = match request.is_probable {
             true => {
@@ -122,12 +128,13 @@ fn items_of_question(source: &Source<'_>, form: &Form, can_answer: bool) -> Requ
     let id = |kind| ItemId::of(source.key, kind);
     let call = Call::from_number(form.mark());
     let answer = |kind, text: String, with| {
-        let reply = Reply::Give { request: form.request.to_string(), shown: form.mark(), with };
-        let order = Order::new(&source.row.id, Ask::Answer(reply)).to(&source.row.label);
+        let reply = Reply::Give { request: form.request.to_string(), shown: form.mark(), with: Box::new(with) };
+        let order = Order::new(&source.row.id, Ask::Answer(reply)).at(source.row.host.as_deref()).to(&source.row.label);
         Item::action(id(kind), text, Effect::Act(Box::new(order)))
     };
     let in_terminal = |text: &str| {
-        let effect = Effect::Answer { id: source.row.id.clone(), request: form.request.clone() };
+        let effect =
+            Effect::Answer { id: source.row.id.clone(), host: source.row.host.clone(), request: form.request.clone() };
         Item::action(id(Kind::Answer(call)), text, effect)
     };
     let choices: Vec<_> = form.choices.iter().map(|choice| format!("Answer “{}”", choice.words)).collect();
@@ -183,6 +190,7 @@ fn labelled(source: &Source<'_>) -> [(Action, &'static str); LISTED.len()] {
 fn item(source: &Source<'_>, kind: Kind, name: &str, action: Action) -> Option<Item> {
     let row = source.row;
     let order = Order::new(&row.id, action.verb().ask.clone()?)
+        .at(row.host.as_deref())
         .on(source.session.observed.facts.root.as_deref())
         .to(&row.label);
     // What is offered because of a silence must not end an answer. An entry of the session's own menu does what it says.
@@ -285,12 +293,12 @@ pub(crate) fn looking_at(row: &Row, session: &Session) -> Effect {
     if let Some(request) = session.observed.facts.requests.iter().find(|request| !request.is_consent())
         && can(Action::Approve)
     {
-        return Effect::Details { id: id(), request: request.request.clone() };
+        return Effect::Details { id: id(), host: row.host.clone(), request: request.request.clone() };
     }
     if let Some(form) = questions(session).iter().find_map(|asking| asking.form.as_ref().ok())
         && can(Action::Answer)
     {
-        return Effect::Answer { id: id(), request: form.request.clone() };
+        return Effect::Answer { id: id(), host: row.host.clone(), request: form.request.clone() };
     }
     if can(Action::ShowTerminal) {
         return Effect::Act(Box::new(Order::new(&row.id, Ask::ShowTerminal).to(&row.label)));

@@ -23,6 +23,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, UnboundedSender};
 
+/// The command that shows a request and asks about it.
+const REVIEW: [&str; 2] = ["approve", "--ask"];
+
 /// Carries out clicks.
 pub(crate) struct ClickHandler {
     commander: UnboundedSender<Command>,
@@ -147,8 +150,9 @@ impl ClickHandler {
             Effect::Reopen(orders) => orders.into_iter().for_each(|order| self.order(None, order)),
             Effect::Mute(mute) => (self.notifier)(NotifierEvent::Mute(mute)),
             Effect::TestNote => self.note(&Note::test()),
-            Effect::Details { id, request } => self.details(&["approve", "--ask"], &id, &request),
-            Effect::Answer { id, request } => self.details(&["answer"], &id, &request),
+            Effect::Details { id, host, request } => self.details(&REVIEW, &id, host.as_deref(), &request),
+            Effect::Answer { id, host, request } => self.details(&["answer"], &id, host.as_deref(), &request),
+            Effect::RetryHost(host) => self.command(Command::RetryHost(host)),
             Effect::OpenFolder(path) => self.open(path, open::folder),
             Effect::OpenLog(path) => self.open(path, open::log),
             Effect::StartAtLogin(on) => {
@@ -228,8 +232,8 @@ impl ClickHandler {
     }
 
     /// Runs this program in a terminal to show one request or question in full and answer it.
-    fn details(&self, verb: &[&str], id: &str, request: &str) {
-        self.in_terminal(|program, homes| details_command(program, verb, homes, id, request));
+    fn details(&self, verb: &[&str], id: &str, host: Option<&str>, request: &str) {
+        self.in_terminal(|program, homes| details_command(program, verb, homes, (id, host), request));
     }
 
     /// Runs this program in a terminal.
@@ -278,7 +282,7 @@ fn details_command(
     program: OsString,
     verb: &[&str],
     homes: &[PathBuf],
-    id: &str,
+    (id, host): (&str, Option<&str>),
     request: &str,
 ) -> Option<Vec<OsString>> {
     if !is_uuid(id) || !is_uuid(request) {
@@ -287,6 +291,8 @@ fn details_command(
     let mut command = vec![program];
     command.extend(verb.iter().map(OsString::from));
     command.extend(homes.iter().flat_map(|home| ["--home".into(), home.clone().into_os_string()]));
+    // A host's name has a form that the settings check.
+    command.extend(host.map(|host| format!("--host={host}").into()));
     command.extend([format!("--request={request}").into(), "--".into(), id.into()]);
     Some(command)
 }
@@ -305,7 +311,7 @@ mod tests {
     fn only_well_formed_ids_reach_a_command_line() {
         const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed972800";
         let command = |id: &str, request: &str| {
-            details_command("pilotlight".into(), &["approve", "--ask"], &["/h".into()], id, request)
+            details_command("pilotlight".into(), &["approve", "--ask"], &["/h".into()], (id, None), request)
         };
         let words = ["pilotlight", "approve", "--ask", "--home", "/h", &format!("--request={ID}"), "--", ID];
         assert_eq!(command(ID, ID), Some(words.map(OsString::from).to_vec()));

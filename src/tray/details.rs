@@ -2,29 +2,15 @@
 
 use super::notifications::NotificationState;
 use super::view::{COLUMNS, Text};
-use crate::agent::reader::Reader;
 use crate::core::action::{ServerState, bridge_words};
 use crate::core::fleet::{Row, Session};
 use crate::core::gist::Gist;
 use crate::core::limits::Limits;
 use crate::core::owner::{Owner, process};
-use crate::core::session::{Key, NoEvents};
+use crate::core::session::NoEvents;
+use crate::core::session::far::Far;
 use crate::core::text::{counted, lines, listed, plain};
-use crate::engine::LastProgress;
-
-/// A session, as the menu is built from it.
-#[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
-    pub key: &'a Key,
-    /// Its row, as all lists show it.
-    pub row: &'a Row,
-    /// What is known about it.
-    pub session: &'a Session,
-    /// When something was last heard of it.
-    pub last_progress: &'a LastProgress,
-    /// What reads it.
-    pub reader: &'a Reader,
-}
+pub use crate::engine::Shown as Source;
 
 /// What the details depend on besides the session.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +40,13 @@ pub(crate) fn reason(row: &Row, named: bool, max: usize) -> Vec<Text> {
 pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text> {
     let Source { row, session, .. } = *source;
     let mut texts = reason(row, true, 3);
+    if let Some(far) = &session.far {
+        texts.extend(why_there(row, far));
+        if row.last_progress.is_some() {
+            texts.push(Text::since_last("Last activity", source.last_progress));
+        }
+        return texts;
+    }
     let mut say = |text: String| texts.extend(lines(&plain(&text, 200), COLUMNS, 2).into_iter().map(Text::from));
     if let Some(doing) = doing(session) {
         say(format!("Now: {doing}"));
@@ -97,6 +90,20 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
         texts.push(Text::since_last("Last activity", source.last_progress));
     }
     texts
+}
+
+/// The details of a session on another machine, which judges it.
+fn why_there(row: &Row, far: &Far) -> Vec<Text> {
+    let owner = row.owner.as_ref().map(|owner| format!("Owner: process {} there, {}", owner.pid, owner.state));
+    let branch = row.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
+    let told = [
+        Some(format!("Machine: {}", far.host.name)),
+        Some(format!("Folder: {}{branch}", folder(row, None))),
+        Some(format!("Agent: {}", row.agent)).filter(|_| row.label.of_agent.is_some()),
+        owner,
+        background(row).map(|background| format!("Background: {background}")),
+    ];
+    told.into_iter().flatten().flat_map(|text| lines(&plain(&text, 200), COLUMNS, 2)).map(Text::from).collect()
 }
 
 fn folder(row: &Row, home: Option<&str>) -> String {

@@ -6,7 +6,6 @@
 
 use super::autostart::Login;
 use super::bridge_offer::BridgeOffer;
-use super::details::Source;
 use super::menu::{Bridge, Menu};
 use super::messages::DesktopEvent;
 use super::notifier::Notifier;
@@ -164,14 +163,8 @@ impl Feed {
             self.offer.settle();
         }
         self.menu.set_bridge(bridge, self.offer.is_open());
-        let sources = fleet.entries().map(|(key, entry)| Source {
-            key,
-            row: &entry.row,
-            session: entry.session(),
-            last_progress: &entry.last_progress,
-            reader: &entry.reader,
-        });
-        if let Some(view) = self.menu.update(sources, now) {
+        self.menu.set_troubles(fleet.troubles());
+        if let Some(view) = self.menu.update(fleet.shown(), now) {
             (self.send)(view);
             // Each menu costs work here and in the panel, so the interval doubles while changes keep coming.
             let calm = self.sent.is_none_or(|sent| sent + CALM <= now.awake);

@@ -10,6 +10,7 @@
 
 mod footer;
 mod headline;
+mod hosts;
 mod names;
 mod remedies;
 mod session;
@@ -33,6 +34,7 @@ use crate::core::order::{Ask, Order};
 use crate::core::owner::Owner;
 use crate::core::session::Allows;
 use crate::core::time::{Moment, Span, Time};
+use crate::engine::Trouble;
 use crate::system::clock::Clock;
 use headline::Headline;
 use names::Names;
@@ -74,6 +76,8 @@ pub struct Menu {
     offers_bridge: bool,
     /// An error in the settings.
     settings_error: Option<String>,
+    /// The machines that are not reached.
+    troubles: Vec<Trouble>,
     /// How many entries fit the display.
     capacity: usize,
     clock: Option<Clock>,
@@ -118,6 +122,7 @@ impl Menu {
             bridge: None,
             offers_bridge: false,
             settings_error: None,
+            troubles: Vec::new(),
             capacity: ENTRIES_MAX,
             clock: None,
             shown: None,
@@ -171,6 +176,13 @@ impl Menu {
     /// Sets the state of the bridge to terminals, and whether it is still to be offered, from the next update on.
     pub(crate) const fn set_bridge(&mut self, bridge: Option<Bridge>, offered: bool) {
         (self.bridge, self.offers_bridge) = (bridge, offered);
+    }
+
+    /// Sets which machines are not reached, from the next update on.
+    pub(crate) fn set_troubles(&mut self, troubles: &[Trouble]) {
+        if self.troubles != troubles {
+            self.troubles = troubles.to_vec();
+        }
     }
 
     /// Sets how many entries fit the display, not counting separators, from the next update on.
@@ -246,6 +258,7 @@ impl Menu {
         let text = capital(&format!("{demo}{}", headline.text));
         items.push(Item::action(ItemId::own(Kind::Headline), text, headline.effect));
         items.extend(approves.map(|approves| Item::text(capital(approves))));
+        items.extend(hosts::rows(&self.troubles, now.wall));
         if self.demo {
             items.push(Item::text("These sessions play themselves"));
         }

@@ -74,7 +74,7 @@ mod tests {
         let row = Row { status, ..session.row(Moment::of(Time(1_700_000_000_000)), &Limits::default()).0 };
         let (key, last_progress) = (Key::new(SourceId::default(), "a"), LastProgress::default());
         let reader = crate::agent::source::Source::at(Path::new("/x")).reader(ID);
-        let source = Source { key: &key, row: &row, session, last_progress: &last_progress, reader: &reader };
+        let source = Source { key: &key, row: &row, session, last_progress: &last_progress, reader: Some(&reader) };
         (became(&row, session, Detail::Full), next(&source, failed))
     }
 
@@ -106,7 +106,7 @@ mod tests {
         session.observed.facts.fold(&dialect::parse(requested).unwrap(), now, &Limits::default());
         let (words, offer) = offered(&session, Status::NeedsPermission);
         assert_eq!((&*words, &*offer.label), ("It wants to run make now.", "Review…"));
-        assert_eq!(offer.effect, Effect::Details { id: ID.into(), request: "r".into() });
+        assert_eq!(offer.effect, Effect::Details { id: ID.into(), host: None, request: "r".into() });
         session.observed.facts.requests.clear();
         (session.observed.owner, session.control.server) = (Owner::Gone { pid: 1, at: None }, ServerState::Unknown);
         let (words, offer) = offered(&session, Status::Crashed);

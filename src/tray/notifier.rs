@@ -8,7 +8,6 @@
 mod clicks;
 
 use super::click_handler::ClickHandler;
-use super::details::Source;
 use super::focus::{FocusFinder, process_in_terminal};
 use super::messages::{NotifierEvent, PopupEvent};
 use super::mute::{Mute, MuteChange};
@@ -17,6 +16,7 @@ use super::notifications::NotificationState;
 use super::notify::{Note, Offer, Popups};
 use super::on_change::OnChange;
 use super::view::Effect;
+use crate::agent::reader::Reader;
 use crate::config::{Config, Notifications};
 use crate::core::action::{Action, ServerState, is_bridged, offer};
 use crate::core::alert::{Alertable, Alerts, Completed, Kinds, Now, OpenQuestion, PopupId, Quiet, Request, Settings};
@@ -27,7 +27,7 @@ use crate::core::text::{NAME_MAX, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
-use crate::engine::Fleet;
+use crate::engine::{Fleet, Shown};
 use crate::system::clock::{WallClock, slept};
 use crate::system::state_file;
 use clicks::{ClickAction, question};
@@ -175,8 +175,8 @@ impl Notifier {
         let now = self.timing(now);
         self.notifications.is_quiet_hour = self.alerts.is_quiet_hour(now.minute);
         let sessions: Vec<_> = fleet
-            .entries()
-            .map(|(key, entry)| alertable(key, &entry.row, entry.session(), self.turns.get(key).copied()))
+            .shown()
+            .map(|shown| alertable(shown.key, shown.row, shown.session, self.turns.get(shown.key).copied()))
             .collect();
         for change in self.alerts.update(sessions.iter().copied(), &now) {
             self.popups.apply(change);
@@ -190,9 +190,9 @@ impl Notifier {
     fn find_focus(&self, fleet: &Fleet) {
         let keys: BTreeSet<_> = self.alerts.queries().iter().chain(self.on_change.queries()).collect();
         for key in keys {
-            let Some(entry) = fleet.get(key) else { continue };
-            if let Some(pid) = process_in_terminal(entry.session(), entry.row.status) {
-                self.focus_finder.find(key.clone(), pid, entry.session().observed.pane.clone());
+            let Some(shown) = fleet.shown_as(key) else { continue };
+            if let Some(pid) = process_in_terminal(shown.session, shown.row.status) {
+                self.focus_finder.find(key.clone(), pid, shown.session.observed.pane.clone());
             }
         }
     }
@@ -212,22 +212,28 @@ impl Notifier {
     }
 
     fn observe_turns(&mut self, fleet: &Fleet) {
-        self.turns.retain(|key, _| fleet.get(key).is_some());
-        for (key, entry) in fleet.entries() {
-            let facts = &entry.session().observed.facts;
-            let Some(turn) = &facts.turn else {
+        self.turns.retain(|key, _| fleet.shown_as(key).is_some());
+        for Shown { key, row, session, reader, .. } in fleet.shown() {
+            let facts = &session.observed.facts;
+            let opened = match &session.far {
+                Some(_) => row.turn.map(|turn| turn.since),
+                None => facts.turn.as_ref().map(|turn| turn.opened.wall),
+            };
+            let Some(opened) = opened else {
                 // The first end after an observed turn is its own; a later one is that of a turn that was not observed.
-                let ended = facts.closed.as_ref().filter(|closed| !closed.is_guess()).map(|closed| closed.at.wall);
+                let ended = match &session.far {
+                    Some(far) => far.completed,
+                    None => facts.closed.as_ref().filter(|closed| !closed.is_guess()).map(|closed| closed.at.wall),
+                };
                 if let Some(turn) = self.turns.get_mut(key) {
                     turn.ended = turn.ended.or(ended);
                 }
                 continue;
             };
-            let opened = turn.opened.wall;
             if self.turns.get(key).is_none_or(|turn| turn.opened != opened) {
-                let is_notified =
-                    entry.session().observed.about.kind == Use::Terminal && self.alerts.settings.kinds.done;
-                let cli_notifies = is_notified && entry.reader.agent_notifies();
+                let is_notified = session.observed.about.kind == Use::Terminal && self.alerts.settings.kinds.done;
+                // On another machine, nobody hears that.
+                let cli_notifies = is_notified && reader.is_some_and(Reader::agent_notifies);
                 self.turns.insert(key.clone(), ObservedTurn { opened, cli_notifies, ended: None });
             }
         }
@@ -276,12 +282,11 @@ impl Notifier {
 
     /// Shows a note about a session, with what became of it and the next thing to do, which is not what `failed`.
     fn note_about(&self, key: &Key, mut note: Note, became: bool, failed: Option<Action>, fleet: &Fleet) {
-        let offer = fleet.get(key).map(|entry| {
-            let (row, session) = (&entry.row, entry.session());
+        let offer = fleet.shown_as(key).map(|source| {
+            let Shown { row, session, .. } = source;
             if became {
                 note.body = format!("{}\n{}", note.body, next::became(row, session, self.notifications.detail));
             }
-            let source = Source { key, row, session, last_progress: &entry.last_progress, reader: &entry.reader };
             next::next(&source, failed)
         });
         self.click_handler.note_for(Some(key), &note.offering(offer.unwrap_or_else(Offer::all)));
@@ -295,19 +300,20 @@ impl Notifier {
             PopupEvent::Default => None,
             PopupEvent::Action(button) => Some(button),
         };
-        let present = popup.about.keys().iter().filter_map(|key| Some((key, fleet.get(key)?)));
-        let Some((key, entry)) = present.min_by(|(_, a), (_, b)| a.row.sort_key().cmp(&b.row.sort_key())) else {
+        let present = popup.about.keys().iter().filter_map(|key| fleet.shown_as(key));
+        let Some(shown) = present.min_by(|a, b| a.row.sort_key().cmp(&b.row.sort_key())) else {
             let gone = Outcome::Refused("the session is gone".into());
             return self.click_handler.note(&Note::refused("Pilotlight", &gone));
         };
-        match clicks::resolve(&popup, button, entry) {
+        let (key, row) = (shown.key, shown.row);
+        match clicks::resolve(&popup, button, &shown) {
             ClickAction::Do(effect) => self.click_handler.act(Some(key), effect),
             ClickAction::Mute => {
-                Mute::Session(entry.row.id.clone(), MuteChange::Mute).apply(&mut self.alerts.quiet, now.wall);
+                Mute::Session(row.id.clone(), MuteChange::Mute).apply(&mut self.alerts.quiet, now.wall);
                 self.click_handler.act(Some(key), Effect::Seen);
             }
             ClickAction::Refuse(why) => {
-                self.click_handler.report_refusal(key, entry.row.label.head(), why);
+                self.click_handler.report_refusal(key, row.label.head(), why);
             }
         }
     }
@@ -345,17 +351,20 @@ pub(crate) fn alertable<'a>(
         what: request.asks.as_deref(),
         probable: request.is_probable,
         answerable: match session.control.server {
-            ServerState::Refused(_) | ServerState::NotListening | ServerState::Unknown if !is_bridged(session) => false,
+            ServerState::Refused(_) | ServerState::NotListening | ServerState::Unknown
+                if session.far.is_none() && !is_bridged(session) =>
+            {
+                false
+            }
             _ => may(Action::Approve),
         },
         wanted: session.is_wanted(),
     });
     let question = question(session).filter(|_| row.status == Status::NeedsInput && may(Action::Answer));
     let closed = session.observed.facts.closed.as_ref().filter(|_| session.observed.facts.turn.is_none());
-    let completed = closed.filter(|closed| closed.ending == Ending::Completed).map(|closed| Completed {
-        at: closed.at.wall,
-        took: turn.map_or(Span::ZERO, |turn| turn.duration(closed.at.wall)),
-    });
+    let closed = closed.filter(|closed| closed.ending == Ending::Completed).map(|closed| closed.at.wall);
+    let closed = session.far.as_ref().map_or(closed, |far| far.completed);
+    let completed = closed.map(|at| Completed { at, took: turn.map_or(Span::ZERO, |turn| turn.duration(at)) });
     Alertable {
         key,
         row,

@@ -126,6 +126,8 @@ pub enum Effect {
     Details {
         /// The session's id.
         id: Box<str>,
+        /// The machine that it is on, if it is another one.
+        host: Option<Box<str>>,
         /// The request's id.
         request: Box<str>,
     },
@@ -133,9 +135,13 @@ pub enum Effect {
     Answer {
         /// The session's id.
         id: Box<str>,
+        /// The machine that it is on, if it is another one.
+        host: Option<Box<str>>,
         /// The question's id.
         request: Box<str>,
     },
+    /// Tries to reach a machine again now.
+    RetryHost(Box<str>),
     /// Resumes these sessions.
     Reopen(Vec<Order>),
     /// Opens a folder in the file manager.

@@ -97,7 +97,7 @@ proptest! {
             let readers: Vec<_> = sessions.iter().map(|(key, ..)| home.reader(&key.id)).collect();
             let sources = sessions.iter().zip(&readers);
             let sources =
-                sources.map(|((key, session, row), reader)| Source { key, row, session, last_progress, reader });
+                sources.map(|((key, session, row), reader)| Source { key, row, session, last_progress, reader: Some(reader) });
             let Some(view) = menu.update(sources, now) else { continue };
             let ids: Vec<_> = positions(&view).into_iter().filter_map(|(_, id)| id).collect();
             for (n, id) in ids.iter().enumerate() {

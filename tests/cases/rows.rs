@@ -67,6 +67,7 @@ fn a_row_has_the_promised_fields_and_no_others() {
         "request",
         "question",
         "agent",
+        "host",
     ];
     assert_eq!(keys(&json), sorted(promised));
     assert_eq!(keys(&json["owner"]), ["attachable", "bridge", "pid", "state"]);
@@ -108,6 +109,7 @@ fn the_values_of_a_row_have_the_promised_forms() {
         "request": null,
         "question": null,
         "agent": "agent",
+        "host": null,
     });
     assert_eq!(json, expected);
 }

@@ -5,6 +5,8 @@ mod callers;
 mod commands;
 mod concurrent;
 mod floods;
+pub(crate) mod hosts;
+mod hosts_ssh;
 mod keys;
 mod no_terminal;
 mod questions;

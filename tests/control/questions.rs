@@ -207,7 +207,7 @@ fn a_question_is_shown_before_it_is_answered() {
     let given = || {
         let orders = double.orders().into_iter();
         let give = |ask| match ask {
-            Ask::Answer(Reply::Give { request, with, .. }) => Some((request, with)),
+            Ask::Answer(Reply::Give { request, with, .. }) => Some((request, *with)),
             _ => None,
         };
         orders.filter_map(|order| give(order.ask)).collect::<Vec<_>>()
@@ -279,7 +279,10 @@ fn a_form_is_filled_in_field_by_field() {
     let given = || {
         let orders = double.orders().into_iter();
         let give = |ask| match ask {
-            Ask::Answer(Reply::Give { with: FormAnswer::Fields(values), .. }) => Some(serde_json::Value::from(values)),
+            Ask::Answer(Reply::Give { with, .. }) => match *with {
+                FormAnswer::Fields(values) => Some(serde_json::Value::from(values)),
+                _ => None,
+            },
             _ => None,
         };
         orders.filter_map(|order| give(order.ask)).collect::<Vec<_>>()

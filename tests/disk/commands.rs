@@ -54,8 +54,11 @@ fn completions_and_the_manual_cover_the_help() {
     // Case 234: each synopsis names the arguments.
     for (name, synopsis) in [
         ("pilotlight", "pilotlight [\\-\\-home <DIR>]... [\\-\\-color <WHEN>] [COMMAND]"),
-        ("pilotlight-approve", "approve <ID> [\\-\\-request <RID>] [\\-\\-all] [\\-\\-ask] [\\-\\-sha256 <HASH>]"),
-        ("pilotlight-answer", "answer <ID> [ANSWER] "),
+        (
+            "pilotlight-approve",
+            "approve <ID> [\\-\\-host <NAME>] [\\-\\-request <RID>] [\\-\\-all] [\\-\\-ask] [\\-\\-sha256 <HASH>]",
+        ),
+        ("pilotlight-answer", "answer <ID> [\\-\\-host <NAME>] [ANSWER] "),
         ("pilotlight-bridge", " <COMMAND>"),
         ("pilotlight-replay", "<FILE> [\\-\\-owner <OWNER>] [\\-\\-until <+DURATION>]"),
     ] {
@@ -139,6 +142,7 @@ fn a_row_has_the_promised_fields() {
         "background",
         "actions",
         "agent",
+        "host",
         "label",
         "turn",
         "request",

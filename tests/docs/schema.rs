@@ -49,6 +49,7 @@ fn row() -> Row {
         }),
         question: Some(Question { id: Some("r".into()), text: "x".into(), choices: vec!["y".into()] }),
         agent: Agent::default(),
+        host: Some("x".into()),
     }
 }
 
@@ -145,6 +146,9 @@ fn schema() -> Value {
                 "its oldest permission request, if it is `needs-permission` and its log has the request; else null",
             )
         }
+        "host" => {
+            described(optional_text.clone(), "the machine that it is on, by its name in the settings; null: this one")
+        }
         "agent" => described(text.clone(), "the agent that it is of: `copilot`, or what `pilotlight report` named"),
         "question" => {
             let words = |name: &str| match name {
@@ -168,7 +172,7 @@ fn schema() -> Value {
     let removed = json!({
         "description": "the session's folder is gone; only `watch` prints this",
         "type": "object",
-        "properties": {"id": text, "removed": {"enum": [true]}},
+        "properties": {"id": text, "removed": {"enum": [true]}, "host": text},
         "required": ["id", "removed"],
         "additionalProperties": false,
     });

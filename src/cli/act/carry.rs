@@ -1,5 +1,6 @@
 //! Carries out an order: through the running tray, which keeps connections, else with an engine of the command's own.
 
+use super::far;
 use super::output::Reporter;
 use super::staying::{self, SessionWatch, answer_requests_here, connection_lost, socket_server};
 
@@ -53,6 +54,9 @@ pub(super) fn carry_out(
     stays: bool,
     reporter: &mut dyn Reporter,
 ) -> anyhow::Result<Outcome> {
+    if let Some(host) = &order.host {
+        return to_host(context, host, order, reporter);
+    }
     let order = &context.with_home(order.clone());
     let delivery = runtime()?.block_on(async {
         // A command that holds the session comes first: only it can act on a session that depends on its connection.
@@ -74,6 +78,21 @@ pub(super) fn carry_out(
         Delivery::NoServer => Outcome::Failed("nothing carried it out".into()),
         Delivery::NotSent(why) => Outcome::Failed(format!("{why}; nothing was sent")),
         Delivery::MaybeSent(why) => outcome_on_disk(context, session, order, &why)?,
+    };
+    reporter.report(&Report::End(outcome.clone()));
+    Ok(outcome)
+}
+
+/// Carries out an order for a session on another machine.
+fn to_host(context: &Context, host: &str, order: &Order, reporter: &mut dyn Reporter) -> anyhow::Result<Outcome> {
+    let outcome = match runtime()?.block_on(through_tray(order, reporter))? {
+        Delivery::Ended(outcome) if outcome != Outcome::Unknown => return Ok(outcome),
+        Delivery::Ended(_) | Delivery::NoServer => far::carry_out(context, host, order.clone(), reporter)?,
+        Delivery::NotSent(why) => Outcome::Failed(format!("{why}; nothing was sent")),
+        Delivery::MaybeSent(why) => Outcome::Unconfirmed(format!(
+            "may have happened: {why}; `pilotlight explain {}` tells how it is now",
+            order.id
+        )),
     };
     reporter.report(&Report::End(outcome.clone()));
     Ok(outcome)

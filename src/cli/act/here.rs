@@ -11,6 +11,8 @@ use crate::cli::pick::Picked;
 use crate::cli::report::say;
 use crate::control::{Command, PendingOrder};
 use crate::core::order::{Order, Outcome, Report};
+use crate::core::text::is_uuid;
+use crate::hosts::command;
 use crate::system::signals::Signals;
 use crate::system::{descriptors, paths};
 use crate::terminal::Terminals;
@@ -26,6 +28,21 @@ pub(super) fn resume(context: &Context, session: &Picked, order: &Order) -> anyh
     match resume {
         Some(resume) => become_agent(&resume, session.cwd().map(Path::new)),
         None => Ok(outcome),
+    }
+}
+
+/// Resumes a session on another machine in this terminal, by `ssh`.
+pub(super) fn resume_there(context: &Context, session: &Picked, host: &str) -> anyhow::Result<Outcome> {
+    let refuse = |why: &str| Ok(super::refuse(why));
+    let Some(host) = context.hosts().find(|one| *one.name == *host) else {
+        return refuse("that machine is no more in the settings");
+    };
+    if !is_uuid(&session.id) {
+        return refuse("its id is not in its agent's form, and no other is passed to a program");
+    }
+    match command::resume(host, &session.id) {
+        Some(command) => become_agent(&Resume { command, env: Vec::new() }, None),
+        None => refuse("it is reached by a command of the settings, which opens no terminal there: resume it there"),
     }
 }
 

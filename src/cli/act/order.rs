@@ -25,7 +25,7 @@ pub(super) fn with_one_of(
     act: impl FnOnce(&Picked) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<ExitCode> {
     context.report_ended();
-    let session = match pick(context, &named.id, all) {
+    let session = match pick(context, named, all) {
         Ok(session) => session,
         Err(code) => return Ok(code),
     };
@@ -39,7 +39,8 @@ pub(super) fn with_one_of(
 }
 
 pub(super) fn order(session: &Session, ask: Ask) -> Order {
-    Order::new(&session.id, ask).on(session.observed.facts.root.as_deref())
+    let host = session.far.as_ref().map(|far| &*far.host.name);
+    Order::new(&session.id, ask).at(host).on(session.observed.facts.root.as_deref())
 }
 
 /// Reports that an agent runs this command, if one does, and returns that outcome. The tray checks this too, but the

@@ -122,7 +122,7 @@ fn answer(context: &Context, arguments: &Arguments, session: &Picked) -> anyhow:
     if let Err(why) = form.result(&answer) {
         return Ok(refuse(&format!("{why}: it was left open")));
     }
-    let ask = Ask::Answer(Reply::Give { request: form.request.to_string(), shown: form.mark(), with: answer });
+    let ask = Ask::Answer(Reply::Give { request: form.request.to_string(), shown: form.mark(), with: answer.into() });
     let order = order(session, ask);
     if serde_json::to_vec(&order).map_or(true, |line| line.len() >= ORDER_MAX) {
         return Ok(refuse("the answer is too long to be sent: the question was left open"));

@@ -1,6 +1,7 @@
 //! A command that has the terminal in place of the live table, until it ends.
 
 use super::super::context::Context;
+use crate::core::fleet::Row;
 use std::io::{self, BufRead, Write};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
@@ -32,7 +33,7 @@ impl ForegroundCommand {
     pub(super) fn start(
         context: &Context,
         arguments: &[&str],
-        id: &str,
+        row: &Row,
         on_end: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
@@ -40,11 +41,13 @@ impl ForegroundCommand {
             Some(world) => _ = command.args(world.inside()).args(arguments),
             None => {
                 command.args(arguments);
-                // The same homes as this table, wherever they come from.
-                command.args(context.homes.iter().flat_map(|home| ["--home".as_ref(), home.home().as_os_str()]));
+                // The same homes as this table, wherever they come from; on another machine, the ones that are there.
+                let homes = context.homes.iter().filter(|_| row.host.is_none());
+                command.args(row.host.iter().map(|host| format!("--host={host}")));
+                command.args(homes.flat_map(|home| ["--home".as_ref(), home.home().as_os_str()]));
             }
         }
-        command.args(["--", id]);
+        command.args(["--", &*row.id]);
         let (over, ended) = (Arc::<OnceLock<Instant>>::default(), Arc::<OnceLock<End>>::default());
         let (thread_over, thread_ended) = (Arc::clone(&over), Arc::clone(&ended));
         let mut running = command.spawn()?;

@@ -15,7 +15,8 @@ const LINES: usize = 5;
 /// user presses a key for is what was drawn as selected.
 #[derive(Debug, Default)]
 pub(super) struct Selection {
-    id: Option<Box<str>>,
+    /// Its id and its machine.
+    id: Option<(Box<str>, Option<Box<str>>)>,
     /// Its last index. If it is removed, the row that is there then is selected.
     at: usize,
 }
@@ -25,7 +26,7 @@ impl Selection {
     pub(super) fn index_in(&mut self, rows: &[Row]) -> Option<usize> {
         let last = rows.len().checked_sub(1)?;
         self.at = self.index_of_drawn(rows).unwrap_or(self.at.min(last));
-        self.id = Some(rows[self.at].id.clone());
+        self.id = Some(of(&rows[self.at]));
         Some(self.at)
     }
 
@@ -36,15 +37,20 @@ impl Selection {
 
     fn index_of_drawn(&self, rows: &[Row]) -> Option<usize> {
         let id = self.id.as_ref()?;
-        rows.iter().position(|row| row.id == *id)
+        rows.iter().position(|row| of(row) == *id)
     }
 
     /// Selects the row above or below.
     pub(super) fn step(&mut self, rows: &[Row], down: bool) {
         let Some(at) = self.index_in(rows) else { return };
         let to = if down { (at + 1).min(rows.len() - 1) } else { at.saturating_sub(1) };
-        (self.id, self.at) = (Some(rows[to].id.clone()), to);
+        (self.id, self.at) = (Some(of(&rows[to])), to);
     }
+}
+
+/// What names a session among all.
+fn of(row: &Row) -> (Box<str>, Option<Box<str>>) {
+    (row.id.clone(), row.host.clone())
 }
 
 /// What a key does.

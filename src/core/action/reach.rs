@@ -38,12 +38,18 @@ pub(in crate::core) const fn bridge_of(session: &Session) -> Option<Bridge> {
 
 /// Whether actions on a session go through its terminal's bridge.
 pub fn is_bridged(session: &Session) -> bool {
+    if let Some(far) = &session.far {
+        return far.is_bridged;
+    }
     !is_at_server(session) && bridge_of(session).is_some_and(Bridge::accepts_orders)
 }
 
 /// Returns the open questions as the server or the bridge reports them, oldest first. The end of a turn ends its
 /// questions, even if the server has not said so yet.
 pub(crate) fn questions(session: &Session) -> &[Asking] {
+    if session.far.is_some() {
+        return &session.live.questions;
+    }
     let works = session.observed.facts.turn.is_some() || session.live.has_active_work == Some(true);
     if works && (session.control.server.is_attached() || session.control.bridge.is_some()) {
         &session.live.questions
@@ -54,6 +60,9 @@ pub(crate) fn questions(session: &Session) -> &[Asking] {
 
 /// Whether a tool is open, which may work, or wait for the user: a recovery does not abort that, only a stop does.
 pub(crate) fn has_open_tool(session: &Session) -> bool {
+    if let Some(far) = &session.far {
+        return far.has_open_tool;
+    }
     session.observed.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
 }
 

@@ -157,7 +157,7 @@ pub enum Reply {
         /// [`Form::mark`](crate::core::form::Form::mark) of what the user was shown.
         shown: u64,
         /// The answer.
-        with: FormAnswer,
+        with: Box<FormAnswer>,
     },
 }
 

@@ -1,5 +1,6 @@
 //! Makes the names and labels of a list of sessions unique.
 
+use super::far_row::{FOLDER_MIN, at_host};
 use super::label::{LABEL_DISTINCT_WIDTH, folder_name, short_id};
 use super::row::Row;
 use crate::core::agent::Agent;
@@ -21,7 +22,8 @@ pub fn distinguish(rows: &mut [Row]) {
 }
 
 fn distinguish_names(rows: &mut [Row]) {
-    let additions: [fn(&Row) -> Option<String>; 5] = [
+    let additions: [fn(&Row) -> Option<String>; 6] = [
+        |row| row.host.as_deref().map(Into::into),
         |row| row.cwd.as_deref().and_then(folder_name).and_then(|folder| legible(folder, NAME_MAX)).map(Into::into),
         |row| row.branch.as_deref().and_then(|branch| legible(branch, NAME_MAX)).map(Into::into),
         |row| Some(row.agent.word().into()),
@@ -65,7 +67,8 @@ fn distinguish_labels(rows: &mut [Row]) {
                 Some(branch) => rename(&mut rows[index], &folders[index], &[&branch, &id]),
                 None => {
                     let room = LABEL_DISTINCT_WIDTH.saturating_sub(id.width() + " ()".len());
-                    rename(&mut rows[index], &fit(&folders[index], room), &[&id]);
+                    let folder = cut_folder(&folders[index], rows[index].host.as_deref(), room);
+                    rename(&mut rows[index], &folder, &[&id]);
                 }
             }
         }
@@ -97,6 +100,14 @@ fn distinct_ids(rows: &[Row], group: &[usize]) -> Vec<(usize, String)> {
     let differ = |ids: &Vec<(usize, String)>| ids.iter().map(|(_, id)| id).collect::<HashSet<_>>().len() == ids.len();
     let [first, end] = parts.map(of);
     if differ(&first) { first } else { end }
+}
+
+/// A folder in at most so many columns, of which the machine that follows it keeps its own.
+fn cut_folder(folder: &str, host: Option<&str>, columns: usize) -> String {
+    let at = at_host("", host);
+    let folder = folder.get(..folder.len().saturating_sub(at.len())).unwrap_or(folder);
+    let room = columns.saturating_sub(at.width());
+    at_host(&fit(folder, if host.is_some() { room.max(FOLDER_MIN) } else { room }), host)
 }
 
 /// A folder with what distinguishes it from others: `billing-api (main, Claude)`.

@@ -57,6 +57,8 @@ pub struct Row {
     pub question: Option<Question>,
     /// Which agent it is of.
     pub agent: Agent,
+    /// The machine that it is on, by its name in the settings. `None`: this one.
+    pub host: Option<Box<str>>,
     /// Why it has this status, in the fewest words.
     #[serde(skip)]
     pub gist: Gist,
@@ -82,6 +84,9 @@ pub struct OwnerView {
 impl Session {
     /// Judges the session, and builds its row.
     pub fn row(&self, now: Moment, limits: &Limits) -> (Row, Verdict) {
+        if let Some(far) = &self.far {
+            return self.far_row(far);
+        }
         let mut verdict = self.judge(now, limits);
         verdict.because.notes.extend(self.notes());
         if self.is_wanted() {
@@ -113,6 +118,7 @@ impl Session {
             request: self.request_shown(verdict.status),
             question: verdict.question().cloned(),
             agent: self.observed.agent.clone(),
+            host: None,
             gist: match self.control.under_way {
                 Some(action) => Gist::of(format!("{} under way", action.name())),
                 None => verdict.gist.clone(),
@@ -231,7 +237,7 @@ impl Session {
 impl Row {
     /// Whether it was shut down while its tools were denied. Notified as lost permissions.
     pub const fn ended_denied(&self) -> bool {
-        matches!(self.because.reason, Reason::EndedDenied { .. })
+        matches!(self.because.reason, Reason::EndedDenied { .. } | Reason::There { ended_denied: true, .. })
     }
 
     /// Whether anything but mere progress changed since `before`, so that watchers must be notified.
@@ -326,125 +332,4 @@ impl Row {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const START: Time = Time(1_700_000_000_000);
-
-    fn row(status: Status, because: &str) -> Row {
-        let (row, _) = Session::default().row(Moment::of(START), &Limits::default());
-        Row { status, because: because.into(), since: START, last_progress: Some(START), ..row }
-    }
-
-    fn turn(since: Time) -> Option<TurnView> {
-        Some(TurnView { since, tools: 8, older: false })
-    }
-
-    #[test]
-    fn a_reason_has_the_age_of_the_turn_or_the_text_of_the_request() {
-        let now = START + Span::minutes(12);
-        let works = Row { last_progress: Some(now), ..row(Status::Working, "bash is open") };
-        assert_eq!(works.reason(now), "bash is open");
-        let works = Row { turn: turn(START), ..works };
-        assert_eq!(works.reason(now), "bash is open; 12 min, 8 tools");
-        assert_eq!(works.reason(START + Span::seconds(59)), "bash is open", "nothing in the first minute");
-        let asks = |text: Option<&str>| {
-            let text = text.map(Into::into);
-            let request =
-                RequestView { id: "r".into(), kind: "shell".into(), text, paths: Vec::new(), reads_plain: true };
-            Row { request: Some(request), ..row(Status::NeedsPermission, "asks for permission: shell") }
-        };
-        assert_eq!(asks(Some("rm -rf\nbuild")).reason(now), "rm -rf build (asks for permission: shell)");
-        assert_eq!(asks(None).reason(now), "asks for permission: shell");
-        let asks = Row { turn: turn(START), ..asks(None) };
-        assert_eq!(asks.reason(now), "asks for permission: shell; 12 min, 8 tools");
-        let other = Row { status: Status::NeedsInput, ..asks };
-        assert_eq!(other.reason(now), "asks for permission: shell; 12 min, 8 tools");
-    }
-
-    #[test]
-    fn case_293_a_turn_that_was_silent_from_its_beginning_tells_its_age_once() {
-        let now = START + Span::minutes(2);
-        let silent = |status, began, tools| {
-            let turn = Some(TurnView { since: START - Span::seconds(began), tools, older: false });
-            Row { turn, ..row(status, "silent 2 min") }.reason(now)
-        };
-        assert_eq!(silent(Status::Quiet, 1, 0), "silent 2 min");
-        assert_eq!(silent(Status::Stuck, 1, 3), "silent 2 min; 2 min, 3 tools");
-        assert_eq!(silent(Status::Stuck, 240, 0), "silent 2 min; 6 min", "it said something before");
-        assert_eq!(silent(Status::NeedsInput, 1, 0), "silent 2 min; 2 min");
-    }
-
-    #[test]
-    fn case_162_a_row_at_work_says_when_it_was_last_seen() {
-        let now = START + Span::minutes(12);
-        let last_seen = |row: &Row, seconds| Row { last_progress: Some(now - Span::seconds(seconds)), ..row.clone() };
-        let works = Row { turn: turn(START), ..row(Status::Working, "bash is open") };
-        for (seconds, age, reason) in [
-            (0, "now", "bash is open; 12 min, 8 tools"),
-            (9, "now", "bash is open; 12 min, 8 tools"),
-            (10, "10 s", "bash is open; 12 min, 8 tools, 10 s ago"),
-            (51, "50 s", "bash is open; 12 min, 8 tools, 50 s ago"),
-            (299, "4 min", "bash is open; 12 min, 8 tools, 4 min ago"),
-        ] {
-            let row = last_seen(&works, seconds);
-            assert_eq!((row.age(now).unwrap(), row.reason(now)), (age.to_owned(), reason.to_owned()));
-            assert_eq!(row.brief_reason(now), "bash is open; 12 min, 8 tools", "an age is next to it");
-        }
-        let early = Row { turn: turn(now - Span::seconds(59)), ..works };
-        assert_eq!(last_seen(&early, 51).reason(now), "bash is open; last seen 50 s ago");
-        assert_eq!(last_seen(&early, 9).reason(now), "bash is open");
-        let without_turn = row(Status::Working, "1 background agent");
-        assert_eq!(last_seen(&without_turn, 900).reason(now), "1 background agent; last seen 15 min ago");
-        // A session that waits for the user is not silent.
-        let asks = Row { turn: turn(START), ..row(Status::NeedsInput, "asks") };
-        assert_eq!(last_seen(&asks, 51).reason(now), "asks; 12 min, 8 tools");
-    }
-
-    #[test]
-    fn an_age_counts_from_the_last_progress_or_from_the_status() {
-        let at = |row: &Row, seconds| row.age(START + Span::seconds(seconds)).unwrap();
-        let old = row(Status::Idle, "done");
-        let ages = [0, 59, 60, 299, 300].map(|seconds| at(&old, seconds));
-        assert_eq!(ages, ["<1 min", "<1 min", "1 min", "2 min", "5 min"]);
-        assert_eq!(at(&old, -90), "<1 min", "the clock was set back");
-        assert_eq!(at(&Row { status: Status::Working, ..old.clone() }, -90), "now");
-        let since = Row { last_progress: None, since: START - Span::hours(2), ..row(Status::Quiet, "unreadable") };
-        assert_eq!(at(&since, 0), "2 h");
-        assert_eq!(at(&Row { since: START - Span::hours(2), ..old }, 0), "<1 min");
-    }
-
-    #[test]
-    fn case_173_a_session_that_was_never_prompted_has_no_age() {
-        let opened = Row { last_progress: None, ..row(Status::Idle, "no prompt yet") };
-        assert_eq!((opened.age(START), opened.next_age(START)), (None, None));
-    }
-
-    /// A view that is redrawn then is never wrong, and never redrawn for nothing.
-    #[test]
-    fn the_words_of_a_row_change_exactly_when_it_says() {
-        let words = |row: &Row, at: Time| (row.age(at), row.reason(at));
-        let rest = row(Status::Idle, "done");
-        let early = Row { turn: turn(START - Span::seconds(25)), ..row(Status::Quiet, "silent") };
-        let late = Row { turn: turn(START + Span::seconds(70)), ..early.clone() };
-        let works = Row { status: Status::Working, ..early.clone() };
-        let without_turn = row(Status::Working, "1 background agent");
-        let bare = |since| Row { turn: Some(TurnView { tools: 0, ..turn(since).unwrap() }), ..early.clone() };
-        let (silent, spoke) = (bare(START - Span::seconds(5)), bare(START - Span::minutes(3)));
-        for row in [rest, early, late, works, without_turn, silent, spoke] {
-            for seconds in (0..8000).step_by(7) {
-                let now = START + Span::seconds(seconds);
-                let next = row.next_age(now).unwrap();
-                assert!(next > now);
-                assert_eq!(words(&row, next - Span(1)), words(&row, now), "{seconds} s: {:?}", row.turn);
-                assert_ne!(words(&row, next), words(&row, now), "{seconds} s: {:?}", row.turn);
-            }
-        }
-    }
-
-    #[test]
-    fn only_what_a_row_tells_of_must_be_redrawn_when_it_ends() {
-        let ended = |status, seconds| row(status, "x").ended_lull(START - Span::seconds(seconds));
-        assert!(ended(Status::Working, 10) && !ended(Status::Working, 9) && !ended(Status::Idle, 10));
-    }
-}
+mod tests;

@@ -23,6 +23,8 @@ said! {
         ShowsTerminal => "brings its terminal to the front";
         EndsHosting => "detaches: the server that Pilotlight started for it ends, and it can be resumed";
         Detaches => "detaches; if no other client has it open, its server ends its work";
+        There { what: Box<str> } => "{what}";
+        ResumesThere { host: Box<str> } => "opens a terminal that resumes it on {host}";
         AsksThere =>
             "Copilot asks in its terminal whether Pilotlight may answer there: 1 for this session, 2 for this folder";
     }

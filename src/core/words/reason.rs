@@ -19,6 +19,7 @@ said! {
     Reason {
         Unread => "no process has it open";
         Unowned { limit: Span } => "no process has it open, silent for more than {limit}";
+        There { words: Box<str>, ended_denied: bool } => "{words}";
         ShutDown => "shut down";
         ShutDownAfterError { fault: Fault } => "shut down after an error: {fault}";
         ProcessGone => "its process is gone";

@@ -103,6 +103,11 @@ said! {
             "you told Copilot there that Pilotlight may not: that holds until the session is restarted";
         AlreadyAsking => "Copilot is already asking in its terminal";
         Autopilot => "not in autopilot, where Copilot asks nobody";
+        There { why: Box<str> } => "{why}";
+        Untold { host: Box<str> } => "{host} does not say whether it can be done there";
+        ShownThere { host: Box<str> } => "its terminal is on {host}, and nothing on this machine shows it";
+        ResumedThere { host: Box<str> } =>
+            "resume it on {host}: it is reached by a command of the settings, which opens no terminal there";
         WouldInterrupt => "only while it waits for your next prompt: the question would interrupt its work";
     }
 }

@@ -1,8 +1,17 @@
 //! The held sessions, each with its last verdict and the row made from it.
 
+mod last_progress;
+mod shown;
+mod views;
+
+pub use last_progress::LastProgress;
+pub use shown::Shown;
+pub(crate) use shown::Trouble;
+
 use crate::agent::channel::Service;
 use crate::agent::evidence::Evidence;
 use crate::agent::reader::Reader;
+use crate::core::far::Account;
 use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish};
 use crate::core::limits::Limits;
 use crate::core::session::Key;
@@ -10,9 +19,8 @@ use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::{Look, SAMPLE_DURATION, Sample, Status, Verdict};
 use crate::system::process::{CpuSample, cpu_of_descendants};
 use crate::terminal::why_not;
+use shown::{FarEntry, FarSessions};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 /// An owner counts as busy if its descendants used at least this much CPU in [`SAMPLE_DURATION`]: one per cent of a
 /// core.
@@ -65,34 +73,6 @@ pub(crate) fn others_of_owner(session: &Session, owners: &HashMap<u32, usize>) -
     count.saturating_sub(1)
 }
 
-/// When something was last heard of a session, by the wall clock: read by views when they word its age. Progress alone
-/// is not reported to them, so what they were given then may be out of date.
-#[derive(Clone, Debug, Default)]
-pub struct LastProgress(Arc<AtomicI64>);
-
-impl LastProgress {
-    /// A time that stays.
-    #[cfg(test)]
-    pub(crate) fn at(time: Time) -> Self {
-        Self(Arc::new(AtomicI64::new(time.0)))
-    }
-
-    pub(crate) fn set(&self, time: Time) {
-        self.0.store(time.0, Ordering::Relaxed);
-    }
-
-    pub(crate) fn get(&self) -> Time {
-        Time(self.0.load(Ordering::Relaxed))
-    }
-}
-
-/// Two are the same if they are of one session.
-impl PartialEq for LastProgress {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
 /// A session that is held.
 #[derive(Debug)]
 pub struct Entry {
@@ -119,6 +99,7 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Fleet {
     entries: BTreeMap<Key, Entry>,
+    far: FarSessions,
     limits: Limits,
     names_stale: bool,
     /// Some session's owner, or the processes that have it open, have changed.
@@ -132,6 +113,11 @@ impl Entry {
     /// The observed session.
     pub(crate) const fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// What is told of it to another machine.
+    pub(crate) fn account(&self, now: Moment) -> Account {
+        Account::of(&self.session, &self.row, (&self.plain_name.0, &self.plain_name.1), now)
     }
 
     /// The service that runs it, if its owner is one that takes orders.
@@ -187,8 +173,15 @@ impl Entry {
 }
 
 impl Fleet {
-    pub(crate) const fn new(limits: Limits) -> Self {
-        Self { entries: BTreeMap::new(), limits, names_stale: false, owners_stale: false, next_check: None }
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            entries: BTreeMap::new(),
+            far: FarSessions::default(),
+            limits,
+            names_stale: false,
+            owners_stale: false,
+            next_check: None,
+        }
     }
 
     /// Sets the limits. The caller must judge the held sessions again.
@@ -196,22 +189,22 @@ impl Fleet {
         self.limits = limits;
     }
 
-    /// The rows of all listed sessions, in no meaningful order.
+    /// The rows of all that is shown, in no meaningful order.
     pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.entries.values().filter(|entry| entry.listed).map(|entry| &entry.row)
+        self.shown().map(|shown| shown.row)
     }
 
     /// The ids of all sessions, including unlisted ones.
     pub(crate) fn short_ids(&self) -> ShortIds<'_> {
-        ShortIds::new(self.entries.keys().map(|key| &*key.id))
+        ShortIds::new(self.entries.keys().chain(self.far.entries.keys()).map(|key| &*key.id))
     }
 
-    /// All listed sessions, in no meaningful order.
+    /// All listed sessions of this machine, in no meaningful order.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&Key, &Entry)> {
         self.entries.iter().filter(|(_, entry)| entry.listed)
     }
 
-    /// A listed session.
+    /// A listed session of this machine.
     pub(crate) fn get(&self, key: &Key) -> Option<&Entry> {
         self.entries.get(key).filter(|entry| entry.listed)
     }
@@ -332,11 +325,14 @@ impl Fleet {
             let (name, label) = entry.plain_name.clone();
             Row { name, label, ..entry.row.clone() }
         };
-        let mut rows: Vec<_> = shown().map(|(_, entry)| own_row(entry)).collect();
+        let far = self.far.entries.values().map(FarEntry::plain_row);
+        let mut rows: Vec<_> = shown().map(|(_, entry)| own_row(entry)).chain(far).collect();
         distinguish(&mut rows);
-        for ((key, entry), row) in self.entries.iter_mut().filter(|(_, entry)| entry.listed).zip(rows) {
-            if (&entry.row.name, &entry.row.label) != (&row.name, &row.label) {
-                (entry.row.name, entry.row.label) = (row.name, row.label);
+        let here = self.entries.iter_mut().filter(|(_, entry)| entry.listed).map(|(key, entry)| (key, &mut entry.row));
+        let far = self.far.entries.iter_mut().map(|(key, entry)| (key, &mut entry.row));
+        for ((key, shown), row) in here.chain(far).zip(rows) {
+            if (&shown.name, &shown.label) != (&row.name, &row.label) {
+                (shown.name, shown.label) = (row.name, row.label);
                 changed.push(key.clone());
             }
         }

@@ -29,6 +29,7 @@ impl Engine {
             // Before file events: what we are about to do must be known before its traces appear on disk.
             Some(message) = self.tasks.next_message() => Event::Task(message),
             event = self.bridges.next_event() => Event::Bridge(event),
+            news = self.hosts.next_news() => Event::News(news),
             hints = self.watcher.changed(is_busy) => Event::Disk(hints),
             Some(command) = self.commands.recv() => Event::Command(command),
             () = self.file_systems.answered() => Event::FileSystem,
@@ -55,10 +56,20 @@ impl Engine {
             Event::Signal(signal) => return self.handle_signal(signal, view, changes),
             Event::Task(message) => self.handle_task_message(message, changes),
             Event::Bridge(event) => self.handle_bridge_event(event, changes),
+            Event::News(news) => self.handle_news(news, changes),
             Event::FileSystem => {}
             Event::Disk(hints) => self.handle_file_events(hints, changes),
             Event::Command(Command::Quit) => return ControlFlow::Break(()),
-            Event::Command(Command::Refresh) => self.rescan(),
+            Event::Command(Command::End) => {
+                self.record_ended_sessions(view);
+                return ControlFlow::Break(());
+            }
+            Event::Command(Command::Refresh) => {
+                self.rescan();
+                self.hosts.retry(None);
+            }
+            Event::Command(Command::RetryHost(host)) => self.hosts.retry(Some(&host)),
+            Event::Command(Command::ReportHosts(reply)) => drop(reply.send(self.host_reports())),
             Event::Command(Command::Redraw) => changes.redraw = true,
             Event::Command(Command::Act(order)) => self.handle_order(order, changes),
             // Who asked may have gone.
@@ -67,8 +78,18 @@ impl Engine {
                 self.restart_bridge_listener(changes);
                 let _ = reply.send(());
             }
-            Event::Command(Command::Seen(keys)) => self.mark_seen(&keys, changes),
+            Event::Command(Command::Seen(keys)) => {
+                self.mark_seen_far(&keys);
+                self.mark_seen(&keys, changes);
+            }
+            Event::Command(Command::TellAll(outbox)) => self.outboxes.add(&outbox, &self.fleet, self.clock.now()),
+            Event::Command(Command::SeenByIds(ids)) => {
+                let keys: Vec<_> = self.fleet.keys().filter(|key| ids.iter().any(|id| **id == *key.id)).collect();
+                self.mark_seen(&keys, changes);
+            }
             Event::Command(Command::SeenAll) => {
+                let far: Vec<_> = self.fleet.shown().map(|shown| shown.key.clone()).collect();
+                self.mark_seen_far(&far);
                 let keys: Vec<_> = self.fleet.keys().collect();
                 self.mark_seen(&keys, changes);
             }

@@ -6,6 +6,7 @@ mod events;
 mod file_events;
 mod file_systems;
 mod history;
+mod hosts;
 mod initial_scan;
 mod looks;
 mod orders;

@@ -19,7 +19,7 @@ impl Engine {
     /// Remembers that the user has seen these sessions, and judges them again.
     pub(super) fn mark_seen(&mut self, keys: &[Key], changes: &mut Changes) {
         let now = self.clock.now();
-        for key in keys {
+        for key in keys.iter().filter(|key| key.host.is_none()) {
             if let Some(session) = self.fleet.session(key) {
                 session.seen = Some(now.wall);
                 let seen = Marks { seen: Some(now.wall), ..Marks::default() };

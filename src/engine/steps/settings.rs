@@ -96,6 +96,7 @@ impl Engine {
         }
         self.fleet.set_limits(self.config.limits);
         self.follow_homes(&mut later, changes);
+        self.follow_hosts(changes);
         if self.config.list != before.list {
             self.search_recent_again();
         }

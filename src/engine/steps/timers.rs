@@ -39,13 +39,18 @@ impl Engine {
             self.looks.wake_at(),
             self.file_systems.wake_at(self.clock.now().awake),
             self.fleet.look_at(),
+            self.outboxes.wake_at(),
+            self.hosts.wake_at(),
         ];
         let orders = self.orders.wake_at();
         self.fleet.wake_at().into_iter().chain(timers.into_iter().flatten()).chain(orders).fold(idle, Time::min)
     }
 
     fn needs_rescan(&self) -> bool {
-        self.fleet.keys().next().is_some() || !self.history.is_empty() || !self.watcher.has_room()
+        self.fleet.keys().next().is_some()
+            || !self.hosts.is_empty()
+            || !self.history.is_empty()
+            || !self.watcher.has_room()
     }
 
     /// Whether an agent may be used for the first time.
@@ -56,6 +61,7 @@ impl Engine {
     /// Does everything that is due by now.
     pub(in crate::engine) fn run_due_timers(&mut self, view: &dyn View, changes: &mut Changes) {
         let now = self.clock.now();
+        self.look_after_hosts(changes);
         let changed = self.fleet.advance(now);
         for pid in self.owners.take_due_polls(now.awake) {
             for key in self.fleet.with_pid(pid) {
@@ -81,6 +87,7 @@ impl Engine {
         }
         if self.rescan_at <= now.awake + early {
             self.rescan();
+            self.hosts.check(&self.fleet, now.awake);
             self.look_again_at_silences(view.asks_servers(), changes);
             changes.redraw = true;
         }

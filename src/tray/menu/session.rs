@@ -1,6 +1,7 @@
 //! The row of a session and its submenu of at most ten entries.
 
 use super::names::Names;
+use crate::agent::reader::Reader;
 use crate::core::fleet::LABEL_DISTINCT_WIDTH;
 use crate::core::text::isolated;
 use crate::tray::actions;
@@ -69,14 +70,15 @@ fn more(source: &Source<'_>, context: &DetailsContext<'_>, rest: Vec<Item>) -> V
     let Source { key, row, session, reader, .. } = *source;
     let id = |kind| ItemId::of(key, kind);
     let mut items = rest;
-    if let Some(folder) = row.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute()) {
+    let here = row.cwd.as_deref().filter(|_| row.host.is_none()).map(Path::new);
+    if let Some(folder) = here.filter(|cwd| cwd.is_absolute()) {
         items.push(Item::action(id(Kind::OpenFolder), "Open folder", Effect::OpenFolder(folder.into())));
     }
-    if session.observed.has_log {
+    if let Some(reader) = reader.filter(|_| session.observed.has_log) {
         items.push(Item::action(id(Kind::OpenLog), "Open log", Effect::OpenLog(reader.log())));
     }
     // Only an id in its agent's form may reach a command line or the clipboard; a folder can have any name.
-    if let Some(resume) = reader.resume_line() {
+    if let Some(resume) = reader.and_then(Reader::resume_line) {
         items.push(Item::action(id(Kind::CopyId), "Copy id", Effect::Copy(row.id.to_string())));
         items.push(Item::action(id(Kind::CopyResume), "Copy resume command", Effect::Copy(resume)));
     }

@@ -3,6 +3,7 @@
 
 mod answers;
 mod fleets;
+mod hosts;
 mod rows;
 mod world;
 

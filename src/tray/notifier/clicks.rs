@@ -8,7 +8,7 @@ use crate::core::alert::{About, Button, Cause, Popup, ShownRequest};
 use crate::core::fleet::{Row, Session};
 use crate::core::form::{Form, FormAnswer};
 use crate::core::order::{Ask, Order, Reply, Which};
-use crate::engine::Entry;
+use crate::engine::Shown;
 use crate::tray::actions::looking_at;
 use crate::tray::messages::PopupEvent;
 use crate::tray::view::Effect;
@@ -23,22 +23,26 @@ pub(super) enum ClickAction {
 }
 
 /// Decides what a click on this button does; `None` is a click outside the buttons.
-pub(super) fn resolve(popup: &Popup, button: Option<Button>, entry: &Entry) -> ClickAction {
-    let (row, session) = (&entry.row, entry.session());
+pub(super) fn resolve(popup: &Popup, button: Option<Button>, shown: &Shown<'_>) -> ClickAction {
+    let Shown { row, session, .. } = *shown;
     // What is offered because of a silence must not end an answer.
     let order =
-        |ask| act(entry, Order::new(&row.id, ask).on(session.observed.facts.root.as_deref()).unless_receiving());
+        |ask| act(shown, Order::new(&row.id, ask).on(session.observed.facts.root.as_deref()).unless_receiving());
     let button = button.or_else(|| default_button(popup));
     if let Some(reason) = button.and_then(|button| stale_reason(popup, button, row)) {
         return ClickAction::Refuse(reason);
     }
     let look = || ClickAction::Do(look(popup, row, session));
     match button {
-        Some(Button::Act(Action::Approve)) => answer(popup, entry, Ask::Approve),
-        Some(Button::Act(Action::Deny)) => answer(popup, entry, Ask::Deny),
-        Some(Button::Choice(index)) => choose(popup, entry, index),
+        Some(Button::Act(Action::Approve)) => answer(popup, shown, Ask::Approve),
+        Some(Button::Act(Action::Deny)) => answer(popup, shown, Ask::Deny),
+        Some(Button::Choice(index)) => choose(popup, shown, index),
         Some(Button::Act(Action::Answer)) => match question(session).filter(|_| is_one(popup)) {
-            Some(form) => ClickAction::Do(Effect::Answer { id: row.id.clone(), request: form.request.clone() }),
+            Some(form) => ClickAction::Do(Effect::Answer {
+                id: row.id.clone(),
+                host: row.host.clone(),
+                request: form.request.clone(),
+            }),
             None => ClickAction::Refuse("that question is no longer open".into()),
         },
         Some(Button::Act(action)) => action.verb().ask.clone().map_or_else(look, order),
@@ -72,8 +76,8 @@ const fn is_one(popup: &Popup) -> bool {
     matches!(popup.about, About::One(_))
 }
 
-fn act(entry: &Entry, order: Order) -> ClickAction {
-    ClickAction::Do(Effect::Act(Box::new(order.to(&entry.row.label))))
+fn act(shown: &Shown<'_>, order: Order) -> ClickAction {
+    ClickAction::Do(Effect::Act(Box::new(order.at(shown.row.host.as_deref()).to(&shown.row.label))))
 }
 
 /// The button that a click outside the buttons triggers, as some servers show no buttons. Only one that does no harm if
@@ -100,27 +104,27 @@ fn stale_reason(popup: &Popup, button: Button, row: &Row) -> Option<String> {
 }
 
 /// Answers the request that the popup showed, if it is still open with the same text.
-fn answer(popup: &Popup, entry: &Entry, ask: fn(Which) -> Ask) -> ClickAction {
-    let requests = &entry.session().observed.facts.requests;
-    let shown = popup.asked.as_ref().and_then(|ShownRequest { request, text, .. }| {
+fn answer(popup: &Popup, shown: &Shown<'_>, ask: fn(Which) -> Ask) -> ClickAction {
+    let requests = &shown.session.observed.facts.requests;
+    let asked = popup.asked.as_ref().and_then(|ShownRequest { request, text, .. }| {
         let request = requests.iter().find(|one| one.id.number() == *request)?;
         Some(Which::Shown { id: request.request.to_string(), text: text.clone() })
     });
-    match shown {
-        Some(which) => act(entry, Order::new(&entry.row.id, ask(which))),
+    match asked {
+        Some(which) => act(shown, Order::new(&shown.row.id, ask(which))),
         None => ClickAction::Refuse("that request is no longer open".into()),
     }
 }
 
 /// Answers the question that the popup showed, if it is still open and unchanged.
-fn choose(popup: &Popup, entry: &Entry, index: u8) -> ClickAction {
-    let mut open = questions(entry.session()).iter().filter_map(|asking| asking.form.as_ref().ok());
-    let shown = popup.asked.as_ref().and_then(|asked| open.find(|form| form.mark() == asked.request));
-    match shown {
+fn choose(popup: &Popup, shown: &Shown<'_>, index: u8) -> ClickAction {
+    let mut open = questions(shown.session).iter().filter_map(|asking| asking.form.as_ref().ok());
+    let asked = popup.asked.as_ref().and_then(|asked| open.find(|form| form.mark() == asked.request));
+    match asked {
         Some(form) => {
             let (request, with) = (form.request.to_string(), FormAnswer::Choice(index.into()));
-            let reply = Reply::Give { request, shown: form.mark(), with };
-            act(entry, Order::new(&entry.row.id, Ask::Answer(reply)))
+            let reply = Reply::Give { request, shown: form.mark(), with: Box::new(with) };
+            act(shown, Order::new(&shown.row.id, Ask::Answer(reply)))
         }
         None => ClickAction::Refuse("that question is no longer open".into()),
     }
@@ -131,13 +135,18 @@ mod tests {
     use super::*;
     use crate::agent::copilot::dialect;
     use crate::core::action::ServerState;
+    use crate::core::agent::Agent;
     use crate::core::alert::PopupId;
+    use crate::core::far::{Account, Clocks, read};
     use crate::core::fleet::Kind;
     use crate::core::limits::Limits;
     use crate::core::owner::Owner;
+    use crate::core::session::far::Host;
     use crate::core::session::{Key, Observed, SourceId};
     use crate::core::time::{Moment, Time};
     use crate::core::verdict::Status;
+    use crate::engine::LastProgress;
+    use crate::tray::notifier::alertable;
 
     fn popup(cause: Cause, buttons: &[Button]) -> Popup {
         Popup {
@@ -192,11 +201,41 @@ mod tests {
         session.observed.facts.fold(&dialect::parse(requested).unwrap(), now, &Limits::default());
         session.control.server = ServerState::Listening;
         let asks = row(&session, Status::NeedsPermission);
-        let details = Effect::Details { id: "a".into(), request: "r".into() };
+        let details = Effect::Details { id: "a".into(), host: None, request: "r".into() };
         assert_eq!(look(&one, &asks, &session), details);
         session.observed.owner = Owner::Gone { pid: 1, at: None };
         let ended = row(&session, Status::Ended);
         assert_eq!(look(&one, &ended, &session), Effect::Live);
+    }
+
+    #[test]
+    fn case_419_a_popup_answers_on_the_machine_of_its_session_with_the_text_that_it_showed() {
+        let now = Moment::of(Time(1_700_000_000_000));
+        let mut there = Session { id: "a".into(), ..Session::default() };
+        there.observed.owner = Owner::Alive { pid: 1, started: None };
+        there.control.server = ServerState::Listening;
+        let requested = br#"{"type":"permission.requested","data":{"requestId":"r","permissionRequest":{"kind":"shell","fullCommandText":"make"}},"id":"e","timestamp":"2023-11-14T22:13:20.000Z"}"#;
+        there.observed.facts.fold(&dialect::parse(requested).unwrap(), now, &Limits::default());
+        let row = there.row(now, &Limits::default()).0;
+        let account = Account::of(&there, &row, (&row.name, &row.label), now);
+        let host = Host { name: "devbox".into(), has_terminal: true };
+        let session = read(&host, account, &Clocks { now, ..Clocks::default() }, Agent::reported).unwrap();
+        let (row, key) = (session.row(now, &Limits::default()).0, Key::far("devbox", "a"));
+        let told = alertable(&key, &row, &session, None);
+        let request = told.request.unwrap();
+        assert!(request.answerable && !told.has_terminal, "{request:?}");
+        let last_progress = LastProgress::default();
+        let shown = Shown { key: &key, row: &row, session: &session, last_progress: &last_progress, reader: None };
+        let asked = ShownRequest { request: request.id, text: "make".into(), choices: Vec::new() };
+        let popup = Popup { asked: Some(asked), ..popup(Cause::NeedsPermission, &[]) };
+        let ClickAction::Do(Effect::Act(order)) = resolve(&popup, Some(Button::Act(Action::Approve)), &shown) else {
+            panic!("an order")
+        };
+        assert_eq!(order.host.as_deref(), Some("devbox"));
+        assert_eq!(order.ask, Ask::Approve(Which::Shown { id: "r".into(), text: "make".into() }));
+        let review = Effect::Details { id: "a".into(), host: Some("devbox".into()), request: "r".into() };
+        let ClickAction::Do(effect) = resolve(&popup, None, &shown) else { panic!("an effect") };
+        assert_eq!(effect, review);
     }
 
     #[test]

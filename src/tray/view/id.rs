@@ -18,6 +18,10 @@ pub enum Kind {
     /// A line of text, by its number. A click marks the session as seen.
     Fact(u8),
     Headline,
+    /// The row of a machine that is not reached, by its number, and of what is in its submenu.
+    Host(u8),
+    HostFact(u8, u8),
+    RetryHost(u8),
     /// Shows the table of all sessions.
     Live,
     /// The remedy below a row.

@@ -80,6 +80,7 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
         background: Background::default(),
         actions: vec![Action::Reconnect, Action::Stop, Action::Resume, Action::ShowTerminal],
         label: Label { who: id.into(), of_agent: None, title: Some(format!("Session {id}").into()) },
+        host: None,
         turn: None,
         gist: Gist::default(),
         is_seen: false,

@@ -81,7 +81,7 @@ fn a_request_not_shown_in_full_offers_only_its_details() {
     world.update().unwrap();
     for name in ["long", "odd", "lines", "joined", "none"] {
         assert_eq!(world.effect(name, Kind::Approve(Call::from_number(7))), None, "{name}");
-        let details = Effect::Details { id: name.into(), request: "request-7".into() };
+        let details = Effect::Details { id: name.into(), host: None, request: "request-7".into() };
         assert_eq!(world.effect(name, Kind::Details(Call::from_number(7))), Some(&details));
     }
 }
@@ -108,12 +108,12 @@ fn a_choice_answers_only_the_question_that_it_was_shown_with() {
     let choice = |mark, n| Kind::Choice(Call::from_number(mark), n);
     let first = world.update().unwrap();
     let reply = |request: &str, shown, n| {
-        let reply = Reply::Give { request: request.into(), shown, with: FormAnswer::Choice(n) };
+        let reply = Reply::Give { request: request.into(), shown, with: FormAnswer::Choice(n).into() };
         Some(Effect::Act(Box::new(Order { who: "a".into(), ..Order::new("a", Ask::Answer(reply)) })))
     };
     assert_eq!(world.effect("a", choice(mark, 1)).cloned(), reply("r1", mark, 1));
     assert_eq!(world.effect("a", choice(mark, 2)), None);
-    let answer = Effect::Answer { id: "a".into(), request: "r1".into() };
+    let answer = Effect::Answer { id: "a".into(), host: None, request: "r1".into() };
     assert_eq!(world.effect("a", Kind::Answer(Call::from_number(mark))), Some(&answer), "in the user's own words");
     // A new question has different entries, even with the same text.
     let other = pose(&mut world, "a", "r2", "Which <color>?", &["red", "blue"], true);

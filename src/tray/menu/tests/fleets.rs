@@ -153,7 +153,13 @@ fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError
     let (home, last_progress) = (agent::source::Source::at(Path::new("/nowhere")), &LastProgress::default());
     let readers: Vec<_> = keys.iter().map(|key| home.reader(&key.id)).collect();
     let sources = keys.iter().zip(&all).zip(sessions).zip(&readers);
-    let sources = sources.map(|(((key, row), session), reader)| Source { key, row, session, last_progress, reader });
+    let sources = sources.map(|(((key, row), session), reader)| Source {
+        key,
+        row,
+        session,
+        last_progress,
+        reader: Some(reader),
+    });
     let mut menu = Menu::new(Limits::default(), List::default(), None, false);
     menu.set_capacity(capacity);
     let view = menu.update(sources, NOW).unwrap();

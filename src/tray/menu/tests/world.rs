@@ -66,7 +66,13 @@ impl World {
         let readers: Vec<_> = self.sessions.iter().map(|(key, ..)| home.reader(&key.id)).collect();
         let last_progress = &self.last_progress;
         let sources = self.sessions.iter().zip(&readers);
-        let sources = sources.map(|((key, session, row), reader)| Source { key, row, session, last_progress, reader });
+        let sources = sources.map(|((key, session, row), reader)| Source {
+            key,
+            row,
+            session,
+            last_progress,
+            reader: key.host.is_none().then_some(reader),
+        });
         self.menu.update(sources, self.now)
     }
 

@@ -319,7 +319,7 @@ async fn replied(
 fn blue() -> Reply {
     let asked = json!({"requestId": "r", "question": "Which color?", "choices": ["red", "blue"]});
     let shown = Form::read("user_input.requested", &asked).unwrap().mark();
-    Reply::Give { request: "r".into(), shown, with: FormAnswer::Choice(1) }
+    Reply::Give { request: "r".into(), shown, with: FormAnswer::Choice(1).into() }
 }
 
 #[test]
@@ -382,7 +382,8 @@ fn an_answer_that_the_server_refuses_did_not_happen() {
 
 #[test]
 fn only_the_question_that_was_shown_is_answered_and_showing_it_answers_nothing() {
-    let give = |request: &str, shown| Reply::Give { request: request.into(), shown, with: FormAnswer::Choice(1) };
+    let give =
+        |request: &str, shown| Reply::Give { request: request.into(), shown, with: FormAnswer::Choice(1).into() };
     let Reply::Give { shown, .. } = blue() else { panic!() };
     for (reply, why) in [(give("r", shown + 1), "something else"), (give("x", shown), "no longer open")] {
         let (outcome, calls, was_shown) = run(replied(Response::Result(json!({"success": true})), None, &reply));

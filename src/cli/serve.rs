@@ -1,0 +1,122 @@
+//! `pilotlight serve --stdio`: tells a Pilotlight on another machine of the sessions here, and takes its orders, over
+//! standard input and output. That Pilotlight starts it, over `ssh` or the like.
+//!
+//! If a tray runs here, this only relays to it: no second process acts on sessions. Else it runs an engine of its own for as
+//! long as the pipe lives, and ends when a tray is started, so that the next one relays.
+
+use super::bridges::place_for_bridges;
+use super::context::{Context, runtime};
+use super::report::{USAGE, say};
+use crate::control::caller::CallerPolicy;
+use crate::control::pipe::{Service, serve_pipe};
+use crate::control::{self, Command, Probe};
+use crate::core::session::Key;
+use crate::core::time::{Moment, Span, Time};
+use crate::engine::{Fleet, View};
+use crate::system::paths;
+use crate::system::runtime::Runtime;
+use crate::system::signals::Signals;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::ExitCode;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy, stdin, stdout};
+
+/// How often to look whether a tray was started.
+const LOOK_INTERVAL: Span = Span::seconds(30);
+
+/// Arguments of `serve`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Speak over standard input and output, one line of JSON at a time
+    #[arg(long)]
+    stdio: bool,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if !arguments.stdio {
+        say(
+            "say over what: `serve --stdio` is started by a Pilotlight on another machine, by a `[[host]]` in its settings",
+        );
+        return Ok(ExitCode::from(USAGE));
+    }
+    let runtime = runtime()?;
+    let served = runtime.block_on(serve(context));
+    // Standard input is read on a thread that may wait for ever.
+    runtime.shutdown_background();
+    served.map(|()| ExitCode::SUCCESS)
+}
+
+async fn serve(context: &Context) -> anyhow::Result<()> {
+    let folders = paths::project().as_ref().map(paths::runtime_folders).unwrap_or_default();
+    // A demo shows its own sessions alone.
+    for folder in folders.iter().filter(|_| context.demo.is_none()) {
+        // A runtime folder that fails its check is not used.
+        let Ok(Some(_checked)) = Runtime::open(folder) else { continue };
+        if let Some(tray) = control::ask_to_serve(folder).await? {
+            let mut signals = Signals::new()?;
+            tokio::select! {
+                () = relay(tray) => {}
+                () = signals.end() => {}
+            }
+            return Ok(());
+        }
+    }
+    with_own_engine(context, folders).await
+}
+
+/// Passes on everything in both directions, until one end closes.
+async fn relay(tray: impl AsyncRead + AsyncWrite) {
+    let (mut from, mut to) = tokio::io::split(tray);
+    let (mut stdin, mut stdout) = (stdin(), stdout());
+    // An error is an end as well.
+    let told = async {
+        let _ = copy(&mut from, &mut stdout).await;
+        let _ = stdout.flush().await;
+    };
+    tokio::select! {
+        () = told => {}
+        _ = copy(&mut stdin, &mut to) => {}
+    }
+}
+
+async fn with_own_engine(context: &Context, folders: Vec<PathBuf>) -> anyhow::Result<()> {
+    let mut engine = context.engine();
+    if let Some(place) = place_for_bridges() {
+        engine.listen_to_bridges(place);
+    }
+    engine.forward_to_holders(folders.clone());
+    let (commander, policy) = (engine.command_sender(), CallerPolicy { names: context.agent_names().to_vec() });
+    let send = |command| {
+        let _ = commander.send(command); // fails only when the engine has ended
+    };
+    let service = Service { caller: Some(std::process::id()), policy: &policy, has_tray: false, handle: &send };
+    let mut view = Waiting { folders, looked: None };
+    let mut running = pin!(engine.run(Signals::new()?, &mut view));
+    let mut serving = pin!(serve_pipe(stdin(), stdout(), &service));
+    tokio::select! {
+        () = &mut running => return Ok(()),
+        // Whoever reads has gone, however that shows.
+        _ = &mut serving => {}
+    }
+    send(Command::End);
+    running.await;
+    Ok(())
+}
+
+/// Shows nothing, and waits for a tray.
+struct Waiting {
+    folders: Vec<PathBuf>,
+    looked: Option<Time>,
+}
+
+impl View for Waiting {
+    fn show(&mut self, _fleet: &Fleet, _changed: &[Key], _removed: &[Key], now: Moment) -> ControlFlow<()> {
+        if self.looked.is_some_and(|looked| now.awake < looked + LOOK_INTERVAL) {
+            return ControlFlow::Continue(());
+        }
+        self.looked = Some(now.awake);
+        let is_served = |folder: &PathBuf| matches!(control::probe(folder), Ok(Probe::Served));
+        if self.folders.iter().any(is_served) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}

@@ -1,0 +1,76 @@
+//! `[[host]]`: other machines whose sessions are shown, a table each.
+//!
+//! Anything wrong with one drops the whole host: with another address or another command, something else would be reached
+//! than is meant.
+
+use std::collections::BTreeSet;
+
+use toml::de::DeTable;
+
+use super::form::{Value, Wrong};
+use super::host_keys::{COMMAND, HEAD, KEYS, NAME, PROGRAM, PROGRAM_THERE, SSH, TABLE};
+use super::problem::Report;
+use super::tables;
+use super::values::{Host, Reach};
+
+/// Reads all hosts. A wrong one is reported and left out.
+pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Vec<Host> {
+    let (mut hosts, mut names) = (Vec::new(), BTreeSet::new());
+    for (at, table) in tables::read(TABLE, HEAD, key, value, report) {
+        match read_one(at, table, report) {
+            Ok(host) if names.insert(host.name.clone()) => hosts.push(host),
+            Ok(host) => {
+                let what = format!("there is a host called {} already", host.name);
+                report.add(Some(at), what, "This one is ignored");
+            }
+            Err(wrong) => report.add(Some(wrong.at), wrong.what, "This host is ignored"),
+        }
+    }
+    hosts
+}
+
+fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<Host, Wrong> {
+    for key in table.keys() {
+        if !KEYS.iter().any(|(known, _)| known == key.get_ref()) {
+            report.unknown_key(TABLE, key);
+        }
+    }
+    let name = tables::value(TABLE, table, "name", &NAME)?;
+    let name = name.ok_or_else(|| Wrong { at, what: "a host needs a `name`".into() })?;
+    let ssh = tables::value(TABLE, table, "ssh", &SSH)?;
+    let program = tables::value(TABLE, table, "program", &PROGRAM)?;
+    let command = tables::value(TABLE, table, "command", &COMMAND)?;
+    let reach = match command {
+        Some(_) if ssh.is_some() => {
+            return Err(Wrong { at, what: "`ssh` and `command` both say how it is reached".into() });
+        }
+        Some(_) if program.is_some() => {
+            return Err(Wrong { at, what: "`command` names the program itself: leave `program` out".into() });
+        }
+        Some(words) => Reach::Command(words),
+        None => Reach::Ssh {
+            to: ssh.unwrap_or_else(|| name.clone()),
+            program: program.unwrap_or_else(|| PROGRAM_THERE.to_owned()),
+        },
+    };
+    Ok(Host { name, reach })
+}
+
+/// The hosts as TOML, after an explanation of the keys.
+pub(super) fn print(hosts: &[Host]) -> String {
+    let mut out = format!("\n# Other machines whose sessions are shown here, a table each:\n# {HEAD}\n");
+    for (key, form) in KEYS {
+        out += &format!("# {key} takes {form}.\n");
+    }
+    out += "# Pilotlight must be there, too, of the same version. Default: none\n";
+    for Host { name, reach } in hosts {
+        out += &format!("\n{HEAD}\nname = {}\n", (NAME.show)(name));
+        match reach {
+            Reach::Ssh { to, program } => {
+                out += &format!("ssh = {}\nprogram = {}\n", (SSH.show)(to), (PROGRAM.show)(program));
+            }
+            Reach::Command(words) => out += &format!("command = {}\n", (COMMAND.show)(words)),
+        }
+    }
+    out
+}

@@ -1,0 +1,84 @@
+//! The lines of the pipe between two machines. Both ends speak one schema, and no other: the first line says which.
+
+use crate::core::far::Account;
+use crate::core::order::{Order, Report};
+use crate::core::time::Time;
+use serde::{Deserialize, Serialize};
+
+/// The number of the schema. It changes with each change of these lines, of an order or of a report.
+pub(crate) const SCHEMA: u32 = 1;
+
+/// What the machine with the sessions says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum FromHost {
+    /// The first line.
+    Pilotlight(Hello),
+    /// A session, new or changed.
+    Session(Box<Account>),
+    /// A session that is gone, by its id.
+    Gone(Box<str>),
+    /// Every session was told once.
+    Ready,
+    /// When something was last heard of these sessions, which did not change otherwise.
+    Heard(Vec<(Box<str>, Time)>),
+    /// A report on the order of this number.
+    Report { n: u64, report: Report },
+    /// The answer to a ping.
+    Pong(u64),
+    /// It ends, and why.
+    Over(String),
+}
+
+/// What the machine with the user says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ToHost {
+    /// An order, with a number for its reports.
+    Order { n: u64, order: Box<Order> },
+    /// The order of this number is not wanted any more.
+    TakeBack(u64),
+    /// The user has seen the sessions of these ids.
+    Seen(Vec<Box<str>>),
+    /// To be answered at once.
+    Ping(u64),
+}
+
+/// The first line: who speaks, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Hello {
+    pub(crate) version: Box<str>,
+    pub(crate) schema: u32,
+    /// The wall clock there.
+    pub(crate) now: Time,
+    pub(crate) system: Box<str>,
+    pub(crate) architecture: Box<str>,
+    /// A tray runs there, and does what is asked.
+    pub(crate) has_tray: bool,
+}
+
+/// As much of a first line as every version has.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AnyHello {
+    pub(crate) pilotlight: AnyVersion,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct AnyVersion {
+    pub(crate) version: Box<str>,
+    pub(crate) schema: u32,
+}
+
+impl Hello {
+    pub(super) fn new(now: Time, has_tray: bool) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").into(),
+            schema: SCHEMA,
+            now,
+            system: std::env::consts::OS.into(),
+            architecture: std::env::consts::ARCH.into(),
+            has_tray,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The connections to other machines, as the settings name them.
+
+use super::fleet::{Fleet, Trouble};
+use crate::config;
+use crate::core::agent::Agent;
+use crate::core::far::Clocks;
+use crate::core::session::Key;
+use crate::core::time::{Moment, Span, Time};
+use crate::hosts::{Link, News, ToLink};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+/// How long the sessions of a machine stay while its connection is made anew: a short interruption is nobody's news.
+const GRACE: Span = Span::seconds(10);
+/// A machine on which a session works is asked whether it is still there when nothing was heard of it for as long.
+const QUIET: Span = Span::seconds(55);
+/// How much news may wait for the loop.
+const QUEUED: usize = 16;
+/// Maximum number of sessions that are shown of one machine.
+pub(crate) const SESSIONS_MAX: usize = 1000;
+
+/// One machine.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) config: config::Host,
+    generation: u64,
+    link: Link,
+    /// How far its wall clock is behind ours.
+    pub(crate) behind: Span,
+    /// The sessions that it told of since it was connected.
+    pub(crate) told: HashSet<Box<str>>,
+    /// What it says makes sense, as far as it was said.
+    pub(crate) said_nonsense: bool,
+    is_connected: bool,
+    /// When it was last heard of, by the awake clock.
+    heard: Time,
+    lost: Option<Lost>,
+}
+
+/// A connection that is lost, or was never made.
+#[derive(Debug)]
+struct Lost {
+    why: Box<str>,
+    since: Time,
+    /// Until then, by the awake clock, it is hoped that it comes back.
+    until: Time,
+    is_shown: bool,
+}
+
+/// All machines.
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    hosts: BTreeMap<Arc<str>, Host>,
+    news: Receiver<News>,
+    sender: Sender<News>,
+    generation: u64,
+    /// Whether any are to be connected to, and which. `None`: none.
+    wanted: Option<Vec<String>>,
+    /// The agents whose sessions are shown; none: all.
+    agents: Vec<Box<str>>,
+    /// For how long the machine had slept when that was last looked at.
+    pub(crate) asleep: Option<Span>,
+}
+
+impl Default for Hosts {
+    fn default() -> Self {
+        let (sender, news) = channel(QUEUED);
+        Self { hosts: BTreeMap::new(), news, sender, generation: 0, wanted: None, agents: Vec::new(), asleep: None }
+    }
+}
+
+impl Hosts {
+    /// From now on, those are connected to that the settings name, and of them only those of these names, if any are given. `agents`: whose
+    /// sessions are shown; none: those of all.
+    pub(crate) fn want(&mut self, only: Vec<String>, agents: Vec<Box<str>>) {
+        (self.wanted, self.agents) = (Some(only), agents);
+    }
+
+    /// Whether sessions of this agent are shown.
+    pub(crate) fn is_wanted_agent(&self, agent: &Agent) -> bool {
+        self.agents.is_empty() || self.agents.iter().any(|wanted| **wanted == *agent.name())
+    }
+
+    /// Connects to exactly these machines, on the current runtime. Returns those that are none any more, or others.
+    pub(crate) fn follow(&mut self, named: &[config::Host]) -> Vec<Arc<str>> {
+        let only = self.wanted.as_ref();
+        let is_wanted = |host: &&config::Host| only.is_some_and(|only| only.is_empty() || only.contains(&host.name));
+        let wanted: Vec<_> = named.iter().filter(is_wanted).cloned().collect();
+        let is_kept = |host: &Host| wanted.contains(&host.config);
+        let gone: Vec<_> =
+            self.hosts.iter().filter(|(_, host)| !is_kept(host)).map(|(name, _)| Arc::clone(name)).collect();
+        for name in &gone {
+            self.hosts.remove(name);
+        }
+        for config in wanted {
+            let name: Arc<str> = config.name.as_str().into();
+            if self.hosts.contains_key(&name) {
+                continue;
+            }
+            self.generation += 1;
+            let link = Link::start(config.clone(), self.generation, true, self.sender.clone());
+            let host = Host {
+                config,
+                generation: self.generation,
+                link,
+                behind: Span::ZERO,
+                told: HashSet::new(),
+                said_nonsense: false,
+                is_connected: false,
+                heard: Time::default(),
+                lost: None,
+            };
+            self.hosts.insert(name, host);
+        }
+        gone
+    }
+
+    /// Waits for news.
+    pub(crate) async fn next_news(&mut self) -> News {
+        match self.news.recv().await {
+            Some(news) => news,
+            None => std::future::pending().await, // never: there is a sender here
+        }
+    }
+
+    /// The machine that news is of, if it is still of this connection.
+    pub(crate) fn of_news(&mut self, news: &News) -> Option<&mut Host> {
+        self.hosts.get_mut(&news.host).filter(|host| host.generation == news.generation)
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Host> {
+        self.hosts.get(name)
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&Arc<str>, &Host)> {
+        self.hosts.iter()
+    }
+
+    /// Tries one again now, or all.
+    pub(crate) fn retry(&self, name: Option<&str>) {
+        for (_, host) in self.hosts.iter().filter(|(one, _)| name.is_none_or(|name| ***one == *name)) {
+            host.link.tell(ToLink::Retry);
+        }
+    }
+
+    /// Asks those whether they are still there on which a session works, and of which nothing was heard.
+    pub(crate) fn check(&self, fleet: &Fleet, now: Time) {
+        for (name, host) in &self.hosts {
+            if host.is_connected && host.heard + QUIET <= now && fleet.works_at(name) {
+                host.link.tell(ToLink::Retry);
+            }
+        }
+    }
+
+    /// Whether there are none. Else the rescan looks after them: a connection may have died while this machine slept, and
+    /// nothing says so.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
+    /// When a lost connection is to be shown as lost, by the awake clock.
+    pub(crate) fn wake_at(&self) -> Option<Time> {
+        let lost = self.hosts.values().filter_map(|host| host.lost.as_ref());
+        lost.filter(|lost| !lost.is_shown).map(|lost| lost.until).min()
+    }
+
+    /// The machines that are due to be shown as lost.
+    pub(crate) fn take_due(&mut self, now: Time) -> Vec<Arc<str>> {
+        let mut due = Vec::new();
+        for (name, host) in &mut self.hosts {
+            if let Some(lost) = host.lost.as_mut().filter(|lost| !lost.is_shown && lost.until <= now) {
+                lost.is_shown = true;
+                due.push(Arc::clone(name));
+            }
+        }
+        due
+    }
+
+    /// Which are not reached.
+    pub(crate) fn troubles(&self) -> Vec<Trouble> {
+        let trouble = |(name, host): (&Arc<str>, &Host)| {
+            let lost = host.lost.as_ref().filter(|lost| lost.is_shown)?;
+            Some(Trouble { host: Arc::clone(name), why: lost.why.clone(), since: lost.since })
+        };
+        self.hosts.iter().filter_map(trouble).collect()
+    }
+}
+
+impl Host {
+    /// It is connected, and tells of all its sessions now.
+    pub(crate) fn connected(&mut self, behind: Span) {
+        (self.is_connected, self.said_nonsense, self.behind) = (true, false, behind);
+        self.told.clear();
+    }
+
+    /// Something was heard of it.
+    pub(crate) fn heard(&mut self, now: Time) {
+        self.heard = now;
+    }
+
+    /// It has told of all its sessions.
+    pub(crate) fn ready(&mut self) {
+        self.lost = None;
+    }
+
+    /// Its connection is lost. What is shown of it stays for a moment, if there is anything.
+    pub(crate) fn lose(&mut self, why: &str, now: Moment) {
+        let had = std::mem::take(&mut self.is_connected) || self.lost.as_ref().is_some_and(|lost| !lost.is_shown);
+        let until = if had { now.awake + GRACE } else { now.awake };
+        match &mut self.lost {
+            Some(lost) => lost.why = why.into(),
+            None => self.lost = Some(Lost { why: why.into(), since: now.wall, until, is_shown: false }),
+        }
+    }
+
+    /// Why it is not reached, if it is not.
+    pub(crate) fn trouble(&self) -> Option<&str> {
+        self.lost.as_ref().map(|lost| &*lost.why)
+    }
+
+    /// Whether it has told of all its sessions, and can be told something.
+    pub(crate) const fn is_reached(&self) -> bool {
+        self.is_connected
+    }
+
+    pub(crate) fn clocks(&self, now: Moment) -> Clocks {
+        Clocks { now, behind: self.behind }
+    }
+
+    pub(crate) fn tell(&self, told: ToLink) {
+        self.link.tell(told);
+    }
+
+    pub(crate) fn key(&self, id: &str) -> Key {
+        Key::far(self.config.name.as_str(), id)
+    }
+}

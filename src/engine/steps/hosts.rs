@@ -1,0 +1,234 @@
+//! Other machines: what they tell, and what is asked of them.
+
+use crate::agent::wing::agent_named;
+use crate::control::HostReport;
+use crate::control::pipe::lines::FromHost;
+use crate::control::{PendingOrder, origin};
+use crate::core::action::{Trait, offer};
+use crate::core::far::{self, Account, Clocks};
+use crate::core::order::{Ask, Outcome, Report};
+use crate::core::session::Key;
+use crate::core::session::far::Host as FarHost;
+use crate::core::text::is_uuid;
+use crate::core::time::Span;
+use crate::engine::parts::hosts::SESSIONS_MAX;
+use crate::engine::parts::settings_file::SettingsFile;
+use crate::engine::{Changes, Engine};
+use crate::hosts::{News, Said, ToLink, command};
+use crate::system::clock::slept;
+use crate::terminal::Terminals;
+use std::collections::BTreeMap;
+
+/// Less sleep than this does not count as a wake-up: the machine was only about to sleep.
+const SLEEP_MIN: Span = Span::seconds(5);
+
+impl Engine {
+    /// Connects to exactly the machines that the settings name.
+    pub(in crate::engine) fn follow_hosts(&mut self, changes: &mut Changes) {
+        for gone in self.hosts.follow(&self.config.hosts) {
+            self.forget_sessions_of(&gone, changes);
+        }
+        self.show_troubles(changes);
+    }
+
+    fn forget_sessions_of(&mut self, host: &str, changes: &mut Changes) {
+        let keys: Vec<_> = self.fleet.keys_at(host).cloned().collect();
+        for key in keys {
+            self.fleet.remove_far(&key);
+            changes.removed.push(key);
+        }
+    }
+
+    fn show_troubles(&mut self, changes: &mut Changes) {
+        changes.redraw |= self.fleet.set_troubles(self.hosts.troubles());
+    }
+
+    /// Takes up what a machine tells.
+    pub(super) fn handle_news(&mut self, mut news: News, changes: &mut Changes) {
+        let now = self.clock.now();
+        for said in std::mem::take(&mut news.said) {
+            let Some(host) = self.hosts.of_news(&news) else { return };
+            host.heard(now.awake);
+            match said {
+                Said::Hello(hello) => host.connected(Clocks::behind(now, hello.now)),
+                Said::Line(line) => self.handle_line(&news, line, changes),
+                Said::Lost { why } => {
+                    host.lose(&why, now);
+                    self.show_lost(changes);
+                }
+            }
+        }
+    }
+
+    fn handle_line(&mut self, news: &News, line: FromHost, changes: &mut Changes) {
+        let now = self.clock.now();
+        let Some(host) = self.hosts.of_news(news) else { return };
+        match line {
+            FromHost::Session(account) => self.take_account(news, *account, changes),
+            FromHost::Gone(id) => {
+                host.told.remove(&id);
+                let key = host.key(&id);
+                if self.fleet.remove_far(&key) {
+                    changes.removed.push(key);
+                }
+            }
+            FromHost::Heard(heard) => {
+                let clocks = host.clocks(now);
+                let heard: Vec<_> = heard.iter().map(|(id, at)| (host.key(id), clocks.here(*at))).collect();
+                for (key, at) in heard {
+                    changes.ended_lull |= self.fleet.hear_far(&key, at);
+                }
+            }
+            FromHost::Ready => {
+                host.ready();
+                let told = &host.told;
+                let stale = self.fleet.keys_at(&news.host).filter(|key| !told.contains(&*key.id));
+                for key in stale.cloned().collect::<Vec<_>>() {
+                    self.fleet.remove_far(&key);
+                    changes.removed.push(key);
+                }
+                self.show_troubles(changes);
+            }
+            // What concerns the link alone.
+            FromHost::Pilotlight(_) | FromHost::Report { .. } | FromHost::Pong(_) | FromHost::Over(_) => {}
+        }
+    }
+
+    /// Takes up what a machine tells of a session.
+    fn take_account(&mut self, news: &News, account: Account, changes: &mut Changes) {
+        let now = self.clock.now();
+        let Some(host) = self.hosts.of_news(news) else { return };
+        // Counted by what is held: a machine may break off before it has told of all, again and again.
+        let is_new = self.fleet.shown_as(&host.key(account.id())).is_none();
+        if is_new && self.fleet.keys_at(&news.host).nth(SESSIONS_MAX - 1).is_some() {
+            return;
+        }
+        let (clocks, name) = (host.clocks(now), host.config.name.as_str().into());
+        let far_host = FarHost { name, has_terminal: command::has_terminal(&host.config) };
+        match far::read(&far_host, account.clone(), &clocks, agent_named) {
+            Ok(session) => {
+                host.told.insert(account.id().into());
+                let key = host.key(account.id());
+                let is_wanted = self.hosts.is_wanted_agent(&session.observed.agent);
+                if is_wanted && self.fleet.put_far(&key, session, account, &clocks) {
+                    changes.updated.push(key);
+                }
+            }
+            Err(what) if !std::mem::replace(&mut host.said_nonsense, true) => {
+                tracing::warn!(tag = "host", host = %news.host, "of what it tells, {what}");
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Shows those as lost that are due.
+    fn show_lost(&mut self, changes: &mut Changes) {
+        for host in self.hosts.take_due(self.clock.now().awake) {
+            self.forget_sessions_of(&host, changes);
+        }
+        self.show_troubles(changes);
+    }
+
+    /// Does what is due for other machines: after a sleep, they are tried at once.
+    pub(super) fn look_after_hosts(&mut self, changes: &mut Changes) {
+        let asleep = slept(self.clock.now());
+        if self.hosts.asleep.replace(asleep).is_some_and(|before| asleep - before > SLEEP_MIN) {
+            self.hosts.retry(None);
+        }
+        if self.hosts.wake_at().is_some_and(|at| at <= self.clock.now().awake) {
+            self.show_lost(changes);
+        }
+    }
+
+    /// Tells the machines that the user has seen their sessions.
+    pub(super) fn mark_seen_far(&self, keys: &[Key]) {
+        let mut by_host: BTreeMap<&str, Vec<Box<str>>> = BTreeMap::new();
+        for key in keys {
+            if let Some(host) = &key.host {
+                by_host.entry(host).or_default().push((*key.id).into());
+            }
+        }
+        for (host, ids) in by_host {
+            if let Some(host) = self.hosts.get(host) {
+                host.tell(ToLink::Seen(ids));
+            }
+        }
+    }
+
+    /// What is known of other machines, for our own commands.
+    pub(super) fn host_reports(&self) -> Vec<HostReport> {
+        let now = self.clock.now();
+        let report = |(name, host): (&std::sync::Arc<str>, &crate::engine::parts::hosts::Host)| {
+            let clocks = host.clocks(now);
+            HostReport {
+                host: (**name).into(),
+                behind: host.behind,
+                sessions: self.fleet.accounts_at(name, &clocks).collect(),
+                trouble: host.trouble().map(Into::into),
+            }
+        };
+        self.hosts.all().map(report).collect()
+    }
+
+    /// Has an order carried out on another machine, which checks it as its own.
+    pub(super) fn handle_far_order(&mut self, name: &str, pending: PendingOrder) {
+        if let Err(outcome) = self.check_far_order(name, &pending) {
+            let action = pending.order.ask.action().name();
+            tracing::info!(tag = "refused", action, host = name, "{}", outcome.words());
+            return pending.report(Report::End(outcome));
+        }
+        let Some(host) = self.hosts.get(name) else { return };
+        if pending.order.ask == Ask::Resume {
+            let words = command::resume(&host.config, &pending.order.id).unwrap_or_default();
+            let terminals = Terminals::new(Some(self.config.actions.terminal.clone()));
+            let shown = host.config.name.clone();
+            let open = move || {
+                let outcome = match terminals.open(&words, None, &[]) {
+                    Ok(_) => Outcome::Done(format!("a terminal resumes it on {shown}")),
+                    Err(why) => Outcome::Failed(why),
+                };
+                pending.report(Report::End(outcome));
+            };
+            drop(std::thread::Builder::new().name("terminal".into()).spawn(open));
+            return;
+        }
+        host.tell(ToLink::Order(pending));
+    }
+
+    /// Checks here what can be checked here.
+    fn check_far_order(&self, name: &str, pending: &PendingOrder) -> Result<(), Outcome> {
+        let refuse = |why: String| Err(Outcome::Refused(why));
+        let (order, action) = (&pending.order, pending.order.ask.action());
+        let Some(host) = self.hosts.get(name) else {
+            return refuse(format!("no machine in the settings is called {name}"));
+        };
+        if !host.is_reached() {
+            let why = host.trouble().unwrap_or("it is just being connected to");
+            return refuse(format!("{name} is not reached: {why}"));
+        }
+        let Some(shown) = self.fleet.shown_as(&Key::far(name, &*order.id)) else {
+            return refuse(format!("{name} has no such session any more"));
+        };
+        if action.is(Trait::OpensWindow) {
+            if let Err(why) = offer(action, shown.session, shown.row.status) {
+                return refuse(why.to_string());
+            }
+            if !is_uuid(&order.id) {
+                return refuse("its id is not in its agent's form, and no other is passed to a program".into());
+            }
+        }
+        // No tool of a session there can have started this program here. Those of the sessions here can start commands.
+        if pending.is_by_command() && origin::answers_for_user(&order.ask) {
+            let settings = self.settings_file.as_ref().filter(|_| self.config.actions.scripts_may_answer);
+            let allowed = settings.and_then(SettingsFile::changed);
+            let judged = origin::check(pending.giver, false, allowed, shown.session, self.clock.now().wall);
+            if let Err(why) = judged {
+                return refuse(format!(
+                    "a tool of a session can have started what asks for this, which {why}: answer in the menu or popup, or \
+                     here from a shell that was open before the session"
+                ));
+            }
+        }
+        Ok(())
+    }
+}

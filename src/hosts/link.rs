@@ -1,0 +1,288 @@
+//! The connection to one host: its child process, kept by a task beside the loop.
+
+use super::command::serve;
+use super::incoming::{Incoming, Unheard};
+use super::orders::Orders;
+use super::stderr::Complaints;
+use super::why;
+use crate::config::Host;
+use crate::control::PendingOrder;
+use crate::control::pipe::lines::{FromHost, Hello, ToHost};
+use crate::core::order::{Outcome, Report};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+/// How long a host has to say its first line.
+const HELLO_WITHIN: Duration = Duration::from_secs(20);
+/// How long it has to say anything while something is expected of it.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// How long a child has to read a line.
+const WRITE_WITHIN: Duration = Duration::from_secs(5);
+/// How long a child that has closed its output has to end.
+const END_WITHIN: Duration = Duration::from_secs(1);
+/// How long to wait before the next attempt, in seconds: ever longer.
+const RETRIES: [u64; 6] = [1, 2, 5, 15, 60, 300];
+/// A connection that lasted as long begins the list again.
+const LASTED: Duration = Duration::from_secs(30);
+/// How many lines are passed on at a time.
+const BATCH: usize = 64;
+/// How many commands may wait for the link.
+const QUEUED: usize = 64;
+
+/// What a host said, or what became of its connection.
+#[derive(Debug)]
+pub(crate) enum Said {
+    Hello(Hello),
+    Line(FromHost),
+    /// The connection is lost, or could not be made, for this reason.
+    Lost {
+        why: String,
+    },
+}
+
+/// News of a host.
+#[derive(Debug)]
+pub(crate) struct News {
+    pub(crate) host: Arc<str>,
+    /// Tells a link from the one before it of the same host.
+    pub(crate) generation: u64,
+    pub(crate) said: Vec<Said>,
+}
+
+/// What a link is told.
+#[derive(Debug)]
+pub(crate) enum ToLink {
+    /// To have an order carried out.
+    Order(PendingOrder),
+    /// The user has seen the sessions of these ids.
+    Seen(Vec<Box<str>>),
+    /// Try again now; if connected, find out whether the host still answers.
+    Retry,
+}
+
+/// A connection that is kept. Dropping it ends the child.
+#[derive(Debug)]
+pub(crate) struct Link {
+    commands: Sender<ToLink>,
+    task: AbortHandle,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Link {
+    /// Starts to keep a connection, on the current runtime. `tries_again`: whether it is made anew when it is lost.
+    pub(crate) fn start(host: Host, generation: u64, tries_again: bool, news: Sender<News>) -> Self {
+        let (commands, told) = channel(QUEUED);
+        let name: Arc<str> = host.name.as_str().into();
+        let keeper = Keeper { host, name, generation, news, told, orders: Orders::default() };
+        Self { commands, task: tokio::spawn(keeper.keep(tries_again)).abort_handle() }
+    }
+
+    /// Tells the link something. What it has no room for is lost, except that an order is refused.
+    pub(crate) fn tell(&self, told: ToLink) {
+        if let Err(error) = self.commands.try_send(told)
+            && let ToLink::Order(pending) = error.into_inner()
+        {
+            pending.report(Report::End(Outcome::Failed("its host is not reached; nothing was sent".into())));
+        }
+    }
+}
+
+struct Keeper {
+    host: Host,
+    name: Arc<str>,
+    generation: u64,
+    news: Sender<News>,
+    told: Receiver<ToLink>,
+    orders: Orders,
+}
+
+/// A child that runs, and its ends of the pipe.
+struct Running {
+    child: Child,
+    to: ChildStdin,
+    incoming: Incoming<ChildStdout>,
+    complaints: Complaints,
+    reading: AbortHandle,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.reading.abort();
+    }
+}
+
+impl Keeper {
+    async fn keep(mut self, tries_again: bool) {
+        let mut failed = 0;
+        loop {
+            let began = Instant::now();
+            let why = self.connect().await;
+            self.orders.lose(&self.name);
+            if began.elapsed() >= LASTED {
+                failed = 0;
+            }
+            let again_in = RETRIES[failed.min(RETRIES.len() - 1)];
+            failed += 1;
+            tracing::info!(tag = "host", host = %self.name, "not reached: {why}");
+            self.pass_on(vec![Said::Lost { why }]).await;
+            if !tries_again {
+                return;
+            }
+            let mut waits = std::pin::pin!(sleep(Duration::from_secs(again_in)));
+            loop {
+                let told = tokio::select! {
+                    () = &mut waits => break,
+                    told = self.told.recv() => told,
+                };
+                match told {
+                    Some(ToLink::Retry) => break,
+                    Some(ToLink::Order(pending)) => {
+                        let words = format!("{} is not reached; nothing was sent", self.name);
+                        pending.report(Report::End(Outcome::Failed(words)));
+                    }
+                    Some(ToLink::Seen(_)) => {}
+                    None => return,
+                }
+            }
+        }
+    }
+
+    /// Whoever listens may have gone: then this task is about to be ended.
+    async fn pass_on(&self, said: Vec<Said>) {
+        let news = News { host: Arc::clone(&self.name), generation: self.generation, said };
+        let _ = self.news.send(news).await;
+    }
+
+    /// Connects, and speaks with the host until the connection is lost. Returns why it was.
+    async fn connect(&mut self) -> String {
+        let mut running = match start(&self.host) {
+            Ok(running) => running,
+            Err(why) => return why,
+        };
+        let hello = match timeout(HELLO_WITHIN, running.incoming.hello()).await {
+            Ok(Ok(hello)) => hello,
+            Ok(Err(unheard)) => return self.why(running, unheard).await,
+            Err(_) => return format!("it did not answer within {} s", HELLO_WITHIN.as_secs()),
+        };
+        self.pass_on(vec![Said::Hello(hello)]).await;
+        let unheard = self.talk(&mut running).await;
+        self.why(running, unheard).await
+    }
+
+    /// Why nothing more is heard of a child. Ends it.
+    async fn why(&self, mut running: Running, unheard: Unheard) -> String {
+        if let Unheard::Nonsense(words) = unheard {
+            return words;
+        }
+        let status = timeout(END_WITHIN, running.child.wait()).await.ok().and_then(Result::ok);
+        why::ended(&self.host, status.and_then(|status| status.code()), &running.complaints.text())
+    }
+
+    async fn talk(&mut self, running: &mut Running) -> Unheard {
+        let (mut batch, mut expected, mut pings) = (Vec::new(), None, 0);
+        loop {
+            let line = tokio::select! {
+                said = running.incoming.next(!self.orders.is_empty()) => {
+                    expected = None;
+                    match said {
+                        Ok(FromHost::Over(words)) => return Unheard::Nonsense(crate::core::text::plain(&words, 200).into()),
+                        Ok(said) => self.take(said, &mut batch),
+                        Err(unheard) => return unheard,
+                    }
+                    if !batch.is_empty() && (batch.len() >= BATCH || !running.incoming.has_more()) {
+                        self.pass_on(std::mem::take(&mut batch)).await;
+                    }
+                    continue;
+                }
+                told = self.told.recv() => match told {
+                    Some(ToLink::Order(pending)) => self.orders.begin(pending),
+                    Some(ToLink::Seen(ids)) => ToHost::Seen(ids),
+                    Some(ToLink::Retry) => {
+                        pings += 1;
+                        ToHost::Ping(pings)
+                    }
+                    None => return Unheard::Ended,
+                },
+                line = self.orders.withdrawn() => line,
+                () = sleep_until(expected.unwrap_or_else(Instant::now)), if expected.is_some() => {
+                    return Unheard::Nonsense(format!("it has not answered for {} s", ANSWER_WITHIN.as_secs()));
+                }
+            };
+            let is_order = matches!(line, ToHost::Order { .. });
+            if let Err(unheard) = write(&mut running.to, &line).await {
+                return unheard;
+            }
+            if is_order {
+                // An order may take long; whether the host still answers shows sooner.
+                pings += 1;
+                if let Err(unheard) = write(&mut running.to, &ToHost::Ping(pings)).await {
+                    return unheard;
+                }
+            }
+            if is_order || matches!(line, ToHost::Ping(_)) {
+                expected = expected.or(Some(Instant::now() + ANSWER_WITHIN));
+            }
+        }
+    }
+
+    /// Passes reports on, and keeps the rest.
+    fn take(&mut self, said: FromHost, batch: &mut Vec<Said>) {
+        match said {
+            FromHost::Report { n, report: Report::End(outcome) } => self.orders.end(n, outcome),
+            FromHost::Report { n, report } => self.orders.report(n, report),
+            FromHost::Pong(_) => {}
+            line => batch.push(Said::Line(line)),
+        }
+    }
+}
+
+/// Starts the child of a host.
+///
+/// # Errors
+/// Why it cannot be started.
+fn start(host: &Host) -> Result<Running, String> {
+    let words = serve(host);
+    let (program, arguments) = words.split_first().ok_or("there is no command")?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    // What is typed into the terminal of this program is not meant for it.
+    #[cfg(unix)]
+    command.process_group(0);
+    #[cfg(windows)]
+    command.creation_flags(NO_WINDOW);
+    let mut child = command.spawn().map_err(|error| format!("`{}` cannot be started: {error}", program.display()))?;
+    let (to, from, complaints) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(to), Some(from), Some(said)) = (to, from, complaints) else { return Err("it has no pipes".into()) };
+    let complaints = Complaints::default();
+    let reading = tokio::spawn(complaints.clone().read(said)).abort_handle();
+    Ok(Running { child, to, incoming: Incoming::new(from), complaints, reading })
+}
+
+/// Windows opens no console window for it.
+#[cfg(windows)]
+const NO_WINDOW: u32 = 0x0800_0000;
+
+async fn write(to: &mut ChildStdin, line: &ToHost) -> Result<(), Unheard> {
+    let Ok(mut bytes) = serde_json::to_vec(line) else { return Ok(()) };
+    bytes.push(b'\n');
+    let written = async {
+        to.write_all(&bytes).await?;
+        to.flush().await
+    };
+    match timeout(WRITE_WITHIN, written).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) => Err(Unheard::Ended),
+        Err(_) => Err(Unheard::Nonsense("it takes nothing that it is sent".into())),
+    }
+}

@@ -1,0 +1,97 @@
+//! Why a host cannot be reached, in words for the user.
+
+use crate::config::{Host, Reach};
+use crate::core::text::plain;
+
+/// Maximum length of what is quoted, in characters.
+const QUOTED_MAX: usize = 160;
+/// The exit code of `ssh` if it could not connect.
+const SSH_FAILED: i32 = 255;
+/// The exit codes of a shell that found no such program, or could not run it.
+const NOT_FOUND: [i32; 2] = [126, 127];
+
+/// What each of these lines of OpenSSH means, to be done about it.
+const KNOWN: [(&str, &str); 8] = [
+    ("IDENTIFICATION HAS CHANGED", "its host key has changed: find out why, and connect once by hand"),
+    ("Host key verification failed", "its host key is not known: connect once by hand, and compare it"),
+    ("Too many authentication failures", "it does not let you in by a key"),
+    (
+        "Permission denied",
+        "it does not let you in without asking: a key without a password is needed, or an agent that has it",
+    ),
+    ("Could not resolve hostname", "its name is not known"),
+    ("Connection refused", "nothing listens for ssh there"),
+    ("No route to host", "there is no way to it now"),
+    ("timed out", "it did not answer in time"),
+];
+
+/// Why the child of a host ended, by its exit code, if it has one, and by what it said last.
+pub(super) fn ended(host: &Host, code: Option<i32>, complaints: &str) -> String {
+    let is_ssh = matches!(host.reach, Reach::Ssh { .. });
+    let last = complaints.lines().rfind(|line| !line.trim().is_empty()).map(|line| plain(line, QUOTED_MAX));
+    match code {
+        Some(SSH_FAILED) if is_ssh => {
+            let known = KNOWN.iter().find(|(said, _)| complaints.contains(said)).map(|(_, means)| (*means).to_owned());
+            known.or_else(|| last.map(Into::into)).unwrap_or_else(|| "ssh cannot connect".into())
+        }
+        Some(code) if NOT_FOUND.contains(&code) => match &host.reach {
+            Reach::Ssh { program, .. } => {
+                format!("there is no program `{program}` there: install Pilotlight, or name its place by `program`")
+            }
+            Reach::Command(_) => {
+                format!("there is no such program: {}", last.as_deref().unwrap_or("the command was not found"))
+            }
+        },
+        Some(0) | None => "the connection ended".into(),
+        Some(code) => match last {
+            Some(last) => format!("{last} (exit code {code})"),
+            None => format!("what runs there ended with exit code {code}"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_404_why_a_host_is_not_reached_is_said_in_words_that_help() {
+        let ssh = Host { name: "a".into(), reach: Reach::Ssh { to: "a".into(), program: "pilotlight".into() } };
+        let boxed = Host { name: "b".into(), reach: Reach::Command(vec!["docker".into()]) };
+        for (host, code, said, words) in [
+            (
+                &ssh,
+                Some(255),
+                "ada@a: Permission denied (publickey,password).\r\n",
+                "it does not let you in without asking",
+            ),
+            (
+                &ssh,
+                Some(255),
+                "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.",
+                "its host key has changed",
+            ),
+            (
+                &ssh,
+                Some(255),
+                "kex_exchange_identification: \u{1b}[31mwhatever",
+                "kex_exchange_identification: [31mwhatever",
+            ),
+            (&ssh, Some(127), "bash: line 1: pilotlight: command not found", "there is no program `pilotlight` there"),
+            (
+                &ssh,
+                Some(2),
+                "error: unrecognized subcommand 'serve'",
+                "error: unrecognized subcommand 'serve' (exit code 2)",
+            ),
+            (&ssh, None, "", "the connection ended"),
+            (&boxed, Some(255), "Permission denied", "Permission denied (exit code 255)"),
+            (&boxed, Some(1), "Error: No such container: box\n\n", "Error: No such container: box (exit code 1)"),
+            (&boxed, Some(0), "", "the connection ended"),
+        ] {
+            let why = ended(host, code, said);
+            assert!(why.starts_with(words), "{why}");
+            assert!(!why.chars().any(char::is_control), "{why:?}");
+        }
+    }
+}

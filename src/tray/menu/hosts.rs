@@ -1,0 +1,40 @@
+//! The rows of machines that are not reached.
+
+use crate::core::text::{lines, plain};
+use crate::core::time::Time;
+use crate::engine::Trouble;
+use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind};
+
+/// Maximum number of such machines with a row of their own.
+const ROWS_MAX: usize = 2;
+/// Maximum number of lines of a reason.
+const LINES_MAX: usize = 4;
+
+/// A row for each, and one for those that are too many.
+pub(super) fn rows(troubles: &[Trouble], now: Time) -> Vec<Item> {
+    let mut rows: Vec<_> = (0..).zip(troubles.iter().take(ROWS_MAX)).map(|(n, trouble)| row(n, trouble, now)).collect();
+    let more = &troubles[rows.len()..];
+    if !more.is_empty() {
+        let text = if more.len() == 1 {
+            "1 more machine is not reached".into()
+        } else {
+            format!("{} more machines are not reached", more.len())
+        };
+        let number = |n: usize| u8::try_from(ROWS_MAX + n).unwrap_or(u8::MAX - 1);
+        let items = more.iter().take(10).enumerate().map(|(n, trouble)| row(number(n), trouble, now)).collect();
+        rows.push(Item::submenu(ItemId::own(Kind::Host(u8::MAX)), text, items));
+    }
+    rows
+}
+
+/// `devbox is not reached`, with the reason, since when, and what may be done about it.
+fn row(number: u8, trouble: &Trouble, now: Time) -> Item {
+    let Trouble { host, why, .. } = trouble;
+    let why = lines(&plain(why, 300), COLUMNS, LINES_MAX);
+    let facts = why.into_iter().chain([format!("Since {}", trouble.since_when(now))]);
+    let fact = |(n, text)| Item::action(ItemId::own(Kind::HostFact(number, n)), text, Effect::Seen);
+    let mut items: Vec<_> = (0..).zip(facts).map(fact).collect();
+    items.push(Item::Separator);
+    items.push(Item::action(ItemId::own(Kind::RetryHost(number)), "Try again now", Effect::RetryHost((**host).into())));
+    Item::submenu(ItemId::own(Kind::Host(number)), format!("{host} is not reached"), items)
+}

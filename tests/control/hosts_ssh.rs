@@ -1,0 +1,183 @@
+//! Another machine over the real OpenSSH: a server of the test's own on loopback, with keys of its own.
+
+use super::hosts::{child_of, has_ended};
+use crate::support::synthetic::User;
+use crate::support::{SOON, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// Where Debian has it.
+const SSHD: &str = "/usr/sbin/sshd";
+
+/// A server that runs, with its keys.
+struct Sshd {
+    scratch: TempDir,
+    port: u16,
+    child: Option<Child>,
+}
+
+impl Sshd {
+    fn new() -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let sshd = Self { scratch, port, child: None };
+        for key in ["host", "other-host", "user"] {
+            sshd.make_key(key);
+        }
+        fs::copy(sshd.path("user.pub"), sshd.path("authorized")).unwrap();
+        sshd.trust("host");
+        sshd
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    fn make_key(&self, name: &str) {
+        let made =
+            Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(self.path(name)).status();
+        assert!(made.unwrap().success());
+    }
+
+    /// Takes this key for the server's.
+    fn trust(&self, key: &str) {
+        let key = fs::read_to_string(self.path(&format!("{key}.pub"))).unwrap();
+        fs::write(self.path("known"), format!("[127.0.0.1]:{} {key}", self.port)).unwrap();
+    }
+
+    /// Starts it, with this line more in its settings.
+    fn start(&mut self, more: &str) {
+        let config = format!(
+            "ListenAddress 127.0.0.1\nPort {}\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPidFile none\n{more}\n",
+            self.port,
+            self.path("host").display(),
+            self.path("authorized").display()
+        );
+        fs::write(self.path("sshd_config"), config).unwrap();
+        fs::create_dir_all("/run/sshd").ok();
+        let mut command = Command::new(SSHD);
+        command.args(["-D", "-e", "-f"]).arg(self.path("sshd_config")).stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(fs::File::create(self.path("log")).unwrap());
+        self.child = Some(command.spawn().unwrap());
+        let listens = || std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok().then_some(());
+        wait_until(SOON, "sshd listens", || self.log(), listens);
+    }
+
+    fn stop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.path("log")).unwrap_or_default()
+    }
+
+    /// The real `ssh` with the test's own settings in place of the developer's, as a folder for PATH.
+    fn client(&self) -> PathBuf {
+        let folder = self.path("bin");
+        fs::create_dir_all(&folder).unwrap();
+        let config = format!(
+            "Host devbox\n HostName 127.0.0.1\n Port {}\n IdentityFile {}\n IdentitiesOnly yes\n UserKnownHostsFile {}\n GlobalKnownHostsFile /dev/null\n StrictHostKeyChecking yes\n",
+            self.port,
+            self.path("user").display(),
+            self.path("known").display()
+        );
+        fs::write(self.path("ssh_config"), config).unwrap();
+        let script = format!("#!/bin/sh\nexec /usr/bin/ssh -F {} \"$@\"\n", self.path("ssh_config").display());
+        write_script(&folder.join("ssh"), &script);
+        folder
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn write_script(path: &PathBuf, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The user there: what `ssh` starts is Pilotlight with that user's home.
+fn program(far: &User) -> String {
+    let path = far.scratch.path().join("pilotlight");
+    let home = far.scratch.path().display();
+    let program = env!("CARGO_BIN_EXE_pilotlight");
+    write_script(&path, &format!("#!/bin/sh\nexec env -i HOME={home} PATH=\"$PATH\" LANG=C.UTF-8 {program} \"$@\"\n"));
+    path.display().to_string()
+}
+
+#[test]
+#[ignore = "tests/long.sh"]
+fn case_417_another_machine_is_reached_by_the_users_own_ssh() {
+    if !Path::new(SSHD).exists() {
+        return; // tests/long.sh installs it, as root
+    }
+    let (near, far, mut sshd) = (User::new(), User::new(), Sshd::new());
+    sshd.start("");
+    let folder = near.scratch.path().join(".config/pilotlight");
+    fs::create_dir_all(&folder).unwrap();
+    let config = |program: &str| {
+        fs::write(folder.join("config.toml"), format!("[[host]]\nname = \"devbox\"\nprogram = \"{program}\"\n"))
+            .unwrap();
+    };
+    config(&program(&far));
+    let path = format!("{}:{}", sshd.client().display(), std::env::var("PATH").unwrap_or_default());
+    let run = |args: &[&str]| {
+        let ran = near.pilotlight(args).env("PATH", &path).output().unwrap();
+        String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned()
+    };
+    let session = far.session(2);
+    let owner = session.owner(&far);
+    session.prompt();
+    let mut watch = near.pilotlight(&["watch", "--json"]);
+    watch.env("PATH", &path);
+    let watch = crate::support::synthetic::Watch::start(watch);
+    let row = watch.wait_status(&session, "working");
+    assert_eq!(row["host"], "devbox", "{}", sshd.log());
+    // A login shell there that says something first, and one connection for all that follows.
+    session.asks_permission("r1");
+    watch.wait_status(&session, "needs-permission");
+    let logins = || sshd.log().matches("Accepted publickey").count();
+    assert_eq!(logins(), 1, "{}", sshd.log());
+    // The connection is cut: it is made anew, and nothing is removed meanwhile.
+    let child = i32::try_from(child_of(watch.pid())).unwrap();
+    kill_process(Pid::from_raw(child).unwrap(), Signal::KILL).unwrap();
+    session.log_event("permission.completed", r#"{"requestId":"r1","result":{"kind":"approved"}}"#);
+    watch.wait_status(&session, "working");
+    assert!(watch.lines().iter().all(|line| line["removed"] != true), "{:?}", watch.lines());
+    let text = run(&["resume", "--here", &session.id]);
+    assert!(text.contains("runs it") || text.contains("terminal"), "{text}");
+    let (pid, text) = (owner.pid(), run(&["stop", "--end", "--yes", &session.id]));
+    wait_until(SOON, "its process ends", || text.clone(), || has_ended(pid).then_some(()));
+    drop(owner);
+    assert_eq!(watch.end(Signal::TERM), Some(0));
+
+    // What keeps it from working is said.
+    config("no-such-program");
+    let text = run(&["status"]);
+    assert!(text.contains("devbox is not reached: there is no program `no-such-program` there"), "{text}");
+    config(&program(&far));
+    sshd.trust("other-host");
+    let text = run(&["status"]);
+    assert!(text.contains("devbox is not reached: its host key has changed"), "{text}");
+    fs::write(sshd.path("known"), "").unwrap();
+    let text = run(&["status"]);
+    assert!(text.contains("devbox is not reached: its host key is not known"), "{text}");
+    sshd.trust("host");
+    fs::write(sshd.path("authorized"), "").unwrap();
+    let text = run(&["status"]);
+    assert!(text.contains("devbox is not reached: it does not let you in without asking"), "{text}");
+    sshd.stop();
+    let text = run(&["status"]);
+    assert!(text.contains("devbox is not reached: nothing listens for ssh there"), "{text}");
+}

@@ -1,0 +1,115 @@
+//! Other machines: the real CLI at the far end of a pipe, watched by a Pilotlight that has no other session.
+
+use crate::support::home::Home;
+use crate::support::model::Model;
+use crate::support::person::{Manner, Person};
+use crate::support::pilotlight::Pilot;
+use crate::support::server::Server;
+use crate::support::wait_until;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A Pilotlight here that knows this home by a host alone; the user there, and a home without sessions here.
+fn pilot_of(home: &Home) -> (Pilot, [TempDir; 2]) {
+    let [there, empty] = [(), ()].map(|()| tempfile::tempdir().unwrap());
+    let path = std::env::var("PATH").unwrap_or_default();
+    let (user, copilot) =
+        (format!("HOME={}", there.path().display()), format!("COPILOT_HOME={}", home.dir().display()));
+    let program = env!("CARGO_BIN_EXE_pilotlight");
+    let words = ["env", "-i", &user, &copilot, &format!("PATH={path}"), program, "serve", "--stdio"];
+    let config = format!("[[host]]\nname = \"devbox\"\ncommand = {}\n", serde_json::to_string(&words).unwrap());
+    std::fs::create_dir_all(empty.path().join("session-state")).unwrap();
+    (Pilot::watching(vec![empty.path().to_owned()], &config, &[]), [there, empty])
+}
+
+/// The connection to the session is kept there, as long as the one to the machine is.
+#[test]
+fn case_421_lost_permissions_come_back_over_the_connection() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let server = Server::start(&home, &model);
+    let (pilot, _folders) = pilot_of(&home);
+    let client = server.connect();
+    let session = server.create(&client, None);
+    let id = session.id();
+    session.send("SCRIPT:denied3 Paint the fence");
+    pilot.wait_status_in_tray(&id, "permission-lost", "");
+    session.folder.wait_nth("assistant.turn_end", 4);
+    pilot.click(&id, "Reconnect only");
+    pilot.wait_status_in_tray(&id, "needs-input", "its last prompt was not carried out");
+    session.send("SCRIPT:tool Paint the gate");
+    session.folder.wait("permission.requested");
+    pilot.wait_status_in_tray(&id, "needs-permission", "");
+    pilot.click(&id, "Approve once");
+    session.folder.wait("permission.completed");
+    home.release_tools();
+    pilot.wait_status_in_tray(&id, "idle", "");
+    session.folder.assert_one_chain();
+}
+
+#[test]
+fn case_422_a_question_on_another_machine_is_answered_from_the_menu() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let server = Server::start(&home, &model);
+    let (pilot, _folders) = pilot_of(&home);
+    let (client, person) = (server.connect(), Person::new(Manner::Waits));
+    let session = server.create(&client, Some(&person));
+    let id = session.id();
+    let known = || pilot.row_in_tray(&id).map(drop);
+    wait_until(Duration::from_secs(30), "the tray knows it", String::new, known);
+    let ran = pilot.run(&["reconnect", &id]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    session.send("SCRIPT:ask Paint the fence");
+    pilot.wait_status_in_tray(&id, "needs-input", "");
+    pilot.wait_menu(&id, "Asks: Which color?");
+    pilot.click(&id, "Answer “blue”");
+    let ended = session.folder.wait("tool.execution_complete");
+    assert!(ended.to_string().contains("User selected: blue"), "{ended}");
+    pilot.wait_status_in_tray(&id, "idle", "");
+}
+
+/// From the menu and by commands, over the tray's connection and over one of the command's own: what was shown is what is
+/// answered there.
+#[test]
+fn case_416_a_request_on_another_machine_is_answered_from_here() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let server = Server::start(&home, &model);
+    let (pilot, _folders) = pilot_of(&home);
+    let (client, person) = (server.connect(), Person::new(Manner::Waits));
+    let session = server.create(&client, Some(&person));
+    let id = session.id();
+    let answered = |nth, allowed: &str| {
+        let event = session.folder.wait_nth("permission.completed", nth);
+        assert_eq!(event["data"]["result"]["kind"], allowed, "{event}");
+    };
+    session.send("SCRIPT:tool Paint the fence");
+    let row = pilot.wait_status(&id, "needs-permission", "");
+    assert_eq!(row["host"], "devbox");
+    assert!(row["label"].as_str().unwrap().contains("@devbox"), "{row}");
+    pilot.click(&id, "Approve once");
+    answered(1, "approved");
+    pilot.wait_status(&id, "working", "");
+    home.release_tools();
+    pilot.wait_status(&id, "idle", "");
+
+    session.send("SCRIPT:tool Paint the gate");
+    pilot.wait_status(&id, "needs-permission", "");
+    let ran = pilot.run(&["approve", &id]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    answered(2, "approved");
+    home.release_tools();
+    pilot.wait_status(&id, "idle", "");
+
+    session.send("SCRIPT:tool Paint the door");
+    pilot.wait_status(&id, "needs-permission", "");
+    let wrong = pilot.run(&["approve", &id, "--request", "36535f61-5c7b-4f09-a70b-2f8aed972800"]);
+    assert!(matches!(wrong.code, Some(1 | 4)), "{wrong:?}");
+    let ran = pilot.run_without_tray(&["deny", "--host", "devbox", &id]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let denied = || session.folder.events().iter().filter(|event| event["type"] == "permission.completed").count() == 3;
+    wait_until(Duration::from_secs(30), "it is denied", || session.folder.dump(), || denied().then_some(()));
+
+    session.send("SCRIPT:hang");
+    pilot.wait_status(&id, "working", "");
+    pilot.click(&id, "Stop the turn");
+    pilot.wait_status(&id, "idle", "");
+}
