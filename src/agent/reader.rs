@@ -66,7 +66,7 @@ impl Reader {
             Self::Copilot(folder) => folder.read_history(reading, observed, buffer),
             Self::ClaudeCode(session) => session.read_history(reading, observed, buffer),
             Self::Reported(_) => ReadStatus::Complete,
-            Self::Codex(thread) => thread.read(reading, observed, buffer),
+            Self::Codex(thread) => thread.read_history(reading, observed, buffer),
             #[cfg(test)]
             Self::Sundial(dial) => {
                 dial.read(reading, observed);

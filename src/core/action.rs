@@ -30,7 +30,7 @@ use super::session::{Allows, Kind, Session};
 use super::verdict::Status;
 use super::verdict::status::Course;
 use super::words::offer::Does;
-use super::words::refusal::{Instead, Refusal};
+use super::words::refusal::{Instead, Refusal, Remedy};
 use answers::{answer, reply};
 use bridge::let_answer;
 use reach::reachable;
@@ -84,12 +84,21 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, 
 fn takes(action: Action, session: &Session) -> Result<(), Refusal> {
     let agent = || session.observed.agent.clone();
     let supervised = session.observed.supervised.as_ref();
+    let is_of_program = session.observed.about.kind == Kind::Sdk;
     match action {
-        Action::Approve | Action::Deny | Action::Answer => Err(Refusal::AnswerOnlyThere { agent: agent() }),
+        Action::Approve | Action::Deny | Action::Answer => Err(match supervised {
+            Some(supervised) => Refusal::InBackground { attach: supervised.attach.clone() },
+            None => Refusal::AnswerOnlyThere { agent: agent() },
+        }),
+        Action::Stop if is_of_program => {
+            Err(Refusal::Unreachable { instead: Instead::StopThere, remedy: Remedy::None })
+        }
         Action::Stop => Err(Refusal::StopOnlyThere { agent: agent() }),
         Action::Continue | Action::Resend | Action::Reconnect | Action::LetAnswer => {
             Err(Refusal::NoOrders { agent: agent() })
         }
+        // Ending it is refused, too, with the reason.
+        Action::ForceQuit if is_of_program => Ok(()),
         Action::ForceQuit => Err(Refusal::NeverKilled),
         Action::Detach => Err(Refusal::NotAttached),
         Action::End | Action::Resume => match supervised {

@@ -144,7 +144,7 @@ impl Session {
         observed: &mut Observed,
         buffer: &mut Vec<u8>,
     ) -> ReadStatus {
-        observed.unread = false;
+        (observed.unread, observed.allows) = (false, Allows::Process);
         let status = self.read_log(reading, observed, buffer);
         self.describe(observed);
         self.state(observed, reading.context.now);
@@ -213,7 +213,7 @@ impl Session {
                 }
             };
             observed.is_stopped = life == Life::Alive && is_stopped(file.pid);
-            observed.is_foreign = life == Life::Alive && !runs_it(file.pid);
+            observed.is_foreign = life == Life::Alive && !runs_it(file.pid, &self.home);
             self.last = Some(file);
             return;
         }

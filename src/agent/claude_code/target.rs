@@ -4,7 +4,9 @@ use super::pid_file::{self, Life, PidFile};
 use super::profile::PROFILE;
 use crate::agent::callers::agent_of;
 use crate::core::time::Time;
+use crate::system::identity::Identity;
 use crate::system::process::{Expected, Force, Handle, is_of_our_user};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What shows that a process runs a session: its own file.
@@ -61,8 +63,9 @@ impl Claim {
             return Err(format!("process {pid} is another user's. Nothing was signalled; ask that user to end it"));
         }
         // Any tool of a session can write such a file, about any process.
-        if !runs_it(pid) {
-            return Err(format!("process {pid} is not known to run {}. Nothing was signalled", PROFILE.names.word));
+        if !runs_it(pid, &self.home) {
+            let word = PROFILE.names.word;
+            return Err(format!("process {pid} is not known to run {word} with this home. Nothing was signalled"));
         }
         Ok(Target { claim: self.clone(), now, handle })
     }
@@ -74,7 +77,7 @@ impl Target {
     /// # Errors
     /// It has ended, runs another session, or the system forbids the signal: the reason, for the user.
     pub(crate) fn signal(&self, force: Force) -> Result<(), String> {
-        let holds = |pid| runs_it(pid) && self.claim.holds(self.now);
+        let holds = |pid| runs_it(pid, &self.claim.home) && self.claim.holds(self.now);
         self.handle.signal(force, &Expected { name: "the session", runs_in: &holds })
     }
 
@@ -84,7 +87,29 @@ impl Target {
     }
 }
 
-/// Whether a process runs Claude Code.
-pub(super) fn runs_it(pid: u32) -> bool {
-    agent_of(pid, &[]) == Some(PROFILE.names.word)
+/// Whether a process runs Claude Code with this home. A file in a copy of its home is of another time: it may run another
+/// session by now.
+pub(super) fn runs_it(pid: u32, home: &Path) -> bool {
+    agent_of(pid, &[]) == Some(PROFILE.names.word) && home_of(pid).is_none_or(|its| is_same_folder(&its, home))
+}
+
+/// The home of a process, by its environment. `None` if that does not tell.
+#[cfg(target_os = "linux")]
+fn home_of(pid: u32) -> Option<PathBuf> {
+    let variables = crate::system::process::variables(pid, &[PROFILE.home_variable, "HOME"])?;
+    let value =
+        |name: &str| variables.iter().find(|(is, value)| is == name && !value.is_empty()).map(|(_, value)| value);
+    let named = value(PROFILE.home_variable).map(PathBuf::from);
+    named.or_else(|| Some(Path::new(value("HOME")?).join(PROFILE.home))).filter(|home| home.is_absolute())
+}
+
+/// The home of a process: the system does not tell.
+#[cfg(not(target_os = "linux"))]
+const fn home_of(_: u32) -> Option<PathBuf> {
+    None
+}
+
+fn is_same_folder(one: &Path, other: &Path) -> bool {
+    let identity = |folder: &Path| fs::metadata(folder).ok().map(|meta| Identity::of(&meta));
+    identity(one).is_some_and(|one| identity(other) == Some(one))
 }

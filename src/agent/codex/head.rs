@@ -6,13 +6,16 @@ use crate::core::scan::{Scan, Text};
 use crate::core::text::{NAME_MAX, is_uuid, plain};
 use crate::core::time::Time;
 use crate::system::plain_file::{self, Links};
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// How much of the first line is read, in bytes. What is needed stands before the instructions, which are long.
 const HEAD_MAX: u64 = 8 << 10;
 /// How much is read to find the first prompt, in bytes. 20 to 40 kB of instructions and context precede it.
 const OPENING_MAX: u64 = 192 << 10;
+
+/// How much of a log's end tells whether its last turn is over, in bytes. Seen: 3 kB between its last two events.
+const END_MAX: u64 = 64 << 10;
 
 /// What the first line of a log says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +30,24 @@ pub(super) struct Head {
     pub(super) originator: Box<str>,
     /// The version that wrote it.
     pub(super) version: Box<str>,
+}
+
+/// Whether the last turn of a log was left open, by its end. In doubt, it was.
+pub(super) fn is_left_open(log: &Path) -> bool {
+    let read = || {
+        let (mut file, meta) = plain_file::open(log, Links::Refused).ok()?;
+        file.seek(SeekFrom::Start(meta.len().saturating_sub(END_MAX))).ok()?;
+        let mut end = Vec::new();
+        file.take(END_MAX).read_to_end(&mut end).ok()?;
+        Some((end, meta.len() <= END_MAX))
+    };
+    let Some((end, is_all)) = read() else { return true };
+    // In a text that a line quotes, the quotation marks are escaped.
+    let last = |kind: &str| memchr::memmem::rfind(&end, format!(r#""type":"{kind}""#).as_bytes());
+    match (last("task_started"), last("task_complete").max(last("turn_aborted"))) {
+        (None, None) => !is_all,
+        (started, over) => over <= started,
+    }
 }
 
 impl Head {

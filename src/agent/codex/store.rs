@@ -1,6 +1,6 @@
 //! Where a home keeps its threads: a log for each, in a folder for each day.
 
-use super::head::Head;
+use super::head::{Head, is_left_open};
 use super::lock::{self, Holder, Lock};
 use crate::agent::reading::{Glimpse, LogPaths, Reading};
 use crate::core::owner::Owner;
@@ -125,9 +125,16 @@ impl<'a> Glimpses<'a> {
             None => log_of(self.root, id),
         }?;
         let touched = modified(&fs::symlink_metadata(&log).ok()?);
-        let is_past = reading.is_past(touched) && !Head::read(&log)?.is_part_of_another(id);
+        let is_past = is_over(&log, touched, reading) && !Head::read(&log)?.is_part_of_another(id);
         is_past.then_some(Glimpse { touched, has_log: true })
     }
+}
+
+/// Whether a thread without a lock has ended, whatever else its log says: that is old, and its last turn is over, or was
+/// left open so long ago that this is no news.
+pub(super) fn is_over(log: &Path, touched: Time, reading: &Reading<'_>) -> bool {
+    let is_news = reading.context.now.wall - touched <= reading.context.limits.crashed;
+    reading.is_past(touched) && !(is_news && is_left_open(log))
 }
 
 /// Where a thread's log is, or would be if it had one.
@@ -195,6 +202,32 @@ mod tests {
             assert_eq!(log_of(&root, id).as_ref(), Some(&log), "{day}");
             let (ids, logs) = list(&root).unwrap();
             assert_eq!((&*ids, &logs[id]), (&[Arc::from(id)][..], &log));
+        }
+    }
+
+    /// Case 348: what `status` shows of it does not depend on who else was asked about.
+    #[test]
+    fn case_348_a_thread_that_was_left_in_its_turn_is_news_for_a_day_and_no_history() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let (limits, known, touched) = (Limits::default(), HashSet::new(), Time(1_795_000_000_000));
+        let is_over = |after| {
+            let context = ReadContext { now: Moment::of(touched + after), limits: &limits, until: None };
+            let reading =
+                Reading { context, owner_names: &[], known: &known, openings: OpenSessions::NONE, all: false };
+            is_over(log.path(), touched, &reading)
+        };
+        let line = |kind: &str| format!(r#"{{"type":"event_msg","payload":{{"type":"{kind}"}}}}"#) + "\n";
+        let quoted = r#"{"type":"response_item","payload":{"text":"\"type\":\"task_complete\""}}"#.to_owned() + "\n";
+        for (text, is_left) in [
+            (line("task_started") + &line("task_complete"), false),
+            (line("task_started") + &line("turn_aborted") + &line("token_count"), false),
+            (line("task_complete") + &line("task_started") + &quoted, true),
+            (String::new(), false),
+            (quoted.repeat(2000), true),
+        ] {
+            fs::write(log.path(), text).unwrap();
+            let ages = [Span::seconds(1), Span::hours(1), Span::hours(25)];
+            assert_eq!(ages.map(is_over), [false, !is_left, true]);
         }
     }
 

@@ -121,7 +121,7 @@ impl Thread {
         let is_read = observed.facts.progress.is_some() || reading.all;
         match observed.owner {
             _ if is_read => false,
-            Owner::Never => reading.is_past(observed.touched),
+            Owner::Never => store::is_over(&self.path, observed.touched, reading),
             Owner::Gone { .. } => reading.context.now.wall - observed.touched > limits.crashed,
             Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => false,
         }
@@ -143,7 +143,19 @@ impl Thread {
     }
 
     /// Reads the log of an old thread, to show how it ended.
-    pub(crate) fn read(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
+    pub(crate) fn read_history(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+        buffer: &mut Vec<u8>,
+    ) -> ReadStatus {
+        self.lock = Lock::of(self.home(), &self.id);
+        self.head = self.head.take().or_else(|| Head::read(&self.path));
+        self.find_owner(reading, observed);
+        self.read(reading, observed, buffer)
+    }
+
+    fn read(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
         observed.unread = false;
         observed.facts.shut_down = None; // it is ours, and no log's
         self.asking.begin();

@@ -106,6 +106,9 @@ impl Guests {
         let post = post(&self.folder, who);
         let start = |program: &Path| {
             let mut command = programs.guest(program, &self.folder, &post.id);
+            // By this its process shows whose sessions it runs.
+            let variable = GUESTS[who].part.wing.profile().home_variable;
+            command.envs((!variable.is_empty()).then_some((variable, &post.home)));
             command.current_dir(&post.work).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
         };
         let player = &mut self.players[who];

@@ -7,6 +7,7 @@ use super::reach::{has_open_tool, is_bridged, reachable};
 use crate::core::attempts::ATTEMPTS;
 use crate::core::owner::Owner;
 use crate::core::session::{Kind, Session};
+use crate::core::stated::State;
 use crate::core::text::is_uuid;
 use crate::core::turn::{Closed, DENIED};
 use crate::core::verdict::Status;
@@ -142,13 +143,17 @@ fn attempts_left(session: &Session) -> Result<(), Refusal> {
 
 /// Checks that no process runs it, so that one may be started.
 fn resumable(session: &Session, status: Status) -> Result<(), Refusal> {
+    let has_ended = session.observed.stated.as_ref().is_some_and(|stated| stated.state == State::Ended);
     match session.runner() {
+        Owner::Alive { pid, .. } | Owner::Opened { pid, .. } if session.observed.is_served => {
+            return Err(Refusal::IsServed { pid });
+        }
         Owner::Alive { pid, .. } => return Err(Refusal::Runs { pid }),
         Owner::Opened { pid, .. } => return Err(Refusal::Opened { pid }),
         Owner::Unheld { pid } => return Err(Refusal::Unheld { pid }),
         Owner::Unknown { pid } => return Err(Refusal::Uninspectable { pid }),
         Owner::Gone { .. } => {}
-        Owner::Never if status == Status::Ended || session.observed.facts.shut_down.is_some() => {}
+        Owner::Never if status == Status::Ended || session.observed.facts.shut_down.is_some() || has_ended => {}
         Owner::Never => return Err(Refusal::OwnerUnknown),
     }
     if session.control.resumed.is_some() {

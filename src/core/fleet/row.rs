@@ -175,8 +175,10 @@ impl Session {
 
     /// What is to be known of it whatever its status.
     fn notes(&self) -> impl Iterator<Item = Note> + use<> {
-        // Until the user looks at it.
-        let approved = self.control.approved_by_command.is_some_and(|at| self.seen.is_none_or(|seen| seen < at));
+        // Until the user looks at it, here or where the next prompt is typed.
+        let prompted = self.observed.facts.marks.prompt.map(|prompt| prompt.at);
+        let looked = self.seen.max(prompted);
+        let approved = self.control.approved_by_command.is_some_and(|at| looked.is_none_or(|looked| looked < at));
         let notes = [
             (self.observed.contested, Note::Contested { agent: self.observed.agent.clone() }),
             (matches!(self.observed.owner, Owner::Unheld { .. }), Note::Unheld),

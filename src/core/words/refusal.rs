@@ -30,6 +30,8 @@ said! {
         Opened { pid: u32 } =>
             "process {pid} has it open, not prompted yet: go on there, or close it first (a second process would corrupt its history)";
         Runs { pid: u32 } => "process {pid} runs it: a second process would corrupt its history";
+        IsServed { pid: u32 } =>
+            "process {pid}, which serves all terminals, runs it: open a terminal yourself, which joins it there (copy the resume command)";
         MayRun { pid: u32 } => "{} may run it, and cannot be inspected", process(*pid);
         Uninspectable { pid: u32 } =>
             "{} may run it, and cannot be inspected (another user's, a container's, or just ending)", process(*pid);

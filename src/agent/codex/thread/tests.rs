@@ -125,7 +125,7 @@ impl Stage {
     }
 }
 
-/// A child of ours that carries out a call.
+/// A child of ours that carries out a call. All tests have the same process, so that each has calls of its own.
 fn child(call: &str) -> Child {
     let child = Command::new("sleep").arg("100").env("CODEX_TOOL_CALL_ID", call).spawn().unwrap();
     // Its environment is set a moment after it was started.
@@ -378,7 +378,7 @@ fn case_327_what_the_daemon_confirms_keeps_the_command_of_the_log() {
     let _held = stage.lock(ID, 9000);
     stage.begin(ID, 2000);
     stage.prompt(ID, 2000);
-    stage.call(ID, 2000, "call_1", r#", \"sandbox_permissions\": \"require_escalated\""#);
+    stage.call(ID, 2000, "call_327", r#", \"sandbox_permissions\": \"require_escalated\""#);
     stage.refresh().unwrap();
     let (facts, now) = (&stage.observed.facts, Clock::start().now());
     let answer = Answer { progress: facts.progress.unwrap().wall, active: true, requests: 1 };
@@ -394,16 +394,16 @@ fn case_291_of_several_calls_that_ask_the_one_that_is_still_open_is_named() {
     let _held = stage.lock(ID, 9000);
     stage.begin(ID, 0);
     stage.prompt(ID, 0);
-    for call in ["call_1", "call_2"] {
+    for call in ["call_291a", "call_291b"] {
         stage.call(ID, 2000, call, r#", \"sandbox_permissions\": \"require_escalated\""#);
     }
     stage.is(Status::NeedsPermission, "2 requests are open");
     // It ran, and was over before anybody looked. Its output is written with that of the others.
-    let ran = r#"{"type":"item_completed","item":{"type":"CommandExecution","id":"call_1","process_id":"7","status":"completed","exit_code":0}}"#;
+    let ran = r#"{"type":"item_completed","item":{"type":"CommandExecution","id":"call_291a","process_id":"7","status":"completed","exit_code":0}}"#;
     stage.write(ID, 0, &[("event_msg", ran)]);
     stage.is(Status::NeedsPermission, "probably asks in its terminal: touch x");
     let open: Vec<_> = stage.observed.facts.requests.iter().map(|request| &*request.request).collect();
-    assert_eq!(open, ["call_2"]);
-    stage.write(ID, 0, &[("event_msg", &ran.replace("call_1", "call_2"))]);
+    assert_eq!(open, ["call_291b"]);
+    stage.write(ID, 0, &[("event_msg", &ran.replace("call_291a", "call_291b"))]);
     stage.is(Status::Working, "exec_command and exec_command are open");
 }

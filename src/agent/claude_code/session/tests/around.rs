@@ -4,6 +4,8 @@ use super::faults::{ID, NOW, Scene, busy, prompt};
 use super::*;
 use crate::core::action::{Action, offer};
 use crate::core::verdict::Status;
+use crate::system::process::testing::{copy, wait_until};
+use std::process::Command;
 
 /// Case 322: any tool of a session can write such a file, about any process.
 #[test]
@@ -66,5 +68,20 @@ fn case_341_a_background_session_that_its_user_stopped_has_not_crashed_however_i
         scene.world.write(&format!("jobs/{}/state.json", &ID[..8]), job(state).as_bytes());
         scene.world.readers.clear();
         assert_eq!(scene.row().status, expected, "{state}");
+    }
+}
+
+/// Case 347: a copy of a home names processes that have gone on, perhaps with another session.
+#[test]
+fn case_347_a_process_with_another_home_is_not_ended() {
+    let scratch = tempfile::tempdir().unwrap();
+    let claude = scratch.path().join("claude");
+    copy("/bin/sleep", &claude);
+    let scene = Scene::new(&busy(), &prompt());
+    for (home, is_its) in [(scene.world.home(), true), (scratch.path(), false)] {
+        let process = Running::start(Command::new(&claude).arg("100").env("CLAUDE_CONFIG_DIR", home));
+        let environment = format!("/proc/{}/environ", process.pid());
+        wait_until("the program", || fs::read(&environment).is_ok_and(|text| !text.is_empty()));
+        assert_eq!(runs_it(process.pid(), scene.world.home()), is_its);
     }
 }
