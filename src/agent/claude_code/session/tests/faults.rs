@@ -147,7 +147,7 @@ fn case_253_a_dead_or_another_process_under_a_files_id_is_a_crash_and_never_sign
     // A tool of a session may write a file about any process.
     let (reader, shown) = &scene.world.readers[0];
     let refused = reader.claim(&shown.observed).unwrap().open(NOW).unwrap_err();
-    assert!(refused.contains("is not known to run Claude Code Nothing was signalled"), "{refused}");
+    assert!(refused.contains("is not known to run Claude Code with this home. Nothing was signalled"), "{refused}");
     // Another process has the id by now.
     let text = file(&scene.process, &busy());
     let mut json: Value = serde_json::from_str(&text).unwrap();
