@@ -168,3 +168,28 @@ fn resumable(session: &Session, status: Status) -> Result<(), Refusal> {
 pub(super) fn resume(session: &Session, status: Status) -> Result<Does, Refusal> {
     resumable(session, status).map(|()| Does::Recovers { by: Way::Resume })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::session::Observed;
+    use crate::core::stated::Stated;
+    use crate::core::time::Moment;
+
+    fn refusal(observed: Observed, status: Status) -> Option<Refusal> {
+        let id = "36535f61-5c7b-4f09-a70b-2f8aed970001".into();
+        resume(&Session { id, observed, ..Session::default() }, status).err()
+    }
+
+    /// Case 349: of a run that ended with denials nobody is known, and its end is stated.
+    #[test]
+    fn case_349_a_session_whose_end_is_stated_is_resumed_and_one_that_a_service_runs_is_joined() {
+        let ended = Stated { state: State::Ended, since: Moment::default(), by: "its process", asks: None };
+        let stated = Observed { stated: Some(ended), ..Observed::default() };
+        assert_eq!(refusal(stated, Status::Failed), None);
+        assert_eq!(refusal(Observed::default(), Status::Failed), Some(Refusal::OwnerUnknown));
+        let owner = Owner::Alive { pid: 7, started: None };
+        let served = Observed { owner, is_served: true, ..Observed::default() };
+        assert_eq!(refusal(served, Status::Working), Some(Refusal::IsServed { pid: 7 }));
+    }
+}

@@ -1,4 +1,5 @@
 use super::*;
+use crate::core::attempts::Mark;
 
 const START: Time = Time(1_700_000_000_000);
 
@@ -116,4 +117,21 @@ fn the_words_of_a_row_change_exactly_when_it_says() {
 fn only_what_a_row_tells_of_must_be_redrawn_when_it_ends() {
     let ended = |status, seconds| row(status, "x").ended_lull(START - Span::seconds(seconds));
     assert!(ended(Status::Working, 10) && !ended(Status::Working, 9) && !ended(Status::Idle, 10));
+}
+
+/// Case 350: who prompts it has looked at it.
+#[test]
+fn case_350_that_a_command_approved_is_told_until_the_session_is_looked_at_or_prompted() {
+    let mut session = Session::default();
+    session.control.approved_by_command = Some(START);
+    let tells = |session: &Session| {
+        let (row, _) = session.row(Moment::of(START + Span::minutes(1)), &Limits::default());
+        row.because.to_string().contains("a command approved")
+    };
+    assert!(tells(&session));
+    for (seconds, told) in [(-1, true), (1, false)] {
+        let at = START + Span::seconds(seconds);
+        session.observed.facts.marks.prompt = Some(Mark { event: 1, at });
+        assert_eq!(tells(&session), told);
+    }
 }
