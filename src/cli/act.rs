@@ -6,6 +6,7 @@
 //! process; [`output`] prints the reports.
 
 mod carry;
+mod evidence;
 mod far;
 mod here;
 mod order;

@@ -257,8 +257,18 @@ fn read_terminal(value: &Value<'_>) -> Result<Vec<String>, Wrong> {
 
 const NO_PROGRAM: &str = "its first word is not a program";
 
+/// The words of a command, the first of which may be a program.
+pub(super) fn command(value: &Value<'_>) -> Result<Vec<String>, Wrong> {
+    let words = items(value, |item| {
+        let text = text(item)?;
+        if text.contains('\0') { Err(Wrong::new(item, "this has a null character")) } else { Ok(text.to_owned()) }
+    })?;
+    let Some(program) = words.first() else { return Err(Wrong::new(value, "it is empty")) };
+    wrong_program(program).map_or(Ok(words), |why| Err(Wrong::new(value, why)))
+}
+
 /// Why the first word of a command cannot be one.
-pub(super) fn wrong_program(word: &str) -> Option<&'static str> {
+fn wrong_program(word: &str) -> Option<&'static str> {
     if word.is_empty() || word.starts_with('-') {
         Some(NO_PROGRAM)
     } else if word.contains(std::path::is_separator) && as_path(word).is_err() {

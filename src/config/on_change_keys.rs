@@ -1,6 +1,6 @@
 //! The keys of `[[on-change]]`, and the forms of their values.
 
-use super::form::{Form, Wrong, items, text, texts, wrong_program};
+use super::form::{Form, Wrong, command, items, text, texts};
 use super::printable::shown;
 use crate::core::alert::Occasion;
 
@@ -26,13 +26,6 @@ pub(super) const STATUS: Form<Vec<Occasion>> = Form {
 
 pub(super) const RUN: Form<Vec<String>> = Form {
     text: "a list of words, the first of which is a program on PATH, absolute or beginning with ~/",
-    read: |value| {
-        let words = items(value, |item| {
-            let text = text(item)?;
-            if text.contains('\0') { Err(Wrong::new(item, "this has a null character")) } else { Ok(text.to_owned()) }
-        })?;
-        let Some(program) = words.first() else { return Err(Wrong::new(value, "it is empty")) };
-        wrong_program(program).map_or(Ok(words), |why| Err(Wrong::new(value, why)))
-    },
+    read: command,
     show: |words| texts(words.iter().cloned()),
 };

@@ -8,6 +8,7 @@
 //! one. The order is always the current one. Only the code that shows the menu knows whether it is open, so that code
 //! must keep entries from moving under the pointer. Changes of shape are at least a second apart.
 
+mod concerned;
 mod footer;
 mod headline;
 mod hosts;
@@ -27,15 +28,12 @@ use super::icon::Icon;
 use super::notifications::NotificationState;
 use super::view::{Effect, Item, ItemId, Kind, MenuView, ROWS, Text, fold};
 use crate::config::{Config, List, Tray};
-use crate::core::action::{Action, ServerState, offer};
-use crate::core::fleet::{Glance, Group, Kind as Use, State, folded};
+use crate::core::fleet::{Glance, Group, State, folded};
 use crate::core::limits::Limits;
-use crate::core::order::{Ask, Order};
-use crate::core::owner::Owner;
-use crate::core::session::Allows;
 use crate::core::time::{Moment, Span, Time};
 use crate::engine::Trouble;
 use crate::system::clock::Clock;
+use concerned::{ends_with_us, is_unreached, left_open};
 use headline::Headline;
 use names::Names;
 use remedies::remedies;
@@ -402,41 +400,6 @@ fn is_remedy(reopen: &Item, items: &[Item]) -> bool {
 
 fn has_age(items: &[Item]) -> bool {
     items.iter().any(|item| item.words().is_some_and(Text::has_age) || has_age(item.children()))
-}
-
-/// Orders to resume the sessions whose process died without a shutdown, as all do when the machine goes down.
-fn left_open(sources: &[Source<'_>]) -> Vec<Order> {
-    let was_open = |source: &&Source<'_>| {
-        let session = source.session;
-        matches!(session.observed.owner, Owner::Gone { .. })
-            && session.observed.about.kind != Use::Sdk
-            && session.observed.facts.shut_down.is_none()
-            && !session.observed.unread
-            && offer(Action::Resume, session, source.row.status).is_ok()
-    };
-    let mut open: Vec<_> = sources.iter().filter(was_open).collect();
-    open.sort_by_key(|source| source.key);
-    open.iter().map(|source| Order::new(&source.row.id, Ask::Resume).to(&source.row.label)).collect()
-}
-
-/// Whether a session runs in a terminal that nothing of ours reaches, and that a bridge would: no server of its own, no
-/// bridge, and an agent that takes orders.
-fn is_unreached(source: &Source<'_>) -> bool {
-    let session = source.session;
-    session.observed.about.kind == Use::Terminal
-        && matches!(session.observed.allows, Allows::All | Allows::Only { .. })
-        && session.observed.owner.live().is_some()
-        && session.control.server == ServerState::NotListening
-        && session.control.bridge.is_none()
-}
-
-/// Whether a session's work may end when we detach. Other clients attached to its server are unknown.
-fn ends_with_us(source: &Source<'_>) -> bool {
-    match source.session.control.server {
-        ServerState::Hosted(_) => true,
-        ServerState::Attached => source.session.observed.about.kind != Use::Terminal,
-        _ => false,
-    }
 }
 
 fn capital(text: &str) -> String {

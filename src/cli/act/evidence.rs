@@ -1,0 +1,59 @@
+//! What a session's files show of an order, when nothing else tells what became of it.
+
+use crate::core::fleet::Session;
+use crate::core::order::{Ask, Which};
+use crate::core::owner::Owner;
+use crate::core::turn::Call;
+
+/// What a session's files show of an order.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Evidence {
+    /// It was carried out.
+    Done(&'static str),
+    /// It may or may not have been; with what is known.
+    Inconclusive(&'static str),
+}
+
+/// What the files of a session show of what was asked, before and now.
+pub(super) fn evidence(ask: &Ask, before: &Session, now: &Session) -> Evidence {
+    let (before, facts) = (&before.observed.facts, &now.observed.facts);
+    match ask {
+        Ask::Approve(which) | Ask::Deny(which) => {
+            let wanted = matches!(ask, Ask::Approve(_));
+            let ids: Vec<&str> = match which {
+                Which::These(ids) => ids.iter().map(String::as_str).collect(),
+                Which::Shown { id, .. } => vec![id],
+            };
+            let answer = |id: &&str| {
+                let call = Call::of(id);
+                facts.answered.iter().rev().find(|(other, _)| *other == call).map(|(_, allowed)| *allowed)
+            };
+            let answers: Vec<_> = ids.iter().map(answer).collect();
+            match wanted {
+                _ if answers.contains(&None) => Evidence::Inconclusive("its log has no answer yet"),
+                true if answers.iter().all(|answer| *answer == Some(true)) => {
+                    Evidence::Done("approved: its log says so")
+                }
+                false if answers.iter().all(|answer| *answer == Some(false)) => {
+                    Evidence::Done("denied: its log says so")
+                }
+                _ => Evidence::Inconclusive("its log has another answer"),
+            }
+        }
+        Ask::Answer(_) => Evidence::Inconclusive("its log does not record answers to questions"),
+        Ask::Stop if before.turn.is_none() => Evidence::Inconclusive("its log has no turn that could end"),
+        Ask::Stop if facts.root == before.root && facts.turn.is_some() => {
+            Evidence::Inconclusive("its log says that the turn goes on")
+        }
+        Ask::Stop => Evidence::Done("its log says that the turn has ended"),
+        Ask::End { .. } | Ask::ForceQuit if !matches!(now.observed.owner, Owner::Alive { .. }) => {
+            Evidence::Done("its process has ended")
+        }
+        Ask::End { .. } | Ask::ForceQuit => Evidence::Inconclusive("its process lives"),
+        Ask::Reconnect { .. } | Ask::Continue if facts.marks.prompt != before.marks.prompt => {
+            Evidence::Inconclusive("its log has another prompt now")
+        }
+        Ask::Reconnect { .. } | Ask::Continue => Evidence::Inconclusive("its log has no new prompt"),
+        _ => Evidence::Inconclusive("check whether it did"),
+    }
+}

@@ -1,0 +1,43 @@
+//! Which sessions the entries below the list are about.
+
+use crate::core::action::{Action, ServerState, offer};
+use crate::core::fleet::Kind as Use;
+use crate::core::order::{Ask, Order};
+use crate::core::owner::Owner;
+use crate::core::session::Allows;
+use crate::tray::details::Source;
+
+/// Orders to resume the sessions whose process died without a shutdown, as all do when the machine goes down.
+pub(super) fn left_open(sources: &[Source<'_>]) -> Vec<Order> {
+    let was_open = |source: &&Source<'_>| {
+        let session = source.session;
+        matches!(session.observed.owner, Owner::Gone { .. })
+            && session.observed.about.kind != Use::Sdk
+            && session.observed.facts.shut_down.is_none()
+            && !session.observed.unread
+            && offer(Action::Resume, session, source.row.status).is_ok()
+    };
+    let mut open: Vec<_> = sources.iter().filter(was_open).collect();
+    open.sort_by_key(|source| source.key);
+    open.iter().map(|source| Order::new(&source.row.id, Ask::Resume).to(&source.row.label)).collect()
+}
+
+/// Whether a session runs in a terminal that nothing of ours reaches, and that a bridge would: no server of its own, no
+/// bridge, and an agent that takes orders.
+pub(super) fn is_unreached(source: &Source<'_>) -> bool {
+    let session = source.session;
+    session.observed.about.kind == Use::Terminal
+        && matches!(session.observed.allows, Allows::All | Allows::Only { .. })
+        && session.observed.owner.live().is_some()
+        && session.control.server == ServerState::NotListening
+        && session.control.bridge.is_none()
+}
+
+/// Whether a session's work may end when we detach. Other clients attached to its server are unknown.
+pub(super) fn ends_with_us(source: &Source<'_>) -> bool {
+    match source.session.control.server {
+        ServerState::Hosted(_) => true,
+        ServerState::Attached => source.session.observed.about.kind != Use::Terminal,
+        _ => false,
+    }
+}
