@@ -1,10 +1,17 @@
-//! What a listing of a source's sessions found, and glimpses of them.
+//! What a listing of a source's sessions read and found, and glimpses of them.
 
 use super::claude_code;
 use super::codex::store as threads;
 use super::copilot::store::{self, Root};
 use super::reading::{Glimpse, LogPaths, Reading};
+use crate::core::time::{Span, Time};
+use crate::system::file_times::{changed, modified};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Times of files are this far apart at most: FAT has even seconds.
+const RESOLUTION: Span = Span::seconds(2);
 
 /// Lists the ids of a source's sessions.
 #[derive(Debug)]
@@ -12,8 +19,40 @@ use std::sync::Arc;
 pub(crate) enum SessionIds {
     /// The names of folders.
     Copilot(store::SessionIds),
-    /// These, and where their logs are.
-    Listed(std::vec::IntoIter<Arc<str>>, LogPaths),
+    /// These, where their logs are, and what was read.
+    Listed(std::vec::IntoIter<Arc<str>>, LogPaths, Stamps),
+}
+
+/// The folders and files that a listing read, and when each was last changed by then. While that stands, another listing
+/// would find the same.
+#[derive(Debug, Default)]
+pub(crate) struct Stamps(Vec<(PathBuf, Option<Times>)>);
+
+/// When a file was last written, and when it or its metadata was last changed.
+type Times = (Time, (i64, i64));
+
+impl Stamps {
+    /// Notes what is about to be read.
+    pub(crate) fn note(&mut self, path: PathBuf) {
+        let times = times(&path);
+        self.0.push((path, times));
+    }
+
+    /// Whether nothing of it has changed since. `false` where nothing was noted.
+    pub(crate) fn stand(&self) -> bool {
+        !self.0.is_empty() && self.0.iter().all(|(path, then)| times(path) == *then)
+    }
+
+    /// Whether every later change will show. `now` is the wall clock.
+    pub(crate) fn are_settled(&self, now: Time) -> bool {
+        // The clock may have been set back.
+        let is_settled = |written: Time| written + RESOLUTION < now || now + RESOLUTION < written;
+        self.0.iter().all(|(_, times)| times.is_none_or(|(written, _)| is_settled(written)))
+    }
+}
+
+fn times(path: &Path) -> Option<Times> {
+    fs::metadata(path).ok().map(|meta| (modified(&meta), changed(&meta)))
 }
 
 impl SessionIds {
@@ -21,7 +60,15 @@ impl SessionIds {
     pub(crate) fn logs(&self) -> LogPaths {
         match self {
             Self::Copilot(_) => LogPaths::default(),
-            Self::Listed(_, logs) => Arc::clone(logs),
+            Self::Listed(_, logs, _) => Arc::clone(logs),
+        }
+    }
+
+    /// Takes what was read, as far as that was noted.
+    pub(crate) fn take_stamps(&mut self) -> Stamps {
+        match self {
+            Self::Copilot(_) => Stamps::default(),
+            Self::Listed(_, _, stamps) => std::mem::take(stamps),
         }
     }
 }
@@ -29,13 +76,13 @@ impl SessionIds {
 /// These, whose ids tell where they are.
 impl From<Vec<Arc<str>>> for SessionIds {
     fn from(ids: Vec<Arc<str>>) -> Self {
-        Self::from((ids, LogPaths::default()))
+        Self::from((ids, LogPaths::default(), Stamps::default()))
     }
 }
 
-impl From<(Vec<Arc<str>>, LogPaths)> for SessionIds {
-    fn from((ids, logs): (Vec<Arc<str>>, LogPaths)) -> Self {
-        Self::Listed(ids.into_iter(), logs)
+impl From<(Vec<Arc<str>>, LogPaths, Stamps)> for SessionIds {
+    fn from((ids, logs, stamps): (Vec<Arc<str>>, LogPaths, Stamps)) -> Self {
+        Self::Listed(ids.into_iter(), logs, stamps)
     }
 }
 
@@ -45,7 +92,7 @@ impl Iterator for SessionIds {
     fn next(&mut self) -> Option<Self::Item> {
         match self {
             Self::Copilot(ids) => ids.next(),
-            Self::Listed(ids, _) => ids.next(),
+            Self::Listed(ids, ..) => ids.next(),
         }
     }
 }

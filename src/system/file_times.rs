@@ -14,6 +14,19 @@ pub(crate) fn created(meta: &Metadata) -> Option<Time> {
     meta.created().ok().map(wall)
 }
 
+/// When a file or its metadata was last changed.
+#[cfg(unix)]
+pub(crate) fn changed(meta: &Metadata) -> (i64, i64) {
+    use std::os::unix::fs::MetadataExt;
+    (meta.ctime(), meta.ctime_nsec())
+}
+
+/// Not available here: the modification time has to do.
+#[cfg(not(unix))]
+pub(crate) const fn changed(_: &Metadata) -> (i64, i64) {
+    (0, 0)
+}
+
 fn wall(at: SystemTime) -> Time {
     let span = |age: std::time::Duration| Span(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
     let at = match at.duration_since(UNIX_EPOCH) {

@@ -1,6 +1,7 @@
 //! Where a home keeps its sessions: `projects/<the folder it works in>/<id>.jsonl`, and which there are.
 
 use super::pid_file;
+use crate::agent::listing::Stamps;
 use crate::agent::reading::{Glimpse, LogPaths, Reading};
 use crate::system::file_times::modified;
 use std::collections::hash_map::Entry;
@@ -34,26 +35,37 @@ pub(super) fn subject_inside<'a>(parts: &[&'a str]) -> Option<&'a str> {
 }
 
 /// The ids of all sessions of a home: those with a log, and those that a process runs without one yet. And where the logs
-/// are.
+/// are, and what was read.
 ///
 /// # Errors
 /// Where the folder of the logs cannot be listed.
-pub(crate) fn list(home: &Path, root: &Path) -> io::Result<(Vec<Arc<str>>, LogPaths)> {
-    let mut ids: HashSet<Arc<str>> = pid_file::all(home).into_iter().map(|file| file.session.into()).collect();
-    let logs = match logs(root) {
+pub(crate) fn list(home: &Path, root: &Path) -> io::Result<(Vec<Arc<str>>, LogPaths, Stamps)> {
+    let mut stamps = Stamps::default();
+    stamps.note(home.join(pid_file::FOLDER));
+    let mut ids = HashSet::<Arc<str>>::new();
+    for file in pid_file::all(home) {
+        // What it says is changed in place.
+        stamps.note(pid_file::path(home, file.pid));
+        ids.insert(file.session.into());
+    }
+    let logs = match logs(root, &mut stamps) {
         Ok(logs) => logs,
         // It is made with the first prompt.
         Err(error) if error.kind() == io::ErrorKind::NotFound && home.join(pid_file::FOLDER).is_dir() => HashMap::new(),
         Err(error) => return Err(error),
     };
     ids.extend(logs.keys().cloned());
-    Ok((ids.into_iter().collect(), logs.into()))
+    Ok((ids.into_iter().collect(), logs.into(), stamps))
 }
 
-/// The logs in the folders of a home, by the ids of their sessions.
-fn logs(root: &Path) -> io::Result<HashMap<Arc<str>, PathBuf>> {
+/// The logs in the folders of a home, by the ids of their sessions. Notes the folders.
+fn logs(root: &Path, stamps: &mut Stamps) -> io::Result<HashMap<Arc<str>, PathBuf>> {
+    stamps.note(root.to_owned());
     let folders = fs::read_dir(root)?.flatten().map(|entry| entry.path());
-    let files = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+    let files = folders.flat_map(|folder| {
+        stamps.note(folder.clone());
+        fs::read_dir(folder).into_iter().flatten().flatten()
+    });
     let mut logs = HashMap::new();
     for file in files {
         let Some(id) = file.file_name().to_str().and_then(session_of).map(Arc::<str>::from) else { continue };
@@ -147,7 +159,7 @@ mod tests {
                 log.set_modified(UNIX_EPOCH + Duration::from_secs(u64::from(project == last))).unwrap();
             }
             let log = root.join(last).join("one.jsonl");
-            let (ids, logs) = list(home.path(), &root).unwrap();
+            let (ids, logs, _) = list(home.path(), &root).unwrap();
             assert_eq!(
                 (&*ids, logs.get("one"), find_log(&root, "one")),
                 (&["one".into()][..], Some(&log), Some(log.clone()))

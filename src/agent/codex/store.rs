@@ -2,6 +2,7 @@
 
 use super::head::{Head, is_left_open};
 use super::lock::{self, Holder, Lock};
+use crate::agent::listing::Stamps;
 use crate::agent::reading::{Glimpse, LogPaths, Reading};
 use crate::core::owner::Owner;
 use crate::core::text::is_uuid;
@@ -30,11 +31,17 @@ pub(super) fn session_of(file: &str) -> Option<&str> {
     stem.get(stem.len().checked_sub(ID)?..).filter(|id| is_uuid(id))
 }
 
-/// Visits the logs below this folder, until `visit` returns `false`.
-fn walk(folder: &Path, depth: usize, visit: &mut impl FnMut(&str, PathBuf) -> bool) -> io::Result<bool> {
+/// Visits the logs below this folder, until `visit` returns `false`. Notes the folders.
+fn walk(
+    folder: &Path,
+    depth: usize,
+    stamps: &mut Stamps,
+    visit: &mut impl FnMut(&str, PathBuf) -> bool,
+) -> io::Result<bool> {
+    stamps.note(folder.to_owned());
     for entry in fs::read_dir(folder)?.flatten() {
         if depth > 0 {
-            if let Ok(false) = walk(&entry.path(), depth - 1, visit) {
+            if let Ok(false) = walk(&entry.path(), depth - 1, stamps, visit) {
                 return Ok(false);
             }
         } else if let Some(id) = entry.file_name().to_str().and_then(session_of)
@@ -46,19 +53,21 @@ fn walk(folder: &Path, depth: usize, visit: &mut impl FnMut(&str, PathBuf) -> bo
     Ok(true)
 }
 
-/// The ids of the threads of a home: those that have a log, and those that are open without one. And where the logs are.
+/// The ids of the threads of a home: those that have a log, and those that are open without one. And where the logs are,
+/// and what was read.
 ///
 /// # Errors
 /// Where the folder of the logs cannot be listed.
-pub(crate) fn list(root: &Path) -> io::Result<(Vec<Arc<str>>, LogPaths)> {
-    let mut logs = HashMap::<Arc<str>, PathBuf>::new();
-    walk(root, DEPTH, &mut |id, log| {
+pub(crate) fn list(root: &Path) -> io::Result<(Vec<Arc<str>>, LogPaths, Stamps)> {
+    let (mut logs, mut stamps) = (HashMap::<Arc<str>, PathBuf>::new(), Stamps::default());
+    walk(root, DEPTH, &mut stamps, &mut |id, log| {
         logs.insert(id.into(), log);
         true
     })?;
+    root.parent().into_iter().for_each(|home| stamps.note(home.join(lock::LOCKS)));
     let open = root.parent().into_iter().flat_map(lock::ids);
     let ids: BTreeSet<_> = logs.keys().cloned().chain(open).collect();
-    Ok((ids.into_iter().collect(), logs.into()))
+    Ok((ids.into_iter().collect(), logs.into(), stamps))
 }
 
 /// The day on which a thread was created, by the time in its id (UUID version 7); in local time it may be the one
@@ -86,12 +95,12 @@ pub(super) fn log_of(root: &Path, id: &str) -> Option<PathBuf> {
             let days = [0, -1, 1].into_iter().filter_map(|offset: i64| day.checked_add(offset.days()).ok());
             for day in days {
                 let folder = root.join(format!("{:04}/{:02}/{:02}", day.year(), day.month(), day.day()));
-                if let Ok(false) = walk(&folder, 0, &mut visit) {
+                if let Ok(false) = walk(&folder, 0, &mut Stamps::default(), &mut visit) {
                     break;
                 }
             }
         }
-        None => drop(walk(root, DEPTH, &mut visit)),
+        None => drop(walk(root, DEPTH, &mut Stamps::default(), &mut visit)),
     }
     found
 }
@@ -200,7 +209,7 @@ mod tests {
             fs::write(&log, "").unwrap();
             fs::write(root.join("note.txt"), "").unwrap();
             assert_eq!(log_of(&root, id).as_ref(), Some(&log), "{day}");
-            let (ids, logs) = list(&root).unwrap();
+            let (ids, logs, _) = list(&root).unwrap();
             assert_eq!((&*ids, &logs[id]), (&[Arc::from(id)][..], &log));
         }
     }
@@ -261,7 +270,7 @@ mod tests {
             openings: OpenSessions::NONE,
             all,
         };
-        let (_, logs) = list(&root).unwrap();
+        let (_, logs, _) = list(&root).unwrap();
         for listed in [None, Some(&logs)] {
             let glimpses = Glimpses::new(&root, listed);
             let is_past = |id: &str, after, all| glimpses.past(id, &reading(after, all)).is_some();

@@ -1,6 +1,7 @@
 //! A file's times, and whether another write would change them.
 
 use crate::core::time::Time;
+use crate::system::file_times::changed;
 use std::fs::Metadata;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -30,17 +31,4 @@ impl Stamp {
         let settled = apart > SETTLES;
         Some(Self { times: (modified, changed(meta)), sure: settled || is_fine && apart > TICKS, settled })
     }
-}
-
-/// When a file or its metadata was last changed.
-#[cfg(unix)]
-pub(super) fn changed(meta: &Metadata) -> (i64, i64) {
-    use std::os::unix::fs::MetadataExt;
-    (meta.ctime(), meta.ctime_nsec())
-}
-
-/// Not available here: the modification time has to do.
-#[cfg(not(unix))]
-pub(super) const fn changed(_: &Metadata) -> (i64, i64) {
-    (0, 0)
 }

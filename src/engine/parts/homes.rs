@@ -1,5 +1,6 @@
 //! The homes that are followed, and whether the folder in each place is still the one that was read.
 
+use crate::agent::listing::Stamps;
 use crate::agent::source::Source;
 use crate::core::session::{Key, SourceId};
 use crate::core::time::{Span, Time};
@@ -38,6 +39,8 @@ struct Home {
     state: RootState,
     /// When an entry of the root last appeared or disappeared, as of the last look.
     entries_changed: Option<SystemTime>,
+    /// What the last listing read, if a change of that shows.
+    listed: Stamps,
 }
 
 /// What is in the place of a home's session folders.
@@ -67,6 +70,7 @@ impl Home {
             is_answering: true,
             state: RootState::Unknown,
             entries_changed: None,
+            listed: Stamps::default(),
         }
     }
 
@@ -206,6 +210,7 @@ impl Homes {
             }
             if std::mem::replace(&mut home.state, state) != state {
                 home.hash = HomeHash::of(home.source.home());
+                home.listed = Stamps::default();
                 replaced.push(SourceId(number));
             }
         }
@@ -222,6 +227,16 @@ impl Homes {
         let home = &mut self.homes[home.0];
         let changed = fs::metadata(home.source.root()).and_then(|meta| meta.modified()).ok();
         std::mem::replace(&mut home.entries_changed, changed) != changed
+    }
+
+    /// Notes what a listing of a home read just now, by the wall clock.
+    pub(crate) fn set_listed(&mut self, home: SourceId, listed: Stamps, now: Time) {
+        self.homes[home.0].listed = if listed.are_settled(now) { listed } else { Stamps::default() };
+    }
+
+    /// Whether another listing of a home would find what the last one found.
+    pub(crate) fn is_as_listed(&self, home: SourceId) -> bool {
+        self.homes[home.0].listed.stand()
     }
 
     /// Has the homes checked again soon, even if events report changes: they are being replaced faster than they can be

@@ -123,13 +123,19 @@ impl Engine {
         }
     }
 
-    /// Lists a home, whose paths are watched. Returns false if it is not there.
+    /// Lists a home, whose paths are watched, unless that would find what the last listing found. Returns false if it is
+    /// not there.
     fn list_home(&mut self, home: SourceId) -> bool {
         let source = self.homes.source(home);
         let root = source.root();
+        // Hundreds of folders that sessions share take longer to list than everything else that a rescan does.
+        if self.homes.is_as_listed(home) && without_events(root).is_none() {
+            return true;
+        }
         self.watcher.watch_shared_folders(source.watch_plan(), root);
         match source.list() {
-            Ok(ids) => {
+            Ok(mut ids) => {
+                self.homes.set_listed(home, ids.take_stamps(), self.clock.now().wall);
                 self.agenda.listings.retain(|listing| listing.home != home);
                 let sweep = self.history.start_sweep();
                 self.agenda.listings.push_back(Listing { home, ids, left: Vec::new(), sweep, held: HashSet::new() });
