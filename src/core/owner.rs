@@ -9,8 +9,8 @@ pub(crate) const UNHELD: &str = "the process that its lock names does not hold i
 /// How well it is established that a live owner has the session open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Held {
-    /// It has only just created its lock, and does not hold the session yet. It counts as the owner for a moment, but
-    /// nothing is done on that basis.
+    /// It has only just created its lock, and does not hold the session yet; or what says who runs it is being written. It
+    /// counts as the owner for a moment, but nothing is done on that basis.
     Pending,
     /// Only by the lock and the process's age and program: an older Copilot, or a system that cannot show who holds a
     /// lock.

@@ -4,7 +4,7 @@
 
 use crate::core::stated::{State, Wait};
 use crate::core::time::Time;
-use crate::system::plain_file::{self, Links};
+use crate::system::plain_file::{self, Links, OpenError, is_absence};
 use crate::system::process::{self, Reading};
 use serde_json::Value;
 use std::fs;
@@ -58,6 +58,25 @@ pub(super) enum Life {
     Unknown,
 }
 
+/// What is found under the name of a process's file.
+#[derive(Debug)]
+enum Found {
+    /// What the process says.
+    File(PidFile),
+    /// Nothing, or nothing that makes sense, or the process has no session yet.
+    Nothing,
+    /// It is cut, empty, or no file at all: the process may say anything.
+    Unreadable,
+}
+
+/// What all processes of a home say of themselves.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    pub(super) files: Vec<PidFile>,
+    /// The processes whose file cannot be read.
+    pub(super) unreadable: Vec<u32>,
+}
+
 /// The process whose file has this name.
 pub(super) fn pid_of(file: &str) -> Option<u32> {
     let digits = file.strip_suffix(".json")?;
@@ -71,35 +90,62 @@ pub(super) fn path(home: &Path, pid: u32) -> PathBuf {
 
 /// What all processes of a home say of themselves, as far as that can be read.
 pub(super) fn all(home: &Path) -> Vec<PidFile> {
-    list(home).unwrap_or_default()
+    list(home).unwrap_or_default().files
 }
 
 /// What all processes of a home say of themselves.
 ///
 /// # Errors
 /// Where their folder is there, and cannot be listed.
-pub(super) fn list(home: &Path) -> io::Result<Vec<PidFile>> {
+pub(super) fn list(home: &Path) -> io::Result<Listed> {
     let entries = match fs::read_dir(home.join(FOLDER)) {
         Ok(entries) => entries.flatten().take(FILES_MAX),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Listed::default()),
         Err(error) => return Err(error),
     };
-    Ok(entries.filter_map(|entry| read(home, pid_of(entry.file_name().to_str()?)?)).collect())
+    let mut listed = Listed::default();
+    for pid in entries.filter_map(|entry| pid_of(entry.file_name().to_str()?)) {
+        match find(home, pid) {
+            Found::File(file) => listed.files.push(file),
+            Found::Nothing => {}
+            Found::Unreadable => listed.unreadable.push(pid),
+        }
+    }
+    Ok(listed)
 }
 
 /// What a process says of itself. `None` if it says nothing that makes sense, or has no session yet.
 pub(super) fn read(home: &Path, pid: u32) -> Option<PidFile> {
+    match find(home, pid) {
+        Found::File(file) => Some(file),
+        Found::Nothing | Found::Unreadable => None,
+    }
+}
+
+/// Whether a process has left a file that cannot be read.
+pub(super) fn is_unreadable(home: &Path, pid: u32) -> bool {
+    matches!(find(home, pid), Found::Unreadable)
+}
+
+fn find(home: &Path, pid: u32) -> Found {
     let path = path(home, pid);
     for _ in 0..TRIES {
-        let (file, _) = plain_file::open(&path, Links::Refused).ok()?;
+        let file = match plain_file::open(&path, Links::Refused) {
+            Ok((file, _)) => file,
+            Err(OpenError::Io(error)) if is_absence(&error) => return Found::Nothing,
+            Err(_) => return Found::Unreadable,
+        };
         let mut text = Vec::new();
-        file.take(LENGTH_MAX).read_to_end(&mut text).ok()?;
+        if file.take(LENGTH_MAX).read_to_end(&mut text).is_err() {
+            return Found::Unreadable;
+        }
         if let Ok(json) = serde_json::from_slice(&text) {
-            return PidFile::parse(&json).filter(|file| file.pid == pid);
+            let file = PidFile::parse(&json).filter(|file| file.pid == pid);
+            return file.map_or(Found::Nothing, Found::File);
         }
         std::thread::yield_now();
     }
-    None
+    Found::Unreadable
 }
 
 impl PidFile {

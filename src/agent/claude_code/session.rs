@@ -3,9 +3,9 @@
 use super::dialect::DIALECT;
 use super::head::{self, Head, kind};
 use super::jobs::{self, Job};
-use super::pid_file::{self, Life, PidFile};
+use super::pid_file::{self, Life, Listed, PidFile};
 use super::subagents::{SubAgents, folders};
-use super::target::{Claim, runs_it};
+use super::target::{Claim, may_run, runs_it};
 use super::{resume, store};
 use crate::agent::reading::{ReadStatus, Reading};
 use crate::agent::tail::{ReadOutcome, Tail};
@@ -46,6 +46,8 @@ pub struct Session {
     agents: SubAgents,
     /// What its processes last said of themselves.
     files: Vec<PidFile>,
+    /// Processes of its home whose file cannot be read.
+    unreadable: Vec<u32>,
     /// Those of them that run, or did when they were last heard of.
     live: Vec<u32>,
     /// The file by which it is known who runs it, or did.
@@ -71,6 +73,7 @@ impl Session {
             tail: Tail::default(),
             agents: SubAgents::default(),
             files: Vec::new(),
+            unreadable: Vec::new(),
             live: Vec::new(),
             last: None,
             killed: None,
@@ -115,7 +118,9 @@ impl Session {
         observed.asks_again_after = Some(ASKS_AGAIN_AFTER);
         observed.has_log = log.is_some();
         observed.touched = log.as_ref().map_or(observed.touched, modified);
+        let is_doubtful = self.last.is_none() && unlisted.is_none() && matches!(observed.owner, Owner::Unknown { .. });
         observed.unread = self.last.is_none()
+            && !is_doubtful
             && observed.facts.progress.is_none()
             && !reading.all
             && reading.is_past(observed.touched);
@@ -133,6 +138,10 @@ impl Session {
             let folder = self.home.join(pid_file::FOLDER);
             observed.problem =
                 Some(format!("who runs it is not known, as {} cannot be listed: {error}", folder.display()).into());
+        }
+        if let Some(pid) = observed.owner.pid().filter(|_| is_doubtful) {
+            let file = pid_file::path(&self.home, pid);
+            observed.problem = Some(format!("who runs it is not known, as {} cannot be read", file.display()).into());
         }
         Ok(status)
     }
@@ -159,18 +168,25 @@ impl Session {
     }
 
     /// Reads what its processes say of themselves. The file by which it is known who runs it is tried once more: it may have
-    /// been in the middle of being written.
+    /// been in the middle of being written. While it cannot be read, what it said last holds.
     ///
     /// # Errors
     /// Where their folder cannot be listed.
     fn read_files(&mut self) -> io::Result<()> {
         let is_its = |file: &PidFile| *file.session == *self.id;
-        let listed = pid_file::list(&self.home);
-        let mut files: Vec<_> = listed.iter().flatten().filter(|file| is_its(file)).cloned().collect();
+        let (listed, error) = match pid_file::list(&self.home) {
+            Ok(listed) => (listed, None),
+            Err(error) => (Listed::default(), Some(error)),
+        };
+        let mut files: Vec<_> = listed.files.into_iter().filter(is_its).collect();
         let unread = self.last.as_ref().filter(|last| files.iter().all(|file| file.pid != last.pid));
         files.extend(unread.and_then(|last| pid_file::read(&self.home, last.pid)).filter(is_its));
-        self.files = files;
-        listed.map(drop)
+        let is_cut =
+            |last: &&PidFile| files.iter().all(|file| file.pid != last.pid) && listed.unreadable.contains(&last.pid);
+        let kept = self.last.as_ref().filter(is_cut).cloned();
+        files.extend(kept);
+        (self.files, self.unreadable) = (files, listed.unreadable);
+        error.map_or(Ok(()), Err)
     }
 
     /// Finds out who runs it, by the files of its processes. Of two that live, the one that waits for its user counts,
@@ -218,7 +234,10 @@ impl Session {
             return;
         }
         observed.is_stopped = false;
-        (observed.held, observed.owner) = (Held::Unverified, self.former_owner(now, observed));
+        observed.owner = self.former_owner(now, observed);
+        // A command that looks once reads again what is being written.
+        let is_pending = self.last.is_none() && self.recheck_at.is_some();
+        observed.held = if is_pending { Held::Pending } else { Held::Unverified };
     }
 
     /// Whether another process has run the session since the one that left this file was killed. A file is only cleared
@@ -241,7 +260,7 @@ impl Session {
         if self.last.as_ref().is_some_and(|last| self.killed.is_some() && self.is_outdated(last, observed)) {
             (self.last, self.killed, self.exited) = (None, None, None);
         }
-        let Some(last) = &self.last else { return Owner::Never };
+        let Some(last) = &self.last else { return self.unnamed_owner(now) };
         let pid = last.pid;
         if self.killed.is_some() || last.life(now.wall) == Life::Dead {
             return Owner::Gone { pid, at: self.exited };
@@ -255,6 +274,17 @@ impl Session {
         let missed = *self.missed.get_or_insert(now.awake);
         self.recheck_at = Some(missed + ENDS_WITHIN).filter(|at| *at > now.awake);
         // It is about to end. Should it not, it is not known what it does.
+        Owner::Unknown { pid }
+    }
+
+    /// Who may run it, of the processes whose file cannot be read: whoever lived when its log was last written.
+    fn unnamed_owner(&mut self, now: Moment) -> Owner {
+        let Some(touched) = fs::symlink_metadata(&self.log).ok().as_ref().map(modified) else { return Owner::Never };
+        let pid = may_run(&self.home, &self.unreadable, now.wall).find(|may| may.since <= touched).map(|may| may.pid);
+        self.live = pid.into_iter().collect();
+        let Some(pid) = pid else { return Owner::Never };
+        let missed = *self.missed.get_or_insert(now.awake);
+        self.recheck_at = Some(missed + ENDS_WITHIN).filter(|at| *at > now.awake);
         Owner::Unknown { pid }
     }
 
@@ -378,7 +408,8 @@ impl Session {
         let Some(last) = self.last.as_ref().filter(|last| last.pid == pid) else { return };
         self.exited = Some(at);
         // A clean end deletes the file first.
-        if pid_file::read(&self.home, pid).is_some_and(|file| file.is_same_process(last)) {
+        let is_left = pid_file::read(&self.home, pid).is_some_and(|file| file.is_same_process(last));
+        if is_left || pid_file::is_unreadable(&self.home, pid) {
             self.killed = Some(Some(at));
         }
         if observed.owner.pid() == Some(pid) {
@@ -398,7 +429,9 @@ fn is_fresh(file: &PidFile, observed: &Observed) -> bool {
 pub(crate) fn owner_now(home: &Path, root: &Path, id: &str, now: Time) -> Owner {
     let mut observed = Observed::default();
     let mut session = Session::new(home, root, id, store::path(home, root, id));
-    session.files = pid_file::all(home).into_iter().filter(|file| *file.session == *id).collect();
+    if session.read_files().is_err() {
+        return Owner::Unknown { pid: Owner::UNNAMED };
+    }
     session.find_owner(&mut observed, Moment { wall: now, awake: now });
     observed.owner
 }

@@ -2,14 +2,16 @@
 
 use super::pid_file;
 use crate::agent::listing::Stamps;
+use super::target::may_run;
 use crate::agent::reading::{Glimpse, LogPaths, Reading};
+use crate::core::time::Time;
 use crate::system::file_times::modified;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The folder of a home that holds its sessions.
 pub(super) const PROJECTS: &str = "projects";
@@ -117,15 +119,28 @@ pub(crate) fn named_by(home: &Path, pid: u32) -> Option<Arc<str>> {
 #[derive(Debug)]
 pub(crate) struct Glimpses {
     run: HashSet<Box<str>>,
+    /// Processes whose file cannot be read, and when the first of them started that may run any session written since.
+    unreadable: Vec<u32>,
+    may_run_since: OnceLock<Option<Time>>,
     /// Where the logs are. `None`: few are asked about, and each is looked for.
     logs: Option<LogPaths>,
+    home: PathBuf,
     root: PathBuf,
 }
 
 impl Glimpses {
     pub(crate) fn new(home: &Path, root: &Path, listed: Option<&LogPaths>) -> Self {
-        let run = pid_file::all(home).into_iter().map(|file| file.session).collect();
-        Self { run, logs: listed.cloned(), root: root.to_owned() }
+        let said = pid_file::list(home).unwrap_or_default();
+        let run = said.files.into_iter().map(|file| file.session).collect();
+        let unreadable = said.unreadable;
+        Self {
+            run,
+            unreadable,
+            may_run_since: OnceLock::new(),
+            logs: listed.cloned(),
+            home: home.to_owned(),
+            root: root.to_owned(),
+        }
     }
 
     /// A glimpse of a session that no process runs, and whose log is too old to matter.
@@ -138,7 +153,9 @@ impl Glimpses {
             None => find_log(&self.root, id),
         };
         let touched = modified(&fs::symlink_metadata(log?).ok()?);
-        reading.is_past(touched).then_some(Glimpse { touched, has_log: true })
+        let since = || may_run(&self.home, &self.unreadable, reading.context.now.wall).map(|may| may.since).min();
+        let may_be_run = self.may_run_since.get_or_init(since).is_some_and(|since| since <= touched);
+        (!may_be_run && reading.is_past(touched)).then_some(Glimpse { touched, has_log: true })
     }
 }
 

@@ -5,7 +5,7 @@ use super::profile::PROFILE;
 use crate::agent::callers::agent_of;
 use crate::core::time::Time;
 use crate::system::identity::Identity;
-use crate::system::process::{Expected, Force, Handle, is_of_our_user};
+use crate::system::process::{self, Expected, Force, Handle, Reading, is_of_our_user};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -93,10 +93,29 @@ pub(super) fn runs_it(pid: u32, home: &Path) -> bool {
     agent_of(pid, &[]) == Some(PROFILE.names.word) && home_of(pid).is_none_or(|its| is_same_folder(&its, home))
 }
 
+/// A process that may run any session whose log was written since it started: its own file cannot be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MayRun {
+    pub(super) pid: u32,
+    /// When it started, at the earliest, by the wall clock.
+    pub(super) since: Time,
+}
+
+/// Those of these processes that run Claude Code with this home. `now` is the wall clock.
+pub(super) fn may_run(home: &Path, pids: &[u32], now: Time) -> impl Iterator<Item = MayRun> {
+    let running = pids.iter().filter(|pid| runs_it(**pid, home));
+    running.filter_map(move |&pid| match process::read(pid, now) {
+        Reading::Process { started, .. } => {
+            Some(MayRun { pid, since: started.map_or(Time(0), |at| at - process::SLACK) })
+        }
+        Reading::Absent | Reading::Hidden => None,
+    })
+}
+
 /// The home of a process, by its environment. `None` if that does not tell.
 #[cfg(target_os = "linux")]
 fn home_of(pid: u32) -> Option<PathBuf> {
-    let variables = crate::system::process::variables(pid, &[PROFILE.home_variable, "HOME"])?;
+    let variables = process::variables(pid, &[PROFILE.home_variable, "HOME"])?;
     let value =
         |name: &str| variables.iter().find(|(is, value)| is == name && !value.is_empty()).map(|(_, value)| value);
     let named = value(PROFILE.home_variable).map(PathBuf::from);

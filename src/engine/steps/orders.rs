@@ -269,7 +269,7 @@ impl Engine {
         let entry = self.fleet.get(key).ok_or("this session no longer exists")?;
         let session = entry.session();
         if session.observed.held == Held::Pending {
-            return Err("its process has just made its lock, and does not hold it yet: try again in a moment".into());
+            return Err("it is only just being seen which process runs it: try again in a moment".into());
         }
         // Checked before the offer because this refusal says how long to wait.
         self.why_not_resumable(key, order, session).map_or(Ok(()), Err)?;

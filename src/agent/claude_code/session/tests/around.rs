@@ -75,13 +75,62 @@ fn case_341_a_background_session_that_its_user_stopped_has_not_crashed_however_i
 #[test]
 fn case_347_a_process_with_another_home_is_not_ended() {
     let scratch = tempfile::tempdir().unwrap();
-    let claude = scratch.path().join("claude");
-    copy("/bin/sleep", &claude);
     let scene = Scene::new(&busy(), &prompt());
     for (home, is_its) in [(scene.world.home(), true), (scratch.path(), false)] {
-        let process = Running::start(Command::new(&claude).arg("100").env("CLAUDE_CONFIG_DIR", home));
-        let environment = format!("/proc/{}/environ", process.pid());
-        wait_until("the program", || fs::read(&environment).is_ok_and(|text| !text.is_empty()));
+        let process = lookalike(scratch.path(), home);
         assert_eq!(runs_it(process.pid(), scene.world.home()), is_its);
     }
+}
+
+/// A process that looks like Claude Code with this home.
+fn lookalike(scratch: &Path, home: &Path) -> Running {
+    let claude = scratch.join("claude");
+    copy("/bin/sleep", &claude);
+    let process = Running::start(Command::new(&claude).arg("100").env("CLAUDE_CONFIG_DIR", home));
+    wait_until("the program", || runs_it(process.pid(), home));
+    process
+}
+
+/// Case 351: the file of its process is cut or empty for longer than a moment.
+#[test]
+fn case_351_who_comes_while_a_file_is_half_written_does_not_call_its_session_ended() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut scene = Scene::new(&serde_json::json!({"status": "idle"}), &prompt());
+    fs::remove_file(pid_file::path(scene.world.home(), scene.process.pid())).unwrap();
+    scene.process = lookalike(scratch.path(), scene.world.home());
+    let now = crate::system::process::testing::now();
+    scene.says(&serde_json::json!({"status": "waiting", "waitingFor": "permission prompt"}));
+    let file = pid_file::path(scene.world.home(), scene.process.pid());
+    let whole = fs::read(&file).unwrap();
+    scene.row_at(now);
+    for bad in [&b""[..], b"{", &whole[..whole.len() / 2]] {
+        fs::write(&file, bad).unwrap();
+        // One that knows it goes on as it was.
+        let row = scene.row_at(now);
+        assert_eq!(row.status, Status::NeedsPermission, "{}", row.because);
+        // One that does not know it says that it cannot be known.
+        let (home, root) = (scene.world.home().to_owned(), scene.world.home().join(store::PROJECTS));
+        scene.world.readers[0].0 = Session::new(&home, &root, ID, store::path(&home, &root, ID));
+        let row = scene.row_at(now);
+        let because = row.because.to_string();
+        assert!(
+            row.status == Status::Quiet && because.contains("who runs it is not known"),
+            "{}: {because}",
+            row.status
+        );
+        assert!(!row.actions.contains(&Action::Resume), "a second process would corrupt its history");
+        assert_eq!(owner_now(&home, &root, ID, now), Owner::Unknown { pid: scene.process.pid() });
+        fs::write(&file, &whole).unwrap();
+        let row = scene.row_at(now);
+        assert_eq!(row.status, Status::NeedsPermission, "{}", row.because);
+    }
+    // A log that was last written before it started is none of its own.
+    fs::write(&file, "").unwrap();
+    let log = scene.world.home().join(format!("projects/-work-shop/{ID}.jsonl"));
+    let before = std::time::SystemTime::now() - std::time::Duration::from_secs(600);
+    fs::File::options().write(true).open(log).unwrap().set_modified(before).unwrap();
+    scene.world.readers.clear();
+    let reader = session(scene.world.home(), ID);
+    scene.world.readers.push((reader, Shown { id: ID.into(), ..Shown::default() }));
+    assert_eq!(scene.row_at(now).status, Status::Ended);
 }

@@ -85,7 +85,7 @@ impl Scene {
         self.row_at(NOW)
     }
 
-    fn row_at(&mut self, at: Time) -> Row {
+    pub(super) fn row_at(&mut self, at: Time) -> Row {
         let now = Moment::of(at);
         self.world.find_sessions();
         self.world.refresh(now);
@@ -115,6 +115,19 @@ fn case_252_a_file_that_is_cut_empty_or_another_agents_changes_nothing_that_is_k
     }
     scene.says(&serde_json::json!({"status": "idle"}));
     assert_eq!(scene.row().status, Status::Idle);
+}
+
+/// Case 351: it was killed in the middle of writing.
+#[test]
+fn case_351_a_killed_process_that_leaves_half_a_file_has_crashed() {
+    let mut scene = Scene::new(&busy(), &prompt());
+    assert_eq!(scene.row().status, Status::Working);
+    let pid = scene.process.pid();
+    scene.world.write(&format!("sessions/{pid}.json"), b"{");
+    scene.process.end();
+    scene.world.ended(pid, NOW);
+    let row = scene.row();
+    assert_eq!(row.status, Status::Crashed, "{}", row.because);
 }
 
 /// Case 252: a file is written in place, and may be read in the middle of that.
