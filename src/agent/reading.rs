@@ -44,8 +44,9 @@ impl Reading<'_> {
         buffer: &mut Vec<u8>,
     ) -> Result<ReadOutcome, LogError> {
         let result = tail.read(dialect, path, &mut observed.facts, self.context, buffer);
+        observed.is_loading = matches!(result, Ok(ReadOutcome::More)) && observed.facts.events == 0;
         observed.problem = match &result {
-            Ok(ReadOutcome::More) if observed.facts.events == 0 => Some("its log is long, and still being read".into()),
+            Ok(_) if observed.is_loading => Some("its log is long, and still being read".into()),
             Ok(_) if tail.is_inside_line() => Some(ENDLESS.into()),
             Ok(_) => None,
             Err(error) => Some(error.to_string().into()),

@@ -24,7 +24,7 @@ pub enum Gist {
     },
     /// A turn is at work: `12 min, 8 tools, 45 s ago`, with the time at which something last happened.
     Turn(TurnView, Time),
-    /// Something else is at work: `1 background agent, last seen 45 s ago`, with the same time.
+    /// Something else is at work, or was until it died unseen: `1 background agent, last seen 45 s ago`, with the same time.
     Work(Box<str>, Time),
     /// Something that happened at a time: `done, 5 min ago`.
     Ago(Box<str>, Time),

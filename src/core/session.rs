@@ -95,6 +95,8 @@ pub struct Observed {
     pub contested: bool,
     /// Why its log cannot be read, in words for the user.
     pub problem: Option<Box<str>>,
+    /// Its log is long, and nothing of it is known yet: it is still being read.
+    pub is_loading: bool,
     /// When its log was last written; its folder, if it has no log.
     pub touched: Time,
     /// A log exists, or something else under its name.

@@ -61,6 +61,8 @@ pub struct Verdict {
     /// When to look whether it receives an answer. `None` if it waits for none, or no process is known to run it.
     pub look: Option<Look>,
     pub turn: Option<TurnView>,
+    /// What its process does besides.
+    pub background: Background,
 }
 
 impl Verdict {
@@ -138,7 +140,8 @@ pub fn judge(
         (None, Some(last), Gist::Words(what)) => Gist::Work(what, last),
         (.., gist) => gist,
     };
-    Verdict { status, since, because, gist, recheck_at, limit_at, sample_at, look, turn }
+    let background = judge.background_shown(status);
+    Verdict { status, since, because, gist, recheck_at, limit_at, sample_at, look, turn, background }
 }
 
 struct Judge<'a> {
@@ -313,6 +316,16 @@ impl<'a> Judge<'a> {
         let lasts: Vec<_> = self.facts.background_agents(self.now, self.limits).map(|agent| agent.last).collect();
         let agents = lasts.into_iter().filter(|&last| !self.passed(last, self.limits.background_agent)).count();
         Background { agents, shells }
+    }
+
+    /// The background work that is shown beside this status: what a process that is gone ran there is not its any more.
+    fn background_shown(&self, status: Status) -> Background {
+        if status.is_over() {
+            return Background::default();
+        }
+        let agents = self.facts.background_agents(self.now, self.limits).count();
+        let known = Background { agents, shells: self.facts.shells.len() };
+        if status.is_work() { known } else { self.background_as_stated(known) }
     }
 
     /// When an owner that started after the last event is considered to have abandoned what is open: it never opened

@@ -24,6 +24,7 @@ macro_rules! said {
     };
 }
 
+pub mod calls;
 pub mod offer;
 pub mod reason;
 pub mod refusal;

@@ -2,6 +2,7 @@
 
 use super::story::{At, Story};
 use pilotlight::core::gist::Gist;
+use pilotlight::core::owner::Owner;
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status::{
     self, Failed, Finishing, Idle, NeedsInput, NeedsPermission, PermissionLost, Quiet, Stuck, Working,
@@ -111,8 +112,14 @@ fn a_session_at_rest_shows_since_when() {
     let done = Story::prompted().answers(10, "Done.");
     done.says(100, Idle, "done, your turn");
     assert_eq!(gist(&done, 100), ("done".to_owned(), done.moment(10).wall));
-    let crashed = Story::prompted().tool(1, "t1", "bash").owner_gone();
+    let open = Story::prompted().tool(1, "t1", "bash");
+    let crashed = open.clone().owned(Owner::Gone { pid: 7, at: Some(open.moment(1).wall) });
     assert_eq!(gist(&crashed, 100), ("died".to_owned(), crashed.moment(1).wall));
+    let unseen = open.owner_gone().verdict(61);
+    assert!(
+        matches!(unseen.gist, Gist::Work(words, last) if *words == *"died" && last == crashed.moment(1).wall),
+        "nobody saw when"
+    );
     let ended = Story::prompted().answers(10, "Done.").shutdown(20);
     assert_eq!(gist(&ended, 100), ("shut down".to_owned(), ended.moment(20).wall));
 }

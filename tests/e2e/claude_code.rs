@@ -82,7 +82,7 @@ fn ended_by_a_command_in_the_middle_of_a_turn() {
     stage.wait_status("working", "");
     let run = stage.pilot.run(&["stop", &stage.id, "--end", "--yes"]);
     assert_eq!(run.code, Some(0), "{run:?}");
-    stage.wait_status("ended", "its process has ended; its turn was open");
+    stage.wait_status("ended", "no process runs it any more; its turn was open");
 }
 
 /// Esc while the model is silent leaves nothing in the log.

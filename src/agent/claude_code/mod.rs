@@ -6,6 +6,7 @@
 //! - [`dialect`]: a line of a session's log -> a neutral event. Pure.
 //! - `head`: the beginning of a log. `subagents`: the logs of a session's sub-agents.
 //!   `jobs`: what its background sessions ask.
+//! - `running`: which processes run it, and with which home.
 //! - [`session`] reads one session. [`target`] is a process of one that is signalled. `resume`: how one is resumed.
 //! - `demo`: what its sessions leave in a demo.
 //!
@@ -18,6 +19,7 @@ mod jobs;
 mod pid_file;
 pub(crate) mod profile;
 pub(super) mod resume;
+mod running;
 pub(crate) mod session;
 pub(crate) mod store;
 mod subagents;

@@ -1,6 +1,7 @@
 //! What is the same about all homes of Claude Code.
 
 use super::pid_file;
+use super::running::{HOME, HOME_VARIABLE, WORD};
 use super::store::{PROJECTS, session_of, subject_inside};
 use crate::agent::profile::Profile;
 use crate::core::agent::Names;
@@ -10,7 +11,7 @@ use crate::system::watcher::{Layout, Logs, WatchPlan};
 pub(crate) const PROFILE: Profile = Profile {
     names: Names {
         name: "claude-code",
-        word: "Claude Code",
+        word: WORD,
         mark: "Claude",
         no_owner: "no process names it",
         left_behind: "it left its file behind",
@@ -20,8 +21,8 @@ pub(crate) const PROFILE: Profile = Profile {
     installed: &[".local/bin", ".claude/local", ".npm-global/bin"],
     tried: "2.1.330",
     gaps: Some("what it asks is answered in its terminal; while a model answers, nothing is written"),
-    home: ".claude",
-    home_variable: "CLAUDE_CONFIG_DIR",
+    home: HOME,
+    home_variable: HOME_VARIABLE,
     is_home: |home| {
         home.join(PROJECTS).is_dir() || home.join(pid_file::FOLDER).is_dir() && !home.join("session-state").exists()
     },

@@ -4,8 +4,9 @@ use super::dialect::DIALECT;
 use super::head::{self, Head, kind};
 use super::jobs::{self, Job};
 use super::pid_file::{self, Life, Listed, PidFile};
+use super::running::{may_run, runs_it};
 use super::subagents::{SubAgents, folders};
-use super::target::{Claim, may_run, runs_it};
+use super::target::Claim;
 use super::{resume, store};
 use crate::agent::reading::{ReadStatus, Reading};
 use crate::agent::tail::{ReadOutcome, Tail};
@@ -112,6 +113,7 @@ impl Session {
             Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } => true,
         };
         if log.is_none() && !is_run {
+            self.state(observed, now);
             return Err(io::ErrorKind::NotFound.into());
         }
         observed.allows = Allows::Process;
@@ -262,8 +264,12 @@ impl Session {
         }
         let Some(last) = &self.last else { return self.unnamed_owner(now) };
         let pid = last.pid;
-        if self.killed.is_some() || last.life(now.wall) == Life::Dead {
+        if self.killed.is_some() {
             return Owner::Gone { pid, at: self.exited };
+        }
+        // Nothing names the process that ended: who comes later does not know it either.
+        if last.life(now.wall) == Life::Dead {
+            return Owner::Never;
         }
         // It runs another session by now.
         if pid_file::read(&self.home, pid).is_some_and(|file| *file.session != *self.id) {

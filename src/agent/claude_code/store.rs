@@ -1,8 +1,8 @@
 //! Where a home keeps its sessions: `projects/<the folder it works in>/<id>.jsonl`, and which there are.
 
 use super::pid_file;
+use super::running::may_run;
 use crate::agent::listing::Stamps;
-use super::target::may_run;
 use crate::agent::reading::{Glimpse, LogPaths, Reading};
 use crate::core::time::Time;
 use crate::system::file_times::modified;

@@ -1,12 +1,9 @@
 //! A process of Claude Code that can be signalled: the one that its file says runs the session, and no other in its place.
 
 use super::pid_file::{self, Life, PidFile};
-use super::profile::PROFILE;
-use crate::agent::callers::agent_of;
+use super::running::{WORD, runs_it};
 use crate::core::time::Time;
-use crate::system::identity::Identity;
-use crate::system::process::{self, Expected, Force, Handle, Reading, is_of_our_user};
-use std::fs;
+use crate::system::process::{Expected, Force, Handle, is_of_our_user};
 use std::path::{Path, PathBuf};
 
 /// What shows that a process runs a session: its own file.
@@ -64,8 +61,7 @@ impl Claim {
         }
         // Any tool of a session can write such a file, about any process.
         if !runs_it(pid, &self.home) {
-            let word = PROFILE.names.word;
-            return Err(format!("process {pid} is not known to run {word} with this home. Nothing was signalled"));
+            return Err(format!("process {pid} is not known to run {WORD} with this home. Nothing was signalled"));
         }
         Ok(Target { claim: self.clone(), now, handle })
     }
@@ -85,50 +81,4 @@ impl Target {
     pub(crate) fn has_ended(&self) -> bool {
         self.handle.has_ended()
     }
-}
-
-/// Whether a process runs Claude Code with this home. A file in a copy of its home is of another time: it may run another
-/// session by now.
-pub(super) fn runs_it(pid: u32, home: &Path) -> bool {
-    agent_of(pid, &[]) == Some(PROFILE.names.word) && home_of(pid).is_none_or(|its| is_same_folder(&its, home))
-}
-
-/// A process that may run any session whose log was written since it started: its own file cannot be read.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MayRun {
-    pub(super) pid: u32,
-    /// When it started, at the earliest, by the wall clock.
-    pub(super) since: Time,
-}
-
-/// Those of these processes that run Claude Code with this home. `now` is the wall clock.
-pub(super) fn may_run(home: &Path, pids: &[u32], now: Time) -> impl Iterator<Item = MayRun> {
-    let running = pids.iter().filter(|pid| runs_it(**pid, home));
-    running.filter_map(move |&pid| match process::read(pid, now) {
-        Reading::Process { started, .. } => {
-            Some(MayRun { pid, since: started.map_or(Time(0), |at| at - process::SLACK) })
-        }
-        Reading::Absent | Reading::Hidden => None,
-    })
-}
-
-/// The home of a process, by its environment. `None` if that does not tell.
-#[cfg(target_os = "linux")]
-fn home_of(pid: u32) -> Option<PathBuf> {
-    let variables = process::variables(pid, &[PROFILE.home_variable, "HOME"])?;
-    let value =
-        |name: &str| variables.iter().find(|(is, value)| is == name && !value.is_empty()).map(|(_, value)| value);
-    let named = value(PROFILE.home_variable).map(PathBuf::from);
-    named.or_else(|| Some(Path::new(value("HOME")?).join(PROFILE.home))).filter(|home| home.is_absolute())
-}
-
-/// The home of a process: the system does not tell.
-#[cfg(not(target_os = "linux"))]
-const fn home_of(_: u32) -> Option<PathBuf> {
-    None
-}
-
-fn is_same_folder(one: &Path, other: &Path) -> bool {
-    let identity = |folder: &Path| fs::metadata(folder).ok().map(|meta| Identity::of(&meta));
-    identity(one).is_some_and(|one| identity(other) == Some(one))
 }

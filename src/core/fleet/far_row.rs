@@ -69,6 +69,7 @@ impl Session {
             sample_at: None,
             look: None,
             turn: far.turn,
+            background: far.background,
         };
         (row, verdict)
     }

@@ -108,10 +108,7 @@ impl Session {
             because: verdict.because.clone(),
             unseen: self.is_unseen(&verdict),
             owner: self.owner_shown(),
-            background: Background {
-                agents: self.observed.facts.background_agents(now, limits).count(),
-                shells: self.observed.facts.shells.len(),
-            },
+            background: verdict.background,
             actions: self.actions(verdict.status),
             label,
             turn: verdict.turn,
@@ -139,6 +136,7 @@ impl Session {
             sample_at: None,
             look: None,
             turn: None,
+            background: Background::default(),
         };
         if self.observed.unread {
             return plain(Status::Ended, self.observed.touched, Reason::Unread.into());
@@ -162,7 +160,8 @@ impl Session {
             // Without its log it cannot be judged. Only the end of its owner is certain.
             let over = matches!(self.observed.owner, Owner::Gone { .. })
                 || self.observed.owner == Owner::Never && self.observed.has_log;
-            let status = if over { Status::Ended } else { Status::Quiet };
+            // How it ended is in what is still to be read.
+            let status = if over && !self.observed.is_loading { Status::Ended } else { Status::Quiet };
             return plain(status, self.observed.touched, Because::from(&**problem));
         }
         if self.observed.facts.progress.is_none()

@@ -6,7 +6,7 @@ use crate::core::gist::{Gist, age_step};
 use crate::core::hooked::{Hooked, Said, WORD};
 use crate::core::text::{COMMAND_MAX, plain};
 use crate::core::time::{Moment, Time};
-use crate::core::words::reason::{Because, Reason};
+use crate::core::words::reason::{Background, Because, Reason};
 
 /// Takes the hook's last word for what is, as long as it is fresh. It is never taken for a failure, a crash or a stuck
 /// turn: of those, a hook knows nothing.
@@ -42,7 +42,18 @@ fn verdict(
     recheck_at: Option<Time>,
     limit_at: Option<Time>,
 ) -> Verdict {
-    Verdict { status, since, because, gist, recheck_at, limit_at, sample_at: None, look: None, turn: None }
+    Verdict {
+        status,
+        since,
+        because,
+        gist,
+        recheck_at,
+        limit_at,
+        sample_at: None,
+        look: None,
+        turn: None,
+        background: Background::default(),
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::core::reception::Finding;
 use crate::core::text::least_of_size;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{LastMessage, Phase, Turn};
+use crate::core::words::calls::Calls;
 use crate::core::words::reason::{Note, Proof, Reason, Seen, Situation, What, Work};
 
 impl Judge<'_> {
@@ -142,7 +143,7 @@ impl Judge<'_> {
             [] if turn.resumed.is_some() => Work::Resumed,
             [] if self.facts.tries > 0 => Work::Retries { tries: self.facts.tries as usize },
             [] => Work::Thinks,
-            tools => Work::Tools { names: tools.iter().map(|tool| tool.name.clone()).take(3).collect() },
+            tools => Work::Tools { calls: Calls::of(tools.iter().map(|tool| &*tool.name)) },
         }
     }
 

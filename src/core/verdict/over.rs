@@ -4,6 +4,7 @@ use super::{Found, Judge, Status, after_error, found};
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{Closed, DENIED, Ending, Phase, Turn};
+use crate::core::words::calls::Calls;
 use crate::core::words::reason::{Note, Reason};
 
 impl Judge<'_> {
@@ -28,17 +29,23 @@ impl Judge<'_> {
         }
         match *self.owner {
             Owner::Gone { at, .. } => {
-                let gone = at.map_or(last, |at| Moment { wall: at, awake: self.now.awake - (self.now.wall - at) });
+                // Nobody saw its end: it was there when something was last heard of it.
+                let last =
+                    self.stated.map_or(last, |stated| if stated.since.wall > last.wall { stated.since } else { last });
+                let (gone, is_seen) = (
+                    at.map_or(last, |at| Moment { wall: at, awake: self.now.awake - (self.now.wall - at) }),
+                    at.is_some(),
+                );
                 let lost = self.was_at_work().unwrap_or(turn.is_some() && !answered || requests);
                 if !lost {
-                    return Some(self.ended(gone, Reason::ProcessGone, after_error(closed), closed, seen));
+                    return Some(self.ended(gone, Reason::ProcessGone { is_seen }, after_error(closed), closed, seen));
                 }
                 let open = Some(self.left_open(turn));
                 if self.passed(gone, self.limits.crashed) {
-                    let crashed = Reason::Crashed { ago: self.ago(gone) };
+                    let crashed = Reason::Crashed { ago: self.ago(gone), is_seen };
                     return Some(found(Status::Ended, gone.wall, crashed.and(open)));
                 }
-                Some(found(Status::Crashed, gone.wall, Reason::ProcessGone.and(open)))
+                Some(found(Status::Crashed, gone.wall, Reason::ProcessGone { is_seen }.and(open)))
             }
             Owner::Never if self.facts.progress.is_some() => {
                 // One more millisecond: longer than the limit, not equal to it.
@@ -82,7 +89,7 @@ impl Judge<'_> {
 
     /// What was open when the owner ended.
     pub(super) fn left_open(&self, turn: Option<&Turn>) -> Note {
-        let tools: Vec<_> = turn.iter().flat_map(|turn| &turn.tools).map(|tool| tool.name.clone()).take(3).collect();
+        let tools = Calls::of(turn.iter().flat_map(|turn| &turn.tools).map(|tool| &*tool.name));
         match (tools.is_empty(), self.facts.requests.is_empty()) {
             (false, _) => Note::Unfinished { tools },
             (true, false) => Note::RequestOpen,
@@ -95,7 +102,7 @@ impl Judge<'_> {
 fn shut_down(closed: Option<&Closed>) -> (Reason, Option<Note>) {
     match closed.map(|closed| &closed.ending) {
         Some(Ending::Shutdown { unfinished, .. }) if !unfinished.is_empty() => {
-            (Reason::ShutDown, Some(Note::Unfinished { tools: unfinished.clone() }))
+            (Reason::ShutDown, Some(Note::Unfinished { tools: Calls::of(unfinished.iter().map(|name| &**name)) }))
         }
         Some(Ending::Shutdown { error: Some(fault), .. } | Ending::Failed(fault)) => {
             (Reason::ShutDownAfterError { fault: fault.clone() }, None)

@@ -5,10 +5,11 @@
 
 use super::look::Silence;
 use super::{Found, Judge, Status, asked, found};
+use crate::core::owner::Owner;
 use crate::core::stated::{State, Wait};
-use crate::core::text::listed;
 use crate::core::time::{Moment, Span};
 use crate::core::turn::{Closed, Ending, LastMessage, Turn};
+use crate::core::words::calls::Calls;
 use crate::core::words::reason::{Background, Note, Reason, Situation, What};
 
 /// How long a session must have been idle to be at rest, if its log was written just before.
@@ -31,12 +32,30 @@ impl<'a> Judge<'a> {
             }
             // A prompt may be in the log before the authority knows of it.
             State::Idle { .. } if self.is_opened_after(stated.since) => true,
+            // Its log says already that the turn is over, and how.
+            State::Idle { .. } if self.facts.turn.is_none() && self.is_closed_by_error() => false,
+            State::Idle { .. } if self.lacks_end() => !self.passed(stated.since, LOG_BEHIND),
             State::Idle { .. } => {
                 let progress = self.facts.progress.is_some_and(|last| stated.since.since(last) < JUST_BEFORE);
                 progress && !self.passed(stated.since, RESTS_AFTER)
             }
             State::Ended => return None,
         })
+    }
+
+    fn is_closed_by_error(&self) -> bool {
+        self.facts.closed.as_ref().is_some_and(|closed| closed.failure().is_some())
+    }
+
+    /// Whether its turn is open in the log, of this process, and has no answer: the line that says how it ended is still to
+    /// come, but for a turn that its user stopped before the model said anything.
+    fn lacks_end(&self) -> bool {
+        let is_its = |turn: &Turn| match *self.owner {
+            Owner::Alive { started, .. } => started.is_none_or(|started| turn.opened.wall >= started),
+            _ => false,
+        };
+        let lacks = |turn: &&Turn| matches!(turn.last_message, LastMessage::Nothing | LastMessage::Request);
+        self.facts.turn.as_ref().filter(lacks).is_some_and(is_its)
     }
 
     /// Whether its turn has just been opened, after this.
@@ -111,10 +130,7 @@ impl<'a> Judge<'a> {
         match turn.map_or(&[][..], |turn| &turn.tools) {
             [] => ("a tool".into(), None),
             [tool] => (tool.name.clone(), tool.command.clone()),
-            tools => {
-                let names: Vec<_> = tools.iter().map(|tool| tool.name.clone()).take(3).collect();
-                (format!("one of {}", listed(&names)).into(), None)
-            }
+            tools => (format!("one of {}", Calls::of(tools.iter().map(|tool| &*tool.name))).into(), None),
         }
     }
 

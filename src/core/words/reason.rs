@@ -1,5 +1,6 @@
 //! Why a session has its status.
 
+use super::calls::Calls;
 use super::refusal::consent;
 use crate::core::agent::Agent;
 use crate::core::gist::Gist;
@@ -7,7 +8,7 @@ use crate::core::hooked::Said;
 use crate::core::owner::UNHELD;
 use crate::core::question::Question;
 use crate::core::session::no_answer::NoAnswer;
-use crate::core::text::{COMMAND_MAX, counted, listed, plain, size};
+use crate::core::text::{COMMAND_MAX, counted, plain, size};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{Ending, Fault};
 use crate::core::verdict::status::Status;
@@ -22,9 +23,9 @@ said! {
         There { words: Box<str>, ended_denied: bool } => "{words}";
         ShutDown => "shut down";
         ShutDownAfterError { fault: Fault } => "shut down after an error: {fault}";
-        ProcessGone => "its process is gone";
-        ProcessEnded => "its process has ended";
-        Crashed { ago: Span } => "crashed {ago} ago";
+        ProcessGone { is_seen: bool } => "its process is gone";
+        ProcessEnded => "no process runs it any more";
+        Crashed { ago: Span, is_seen: bool } => "crashed{} {ago} ago", if *is_seen { "" } else { ", last seen" };
         EndedDenied { denied: usize, of: usize } => "ended denied: {denied} of its last {of} tools";
         Failed { fault: Fault } => "{fault}";
         NoAnswer { no_answer: NoAnswer } => "{no_answer}";
@@ -78,7 +79,7 @@ said! {
         Requests { open: usize } => "{open} requests are open";
         Questions { open: usize } => "{open} questions are open";
         NeverClosed => "answered, never closed its turn";
-        Unfinished { tools: Vec<Box<str>> } => "unfinished: {}", listed(tools);
+        Unfinished { tools: Calls } => "unfinished: {tools}";
         RequestOpen => "unfinished: a permission request";
         TurnOpen => "its turn was open";
         AfterError { fault: Fault } => "after an error: {fault}";
@@ -143,7 +144,7 @@ said! {
         Resumed => "resumed with its pending work";
         Thinks => "the model thinks";
         Retries { tries: usize } => "its model does not answer: asked again {}", times(*tries);
-        Tools { names: Vec<Box<str>> } => "{} {} open", listed(names), if names.len() == 1 { "is" } else { "are" };
+        Tools { calls: Calls } => "{calls} {} open", if calls.is_one() { "is" } else { "are" };
     }
 }
 
@@ -284,7 +285,8 @@ impl Reason {
                 let what = plain(&situation.to_string(), COMMAND_MAX);
                 Gist::Silent { since: heard, what, runs_long: situation.runs_long }
             }
-            Self::ProcessGone if status == Status::Crashed => Gist::rested("died", since),
+            Self::ProcessGone { is_seen: true } if status == Status::Crashed => Gist::rested("died", since),
+            Self::ProcessGone { is_seen: false } if status == Status::Crashed => Gist::Work("died".into(), since),
             // What was never prompted is not done: it has no age. That it is the user's turn goes without saying.
             Self::Rests { unprompted: true, ending, .. } => Gist::of(rest(true, ending.as_ref()).0),
             Self::Rests { ending, background, .. } => {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::core::attempts::Mark;
+use crate::core::stated::{State, Stated};
 
 const START: Time = Time(1_700_000_000_000);
 
@@ -134,4 +135,42 @@ fn case_350_that_a_command_approved_is_told_until_the_session_is_looked_at_or_pr
         session.observed.facts.marks.prompt = Some(Mark { event: 1, at });
         assert_eq!(tells(&session), told);
     }
+}
+
+/// Case 352: how it ended is not known before.
+#[test]
+fn case_352_a_long_log_that_is_still_being_read_is_not_called_ended() {
+    let status = |is_loading: bool| {
+        let mut session = Session::default();
+        session.observed.owner = Owner::Gone { pid: 7, at: None };
+        session.observed.problem = Some("its log is long, and still being read".into());
+        session.observed.is_loading = is_loading;
+        session.row(Moment::of(START), &Limits::default()).0.status
+    };
+    assert_eq!([true, false].map(status), [Status::Quiet, Status::Ended]);
+}
+
+/// Case 358: words and JSON tell the same of what goes on beside a turn.
+#[test]
+fn case_358_what_is_told_of_background_work_is_one_and_ends_with_its_process() {
+    let mut session = Session::default();
+    let row = |session: &Session| session.row(Moment::of(START), &Limits::default()).0;
+    session.observed.facts.progress = Some(Moment::of(START));
+    session.observed.facts.shells = vec!["one".into()];
+    session.observed.owner = Owner::Alive { pid: 7, started: None };
+    assert_eq!(row(&session).background.shells, 1);
+    let stated = |shell| {
+        let state = State::Idle { shell };
+        Some(Stated { state, since: Moment::of(START - Span::minutes(1)), by: "its process", asks: None })
+    };
+    session.observed.stated = stated(false);
+    assert_eq!(row(&session).background.shells, 0);
+    // Its log tells of no shell, and its process does.
+    session.observed.facts.shells.clear();
+    session.observed.stated = stated(true);
+    let told = row(&session);
+    assert!(told.background.shells == 1 && told.because.to_string().contains("1 background shell"), "{}", told.because);
+    session.observed.facts.shells = vec!["one".into()];
+    session.observed.owner = Owner::Gone { pid: 7, at: None };
+    assert_eq!((row(&session).status, row(&session).background), (Status::Ended, Background::default()));
 }

@@ -64,13 +64,69 @@ fn idle_ends_a_turn_once_it_has_lasted() {
     assert_eq!(told(&stopped, IDLE, 1050, 1100).0, Status::Idle);
     // A session that was resumed has come to rest long ago.
     assert_eq!(told(&done, IDLE, 9000, 9001).0, Status::Idle);
-    // Esc while its model is silent leaves nothing in the log.
+    // Esc while its model is silent leaves nothing in the log. What else ends a turn is in the log within a second.
     let silent = facts(&[(0, PROMPT)]);
-    assert_eq!(told(&silent, IDLE, 30_000, 30_001).0, Status::Idle);
+    assert_eq!(told(&silent, IDLE, 30_000, 30_999).0, Status::Working);
+    assert_eq!(told(&silent, IDLE, 30_000, 31_000).0, Status::Idle);
     let asks = facts(&[(0, PROMPT), (1000, answer(true))]);
     assert_eq!(told(&asks, IDLE, 1100, 1600).0, Status::NeedsInput);
     let (status, because) = told(&done, State::Idle { shell: true }, 1100, 9000);
     assert_eq!((status, &*because), (Status::Idle, "done, your turn, 1 background shell"));
+}
+
+/// Case 353: the process of a session says that it is idle before the log says that its turn failed.
+#[test]
+fn case_353_a_turn_that_fails_is_never_idle_in_between() {
+    let error = Body::Error { kind: None, message: None, status: None };
+    let asked = facts(&[(0, PROMPT), (5000, Body::ModelAsked { request: Text(b"one") })]);
+    let failed = facts(&[(0, PROMPT), (5000, Body::ModelAsked { request: Text(b"one") }), (9600, error)]);
+    let mut said = vec![told(&asked, State::Busy, 0, 8900).0];
+    said.extend([9000, 9300, 9599].map(|now| told(&asked, IDLE, 9000, now).0));
+    said.extend([9600, 9700, 30_000].map(|now| told(&failed, IDLE, 9000, now).0));
+    let [working, failed] = [Status::Working, Status::Failed];
+    assert_eq!(said, [working, working, working, working, failed, failed, failed]);
+    // A turn that another process left open is none of its own: who resumes it is idle at once.
+    let resumed = Owner::Alive { pid: 7, started: Some(at(7000).wall) };
+    assert_eq!(told_by(&asked, IDLE, 9000, None, &resumed, 9100).0, Status::Idle);
+}
+
+/// Case 356.
+#[test]
+fn case_356_of_several_calls_of_one_tool_one_is_asked_for() {
+    let second = Body::ToolStart {
+        call: Text(b"u"),
+        name: Some(Text(b"Bash")),
+        command: None,
+        arguments: b"{}",
+        detached: false,
+        asks: false,
+        nested: false,
+        asks_unseen: false,
+    };
+    let two = facts(&[(0, PROMPT), (900, tool("Bash", false)), (901, second)]);
+    assert_eq!(told(&two, PERMISSION, 1000, 2000).1, "asks for permission: one of 2 Bash calls");
+    assert_eq!(told(&two, State::Busy, 1000, 2000).1, "2 Bash calls are open");
+    let gone = Owner::Gone { pid: 7, at: None };
+    let (_, because) = told_by(&two, State::Busy, 1000, None, &gone, 6000);
+    assert_eq!(because, "its process is gone; unfinished: 2 Bash calls");
+}
+
+/// Case 357: nobody saw it end. It was there when its process last said something.
+#[test]
+fn case_357_an_unseen_crash_is_dated_by_what_was_last_heard() {
+    let open = facts(&[(0, PROMPT), (900, tool("Bash", false))]);
+    let (day, gone) = (24 * 3_600_000, |at| Owner::Gone { pid: 7, at });
+    let stated = Stated { state: State::Busy, since: at(600_000), by: BY, asks: None };
+    let told = Told { agent: &Agent::default(), facts: &open, stated: Some(&stated) };
+    let judged = |at_end, now| judge(told, &gone(at_end), &Live::default(), None, at(now), &Limits::default());
+    let verdict = judged(None, 900_000);
+    assert_eq!((verdict.status, verdict.since), (Status::Crashed, at(600_000).wall));
+    assert_eq!(verdict.gist.words(at(900_000)), "died, last seen 5 min ago");
+    let because = judged(None, 600_000 + 2 * day).because.to_string();
+    assert_eq!(because, "crashed, last seen 2 d ago; unfinished: Bash");
+    let end = Some(at(700_000).wall);
+    assert_eq!(judged(end, 1_000_000).gist.words(at(1_000_000)), "died, 5 min ago");
+    assert_eq!(judged(end, 700_000 + 2 * day).because.to_string(), "crashed 2 d ago; unfinished: Bash");
 }
 
 #[test]
@@ -116,7 +172,7 @@ fn only_what_was_at_work_is_a_crash() {
         assert_eq!(told_by(facts, state, 1000, None, &gone, 6000).0, status, "{state:?}");
     }
     let (_, because) = told_by(&open, State::Ended, 5000, None, &gone, 6000);
-    assert_eq!(because, "its process has ended; unfinished: Bash");
+    assert_eq!(because, "no process runs it any more; unfinished: Bash");
 }
 
 #[test]

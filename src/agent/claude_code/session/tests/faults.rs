@@ -34,7 +34,7 @@ fn prompt_at(id: &str, at: Time) -> String {
     }))
 }
 
-fn tool(id: &str, name: &str, input: &Value) -> String {
+pub(super) fn tool(id: &str, name: &str, input: &Value) -> String {
     line(&serde_json::json!({
         "type": "assistant", "uuid": id, "timestamp": "2026-11-23T19:17:01.000Z", "sessionId": ID,
         "message": {"model": "m", "stop_reason": "tool_use", "content": [{"type": "tool_use", "id": id, "name": name, "input": input}]},
@@ -257,7 +257,7 @@ fn case_257_a_session_without_a_file_has_ended_and_one_that_was_killed_stays_cra
     scene.world.readers.push((reader, Shown { id: ID.into(), ..Shown::default() }));
     let row = scene.row_at(NOW + Span::seconds(5));
     let because = row.because.to_string();
-    assert_eq!((row.status, &*because), (Status::Ended, "its process has ended; unfinished: Bash"));
+    assert_eq!((row.status, &*because), (Status::Ended, "no process runs it any more; unfinished: Bash"));
 }
 
 /// Case 296.
@@ -270,7 +270,8 @@ fn case_296_of_a_session_with_sub_agents_that_is_removed_after_its_end_nothing_i
     fs::remove_file(pid_file::path(scene.world.home(), pid)).unwrap();
     scene.process.end();
     scene.world.ended(pid, NOW);
-    assert_eq!(scene.row().status, Status::Ended);
+    let row = scene.row();
+    assert_eq!((row.status, row.owner), (Status::Ended, None), "who comes later knows of no process either");
     fs::remove_dir_all(scene.world.home().join("projects/-work-shop")).unwrap();
     assert!(scene.world.refresh(Moment::of(NOW)).pop().unwrap().is_err());
 }
@@ -333,7 +334,10 @@ fn case_288_what_a_kill_left_is_no_crash_of_a_later_process_that_ended_cleanly()
     assert_eq!(scene.row_at(at(4)).status, Status::Idle);
     scene.ends(second, at(6));
     let row = scene.row_at(at(8));
-    assert_eq!((row.status, &*row.because.to_string()), (Status::Ended, "its process has ended; unfinished: Bash"));
+    assert_eq!(
+        (row.status, &*row.because.to_string()),
+        (Status::Ended, "no process runs it any more; unfinished: Bash")
+    );
     // Who comes later knows it by the prompt, which the first process was not given.
     let anew = |scene: &mut Scene, seconds| {
         scene.world.readers.clear();
@@ -342,7 +346,10 @@ fn case_288_what_a_kill_left_is_no_crash_of_a_later_process_that_ended_cleanly()
     assert_eq!(anew(&mut scene, 8).status, Status::Crashed, "nothing was done about it");
     scene.append(&prompt_at("u2", at(10)));
     let row = anew(&mut scene, 12);
-    assert_eq!((row.status, &*row.because.to_string()), (Status::Ended, "its process has ended; its turn was open"));
+    assert_eq!(
+        (row.status, &*row.because.to_string()),
+        (Status::Ended, "no process runs it any more; its turn was open")
+    );
     assert!(row.owner.is_none(), "not the one that was killed: {:?}", row.owner);
     assert!(row.actions.contains(&Action::Resume), "{:?}", row.actions);
     // A later process that is killed, too, has crashed. So has one that nobody else prompted: its own prompt is there a
