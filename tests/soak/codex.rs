@@ -59,6 +59,16 @@ struct Owner {
     child: Option<u32>,
 }
 
+/// Perl by the name of Codex's program: what another program locks is none of its threads.
+fn program(home: &Path) -> PathBuf {
+    let program = home.join("codex");
+    if !program.exists() {
+        let copied = Command::new("sh").args(["-c", "cp \"$(command -v perl)\" \"$0\""]).arg(&program).status();
+        assert!(copied.unwrap().success(), "perl is needed for locks");
+    }
+    program
+}
+
 /// A thread.
 struct Thread {
     id: String,
@@ -74,7 +84,7 @@ impl Codex<'_> {
     pub(crate) fn act(&mut self) {
         let is_served = self.0.rng.below(2) == 0;
         let mut threads: Vec<_> = (0..=usize::from(is_served)).map(|_| Thread::new(self.0.home)).collect();
-        let mut owner = Owner::start(is_served);
+        let mut owner = Owner::start(self.0.home, is_served);
         let mut lives = true;
         for thread in &mut threads {
             owner.order("load", &thread.lock);
@@ -106,7 +116,7 @@ impl Codex<'_> {
 
     /// Another process loads a thread, and goes on in it.
     fn resume(&mut self, thread: &mut Thread) {
-        let mut owner = Owner::start(false);
+        let mut owner = Owner::start(self.0.home, false);
         self.0.note(&thread.id, Truth::Unknown);
         owner.order("load", &thread.lock);
         // It is not prompted yet. What failed before, or asked, may still be shown.
@@ -211,8 +221,8 @@ impl Codex<'_> {
 }
 
 impl Owner {
-    fn start(is_daemon: bool) -> Self {
-        let mut command = Command::new("perl");
+    fn start(home: &Path, is_daemon: bool) -> Self {
+        let mut command = Command::new(program(home));
         command.args(["-e", OWNER]);
         if is_daemon {
             command.args(["app-server", "--listen", "unix://", "--managed-daemon"]);

@@ -43,7 +43,7 @@ pub struct Thread {
     /// Who has it loaded, as of the last look.
     claim: Option<owner::Claim>,
     /// The last owner that ended, and when.
-    departed: Option<(u32, Time)>,
+    departed: Option<Time>,
     /// When it was first seen that its lock is gone.
     closed: Option<Time>,
     agents: SubAgents,

@@ -45,8 +45,6 @@ pub(super) struct Claim {
     started: Option<Time>,
     /// It serves terminals and editors, and is none itself.
     is_service: bool,
-    /// It is not known to run Codex.
-    is_foreign: bool,
     /// Whether that it holds the lock is shown by the system.
     is_shown: bool,
     /// The folder it works in.
@@ -70,7 +68,7 @@ impl Thread {
             None => (Owner::Never, Held::Unverified),
         };
         if owner.live().is_none() {
-            self.departed = self.claim.take().map(|claim| (claim.pid, reading.context.now.wall)).or(self.departed);
+            self.departed = self.claim.take().map(|_| reading.context.now.wall).or(self.departed);
         }
         match self.lock {
             Some(_) => self.closed = None,
@@ -86,7 +84,6 @@ impl Thread {
         };
         observed.holders = owner.live().into_iter().collect();
         observed.is_stopped = owner.live().is_some_and(is_stopped);
-        observed.is_foreign = owner.live().is_some() && self.claim.as_ref().is_some_and(|claim| claim.is_foreign);
         (observed.owner, observed.held) = (owner, held);
     }
 
@@ -109,10 +106,13 @@ impl Thread {
                 process::Reading::Absent => return self.left(lock, reading),
                 process::Reading::Hidden => return (Owner::Unknown { pid }, Held::Unverified),
             };
+            // Any program can lock a file. That it does keeps Codex from the thread, and says nothing of who has it loaded.
+            if is_shown && !runs_codex(pid) {
+                return (Owner::Unknown { pid }, Held::Unverified);
+            }
             let is_service = arguments(pid).is_some_and(|arguments| daemon::serves(&arguments));
             let folder = process::folder_of(pid).and_then(|folder| folder.to_str().map(Box::from));
-            let is_foreign = !runs_codex(pid);
-            self.claim = Some(Claim { pid, lock, started, is_service, is_foreign, is_shown, folder });
+            self.claim = Some(Claim { pid, lock, started, is_service, is_shown, folder });
         }
         let started = self.claim.as_ref().and_then(|claim| claim.started);
         let held = if is_shown { Held::Verified } else { Held::Unverified };
@@ -125,14 +125,13 @@ impl Thread {
         if let Some(end) = [GRACE, SLACK].into_iter().find(|end| age < *end && age.0 > -SLACK.0) {
             self.recheck_in(reading, end - age);
         }
-        self.departed = self.claim.take().map(|claim| (claim.pid, reading.context.now.wall)).or(self.departed);
+        self.departed = self.claim.take().map(|_| reading.context.now.wall).or(self.departed);
         (self.departed(), Held::Unverified)
     }
 
-    /// The owner that ended.
-    fn departed(&self) -> Owner {
-        let (pid, at) = self.departed.map_or((Owner::UNNAMED, None), |(pid, at)| (pid, Some(at)));
-        Owner::Gone { pid, at }
+    /// The owner that ended. No file names it: who comes later does not know it either.
+    const fn departed(&self) -> Owner {
+        Owner::Gone { pid: Owner::UNNAMED, at: self.departed }
     }
 
     /// Completes the owner by what the log says: whether anything happened since it loaded the thread. And notes a thread
@@ -184,7 +183,7 @@ impl Thread {
     pub(crate) fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
         if self.claim.as_ref().is_some_and(|claim| claim.pid == pid) {
             self.claim = None;
-            self.departed = Some((pid, at));
+            self.departed = Some(at);
         }
         observed.holders.retain(|holder| *holder != pid);
         if observed.owner.pid() == Some(pid) {

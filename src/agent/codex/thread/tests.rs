@@ -2,9 +2,10 @@ use super::*;
 use crate::agent::codex::fake;
 use crate::agent::openings::OpenSessions;
 use crate::agent::tail::ReadContext;
-use crate::core::action::{Action, offer};
+use crate::core::action::Action;
 use crate::core::agent::Agent;
 use crate::core::facts::LastWritten;
+use crate::core::fleet::Row;
 use crate::core::limits::Limits;
 use crate::core::owner::Held;
 use crate::core::session::Session;
@@ -12,7 +13,7 @@ use crate::core::time::Moment;
 use crate::core::verdict::{Answer, Live, Status, Told, judge};
 use crate::core::words::reason::Reason;
 use crate::system::clock::Clock;
-use crate::system::process::testing::{make_pipe, wait_until};
+use crate::system::process::testing::{copy, make_pipe, wait_until};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -154,7 +155,7 @@ fn case_260_the_lock_and_the_last_turn_say_whether_a_thread_runs_rests_crashed_o
     assert_eq!((stage.observed.about.branch.as_deref(), stage.observed.untried.as_deref()), (Some("main"), None));
     drop(held); // a process that is killed leaves the file
     stage.is(Status::Crashed, "its process is gone");
-    assert_eq!(stage.observed.owner.pid(), Some(me), "it is remembered who it was");
+    assert_eq!(stage.observed.owner.pid(), None, "who comes later does not know it either");
     let held = stage.lock(ID, 7000);
     stage.is(Status::Idle, "opened, not prompted yet; its turn was open");
     stage.prompt(ID, 6000);
@@ -171,7 +172,7 @@ fn case_260_the_lock_and_the_last_turn_say_whether_a_thread_runs_rests_crashed_o
     // The next process that starts deletes what a killed one left behind.
     stage.write(ID, 3500, &[("event_msg", r#"{"type":"task_started","turn_id":"t2"}"#)]);
     stage.is(Status::Crashed, "its process is gone");
-    assert_eq!(stage.observed.owner.pid(), Some(me));
+    assert!(matches!(stage.observed.owner, Owner::Gone { at: Some(_), .. }), "it was seen to end");
     let error = r#"{"type":"task_complete","error":{"message":"no","codex_error_info":"usage_limit_exceeded"}}"#;
     stage.prompt(ID, 3000);
     stage.write(ID, 3000, &[("event_msg", error)]);
@@ -310,35 +311,64 @@ fn case_325_what_a_sub_agent_writes_is_progress_of_its_root() {
     assert!(matches!(stage.observed.facts.last_written, LastWritten::Event { by_agent: true, .. }));
 }
 
-/// A process that holds the thread's lock, as a terminal of Codex does, but is another program.
+/// A process that holds the thread's lock, and is a program of this name.
+fn holder(stage: &Stage, name: &str) -> Child {
+    let program = stage.home.path().join(name);
+    copy("/usr/bin/flock", &program);
+    let lock = stage.home.path().join(format!("thread-writer-locks/{ID}.lock"));
+    Command::new(program).arg(&lock).args(["sleep", "100"]).process_group(0).spawn().unwrap()
+}
+
+impl Stage {
+    fn wait(&mut self, holds: fn(&Observed) -> bool) {
+        let started = Instant::now();
+        while self.refresh().is_err() || !holds(&self.observed) {
+            assert!(started.elapsed() < Duration::from_secs(30), "{:?}", self.observed);
+            std::thread::yield_now();
+        }
+    }
+
+    fn row(&self) -> Row {
+        let session = Session { observed: self.observed.clone(), ..Session::new(Agent::default(), ID) };
+        session.row(Clock::start().now(), &self.limits).0
+    }
+}
+
 #[test]
-fn case_326_a_stopped_process_is_said_and_another_program_is_not_offered_to_be_ended() {
+fn case_326_a_stopped_process_is_said() {
     let mut stage = Stage::new();
     stage.begin(ID, 0);
     stage.prompt(ID, 0);
-    let lock = stage.home.path().join(format!("thread-writer-locks/{ID}.lock"));
-    let holder = Command::new("flock").arg(&lock).args(["sleep", "100"]).process_group(0).spawn().unwrap();
+    let holder = holder(&stage, "codex");
     let group = Pid::from_child(&holder);
-    let is = |stage: &mut Stage, holds: fn(&Observed) -> bool| {
-        let started = Instant::now();
-        while stage.refresh().is_err() || !holds(&stage.observed) {
-            assert!(started.elapsed() < Duration::from_secs(30), "{:?}", stage.observed);
-            std::thread::yield_now();
-        }
-    };
-    is(&mut stage, |observed| observed.owner.live().is_some() && !observed.is_stopped);
+    stage.wait(|observed| observed.owner.live().is_some() && !observed.is_stopped);
     stage.prompt(ID, 0);
     stage.refresh().unwrap();
-    let mut session = Session { observed: stage.observed.clone(), ..Session::new(Agent::default(), ID) };
-    let refusal = |session: &Session| offer(Action::End, session, Status::Working).map(drop).unwrap_err().to_string();
-    assert!(refusal(&session).contains("is not known to run"), "{}", refusal(&session));
-    session.observed.is_foreign = false;
-    assert!(offer(Action::End, &session, Status::Working).is_ok());
+    assert!(stage.row().actions.contains(&Action::End));
     kill_process_group(group, Signal::STOP).unwrap();
-    is(&mut stage, |observed| observed.is_stopped);
+    stage.wait(|observed| observed.is_stopped);
     kill_process_group(group, Signal::KILL).unwrap();
     end(holder);
-    is(&mut stage, |observed| !observed.is_stopped && observed.owner.live().is_none());
+    stage.wait(|observed| !observed.is_stopped && observed.owner.live().is_none());
+}
+
+/// Case 326: any program can lock a file.
+#[test]
+fn case_326_another_program_that_holds_a_threads_lock_has_not_opened_it() {
+    let mut stage = Stage::new();
+    stage.begin(ID, 3000);
+    stage.prompt(ID, 3000);
+    stage.complete(ID, 2000);
+    let holder = holder(&stage, "backup");
+    let group = Pid::from_child(&holder);
+    stage.wait(|observed| matches!(observed.owner, Owner::Unknown { pid } if pid > 0));
+    let row = stage.row();
+    assert_eq!((row.status, &*row.because.to_string()), (Status::Idle, "done, your turn"));
+    assert_eq!(row.owner.map(|owner| owner.state), Some("unknown"));
+    assert!(!row.actions.iter().any(|action| matches!(action, Action::End | Action::Resume)), "{:?}", row.actions);
+    kill_process_group(group, Signal::KILL).unwrap();
+    end(holder);
+    stage.wait(|observed| matches!(observed.owner, Owner::Gone { .. }));
 }
 
 #[test]
@@ -357,7 +387,7 @@ fn case_265_a_call_that_leaves_the_sandbox_probably_asks_until_a_child_carries_i
     let request = &stage.observed.facts.requests[0];
     assert_eq!((&*request.request, request.is_probable, &request.asks), ("call_2", true, &None));
     let its = child("call_2");
-    stage.is(Status::Working, "exec_command and exec_command are open");
+    stage.is(Status::Working, "2 exec_command calls are open");
     end(its);
     end(other);
     stage.is(Status::Working, "are open"); // it was allowed, and its result is not written yet
@@ -405,5 +435,5 @@ fn case_291_of_several_calls_that_ask_the_one_that_is_still_open_is_named() {
     let open: Vec<_> = stage.observed.facts.requests.iter().map(|request| &*request.request).collect();
     assert_eq!(open, ["call_291b"]);
     stage.write(ID, 0, &[("event_msg", &ran.replace("call_291a", "call_291b"))]);
-    stage.is(Status::Working, "exec_command and exec_command are open");
+    stage.is(Status::Working, "2 exec_command calls are open");
 }
