@@ -58,7 +58,7 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, 
     match session.observed.allows {
         Allows::Nothing { why } if action != Action::ShowTerminal => return Err(Refusal::ReadOnly { why }),
         Allows::Only { actions, why } if !actions.contains(&action) => return Err(Refusal::ReadOnly { why }),
-        Allows::Process => takes(action, session)?,
+        Allows::Process => takes(action, session, status)?,
         Allows::All | Allows::Only { .. } | Allows::Nothing { .. } => {}
     }
     match action {
@@ -81,28 +81,32 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, 
 }
 
 /// Checks that an action needs nothing but the process and the terminal of a session whose agent takes no orders.
-fn takes(action: Action, session: &Session) -> Result<(), Refusal> {
+fn takes(action: Action, session: &Session, status: Status) -> Result<(), Refusal> {
     let agent = || session.observed.agent.clone();
     let supervised = session.observed.supervised.as_ref();
     let is_of_program = session.observed.about.kind == Kind::Sdk;
     match action {
         Action::Approve | Action::Deny | Action::Answer => Err(match supervised {
             Some(supervised) => Refusal::InBackground { attach: supervised.attach.clone() },
+            None if is_of_program => Refusal::Unreachable { instead: Instead::AnswerThere, remedy: Remedy::None },
             None => Refusal::AnswerOnlyThere { agent: agent() },
         }),
+        // What a refusal advises must not be refused in turn, as ending this one is.
+        Action::Stop if let Some(supervised) = supervised => {
+            Err(Refusal::InBackground { attach: supervised.attach.clone() })
+        }
+        Action::Stop if session.observed.owner.live().is_none() => Ok(()), // it is refused, too, with the reason
         Action::Stop if is_of_program => {
             Err(Refusal::Unreachable { instead: Instead::StopThere, remedy: Remedy::None })
         }
         Action::Stop => Err(Refusal::StopOnlyThere { agent: agent() }),
         Action::Continue | Action::Resend | Action::Reconnect | Action::LetAnswer => {
-            Err(Refusal::NoOrders { agent: agent() })
+            Err(Refusal::NoOrders { agent: agent(), resumable: takes_resume(session, status) })
         }
-        // Ending it is refused, too, with the reason.
-        Action::ForceQuit if is_of_program => Ok(()),
-        Action::ForceQuit => Err(Refusal::NeverKilled),
         Action::Detach => Err(Refusal::NotAttached),
-        Action::End | Action::Resume => match supervised {
+        Action::End | Action::Resume | Action::ForceQuit => match supervised {
             Some(supervised) => Err(Refusal::Supervised { stop: supervised.stop.clone() }),
+            None if action == Action::ForceQuit => end(Action::End, session).and(Err(Refusal::NeverKilled)),
             None => Ok(()),
         },
         Action::ShowTerminal => match supervised {
@@ -110,6 +114,11 @@ fn takes(action: Action, session: &Session) -> Result<(), Refusal> {
             None => Ok(()),
         },
     }
+}
+
+/// Whether a session whose agent takes no orders can be resumed.
+fn takes_resume(session: &Session, status: Status) -> bool {
+    session.observed.supervised.is_none() && resume(session, status).is_ok()
 }
 
 /// Whether its terminal can be brought to the front.

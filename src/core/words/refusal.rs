@@ -18,7 +18,8 @@ said! {
         AnswerOnlyThere { agent: Agent } => "answer it in its terminal: {agent} takes answers from nowhere else";
         StopOnlyThere { agent: Agent } =>
             "press Esc in its terminal, or end the session: {agent} can be stopped from nowhere else";
-        NoOrders { agent: Agent } => "{agent} takes no orders from other programs: resume it, and tell it there to go on";
+        NoOrders { agent: Agent, resumable: bool } => "{agent} takes no orders from other programs: {}",
+            if *resumable { "resume it, and tell it there to go on" } else { "tell it where it runs" };
         NeverKilled => "end it instead: a killed process leaves its tool running";
         Supervised { stop: Box<str> } => "its supervisor would start it again: to end it, type `{stop}`";
         InBackground { attach: Box<str> } => "it runs in the background: to see it, type `{attach}`";

@@ -1,9 +1,11 @@
 //! What is around the files of processes: their folder, and who runs.
 
-use super::faults::{ID, NOW, Scene, busy, prompt};
+use super::faults::{ID, NOW, Scene, busy, prompt, tool};
 use super::*;
 use crate::core::action::{Action, offer};
+use crate::core::agent::Agent;
 use crate::core::verdict::Status;
+use crate::core::words::refusal::{Instead, Refusal, Remedy};
 use crate::system::process::testing::{copy, wait_until};
 use std::process::Command;
 
@@ -56,6 +58,67 @@ fn case_324_a_session_without_a_log_is_gone_with_the_file_of_its_process_though_
     // It says again what it does.
     scene.says(&busy());
     assert!(is_there(&mut scene, at));
+}
+
+/// Case 363: what a refusal advises is not refused in turn.
+#[test]
+fn case_363_what_is_advised_for_a_run_and_for_a_background_session_can_be_done() {
+    let refused = |state: &Value, actions: &[Action]| -> Vec<Refusal> {
+        let mut scene = Scene::new(state, &prompt());
+        let row = scene.row();
+        let shown = &mut scene.world.readers[0].1;
+        shown.observed.is_foreign = false;
+        actions.iter().map(|action| offer(*action, shown, row.status).unwrap_err()).collect()
+    };
+    let agent = Agent::default();
+    let run = serde_json::json!({"entrypoint": "sdk-cli"});
+    let instead = |instead| Refusal::Unreachable { instead, remedy: Remedy::None };
+    let none_resumed = Refusal::NoOrders { agent, resumable: false };
+    let said = refused(&run, &[Action::Approve, Action::Answer, Action::Stop, Action::Reconnect, Action::Continue]);
+    let there = || instead(Instead::AnswerThere);
+    let expected = [there(), there(), instead(Instead::StopThere), none_resumed.clone(), none_resumed.clone()];
+    assert_eq!(said, expected);
+    let by_program = |it: &Refusal| matches!(it, Refusal::NoTerminal { .. });
+    assert!(refused(&run, &[Action::End, Action::ForceQuit]).iter().all(by_program), "not: end it instead");
+
+    let background = serde_json::json!({"kind": "bg"});
+    let seen = Refusal::InBackground { attach: format!("claude attach {}", &ID[..8]).into() };
+    let said = refused(&background, &[Action::Approve, Action::Stop, Action::ShowTerminal]);
+    assert_eq!(said, [seen.clone(), seen.clone(), seen], "neither Esc in its terminal, nor to end it here");
+    let stop = Refusal::Supervised { stop: format!("claude stop {}", &ID[..8]).into() };
+    let said = refused(&background, &[Action::End, Action::ForceQuit, Action::Resume, Action::Reconnect]);
+    assert_eq!(said, [stop.clone(), stop.clone(), stop, none_resumed], "not: end it instead, or: resume it");
+}
+
+/// Case 364: a log that is read for the history alone, of a run whose tools were denied up to its end.
+#[test]
+fn case_364_an_old_log_offers_to_be_resumed_and_no_connection() {
+    let world = World::new();
+    let denied = |call: &str| {
+        let decision = serde_json::json!({"decision": "reject", "source": "config"});
+        let content =
+            serde_json::json!([{"type": "tool_result", "tool_use_id": call, "content": "x", "is_error": true}]);
+        let result = serde_json::json!({
+            "type": "user", "uuid": format!("{call}-done"), "timestamp": "2026-11-23T19:17:02.000Z", "sessionId": ID,
+            "message": {"role": "user", "content": content}, "permissionDecision": decision,
+        });
+        tool(call, "Bash", &serde_json::json!({"command": "make"})) + &format!("{result}\n")
+    };
+    let log = (prompt() + &["t1", "t2", "t3"].map(denied).concat()).replace("\"cli\"", "\"sdk-cli\"");
+    world.write(&format!("projects/-work-shop/{ID}.jsonl"), log.as_bytes());
+    let mut shown = Shown { id: ID.into(), ..Shown::default() };
+    let (known, mut buffer) = (HashSet::new(), Vec::new());
+    let reading = Reading {
+        context: ReadContext { now: Moment::of(NOW), limits: &world.limits, until: None },
+        owner_names: &[],
+        known: &known,
+        openings: OpenSessions::NONE,
+        all: false,
+    };
+    shown.observed.has_log = true;
+    session(world.home(), ID).read_history(&reading, &mut shown.observed, &mut buffer);
+    let row = shown.row(Moment::of(NOW), &world.limits).0;
+    assert_eq!((row.status, row.actions), (Status::Failed, vec![Action::Resume]), "{}", row.because);
 }
 
 /// Case 341: the supervisor starts a process again that was killed, and the file of the killed one stays.
@@ -127,8 +190,7 @@ fn case_351_who_comes_while_a_file_is_half_written_does_not_call_its_session_end
     // A log that was last written before it started is none of its own.
     fs::write(&file, "").unwrap();
     let log = scene.world.home().join(format!("projects/-work-shop/{ID}.jsonl"));
-    let before = std::time::SystemTime::now() - std::time::Duration::from_secs(600);
-    fs::File::options().write(true).open(log).unwrap().set_modified(before).unwrap();
+    fs::File::options().write(true).open(log).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
     scene.world.readers.clear();
     let reader = session(scene.world.home(), ID);
     scene.world.readers.push((reader, Shown { id: ID.into(), ..Shown::default() }));
