@@ -97,6 +97,10 @@ impl Engine {
         self.fleet.set_limits(self.config.limits);
         self.follow_homes(&mut later, changes);
         self.follow_hosts(changes);
+        if self.config.service != before.service {
+            // Each of them may have a service that is to be listened to from now on.
+            changes.updated.extend(self.fleet.keys());
+        }
         if self.config.list != before.list {
             self.search_recent_again();
         }
