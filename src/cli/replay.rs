@@ -10,9 +10,9 @@ use crate::core::agent::Agent;
 use crate::core::replay::{Change, OwnerStory, Replay};
 use crate::core::text;
 use crate::core::time::Span;
+use crate::system::plain_file::{self, Links};
 use anyhow::Context as _;
 use serde::Serialize;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -63,7 +63,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     let mut lines: Box<dyn BufRead> = if arguments.file.as_os_str() == "-" {
         Box::new(io::stdin().lock())
     } else {
-        let file = File::open(&arguments.file).with_context(|| format!("cannot open {}", arguments.file.display()))?;
+        // A pipe or a device may never end.
+        let opened = plain_file::open(&arguments.file, Links::Followed);
+        let (file, _) = opened.with_context(|| {
+            format!("cannot open {}, where a file is wanted, or `-` for standard input", arguments.file.display())
+        })?;
         Box::new(BufReader::with_capacity(1 << 17, file))
     };
     let start = lines.fill_buf().with_context(|| format!("cannot read {}", arguments.file.display()))?;
