@@ -2,7 +2,7 @@
 
 use super::report::{LINE_MAX, say};
 use crate::agent::homes::{self, Found, Wanted};
-use crate::agent::source::{Source, report_homes};
+use crate::agent::source::{Source, report_homes, reported_sessions};
 use crate::agent::wing::Wing;
 use crate::config::{Config, Host, Problem};
 use crate::core::agent::Agent;
@@ -14,6 +14,7 @@ use crate::doctor::Ground;
 use crate::engine::last_seen::{self, Seen};
 use crate::engine::ledger::{Ledger, Page};
 use crate::engine::{Engine, SettingsSource, View, exit_note};
+use crate::system::clock::Clock;
 use crate::system::mounts::{Mounts, SilentHome};
 use crate::system::paths;
 use crate::system::signals::Signals;
@@ -167,9 +168,10 @@ impl Context {
             || !self.only.is_empty() && !Wing::ALL.iter().any(|wing| names_wing(&self.only, *wing))
     }
 
-    /// Whether some hook has reported something.
+    /// Whether some hook reports a session that is not over.
     fn has_reports(&self) -> bool {
-        self.reports().iter().any(|reports| reports.root().is_dir())
+        let now = Clock::start().now().wall;
+        self.reports().iter().any(|reports| reported_sessions(reports, now) > 0)
     }
 
     /// What our processes know of a session. `None` if its home is not known.
@@ -199,7 +201,7 @@ impl Context {
         }
     }
 
-    /// Whether no home can be read at all.
+    /// Whether there is nothing to tell of: no home can be read at all, and no hook reports a session.
     pub(super) fn has_no_home(&self) -> bool {
         !self.wants_reports_alone()
             && self.silent.is_empty()

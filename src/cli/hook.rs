@@ -12,6 +12,7 @@ use crate::system::clock::wall_nanoseconds;
 use crate::system::deadline::run_within;
 use anyhow::{Context as _, Error};
 use clap::ValueEnum;
+use clap::error::ContextKind;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::path::{PathBuf, absolute};
@@ -67,6 +68,20 @@ enum Does {
 pub(super) fn is_asked_for(words: impl IntoIterator<Item = OsString>) -> bool {
     let matches = command_line().ignore_errors(true).try_get_matches_from(words);
     matches.is_ok_and(|matches| matches.subcommand_name() == Some("report"))
+}
+
+/// What is wrong with a command line that asks for `report`, in one line: agents show their users what a hook says.
+pub(super) fn usage(error: &clap::Error) -> String {
+    let about = |kinds: &[ContextKind]| {
+        let told = kinds.iter().filter_map(|kind| error.get(*kind)).map(ToString::to_string);
+        told.filter(|told| !told.is_empty()).collect::<Vec<_>>().join(" ")
+    };
+    let what = about(&[ContextKind::InvalidArg, ContextKind::InvalidSubcommand, ContextKind::InvalidValue]);
+    let may_be = about(&[ContextKind::ValidValue]);
+    let kind = error.kind().as_str().unwrap_or("the command line is wrong");
+    let what = if what.is_empty() { what } else { format!(": {what}") };
+    let may_be = if may_be.is_empty() { may_be } else { format!("; it may be {may_be}") };
+    format!("{kind}{what}{may_be}. `pilotlight report --help` says more")
 }
 
 /// Reports what was given at `began`, in nanoseconds since 1970.

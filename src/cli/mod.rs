@@ -44,7 +44,7 @@ use crate::system::{descriptors, log};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use context::Context;
 use pick::Named;
-use report::{USAGE, exit_code, flush_stdout};
+use report::{USAGE, exit_code, flush_stdout, say};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -131,7 +131,7 @@ pub fn run() -> ExitCode {
     let arguments = match parse(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(error) if error.use_stderr() && hook::is_asked_for(std::env::args_os()) => {
-            let _ = error.print(); // if stderr is closed, nobody is listening
+            say(&hook::usage(&error));
             return ExitCode::FAILURE;
         }
         Err(error) => return print_usage(&error),

@@ -78,7 +78,7 @@ pub(super) fn pick(context: &Context, Named { id: named, host }: &Named, all: bo
         .unzip();
     distinguish(&mut rows);
     let mut found: Vec<_> = sessions.into_iter().zip(&rows).filter(|(_, row)| matches_name(row, named)).collect();
-    if found.iter().any(|(session, _)| *session.id == *named) {
+    if is_named_in_full(named, found.iter().map(|(session, _)| session)) {
         found.retain(|(session, _)| *session.id == *named);
     }
     let ids = ShortIds::new(ids.iter().map(|id| &**id));
@@ -111,10 +111,22 @@ pub(super) fn pick(context: &Context, Named { id: named, host }: &Named, all: bo
             if n > AMBIGUOUS_MAX {
                 matches.push(format!("{} more", n - AMBIGUOUS_MAX));
             }
-            say(&format!("{named:?} means {}: {}. Name one by its id", counted(n, "session"), matches.join(", ")));
+            say(&format!(
+                "{named:?} means {}: {}. Name one by its id, folder or title",
+                counted(n, "session"),
+                matches.join(", ")
+            ));
             Err(ExitCode::from(USAGE))
         }
     }
+}
+
+/// Whether one of these is meant by its whole id. Any process can report a session with an id that others are shortened to:
+/// it does not take their place.
+fn is_named_in_full<'a>(named: &str, mut found: impl Iterator<Item = &'a Session> + Clone) -> bool {
+    let is_reported = |session: &Session| session.observed.hooked.is_some();
+    let has_other = found.clone().any(|other| !is_reported(other) && other.id.starts_with(named));
+    found.any(|session| *session.id == *named && !(is_reported(session) && has_other))
 }
 
 /// The sessions that may be meant, the ids of all, and when they were read. Other machines are only asked about what is not

@@ -274,6 +274,19 @@ fn case_311_replay_says_whose_log_it_is() {
 /// The line is larger than the memory that it is given; the file has a hole and takes no disk.
 #[cfg(target_os = "linux")]
 #[test]
+fn case_362_replay_refuses_what_may_never_end() {
+    let user = User::new();
+    let pipe = user.scratch.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for file in [pipe.to_str().unwrap(), "/dev/zero", user.scratch.path().to_str().unwrap()] {
+        let output = user.run(&["replay", file]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && output.stdout.is_empty() && said.contains("not a file"), "{said}");
+        assert!(said.contains("`-` for standard input"), "{said}");
+    }
+}
+
+#[test]
 fn case_340_replay_keeps_no_line_without_an_end() {
     let user = User::new();
     let log = user.scratch.path().join("endless.jsonl");
@@ -362,7 +375,10 @@ fn a_session_can_be_named_by_its_id_folder_or_title() {
     );
     other.workspace("cwd: /code/billing-api\nname: Load test\n");
     let stderr = refused("billing-api");
-    assert!(stderr.contains("means 2 sessions: ") && stderr.contains("Name one by its id"), "{stderr}");
+    assert!(
+        stderr.contains("means 2 sessions: ") && stderr.contains("Name one by its id, folder or title"),
+        "{stderr}"
+    );
     other.workspace("cwd: /code/infra\nname: Load test\n");
     assert_eq!(completed(&user, &["stop", "bil"]), ["billing-api"]);
     assert_eq!(completed(&user, &["explain", "Write"]), ["Write\\ the\\ migration"]);

@@ -161,8 +161,12 @@ fn case_277_a_wrong_report_fails_with_1_and_never_with_2() {
     let bare: [&[&str]; 3] = [&["report"], &["report", "--agent", "aider"], &["report", "x"]];
     for words in wrong.iter().map(|words| &words[..]).chain(bare) {
         let ran = user.run(words);
-        assert!(ran.status.code() == Some(1) && ran.stdout.is_empty() && !ran.stderr.is_empty(), "{words:?}: {ran:?}");
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(1) && ran.stdout.is_empty(), "{words:?}: {said}");
+        assert!(said.starts_with("pilotlight: ") && said.lines().count() == 1, "{words:?}: {said}");
     }
+    let said = String::from_utf8(user.run(&with(6, "dead")).stderr).unwrap();
+    assert!(said.contains("--state <STATE> dead") && said.contains("working, blocked, idle, ended"), "{said}");
     assert!(!reports(&user).exists());
     // No place to write to.
     fs::create_dir_all(user.scratch.path().join(".local")).unwrap();
@@ -331,6 +335,34 @@ fn case_312_doctor_counts_what_hooks_report_and_says_where_it_lies() {
     fs::remove_dir_all(reports(&user)).unwrap();
     fs::write(reports(&user), "").unwrap();
     assert_eq!(finding(), ("problem".into(), format!("{place}, for what hooks report, cannot be written")));
+}
+
+/// Case 360: an agent that was used once is no home for ever.
+#[test]
+fn case_360_where_no_agent_has_a_home_status_exits_with_3_unless_a_hook_reports_a_session_now() {
+    let user = User::new();
+    fs::remove_dir_all(user.home()).unwrap();
+    let status = || user.run(&["status", "--json"]).status.code();
+    assert_eq!(status(), Some(3));
+    report(&user, "goose", "g-1", "working", &[]);
+    assert_eq!(status(), Some(0));
+    report(&user, "goose", "g-1", "ended", &[]);
+    assert_eq!(status(), Some(3));
+}
+
+#[test]
+fn case_361_a_reported_session_does_not_take_the_place_of_one_whose_id_begins_with_its_own() {
+    let (user, session, _owner, _watch) = User::working(1);
+    let short = &session.id[..4];
+    let explain = || user.run(&["explain", short]);
+    let page = String::from_utf8(explain().stdout).unwrap();
+    assert!(page.contains(&session.id), "{page}");
+    report(&user, "goose", short, "working", &["--title", "Mine"]);
+    let ran = explain();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    assert!(ran.status.code() == Some(2) && said.contains("means 2 sessions"), "{said}");
+    let page = String::from_utf8(user.run(&["explain", "Mine"]).stdout).unwrap();
+    assert!(page.contains("by its hook"), "{page}");
 }
 
 #[test]
