@@ -107,15 +107,8 @@ pub(super) fn pick(context: &Context, Named { id: named, host }: &Named, all: bo
             Err(ExitCode::from(USAGE))
         }
         n => {
-            let mut matches: Vec<_> = found.iter().take(AMBIGUOUS_MAX).map(|(_, row)| with_id(row, &ids)).collect();
-            if n > AMBIGUOUS_MAX {
-                matches.push(format!("{} more", n - AMBIGUOUS_MAX));
-            }
-            say(&format!(
-                "{named:?} means {}: {}. Name one by its id, folder or title",
-                counted(n, "session"),
-                matches.join(", ")
-            ));
+            let matches = enumerated(found.iter().map(|(_, row)| with_id(row, &ids)).collect(), ", ");
+            say(&format!("{named:?} means {}: {matches}. Name one by its id, folder or title", counted(n, "session")));
             Err(ExitCode::from(USAGE))
         }
     }
@@ -151,6 +144,16 @@ fn with_id(row: &Row, ids: &ShortIds<'_>) -> String {
     format!("{} ({})", plain(ids.of(&row.id), NAME_MAX), row.label.cut(40))
 }
 
+/// These, or the first of them and how many more there are.
+fn enumerated(mut sessions: Vec<String>, joint: &str) -> String {
+    let more = sessions.len().saturating_sub(AMBIGUOUS_MAX);
+    sessions.truncate(AMBIGUOUS_MAX);
+    if more > 0 {
+        sessions.push(format!("{more} more"));
+    }
+    sessions.join(joint)
+}
+
 /// A session's names besides its id: its folder's path and name, its title, and its label in tables.
 fn names(row: &Row) -> impl Iterator<Item = Cow<'_, str>> {
     let folder = row.cwd.as_deref().and_then(|path| path.rsplit(['/', '\\']).find(|part| !part.is_empty()));
@@ -173,13 +176,8 @@ fn beginning(named: &str, rows: &[Row], ids: &ShortIds<'_>) -> Option<String> {
         at.any(|(at, _)| name[..at].chars().next_back().is_none_or(|before| !before.is_alphanumeric()))
     };
     let is_meant = |row: &&Row| [Some(&*row.label.who), row.label.title.as_deref()].into_iter().flatten().any(begins);
-    let mut meant: Vec<_> = rows.iter().filter(is_meant).map(|row| with_id(row, ids)).collect();
-    let more = meant.len().saturating_sub(AMBIGUOUS_MAX);
-    meant.truncate(AMBIGUOUS_MAX);
-    if more > 0 {
-        meant.push(format!("{more} more"));
-    }
-    (!meant.is_empty()).then(|| meant.join(", or "))
+    let meant: Vec<_> = rows.iter().filter(is_meant).map(|row| with_id(row, ids)).collect();
+    (!meant.is_empty()).then(|| enumerated(meant, ", or "))
 }
 
 /// The session whose id or name is most similar to what was typed, if it is similar enough.
