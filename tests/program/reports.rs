@@ -33,9 +33,13 @@ fn both(user: &User, watch: &Watch, id: &str, fits: impl Fn(&Value) -> bool) -> 
     wait_until(SOON, &format!("{id} is shown"), || format!("{:?}", latest()), agreed)
 }
 
-fn gone(user: &User, watch: &Watch, id: &str) {
+fn is_removed(watch: &Watch, id: &str) {
     let is_gone = || watch.latest().get(id).is_some_and(|line| line["removed"] == true).then_some(());
     wait_until(SOON, &format!("{id} is gone"), || format!("{:?}", watch.latest().get(id)), is_gone);
+}
+
+fn gone(user: &User, watch: &Watch, id: &str) {
+    is_removed(watch, id);
     assert_eq!(row(user, id), None);
 }
 
@@ -373,5 +377,6 @@ fn case_313_a_session_is_reported_and_shown_where_no_agent_has_a_home() {
     report(&user, "goose", "g-1", "working", &[]);
     both(&user, &watch, "g-1", |row| row["status"] == "working");
     report(&user, "goose", "g-1", "ended", &[]);
-    gone(&user, &watch, "g-1");
+    is_removed(&watch, "g-1");
+    assert_eq!(user.run(&["status"]).status.code(), Some(3), "there is nothing to tell of any more");
 }

@@ -11,7 +11,7 @@ use crate::core::action::Action;
 use crate::core::owner::{Held, Owner};
 use crate::core::session::{Allows, Observed};
 use crate::core::time::{Moment, Time};
-use crate::system::process::{self, SLACK, arguments, is_stopped};
+use crate::system::process::{self, SLACK, arguments, executable, is_stopped};
 
 /// The oldest release of which it is known that it makes locks.
 const LOCKS_SINCE: [u32; 3] = [0, 169, 0];
@@ -45,6 +45,8 @@ pub(super) struct Claim {
     started: Option<Time>,
     /// It serves terminals and editors, and is none itself.
     is_service: bool,
+    /// It is not known to run Codex.
+    is_foreign: bool,
     /// Whether that it holds the lock is shown by the system.
     is_shown: bool,
     /// The folder it works in.
@@ -84,6 +86,7 @@ impl Thread {
         };
         observed.holders = owner.live().into_iter().collect();
         observed.is_stopped = owner.live().is_some_and(is_stopped);
+        observed.is_foreign = owner.live().is_some() && self.claim.as_ref().is_some_and(|claim| claim.is_foreign);
         (observed.owner, observed.held) = (owner, held);
     }
 
@@ -106,13 +109,15 @@ impl Thread {
                 process::Reading::Absent => return self.left(lock, reading),
                 process::Reading::Hidden => return (Owner::Unknown { pid }, Held::Unverified),
             };
-            // Any program can lock a file. That it does keeps Codex from the thread, and says nothing of who has it loaded.
-            if is_shown && !runs_codex(pid) {
+            // Any program can lock a file. That it does keeps Codex from the thread, and says nothing of who has it loaded. A
+            // process that is ending shows no program any more.
+            let is_foreign = !runs_codex(pid);
+            if is_shown && is_foreign && executable(pid).is_some() {
                 return (Owner::Unknown { pid }, Held::Unverified);
             }
             let is_service = arguments(pid).is_some_and(|arguments| daemon::serves(&arguments));
             let folder = process::folder_of(pid).and_then(|folder| folder.to_str().map(Box::from));
-            self.claim = Some(Claim { pid, lock, started, is_service, is_shown, folder });
+            self.claim = Some(Claim { pid, lock, started, is_service, is_foreign, is_shown, folder });
         }
         let started = self.claim.as_ref().and_then(|claim| claim.started);
         let held = if is_shown { Held::Verified } else { Held::Unverified };
