@@ -93,18 +93,28 @@ pub(super) fn all(home: &Path) -> Vec<PidFile> {
     list(home).unwrap_or_default().files
 }
 
+/// The processes that have a file.
+///
+/// # Errors
+/// Where their folder is there, and cannot be listed.
+pub(super) fn pids(home: &Path) -> io::Result<Vec<u32>> {
+    match fs::read_dir(home.join(FOLDER)) {
+        Ok(entries) => {
+            let entries = entries.flatten().take(FILES_MAX);
+            Ok(entries.filter_map(|entry| pid_of(entry.file_name().to_str()?)).collect())
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
 /// What all processes of a home say of themselves.
 ///
 /// # Errors
 /// Where their folder is there, and cannot be listed.
 pub(super) fn list(home: &Path) -> io::Result<Listed> {
-    let entries = match fs::read_dir(home.join(FOLDER)) {
-        Ok(entries) => entries.flatten().take(FILES_MAX),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Listed::default()),
-        Err(error) => return Err(error),
-    };
     let mut listed = Listed::default();
-    for pid in entries.filter_map(|entry| pid_of(entry.file_name().to_str()?)) {
+    for pid in pids(home)? {
         match find(home, pid) {
             Found::File(file) => listed.files.push(file),
             Found::Nothing => {}

@@ -45,10 +45,10 @@ pub(crate) fn list(home: &Path, root: &Path) -> io::Result<(Vec<Arc<str>>, LogPa
     let mut stamps = Stamps::default();
     stamps.note(home.join(pid_file::FOLDER));
     let mut ids = HashSet::<Arc<str>>::new();
-    for file in pid_file::all(home) {
+    for pid in pid_file::pids(home).unwrap_or_default() {
         // What it says is changed in place.
-        stamps.note(pid_file::path(home, file.pid));
-        ids.insert(file.session.into());
+        stamps.note(pid_file::path(home, pid));
+        ids.extend(pid_file::read(home, pid).map(|file| file.session.into()));
     }
     let logs = match logs(root, &mut stamps) {
         Ok(logs) => logs,
