@@ -27,6 +27,8 @@ esac
 export CARGO_TARGET_DIR=$target PATH=$target/tools/bin:$PATH
 export PILOTLIGHT_TEST_COPILOT='' PILOTLIGHT_TEST_CLAUDE='' PILOTLIGHT_TEST_CODEX=''
 export PILOTLIGHT_TEST_CACHE=$target/copilot-cache
+# What is built once is built sooner without what the next build of a change could use.
+[[ -z ${CI:-} ]] || export CARGO_INCREMENTAL=0
 # The tests have their own homes and settings, and must not see the user's.
 unset COPILOT_HOME CLAUDE_CONFIG_DIR CODEX_HOME PILOTLIGHT_CONFIG
 

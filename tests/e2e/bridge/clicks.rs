@@ -25,6 +25,7 @@ fn answer(bridged: &Bridged, nth: usize) -> (Value, Value) {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn clicks_on_a_popup_take_effect_in_the_terminal() {
     let bridged = Bridged::configured(&[], AT_ONCE);
     bridged.give_consent();

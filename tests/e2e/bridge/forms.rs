@@ -36,6 +36,7 @@ fn answers(
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_200d_titled_choices_and_other_words_are_answers_as_in_the_terminal() {
     let bridged = Bridged::new(&[]);
     let (ran, result) = answers(&bridged, "titled", "Which color?", 1, &[&["Red"]]);
@@ -91,6 +92,7 @@ fn case_200e_a_request_for_a_path_names_its_command_and_the_kind_of_access() {
 
 /// What a look tells is what `--request` takes.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_200f_a_look_tells_the_id_to_answer_by() {
     const SAYS: &str = "Its id, for --request: ";
     let bridged = Bridged::consented();
