@@ -14,6 +14,7 @@ mod program {
     mod openmetrics;
     mod reports;
     mod resume;
+    mod resume_hosts;
 }
 mod support;
 

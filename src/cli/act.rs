@@ -36,11 +36,13 @@ use crate::core::words::refusal::Refusal;
 use crate::system::clock::Clock;
 use crate::system::paths::user_home;
 use carry::carry_out;
-use order::{order, refuse, refused_to_agent, with, with_one_of};
+use order::{code, order, refuse, refused_to_agent, with, with_one_of};
 use output::Printer;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+pub(super) use here::command_there;
 pub(super) use reply::{Arguments as Reply, reply};
 pub(super) use requests::{Arguments as Answer, approve, deny};
 
@@ -167,6 +169,11 @@ pub(super) fn resume_here(context: &Context, session: &Named) -> anyhow::Result<
             Err(refused) => Ok(refused),
         }
     })
+}
+
+/// Runs what [`command_there`] made, in place of this program where the system can do that.
+pub(super) fn resume_there(command: Vec<OsString>) -> anyhow::Result<ExitCode> {
+    here::become_command(command).map(|outcome| code(&outcome))
 }
 
 /// Gives the order, unless only a person may, and an agent runs this command. `stays`: see [`carry_out`].

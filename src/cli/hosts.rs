@@ -1,84 +1,108 @@
 //! The sessions on other machines, for commands that look once: as the running tray knows them, else asked of each machine
-//! that the settings name, with a limit.
+//! that the settings name, with a limit. Those that ended long ago are always asked for.
 
 use super::context::{Context, runtime};
 use super::report::say;
 use crate::agent::wing::agent_named;
 use crate::config::Host;
-use crate::control::pipe::lines::FromHost;
+use crate::control::pipe::lines::{FromHost, PAST_MAX};
 use crate::control::{self, HostReport};
 use crate::core::far::{Account, Clocks, read};
 use crate::core::fleet::Session;
 use crate::core::session::far::Host as FarHost;
 use crate::core::text::plain;
 use crate::core::time::{Moment, Span};
-use crate::hosts::{Link, News, Said, command};
+use crate::hosts::{Link, News, Said, ToLink, command};
 use crate::system::clock::Clock;
 use crate::system::paths;
 use crate::system::runtime::Runtime;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tokio::sync::mpsc::channel;
+use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// How long the tray may take to say what it knows.
 const TRAY_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a machine may take to tell of its sessions.
-const TOLD_WITHIN: Duration = Duration::from_secs(3);
-/// Maximum number of sessions that are taken up of one machine.
+pub(super) const TOLD_WITHIN: Duration = Duration::from_secs(3);
+/// Maximum number of sessions that are taken up of one machine if those that ended long ago are not asked for.
 const SESSIONS_MAX: usize = 1000;
 /// Maximum length of a reason, in characters.
 const WHY_MAX: usize = 300;
 
-/// What a machine told.
-#[derive(Default)]
-struct Told {
-    accounts: BTreeMap<Box<str>, Account>,
-    behind: Span,
-    is_complete: bool,
-    trouble: Option<String>,
+/// What is known of a machine.
+#[derive(Clone)]
+pub(super) struct Known {
+    pub(super) host: Box<str>,
+    pub(super) sessions: Vec<Session>,
+    /// Why it is not reached, if it is not.
+    pub(super) trouble: Option<Box<str>>,
 }
 
-/// The sessions on these machines, or on all that are to be shown; and a line for each machine that is not reached.
-pub(super) fn sessions(context: &Context, only: Option<&str>, now: Moment) -> (Vec<Session>, Vec<String>) {
+/// Which sessions are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    /// Those that a list shows: that have not ended, or ended not long ago.
+    Recent,
+    /// All.
+    All,
+}
+
+/// The sessions on these machines, or on all that are to be shown, and which machines are not reached.
+pub(super) fn known(context: &Context, only: Option<&str>, which: Which, now: Moment) -> Vec<Known> {
     let hosts: Vec<&Host> = context.hosts().filter(|host| only.is_none_or(|only| *only == *host.name)).collect();
     if hosts.is_empty() {
-        return (Vec::new(), Vec::new());
+        return Vec::new();
     }
-    let Ok(runtime) = runtime() else { return (Vec::new(), Vec::new()) };
-    let reports = runtime.block_on(async {
-        match ask_tray().await {
+    let Ok(runtime) = runtime() else { return Vec::new() };
+    let mut known = runtime.block_on(async {
+        match ask_tray(which).await {
             // The tray may have other settings by now, or have been started with others.
             Some(reports) if hosts.iter().all(|host| reports.iter().any(|report| *report.host == *host.name)) => {
-                reports
+                let known = |report: HostReport| {
+                    Some(report_read(hosts.iter().find(|host| *host.name == *report.host)?, report, now))
+                };
+                reports.into_iter().filter_map(known).collect()
             }
-            _ => ask_hosts(&hosts).await,
+            _ => {
+                let mut asking = Asking::start(&hosts, which, now);
+                let until = Instant::now() + TOLD_WITHIN;
+                while !asking.is_complete() && timeout_at(until, asking.next()).await.is_ok() {}
+                asking.known()
+            }
         }
     });
     // Ends what runs for them.
     drop(runtime);
-    let (mut sessions, mut troubles) = (Vec::new(), Vec::new());
-    for report in reports {
-        let Some(host) = hosts.iter().find(|host| *host.name == *report.host) else { continue };
-        let far = FarHost { name: report.host.clone(), has_terminal: command::has_terminal(host) };
-        let clocks = Clocks { now, behind: report.behind };
-        let told = report.sessions.into_iter().take(SESSIONS_MAX);
-        let read = told.filter_map(|account| read(&far, account, &clocks, agent_named).ok());
-        sessions.extend(read.filter(|session| context.is_wanted_agent(&session.observed.agent)));
-        let words = |why: Box<str>| format!("{} is not reached: {}", report.host, plain(&why, WHY_MAX));
-        troubles.extend(report.trouble.map(words));
+    for known in &mut known {
+        known.sessions.retain(|session| context.is_wanted_agent(&session.observed.agent));
     }
-    (sessions, troubles)
+    known
 }
 
-/// The same, and says which machines are not reached.
-pub(super) fn sessions_or_say(context: &Context, only: Option<&str>, now: Moment) -> Vec<Session> {
-    let (sessions, troubles) = sessions(context, only, now);
-    troubles.iter().for_each(|trouble| say(trouble));
+/// The sessions alone; and says which machines are not reached.
+pub(super) fn sessions_or_say(context: &Context, only: Option<&str>, which: Which, now: Moment) -> Vec<Session> {
+    let mut sessions = Vec::new();
+    for known in known(context, only, which, now) {
+        known.not_reached().iter().for_each(|trouble| say(trouble));
+        sessions.extend(known.sessions);
+    }
     sessions
 }
 
-async fn ask_tray() -> Option<Vec<HostReport>> {
+impl Known {
+    /// That the machine is not reached, and why.
+    pub(super) fn not_reached(&self) -> Option<String> {
+        let why = self.trouble.as_deref()?;
+        Some(format!("{} is not reached: {}", self.host, plain(why, WHY_MAX)))
+    }
+}
+
+/// What the tray knows, which has none of the past.
+async fn ask_tray(which: Which) -> Option<Vec<HostReport>> {
+    if which == Which::All {
+        return None;
+    }
     for folder in paths::project().as_ref().map(paths::runtime_folders).unwrap_or_default() {
         let Ok(Some(_checked)) = Runtime::open(&folder) else { continue };
         if let Ok(Ok(Some(reports))) = timeout(TRAY_TIMEOUT, control::ask_for_hosts(&folder)).await {
@@ -88,40 +112,167 @@ async fn ask_tray() -> Option<Vec<HostReport>> {
     None
 }
 
-/// Asks each machine itself, all at once.
-async fn ask_hosts(hosts: &[&Host]) -> Vec<HostReport> {
-    let (sender, mut news) = channel(hosts.len());
-    let links: Vec<_> = hosts.iter().map(|host| Link::start((*host).clone(), 0, false, sender.clone())).collect();
-    let mut told: BTreeMap<Box<str>, Told> =
-        hosts.iter().map(|host| (host.name.as_str().into(), Told::default())).collect();
-    let until = Instant::now() + TOLD_WITHIN;
-    while told.values().any(|told| !told.is_complete) {
-        let Ok(Some(News { host, said, .. })) = timeout_at(until, news.recv()).await else { break };
-        let Some(told) = told.get_mut(&*host) else { continue };
-        said.into_iter().for_each(|said| told.take(said));
-    }
-    drop(links);
-    let late = || format!("it did not tell of its sessions within {} s", TOLD_WITHIN.as_secs());
-    let report = |(host, told): (Box<str>, Told)| HostReport {
-        host,
-        behind: told.behind,
-        sessions: told.accounts.into_values().collect(),
-        trouble: told.trouble.or_else(|| (!told.is_complete).then(late)).map(Into::into),
-    };
-    told.into_iter().map(report).collect()
+fn report_read(host: &Host, report: HostReport, now: Moment) -> Known {
+    let (far, clocks) = (far_host(host), Clocks { now, behind: report.behind });
+    let told = report.sessions.into_iter().take(SESSIONS_MAX);
+    let sessions = told.filter_map(|account| read(&far, account, &clocks, agent_named).ok()).collect();
+    Known { host: report.host, sessions, trouble: report.trouble }
 }
 
-impl Told {
-    fn take(&mut self, said: Said) {
-        match said {
-            Said::Hello(hello) => self.behind = Clocks::behind(Clock::start().now(), hello.now),
-            Said::Line(FromHost::Session(account)) if self.accounts.len() < SESSIONS_MAX => {
-                self.accounts.insert(account.id().into(), *account);
+fn far_host(host: &Host) -> FarHost {
+    FarHost { name: host.name.as_str().into(), has_terminal: command::has_terminal(host) }
+}
+
+/// Machines that are being asked, all at once.
+pub(super) struct Asking {
+    news: Receiver<News>,
+    hosts: BTreeMap<Box<str>, Asked>,
+    which: Which,
+}
+
+/// A machine that is being asked, or has told everything.
+struct Asked {
+    far: FarHost,
+    /// Ends the connection when it is dropped.
+    link: Option<Link>,
+    clocks: Clocks,
+    sessions: BTreeMap<Box<str>, Session>,
+    trouble: Option<Box<str>>,
+}
+
+impl Asking {
+    /// Connects to these machines, on the current runtime.
+    pub(super) fn start(hosts: &[&Host], which: Which, now: Moment) -> Self {
+        let (sender, news) = channel(hosts.len().max(1));
+        let ask = |host: &&Host| {
+            let link = Link::start((*host).clone(), 0, false, sender.clone());
+            if which == Which::All {
+                link.tell(ToLink::History);
             }
-            Said::Line(FromHost::Gone(id)) => _ = self.accounts.remove(&id),
-            Said::Line(FromHost::Ready) => self.is_complete = true,
-            Said::Line(_) => {}
-            Said::Lost { why } => (self.trouble, self.is_complete) = (Some(why), true),
+            let clocks = Clocks { now, behind: Span::ZERO };
+            let asked =
+                Asked { far: far_host(host), link: Some(link), clocks, sessions: BTreeMap::new(), trouble: None };
+            (host.name.as_str().into(), asked)
+        };
+        Self { news, hosts: hosts.iter().map(ask).collect(), which }
+    }
+
+    /// Takes up what is told next. Returns whether a machine has told what it tells in one go, or is not reached.
+    pub(super) async fn next(&mut self) -> bool {
+        let Some(News { host, said, .. }) = self.news.recv().await else { return std::future::pending().await };
+        let Some(asked) = self.hosts.get_mut(&*host) else { return false };
+        let mut is_news = false;
+        for said in said {
+            is_news |= asked.take(said, self.which);
         }
+        is_news
+    }
+
+    /// Whether every machine has told of its sessions, or is not reached.
+    pub(super) fn is_complete(&self) -> bool {
+        self.late().next().is_none()
+    }
+
+    /// The machines that have not told of all their sessions yet.
+    pub(super) fn late(&self) -> impl Iterator<Item = &str> {
+        self.hosts.iter().filter(|(_, asked)| asked.link.is_some()).map(|(name, _)| &**name)
+    }
+
+    /// The sessions that were told of so far.
+    pub(super) fn sessions(&self) -> impl Iterator<Item = &Session> {
+        self.hosts.values().flat_map(|asked| asked.sessions.values())
+    }
+
+    /// What is known by now.
+    pub(super) fn known(self) -> Vec<Known> {
+        let late = || format!("it did not tell of its sessions within {} s", TOLD_WITHIN.as_secs()).into();
+        let known = |(host, asked): (Box<str>, Asked)| Known {
+            host,
+            sessions: asked.sessions.into_values().collect(),
+            trouble: asked.trouble.or_else(|| asked.link.is_some().then(late)),
+        };
+        self.hosts.into_iter().map(known).collect()
+    }
+
+    /// Why machines are not reached.
+    pub(super) fn troubles(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.hosts.iter().filter_map(|(name, asked)| Some((&**name, asked.trouble.as_deref()?)))
+    }
+}
+
+impl Asked {
+    fn take(&mut self, said: Said, which: Which) -> bool {
+        match said {
+            Said::Hello(hello) => self.clocks.behind = Clocks::behind(Clock::start().now(), hello.now),
+            Said::Line(FromHost::Session(account)) => self.keep(*account, which),
+            // Of one that is watched, more is known already.
+            Said::Line(FromHost::Past(account)) if which == Which::All && !self.sessions.contains_key(account.id()) => {
+                self.keep(*account, which);
+            }
+            Said::Line(FromHost::Gone(id)) => drop(self.sessions.remove(&id)),
+            Said::Line(FromHost::Ready) => {
+                self.link.take_if(|_| which == Which::Recent);
+                return true;
+            }
+            Said::Line(FromHost::AllPast) => return self.link.take().is_some(),
+            Said::Line(_) => {}
+            Said::Lost { why } => {
+                self.trouble = Some(plain(&why, WHY_MAX)).filter(|_| self.link.take().is_some());
+                return true;
+            }
+        }
+        false
+    }
+
+    fn keep(&mut self, account: Account, which: Which) {
+        let most = if which == Which::All { PAST_MAX } else { SESSIONS_MAX };
+        if (self.sessions.len() < most || self.sessions.contains_key(account.id()))
+            && let Ok(session) = read(&self.far, account, &self.clocks, agent_named)
+        {
+            self.sessions.insert(session.id.clone(), session);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::limits::Limits;
+
+    fn account(id: &str) -> Box<Account> {
+        let session = Session { id: id.into(), ..Session::default() };
+        let row = session.row(Moment::default(), &Limits::default()).0;
+        Box::new(Account::of(&session, &row, (&row.name, &row.label), Moment::default()))
+    }
+
+    fn asked() -> Asked {
+        let far = FarHost { name: "devbox".into(), has_terminal: true };
+        let clocks = Clocks { now: Moment::default(), behind: Span::ZERO };
+        Asked { far, link: None, clocks, sessions: BTreeMap::new(), trouble: None }
+    }
+
+    #[test]
+    fn case_450_a_machine_tells_of_no_more_sessions_than_are_asked_for() {
+        let (mut recent, mut all) = (asked(), asked());
+        for n in 0..PAST_MAX + 5 {
+            recent.take(Said::Line(FromHost::Session(account(&n.to_string()))), Which::Recent);
+            all.take(Said::Line(FromHost::Past(account(&n.to_string()))), Which::All);
+        }
+        assert_eq!((recent.sessions.len(), all.sessions.len()), (SESSIONS_MAX, PAST_MAX));
+        let mut unasked = asked();
+        unasked.take(Said::Line(FromHost::Past(account("1"))), Which::Recent);
+        assert_eq!(unasked.sessions.len(), 0, "what was not asked for");
+        unasked.take(Said::Line(FromHost::Past(Box::new(Account::clone(&account("a\nb"))))), Which::All);
+        assert_eq!(unasked.sessions.len(), 0, "what is not an id");
+    }
+
+    #[test]
+    fn of_a_session_that_is_watched_more_is_known_than_of_a_past_one() {
+        let mut asked = asked();
+        asked.take(Said::Line(FromHost::Session(account("1"))), Which::All);
+        let offers = |asked: &Asked| asked.sessions["1"].far.as_ref().unwrap().offers.len();
+        let before = offers(&asked);
+        asked.take(Said::Line(FromHost::Past(Box::new(account("1").in_brief()))), Which::All);
+        assert!(before > 0 && offers(&asked) == before);
     }
 }

@@ -11,13 +11,16 @@ use crate::core::verdict::Status;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The sessions of an agent that have one status.
+/// The sessions of an agent on a machine that have one status.
 #[derive(Clone, Copy, Default)]
 struct Gauges {
     sessions: usize,
     waited: Span,
     longest: Span,
 }
+
+/// The name of the machine, if it is another one, and the name of the agent.
+type Whose<'a> = (Option<&'a str>, &'a str);
 
 /// A family of metrics: its name, its unit, what it means, the statuses that it has, and its value in seconds or sessions.
 struct Family {
@@ -32,7 +35,7 @@ const FAMILIES: [Family; 3] = [
     Family {
         name: "pilotlight_sessions",
         unit: None,
-        help: "Sessions that have not ended, by agent and status.",
+        help: "Sessions that have not ended, by machine, agent and status.",
         has: |status| !matches!(status, Status::Ended),
         value: |gauges| i64::try_from(gauges.sessions).unwrap_or(i64::MAX),
     },
@@ -52,13 +55,23 @@ const FAMILIES: [Family; 3] = [
     },
 ];
 
-/// The metrics of these sessions. An agent with any session has every status, so that a series does not end when its
-/// value is 0.
-pub(super) fn text<'a>(rows: impl Iterator<Item = &'a Row>, now: Time) -> String {
-    let mut agents: BTreeMap<&str, Vec<(Status, Gauges)>> = BTreeMap::new();
+/// Whether a machine is reached: 1 or 0.
+const REACHED: &str = "pilotlight_host_reached";
+
+/// Another machine, and whether it is reached.
+pub(super) struct Host<'a> {
+    pub(super) name: &'a str,
+    pub(super) is_reached: bool,
+}
+
+/// The metrics of these sessions and of these other machines. An agent with any session on a machine has every status
+/// there, so that a series does not end when its value is 0. Sessions of this machine have no host among their labels:
+/// Prometheus adds where it has them from.
+pub(super) fn text<'a>(rows: impl Iterator<Item = &'a Row>, hosts: &[Host<'_>], now: Time) -> String {
+    let mut agents: BTreeMap<Whose<'_>, Vec<(Status, Gauges)>> = BTreeMap::new();
     for row in rows {
         let none = || Status::ALL.map(|status| (status, Gauges::default())).to_vec();
-        let gauges = agents.entry(row.agent.name()).or_insert_with(none);
+        let gauges = agents.entry((row.host.as_deref(), row.agent.name())).or_insert_with(none);
         let waited = (now - row.since).max(Span::ZERO);
         for (_, gauges) in gauges.iter_mut().filter(|(status, _)| *status == row.status) {
             gauges.sessions += 1;
@@ -74,11 +87,18 @@ pub(super) fn text<'a>(rows: impl Iterator<Item = &'a Row>, now: Time) -> String
             let _ = writeln!(out, "# UNIT {name} {unit}");
         }
         let _ = writeln!(out, "# HELP {name} {help}");
-        for (agent, gauges) in &agents {
+        for ((host, agent), gauges) in &agents {
+            let host = host.map(|host| format!("host=\"{}\",", escaped(host))).unwrap_or_default();
+            let agent = escaped(agent);
             for (status, gauges) in gauges.iter().filter(|(status, _)| has(*status)) {
-                let _ = writeln!(out, "{name}{{agent=\"{}\",status=\"{status}\"}} {}", escaped(agent), value(gauges));
+                let _ = writeln!(out, "{name}{{{host}agent=\"{agent}\",status=\"{status}\"}} {}", value(gauges));
             }
         }
+    }
+    let _ =
+        writeln!(out, "# TYPE {REACHED} gauge\n# HELP {REACHED} Whether another machine of the settings is reached.");
+    for Host { name, is_reached } in hosts {
+        let _ = writeln!(out, "{REACHED}{{host=\"{}\"}} {}", escaped(name), u8::from(*is_reached));
     }
     out + "# EOF\n"
 }
@@ -113,7 +133,7 @@ mod tests {
             row("two", Status::NeedsInput, Time(2_000_000)),
             row("two", Status::Ended, Time(0)),
         ];
-        let text = text(rows.iter(), now);
+        let text = text(rows.iter(), &[], now);
         for line in [
             "pilotlight_sessions{agent=\"one\",status=\"needs-permission\"} 2",
             "pilotlight_sessions{agent=\"one\",status=\"idle\"} 0",
@@ -136,13 +156,39 @@ mod tests {
     #[test]
     fn case_308_the_name_of_an_agent_is_escaped() {
         let rows = [row("a \"b\\", Status::Idle, Time(0))];
-        assert!(text(rows.iter(), Time(0)).contains("pilotlight_sessions{agent=\"a \\\"b\\\\\",status=\"idle\"} 1\n"));
+        assert!(
+            text(rows.iter(), &[], Time(0)).contains("pilotlight_sessions{agent=\"a \\\"b\\\\\",status=\"idle\"} 1\n")
+        );
         assert_eq!(escaped("a\nb"), "a\\nb");
     }
 
     #[test]
+    fn case_447_sessions_of_other_machines_are_apart_and_a_machine_that_is_not_reached_is_told() {
+        let far = |host: &str, status| Row { host: Some(host.into()), ..row("one", status, Time(0)) };
+        let rows = [
+            row("one", Status::Idle, Time(0)),
+            far("devbox", Status::Idle),
+            far("devbox", Status::Stuck),
+            far("a\"b", Status::Idle),
+        ];
+        let hosts = [Host { name: "devbox", is_reached: true }, Host { name: "gpu", is_reached: false }];
+        let text = text(rows.iter(), &hosts, Time(0));
+        for line in [
+            "pilotlight_sessions{agent=\"one\",status=\"idle\"} 1",
+            "pilotlight_sessions{host=\"devbox\",agent=\"one\",status=\"idle\"} 1",
+            "pilotlight_sessions{host=\"devbox\",agent=\"one\",status=\"stuck\"} 1",
+            "pilotlight_sessions{host=\"a\\\"b\",agent=\"one\",status=\"idle\"} 1",
+            "pilotlight_sessions{agent=\"one\",status=\"stuck\"} 0",
+            "pilotlight_host_reached{host=\"devbox\"} 1",
+            "pilotlight_host_reached{host=\"gpu\"} 0",
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line} is missing:\n{text}");
+        }
+    }
+
+    #[test]
     fn without_a_session_there_are_families_without_samples() {
-        let text = text([].iter(), Time(0));
-        assert!(text.lines().all(|line| line.starts_with("# ")) && text.matches("# TYPE").count() == 3, "{text}");
+        let text = text([].iter(), &[], Time(0));
+        assert!(text.lines().all(|line| line.starts_with("# ")) && text.matches("# TYPE").count() == 4, "{text}");
     }
 }

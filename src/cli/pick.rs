@@ -1,7 +1,7 @@
 //! Finds the session that the command line names: by its id or a unique prefix of it, by its folder, or by its title.
 
 use super::context::Context;
-use super::hosts;
+use super::hosts::{Which, sessions_or_say};
 use super::report::{NO_HOME, USAGE, say};
 use crate::core::confusable::find_confusable;
 use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish, limit_ended};
@@ -133,7 +133,8 @@ fn candidates(context: &Context, named: &str, host: Option<&str>, all: bool) -> 
         sessions.into_iter().filter(|session| session.is_listed() || session.id.starts_with(named)).collect();
     let is_here = |session: &Session| matches_name(&session.row(now, &context.config.limits).0, named);
     if !shown.iter().any(is_here) {
-        shown.extend(hosts::sessions_or_say(context, host, now));
+        let which = if all { Which::All } else { Which::Recent };
+        shown.extend(sessions_or_say(context, host, which, now));
         ids.extend(shown.iter().map(|session| session.id.as_ref().into()));
     }
     (shown, ids, now)

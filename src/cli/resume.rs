@@ -1,14 +1,16 @@
 //! `pilotlight resume`: resumes the session that is named in a terminal of its own; without a name, the one that is
 //! chosen among all, here.
 //!
-//! The picker reads all sessions once. What is typed narrows them ([`Finder`]), and a key costs no more than that and a
-//! screen of rows.
+//! The picker reads all sessions once, and those of other machines come in ([`sessions`]). What is typed narrows them
+//! ([`Finder`]), and a key costs no more than that and a screen of rows.
 
+mod sessions;
 mod typing;
 
 use super::act;
 use super::charset::columns;
 use super::context::{Context, runtime};
+use super::hosts::{Which, sessions_or_say};
 use super::keyboard::Keyboard;
 use super::live::redraw;
 use super::pick::{self, Named};
@@ -17,13 +19,15 @@ use super::table::{Style, fit_painted, lines, pad, paint, shape};
 use crate::core::fleet::{Finder, Row, Session, ShortIds, distinguish};
 use crate::core::order::Ask;
 use crate::core::text::{counted, fit, plain};
-use crate::core::time::Time;
+use crate::core::time::{Moment, Time};
 use crate::engine::snapshot::{self, Snapshot};
 use crate::system::clock::Clock;
 use crate::system::log;
 use crate::system::signals::{Signal, Signals, suspend};
 use clap_complete::ArgValueCompleter;
 use crossterm::{cursor, execute, terminal};
+use sessions::Sessions;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use typing::{Typed, Typing};
@@ -32,8 +36,8 @@ use unicode_width::UnicodeWidthStr;
 /// Arguments of `resume`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id (or a unique prefix of it), its folder or its title. Without one you choose it among all, and
-    /// it is resumed in this terminal
+    /// The session: its id (or a unique prefix of it), its folder or its title. Without one you choose it among all, those
+    /// of other machines, too, and it is resumed in this terminal
     #[arg(value_name = "ID", add = ArgValueCompleter::new(pick::complete))]
     id: Option<String>,
     /// The machine that it is on, by its name in the settings
@@ -53,18 +57,21 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
             act::give(context, &named, Ask::Resume)
         };
     }
-    if context.has_no_home() {
+    if context.has_no_home() && context.hosts().next().is_none() {
         context.report_problems();
         context.unreadable_homes().iter().for_each(|problem| say(problem));
         return Ok(ExitCode::from(NO_HOME));
     }
-    let Snapshot { sessions, ids, now } = snapshot::take(&context.readable(), &context.config, &context.seen, true);
+    let Snapshot { sessions, mut ids, now } = snapshot::take(&context.readable(), &context.config, &context.seen, true);
     let listed = sessions.into_iter().filter(Session::is_listed);
     let mut rows: Vec<Row> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
-    distinguish(&mut rows);
-    let finder = Finder::new(rows);
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         context.report_problems();
+        let far = sessions_or_say(context, None, Which::All, now);
+        ids.extend(far.iter().map(|session| session.id.as_ref().into()));
+        rows.extend(far.iter().map(|session| session.row(now, &context.config.limits).0));
+        distinguish(&mut rows);
+        let finder = Finder::new(rows);
         let mut out = io::BufWriter::new(io::stdout().lock());
         for line in
             lines(finder.rows(), &ShortIds::new(ids.iter().map(|id| &**id)), now.wall, Style::of_stdout(context.color))
@@ -75,8 +82,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         say("there is no terminal here to choose one on: `pilotlight resume ID` resumes the session of that ID");
         return Ok(ExitCode::from(REFUSED));
     }
-    match choose(context, finder)? {
-        Some(id) => act::resume_here(context, &Named { id: id.into(), host: None }),
+    match choose(context, rows, now)? {
+        Some(Chosen::Here(id)) => act::resume_here(context, &Named { id: id.into(), host: None }),
+        Some(Chosen::There(command)) => act::resume_there(command),
         None => {
             say("no session was chosen");
             Ok(ExitCode::from(REFUSED))
@@ -84,25 +92,54 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     }
 }
 
-/// Has the user choose a session. Returns its id, or `None` if the user leaves, or a signal ends the program.
-fn choose(context: &Context, mut finder: Finder) -> anyhow::Result<Option<Box<str>>> {
+/// The session that was chosen.
+enum Chosen {
+    /// The id of one of this machine.
+    Here(Box<str>),
+    /// What resumes one of another machine in this terminal.
+    There(Vec<OsString>),
+}
+
+/// What is chosen by this row.
+///
+/// # Errors
+/// Why the session cannot be resumed in this terminal.
+fn chosen(context: &Context, row: &Row) -> Result<Chosen, String> {
+    match &row.host {
+        None => Ok(Chosen::Here(row.id.clone())),
+        Some(host) => act::command_there(context, &row.id, host).map(Chosen::There),
+    }
+}
+
+/// Has the user choose among the sessions of this machine and those of others. Returns `None` if the user leaves, or a
+/// signal ends the program.
+fn choose(context: &Context, here: Vec<Row>, now: Moment) -> anyhow::Result<Option<Chosen>> {
     let clock = Clock::start();
     runtime()?.block_on(async {
         let (mut signals, mut typing) = (Signals::new()?, Typing::new()?);
         let mut screen = Screen::take()?;
+        let mut sessions = Sessions::start(context, here, now);
+        let mut finder = Finder::new(sessions.rows());
+        let mut refused: Option<String> = None;
         loop {
             let style = Style::of_stdout(context.color);
-            screen.show(&picture(&finder, clock.now().wall, style), style)?;
+            let note = refused.clone().or_else(|| sessions.note());
+            screen.show(&picture(&finder, note.as_deref(), clock.now().wall, style), style)?;
             tokio::select! {
+                biased;
                 typed = typing.next() => for typed in typed? {
+                    refused = None;
                     match typed {
-                        Typed::Choose if finder.selected().is_some() => {
-                            return Ok(finder.selected().map(|row| row.id.clone()));
-                        }
+                        Typed::Choose => match finder.selected().map(|row| chosen(context, row)) {
+                            Some(Ok(chosen)) => return Ok(Some(chosen)),
+                            Some(Err(why)) => refused = Some(why),
+                            None => {}
+                        },
                         Typed::Leave => return Ok(None),
                         other => apply(other, &mut finder, page_height(style)),
                     }
                 },
+                () = sessions.change() => finder.renew(sessions.rows()),
                 signal = signals.next() => match signal {
                     Signal::Interrupt | Signal::End => return Ok(None),
                     Signal::Redraw => screen.forget(),
@@ -132,8 +169,10 @@ fn apply(typed: Typed, finder: &mut Finder, page: usize) {
     }
 }
 
-/// Lines besides those of sessions: the heading, and the keys after a blank line.
+/// Lines besides those of sessions: the heading, the note or a blank line, and the keys.
 const OTHER_LINES: usize = 3;
+/// Maximum length of a note, in characters.
+const NOTE_MAX: usize = 1000;
 /// The height of a terminal that does not tell it.
 const HEIGHT: usize = 24;
 /// The width of such a terminal.
@@ -143,8 +182,8 @@ fn page_height(style: Style) -> usize {
     style.height.unwrap_or(HEIGHT).saturating_sub(OTHER_LINES).max(1)
 }
 
-/// The whole screen: what is typed, the sessions that it finds, and the keys.
-fn picture(finder: &Finder, now: Time, style: Style) -> Vec<String> {
+/// The whole screen: what is typed, the sessions that it finds, a note, and the keys.
+fn picture(finder: &Finder, note: Option<&str>, now: Time, style: Style) -> Vec<String> {
     let width = style.width.unwrap_or(WIDTH);
     let (found, all) = finder.count();
     let count = if found == all { counted(all, "session") } else { format!("{found} of {all}") };
@@ -155,7 +194,7 @@ fn picture(finder: &Finder, now: Time, style: Style) -> Vec<String> {
     if found == 0 {
         drawn.push(if all == 0 { "There is no session yet." } else { "No session has all of these words." }.to_owned());
     }
-    drawn.push(String::new());
+    drawn.push(fit(&plain(note.unwrap_or_default(), NOTE_MAX), width));
     drawn.push(fit("Type to narrow · arrows choose · Enter resumes it here · Esc leaves", width));
     drawn.iter().map(|line| fit_painted(&columns(line, style.unicode), Some(width))).collect()
 }
@@ -238,24 +277,24 @@ mod tests {
     #[test]
     fn case_309_the_picture_fits_the_terminal_and_shows_the_selected_session() {
         let mut finder = Finder::new((1..=9).map(|n| row(n, &format!("Write the migration {n}"))).collect());
-        let drawn = picture(&finder, Time(9 * 60_000), STYLE);
+        let drawn = picture(&finder, None, Time(9 * 60_000), STYLE);
         assert_eq!(drawn.len(), 7);
         assert_eq!(drawn[0], "Resume: ▏  9 sessions");
         assert_eq!(drawn[1], "› <1 min    ○ ended             billing-api · Write the mig…");
         assert!(drawn[2].starts_with("  1 min ") && drawn[6].starts_with("Type to narrow"), "{drawn:#?}");
         "n 3".chars().for_each(|c| apply(Typed::Character(c), &mut finder, 4));
-        let drawn = picture(&finder, Time(9 * 60_000), STYLE);
+        let drawn = picture(&finder, None, Time(9 * 60_000), STYLE);
         assert_eq!((&*drawn[0], drawn.len()), ("Resume: n 3▏  1 of 9", 4));
         apply(Typed::Character('x'), &mut finder, 4);
-        assert_eq!(picture(&finder, Time(0), STYLE)[1], "No session has all of these words.");
+        assert_eq!(picture(&finder, None, Time(0), STYLE)[1], "No session has all of these words.");
         apply(Typed::EraseAll, &mut finder, 4);
         apply(Typed::PageDown, &mut finder, 4);
         apply(Typed::Down, &mut finder, 4);
-        let drawn = picture(&finder, Time(9 * 60_000), STYLE);
+        let drawn = picture(&finder, None, Time(9 * 60_000), STYLE);
         assert!(drawn[4].starts_with("› 5 min "), "{drawn:#?}");
         for (width, height) in [(1, 1), (12, 2), (30, 3)] {
             let style = Style { width: Some(width), height: Some(height), unicode: false, ..STYLE };
-            let drawn = picture(&finder, Time(0), style);
+            let drawn = picture(&finder, None, Time(0), style);
             assert!(drawn.iter().all(|line| line.width() <= width && line.is_ascii()), "{width}: {drawn:#?}");
         }
     }
@@ -264,16 +303,16 @@ mod tests {
     fn several_agents_are_named() {
         let mut rows = vec![row(1, "one"), Row { agent: Agent::reported("other").unwrap(), ..row(2, "two") }];
         distinguish(&mut rows);
-        let drawn = picture(&Finder::new(rows), Time(0), STYLE);
+        let drawn = picture(&Finder::new(rows), None, Time(0), STYLE);
         assert!(drawn[1].contains("  billing-api (other) · two"), "{drawn:#?}");
     }
 
     #[test]
     fn hostile_text_stays_on_its_line() {
         let mut finder = Finder::new(vec![row(1, "a\n\u{1b}[2J\u{202e}b")]);
-        let drawn = picture(&finder, Time(0), STYLE);
+        let drawn = picture(&finder, None, Time(0), STYLE);
         assert!(!drawn.join("").contains(['\n', '\u{1b}', '\u{202e}']), "{drawn:?}");
         apply(Typed::Character('\u{202e}'), &mut finder, 1);
-        assert!(!picture(&finder, Time(0), STYLE)[0].contains('\u{202e}'));
+        assert!(!picture(&finder, None, Time(0), STYLE)[0].contains('\u{202e}'));
     }
 }

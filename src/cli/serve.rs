@@ -4,6 +4,8 @@
 //! If a tray runs here, this only relays to it: no second process acts on sessions. Else it runs an engine of its own for as
 //! long as the pipe lives, and ends when a tray is started, so that the next one relays.
 
+mod relay;
+
 use super::bridges::place_for_bridges;
 use super::context::{Context, runtime};
 use super::report::{USAGE, say};
@@ -16,14 +18,18 @@ use crate::engine::{Fleet, View};
 use crate::system::paths;
 use crate::system::runtime::Runtime;
 use crate::system::signals::Signals;
+use relay::relay;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::process::ExitCode;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy, stdin, stdout};
+use tokio::io::{duplex, split};
 
 /// How often to look whether a tray was started.
 const LOOK_INTERVAL: Span = Span::seconds(30);
+
+/// How many bytes may be on their way between the engine of this process and what passes them on.
+const PIPE: usize = 64 << 10;
 
 /// Arguments of `serve`.
 #[derive(Debug, clap::Args)]
@@ -56,28 +62,13 @@ async fn serve(context: &Context) -> anyhow::Result<()> {
         if let Some(tray) = control::ask_to_serve(folder).await? {
             let mut signals = Signals::new()?;
             tokio::select! {
-                () = relay(tray) => {}
+                () = relay(tray, context) => {}
                 () = signals.end() => {}
             }
             return Ok(());
         }
     }
     with_own_engine(context, folders).await
-}
-
-/// Passes on everything in both directions, until one end closes.
-async fn relay(tray: impl AsyncRead + AsyncWrite) {
-    let (mut from, mut to) = tokio::io::split(tray);
-    let (mut stdin, mut stdout) = (stdin(), stdout());
-    // An error is an end as well.
-    let told = async {
-        let _ = copy(&mut from, &mut stdout).await;
-        let _ = stdout.flush().await;
-    };
-    tokio::select! {
-        () = told => {}
-        _ = copy(&mut stdin, &mut to) => {}
-    }
 }
 
 async fn with_own_engine(context: &Context, folders: Vec<PathBuf>) -> anyhow::Result<()> {
@@ -93,7 +84,10 @@ async fn with_own_engine(context: &Context, folders: Vec<PathBuf>) -> anyhow::Re
     let service = Service { caller: Some(std::process::id()), policy: &policy, has_tray: false, handle: &send };
     let mut view = Waiting { folders, looked: None };
     let mut running = pin!(engine.run(Signals::new()?, &mut view));
-    let mut serving = pin!(serve_pipe(stdin(), stdout(), &service));
+    let (outer, inner) = duplex(PIPE);
+    let (from, to) = split(inner);
+    // When one ends, the other does: what is still to be told is passed on.
+    let mut serving = pin!(async { tokio::join!(serve_pipe(from, to, &service), relay(outer, context)) });
     tokio::select! {
         () = &mut running => return Ok(()),
         // Whoever reads has gone, however that shows.

@@ -4,6 +4,7 @@ use super::agents::Agents;
 use super::bars::{Bar, Format};
 use super::charset::words;
 use super::context::Context;
+use super::hosts::{Known, Which};
 use super::report::{NO_HOME, say};
 use super::table::{Style, lines};
 use super::{enrich, hosts, json, openmetrics};
@@ -23,7 +24,8 @@ pub(super) struct Arguments {
     /// Print the text for another bar, once; `watch --format` keeps it up to date
     #[arg(long, value_enum, conflicts_with_all = ["json", "all"])]
     format: Option<Format>,
-    /// Print metrics in the format of OpenMetrics: sessions by status and agent, and how long they have waited for you
+    /// Print metrics in the format of OpenMetrics: sessions by status, agent and machine, how long they have waited for
+    /// you, and which machines are reached
     #[arg(long, conflicts_with_all = ["json", "format", "all"])]
     openmetrics: bool,
     /// Show every session on disk, not only those that are open or ended recently
@@ -53,11 +55,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
             false => snapshot::take_listed(homes, config, seen),
         };
     enrich::enrich(&mut sessions, context, now);
-    if !arguments.openmetrics {
-        let far = hosts::sessions_or_say(context, None, now);
-        ids.extend(far.iter().map(|session| session.id.as_ref().into()));
-        sessions.extend(far);
-    }
+    let which = if arguments.all { Which::All } else { Which::Recent };
+    let mut known = hosts::known(context, None, which, now);
+    known.iter().filter_map(Known::not_reached).for_each(|trouble| say(&trouble));
+    let far: Vec<_> = known.iter_mut().flat_map(|known| std::mem::take(&mut known.sessions)).collect();
+    ids.extend(far.iter().map(|session| session.id.as_ref().into()));
+    sessions.extend(far);
     if let Some(format) = arguments.format {
         let listed = sessions.iter().filter(|session| session.is_listed());
         let bar = Bar::new(listed.map(|session| session.row(now, &context.config.limits).0));
@@ -67,7 +70,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     if arguments.openmetrics {
         let listed = sessions.iter().filter(|session| session.is_listed());
         let rows: Vec<_> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
-        write!(io::stdout(), "{}", openmetrics::text(rows.iter(), now.wall))?;
+        let hosts = known.iter();
+        let hosts = hosts.map(|known| openmetrics::Host { name: &known.host, is_reached: known.trouble.is_none() });
+        let hosts: Vec<_> = hosts.collect();
+        write!(io::stdout(), "{}", openmetrics::text(rows.iter(), &hosts, now.wall))?;
         return Ok(ExitCode::SUCCESS);
     }
     let problem = |session: &Session| Some((session.id.clone(), session.observed.problem.clone()?));
@@ -96,7 +102,7 @@ fn print_nothing(arguments: &Arguments) -> io::Result<()> {
         writeln!(io::stdout(), "{}", Bar::new(std::iter::empty()).text(format))?;
     }
     if arguments.openmetrics {
-        write!(io::stdout(), "{}", openmetrics::text(std::iter::empty(), Time::default()))?;
+        write!(io::stdout(), "{}", openmetrics::text(std::iter::empty(), &[], Time::default()))?;
     }
     Ok(())
 }

@@ -102,6 +102,8 @@ impl Orders {
         match asked {
             ToHost::Ping(n) => return Some(FromHost::Pong(n)),
             ToHost::Seen(ids) => (service.handle)(Command::SeenByIds(ids)),
+            // `serve` answers it, and does not pass it on.
+            ToHost::History => {}
             ToHost::TakeBack(n) => {
                 let outcome = Outcome::Failed("interrupted; nothing was sent".into());
                 let stand = self.stands.get(&n)?;
@@ -154,7 +156,10 @@ impl Orders {
 }
 
 /// Reads the rest of a line. False at the end. Cancel-safe.
-async fn read_line(from: &mut (impl AsyncBufReadExt + Unpin), line: &mut Vec<u8>) -> io::Result<bool> {
+///
+/// # Errors
+/// If it cannot be read, or is too long.
+pub(crate) async fn read_line(from: &mut (impl AsyncBufReadExt + Unpin), line: &mut Vec<u8>) -> io::Result<bool> {
     let room = (ORDER_MAX - line.len()) as u64;
     from.take(room).read_until(b'\n', line).await?;
     match line.last() {

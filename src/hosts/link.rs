@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// How long a host has to say its first line.
@@ -26,6 +26,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const WRITE_WITHIN: Duration = Duration::from_secs(5);
 /// How long a child that has closed its output has to end.
 const END_WITHIN: Duration = Duration::from_secs(1);
+/// How long the last words of one that has ended may take.
+const LAST_WORDS_WITHIN: Duration = Duration::from_millis(200);
 /// How long to wait before the next attempt, in seconds: ever longer.
 const RETRIES: [u64; 6] = [1, 2, 5, 15, 60, 300];
 /// A connection that lasted as long begins the list again.
@@ -62,6 +64,8 @@ pub(crate) enum ToLink {
     Order(PendingOrder),
     /// The user has seen the sessions of these ids.
     Seen(Vec<Box<str>>),
+    /// To ask for all sessions, also those that ended long ago.
+    History,
     /// Try again now; if connected, find out whether the host still answers.
     Retry,
 }
@@ -113,7 +117,7 @@ struct Running {
     to: ChildStdin,
     incoming: Incoming<ChildStdout>,
     complaints: Complaints,
-    reading: AbortHandle,
+    reading: JoinHandle<()>,
 }
 
 impl Drop for Running {
@@ -151,7 +155,7 @@ impl Keeper {
                         let words = format!("{} is not reached; nothing was sent", self.name);
                         pending.report(Report::End(Outcome::Failed(words)));
                     }
-                    Some(ToLink::Seen(_)) => {}
+                    Some(ToLink::Seen(_) | ToLink::History) => {}
                     None => return,
                 }
             }
@@ -186,6 +190,8 @@ impl Keeper {
             return words;
         }
         let status = timeout(END_WITHIN, running.child.wait()).await.ok().and_then(Result::ok);
+        // What it said last may still be on its way. Something that lives on may hold the other end for ever.
+        let _ = timeout(LAST_WORDS_WITHIN, &mut running.reading).await;
         why::ended(&self.host, status.and_then(|status| status.code()), &running.complaints.text())
     }
 
@@ -208,6 +214,7 @@ impl Keeper {
                 told = self.told.recv() => match told {
                     Some(ToLink::Order(pending)) => self.orders.begin(pending),
                     Some(ToLink::Seen(ids)) => ToHost::Seen(ids),
+                    Some(ToLink::History) => ToHost::History,
                     Some(ToLink::Retry) => {
                         pings += 1;
                         ToHost::Ping(pings)
@@ -265,7 +272,7 @@ fn start(host: &Host) -> Result<Running, String> {
     let (to, from, complaints) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(to), Some(from), Some(said)) = (to, from, complaints) else { return Err("it has no pipes".into()) };
     let complaints = Complaints::default();
-    let reading = tokio::spawn(complaints.clone().read(said)).abort_handle();
+    let reading = tokio::spawn(complaints.clone().read(said));
     Ok(Running { child, to, incoming: Incoming::new(from), complaints, reading })
 }
 

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The words that run `serve` as this user.
-fn serves(user: &User) -> Vec<String> {
+pub(crate) fn serves(user: &User) -> Vec<String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let home = user.scratch.path().display();
     let program = env!("CARGO_BIN_EXE_pilotlight");
@@ -31,7 +31,7 @@ fn serves(user: &User) -> Vec<String> {
 }
 
 /// Gives a user these hosts, each with its command.
-fn name_hosts(user: &User, hosts: &[(&str, Vec<String>)]) {
+pub(crate) fn name_hosts(user: &User, hosts: &[(&str, Vec<String>)]) {
     let folder = user.scratch.path().join(".config/pilotlight");
     fs::create_dir_all(&folder).unwrap();
     let table = |(name, command): &(&str, Vec<String>)| {

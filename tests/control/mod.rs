@@ -13,4 +13,4 @@ mod questions;
 mod resume_waits;
 mod runtime_folder;
 mod socket;
-mod trays;
+pub(crate) mod trays;

@@ -7,7 +7,7 @@ use std::fs;
 use std::time::Duration;
 
 /// A user whose Copilot is a stand-in, with sessions that ended, each in a folder of its own.
-fn user(titles: &[&str]) -> (User, Vec<Folder>) {
+pub(crate) fn user(titles: &[&str]) -> (User, Vec<Folder>) {
     let user = User::new();
     let copilot = user.scratch.path().join("copilot-double");
     let script = "#!/bin/sh\ncase $1 in --resume=*) ;; *) echo 'GitHub Copilot CLI 1.0.102.'; exit ;; esac\n\

@@ -3,6 +3,7 @@
 //! Everything is checked, and recorded for other processes, as for a resume in a terminal of its own, but by an engine of
 //! this command alone: a tray could only open another terminal.
 
+use super::order::refuse;
 use super::output::{Printer, Reporter};
 use super::staying::SessionWatch;
 use crate::agent::source::Resume;
@@ -16,6 +17,7 @@ use crate::hosts::command;
 use crate::system::signals::Signals;
 use crate::system::{descriptors, paths};
 use crate::terminal::Terminals;
+use std::ffi::OsString;
 use std::path::Path;
 use std::pin::pin;
 use tokio::sync::mpsc::unbounded_channel;
@@ -33,17 +35,32 @@ pub(super) fn resume(context: &Context, session: &Picked, order: &Order) -> anyh
 
 /// Resumes a session on another machine in this terminal, by `ssh`.
 pub(super) fn resume_there(context: &Context, session: &Picked, host: &str) -> anyhow::Result<Outcome> {
-    let refuse = |why: &str| Ok(super::refuse(why));
+    match command_there(context, &session.id, host) {
+        Ok(command) => become_command(command),
+        Err(why) => Ok(refuse(&why)),
+    }
+}
+
+/// The words that resume a session on another machine in this terminal.
+///
+/// # Errors
+/// Why that is not possible.
+pub(in crate::cli) fn command_there(context: &Context, id: &str, host: &str) -> Result<Vec<OsString>, String> {
     let Some(host) = context.hosts().find(|one| *one.name == *host) else {
-        return refuse("that machine is no more in the settings");
+        return Err("that machine is no more in the settings".into());
     };
-    if !is_uuid(&session.id) {
-        return refuse("its id is not in its agent's form, and no other is passed to a program");
+    if !is_uuid(id) {
+        return Err("its id is not in its agent's form, and no other is passed to a program".into());
     }
-    match command::resume(host, &session.id) {
-        Some(command) => become_agent(&Resume { command, env: Vec::new() }, None),
-        None => refuse("it is reached by a command of the settings, which opens no terminal there: resume it there"),
-    }
+    let of_command = || {
+        format!("{} is reached by a command of the settings, which opens no terminal there: resume it there", host.name)
+    };
+    command::resume(host, id).ok_or_else(of_command)
+}
+
+/// Runs it in place of this program where the system can do that.
+pub(in crate::cli) fn become_command(command: Vec<OsString>) -> anyhow::Result<Outcome> {
+    become_agent(&Resume { command, env: Vec::new() }, None)
 }
 
 /// Has an engine of our own carry out the order. Returns what is to be run, if it may be.

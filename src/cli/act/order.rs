@@ -29,13 +29,18 @@ pub(super) fn with_one_of(
         Ok(session) => session,
         Err(code) => return Ok(code),
     };
-    Ok(match act(&session)? {
+    Ok(code(&act(&session)?))
+}
+
+/// How a command ends whose order ended so.
+pub(super) fn code(outcome: &Outcome) -> ExitCode {
+    match outcome {
         Outcome::Done(_) => ExitCode::SUCCESS,
         Outcome::Failed(_) => ExitCode::from(FAILED),
         Outcome::Unconfirmed(_) => ExitCode::from(UNCONFIRMED),
         Outcome::Refused(_) => ExitCode::from(REFUSED),
         Outcome::Unknown => ExitCode::from(USAGE),
-    })
+    }
 }
 
 pub(super) fn order(session: &Session, ask: Ask) -> Order {

@@ -22,6 +22,10 @@ pub(crate) enum FromHost {
     Ready,
     /// When something was last heard of these sessions, which did not change otherwise.
     Heard(Vec<(Box<str>, Time)>),
+    /// A session of those that were asked for by `history`. It may have been told as one that is watched, too.
+    Past(Box<Account>),
+    /// All of these were told.
+    AllPast,
     /// A report on the order of this number.
     Report { n: u64, report: Report },
     /// The answer to a ping.
@@ -42,7 +46,12 @@ pub(crate) enum ToHost {
     Seen(Vec<Box<str>>),
     /// To be answered at once.
     Ping(u64),
+    /// To be told of all sessions once, also of those that ended long ago.
+    History,
 }
+
+/// Maximum number of sessions that are told of as past.
+pub(crate) const PAST_MAX: usize = 10_000;
 
 /// The first line: who speaks, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -193,6 +193,11 @@ impl Account {
 }
 
 impl Account {
+    /// The same, of one that is only to be found again.
+    pub(crate) fn in_brief(self) -> Self {
+        Self { offers: Vec::new(), requests: Vec::new(), question: None, form: None, ..self }
+    }
+
     /// The session's id.
     pub(crate) fn id(&self) -> &str {
         &self.id

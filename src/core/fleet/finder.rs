@@ -25,6 +25,18 @@ impl Finder {
         Self { rows, texts, typed: String::new(), found, at: 0 }
     }
 
+    /// These are the sessions now. What is typed stays, and so does the selected session, if it is still among them.
+    pub fn renew(&mut self, rows: Vec<Row>) {
+        let selected = self.selected().map(|row| (row.host.clone(), row.id.clone()));
+        let typed = std::mem::take(&mut self.typed);
+        *self = Self { typed, ..Self::new(rows) };
+        self.narrow(0..self.rows.len());
+        let is_selected = |index: &usize| {
+            selected.as_ref().is_some_and(|(host, id)| (&self.rows[*index].host, &self.rows[*index].id) == (host, id))
+        };
+        self.at = self.found.iter().position(is_selected).unwrap_or_default();
+    }
+
     /// A character is typed: fewer sessions are found.
     pub fn push(&mut self, typed: char) {
         self.typed.push(typed);
@@ -165,6 +177,22 @@ mod tests {
         finder.pop_word();
         finder.pop();
         assert_eq!(finder.count().0, 3);
+    }
+
+    #[test]
+    fn case_446_sessions_that_come_in_leave_what_is_typed_and_selected() {
+        let mut finder = finder();
+        "infra".chars().for_each(|c| finder.push(c));
+        finder.step(1);
+        let far = Row { host: Some("devbox".into()), ..row("77aa", "infra", "Load test", 40) };
+        let mut rows = finder.rows().to_vec();
+        rows.push(far);
+        finder.renew(rows);
+        assert_eq!((found(&finder), finder.typed()), (vec!["77aa", "90ff", "77aa"], "infra"));
+        let selected = finder.selected().unwrap();
+        assert_eq!((&*selected.id, &selected.host, selected.last()), ("77aa", &None, Time(20)));
+        finder.renew(vec![row("1111", "infra", "Another", 1)]);
+        assert_eq!(finder.selected().unwrap().id, "1111".into(), "else the first one");
     }
 
     #[test]

@@ -89,7 +89,8 @@ impl Engine {
                 }
                 self.show_troubles(changes);
             }
-            // What concerns the link alone.
+            // What was not asked for, and what concerns the link alone.
+            FromHost::Past(_) | FromHost::AllPast => {}
             FromHost::Pilotlight(_) | FromHost::Report { .. } | FromHost::Pong(_) | FromHost::Over(_) => {}
         }
     }

@@ -1,0 +1,108 @@
+//! Passes everything on between standard input and output and whoever tells of the sessions here, a tray or an engine of
+//! this process; and answers what only this process does: which sessions there are besides those that are watched. They
+//! are read for whoever asks, and nobody keeps them.
+
+use crate::cli::context::Context;
+use crate::control::pipe::lines::{FromHost, PAST_MAX, ToHost};
+use crate::control::pipe::read_line;
+use crate::core::far::Account;
+use crate::core::fleet::Session;
+use crate::engine::snapshot::{self, Snapshot};
+use std::cmp::Reverse;
+use std::io;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, split, stdin, stdout};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+/// Maximum number of bytes that are passed on at a time.
+const BLOCK: usize = 64 << 10;
+/// How many lines about past sessions may wait to be written.
+const QUEUED: usize = 64;
+
+/// Passes on everything in both directions, until one end closes.
+pub(super) async fn relay(teller: impl AsyncRead + AsyncWrite, context: &Context) {
+    let (from, to) = split(teller);
+    let (ask, asked) = channel(1);
+    // An error is an end as well.
+    tokio::select! {
+        _ = tell(from, asked, context) => {}
+        _ = take(to, &ask) => {}
+    }
+}
+
+/// Passes on what is asked for here.
+async fn take(mut to: impl AsyncWrite + Unpin, ask: &Sender<()>) -> io::Result<()> {
+    let (mut from, mut line) = (BufReader::new(stdin()), Vec::new());
+    while read_line(&mut from, &mut line).await? {
+        if matches!(serde_json::from_slice(&line), Ok(ToHost::History)) {
+            // Whoever asks again before it is told is told once.
+            let _ = ask.try_send(());
+        } else {
+            to.write_all(&line).await?;
+            to.flush().await?;
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
+/// Passes on what is told, in whole lines: lines about past sessions go between them.
+async fn tell(mut from: impl AsyncRead + Unpin, mut asked: Receiver<()>, context: &Context) -> io::Result<()> {
+    let (mut to, mut held) = (stdout(), Vec::new());
+    let mut past: Option<Receiver<Vec<u8>>> = None;
+    loop {
+        held.reserve(BLOCK);
+        tokio::select! {
+            read = from.read_buf(&mut held) => {
+                if read? == 0 {
+                    return Ok(());
+                }
+                let Some(end) = memchr::memrchr(b'\n', &held) else { continue };
+                to.write_all(&held[..=end]).await?;
+                held.drain(..=end);
+            }
+            Some(()) = asked.recv(), if past.is_none() => past = Some(read_past(context)),
+            line = next_of(&mut past) => match line {
+                Some(line) => to.write_all(&line).await?,
+                None => {
+                    past = None;
+                    to.write_all(&line_of(&FromHost::AllPast)).await?;
+                }
+            },
+        }
+        to.flush().await?;
+    }
+}
+
+async fn next_of(past: &mut Option<Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
+    match past {
+        Some(past) => past.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reads all sessions beside the loop, and makes a line of each, the last one heard of first.
+fn read_past(context: &Context) -> Receiver<Vec<u8>> {
+    let (sender, lines) = channel(QUEUED);
+    let (homes, config, seen) = (context.readable(), context.config.clone(), context.seen.clone());
+    let read = move || {
+        let Snapshot { sessions, now, .. } = snapshot::take(&homes, &config, &seen, true);
+        let listed = sessions.into_iter().filter(Session::is_listed);
+        let mut listed: Vec<_> = listed.map(|session| (session.row(now, &config.limits).0, session)).collect();
+        listed.sort_by_cached_key(|(row, _)| Reverse((row.last(), row.id.clone())));
+        for (row, session) in listed.into_iter().take(PAST_MAX) {
+            let account = Account::of(&session, &row, (&row.name, &row.label), now).in_brief();
+            if sender.blocking_send(line_of(&FromHost::Past(Box::new(account)))).is_err() {
+                return; // nobody listens any more
+            }
+        }
+    };
+    // If no thread can be started, there are none to tell of.
+    drop(std::thread::Builder::new().name("past".into()).spawn(read));
+    lines
+}
+
+fn line_of(message: &FromHost) -> Vec<u8> {
+    let mut line = serde_json::to_vec(message).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
