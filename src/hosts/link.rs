@@ -150,7 +150,11 @@ impl Keeper {
                     told = self.told.recv() => told,
                 };
                 match told {
-                    Some(ToLink::Retry) => break,
+                    Some(ToLink::Retry) => {
+                        // As if for the first time: what just became possible may take a few seconds more.
+                        failed = 0;
+                        break;
+                    }
                     Some(ToLink::Order(pending)) => {
                         let words = format!("{} is not reached; nothing was sent", self.name);
                         pending.report(Report::End(Outcome::Failed(words)));

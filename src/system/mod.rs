@@ -3,6 +3,7 @@
 //!
 //! May import: core.
 
+pub(crate) mod awakening;
 pub mod clock;
 pub(crate) mod deadline;
 pub mod descriptors;
@@ -12,6 +13,7 @@ pub(crate) mod heap;
 pub mod identity;
 pub mod log;
 pub(crate) mod mounts;
+pub(crate) mod network;
 pub(crate) mod note;
 pub mod paths;
 pub(crate) mod plain_file;

@@ -7,6 +7,8 @@ use crate::core::far::Clocks;
 use crate::core::session::Key;
 use crate::core::time::{Moment, Span, Time};
 use crate::hosts::{Link, News, ToLink};
+use crate::system::awakening::Awakening;
+use crate::system::network::Network;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -15,6 +17,8 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 const GRACE: Span = Span::seconds(10);
 /// A machine on which a session works is asked whether it is still there when nothing was heard of it for as long.
 const QUIET: Span = Span::seconds(55);
+/// Less sleep than this does not count: the machine was only about to sleep.
+const SLEEP_MIN: Span = Span::seconds(5);
 /// How much news may wait for the loop.
 const QUEUED: usize = 16;
 /// Maximum number of sessions that are shown of one machine.
@@ -60,13 +64,25 @@ pub(crate) struct Hosts {
     /// The agents whose sessions are shown; none: all.
     agents: Vec<Box<str>>,
     /// For how long the machine had slept when that was last looked at.
-    pub(crate) asleep: Option<Span>,
+    asleep: Option<Span>,
+    awakening: Awakening,
+    network: Network,
 }
 
 impl Default for Hosts {
     fn default() -> Self {
         let (sender, news) = channel(QUEUED);
-        Self { hosts: BTreeMap::new(), news, sender, generation: 0, wanted: None, agents: Vec::new(), asleep: None }
+        Self {
+            hosts: BTreeMap::new(),
+            news,
+            sender,
+            generation: 0,
+            wanted: None,
+            agents: Vec::new(),
+            asleep: None,
+            awakening: Awakening::default(),
+            network: Network::default(),
+        }
     }
 }
 
@@ -116,11 +132,31 @@ impl Hosts {
         gone
     }
 
-    /// Waits for news.
-    pub(crate) async fn next_news(&mut self) -> News {
-        match self.news.recv().await {
-            Some(news) => news,
-            None => std::future::pending().await, // never: there is a sender here
+    /// Waits for news. `None`: this machine may have been asleep. In a new network, those that are not reached are tried
+    /// again meanwhile. Cancel-safe.
+    pub(crate) async fn next_news(&mut self) -> Option<News> {
+        loop {
+            let (has_any, has_lost) = (!self.hosts.is_empty(), self.hosts.values().any(|host| host.lost.is_some()));
+            if !has_lost {
+                self.network.rest();
+            }
+            tokio::select! {
+                // Always one: there is a sender here.
+                Some(news) = self.news.recv() => return Some(news),
+                () = self.awakening.may_have_happened(), if has_any => return None,
+                () = self.network.changed(), if has_lost => {
+                    tracing::info!(tag = "host", "this machine has a new address");
+                    let lost = self.hosts.values().filter(|host| host.lost.is_some());
+                    lost.for_each(|host| host.link.tell(ToLink::Retry));
+                }
+            }
+        }
+    }
+
+    /// Tries all again if this machine was asleep since this was called last. `asleep`: for how long it was in total.
+    pub(crate) fn wake(&mut self, asleep: Span) {
+        if self.asleep.replace(asleep).is_some_and(|before| asleep - before > SLEEP_MIN) {
+            self.retry(None);
         }
     }
 
@@ -234,5 +270,39 @@ impl Host {
 
     pub(crate) fn key(&self, id: &str) -> Key {
         Key::far(self.config.name.as_str(), id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Reach;
+    use std::time::{Duration, Instant};
+
+    /// A link that fails at once waits 1 s, then 2 s, then 5 s.
+    #[cfg(unix)]
+    #[test]
+    fn case_452_after_a_sleep_a_machine_is_tried_again_at_once() {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+            let mut hosts = Hosts::default();
+            hosts.want(Vec::new(), Vec::new());
+            hosts.follow(&[config::Host { name: "devbox".into(), reach: Reach::Command(vec!["false".into()]) }]);
+            let lost = async |hosts: &mut Hosts| {
+                let news = hosts.next_news().await.unwrap();
+                hosts.of_news(&news).unwrap().lose("gone", Moment::default());
+            };
+            hosts.wake(Span::hours(1));
+            for _ in 0..3 {
+                lost(&mut hosts).await;
+            }
+            hosts.wake(Span::hours(1) + Span::seconds(4));
+            let begun = Instant::now();
+            hosts.wake(Span::hours(2));
+            lost(&mut hosts).await;
+            assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+            // And soon once more: what is needed may take a moment to be there.
+            lost(&mut hosts).await;
+            assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+        });
     }
 }

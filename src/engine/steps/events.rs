@@ -29,7 +29,7 @@ impl Engine {
             // Before file events: what we are about to do must be known before its traces appear on disk.
             Some(message) = self.tasks.next_message() => Event::Task(message),
             event = self.bridges.next_event() => Event::Bridge(event),
-            news = self.hosts.next_news() => Event::News(news),
+            news = self.hosts.next_news() => news.map_or(Event::Timer, Event::News),
             hints = self.watcher.changed(is_busy) => Event::Disk(hints),
             Some(command) = self.commands.recv() => Event::Command(command),
             () = self.file_systems.answered() => Event::FileSystem,

@@ -10,7 +10,6 @@ use crate::core::order::{Ask, Outcome, Report};
 use crate::core::session::Key;
 use crate::core::session::far::Host as FarHost;
 use crate::core::text::is_uuid;
-use crate::core::time::Span;
 use crate::engine::parts::hosts::SESSIONS_MAX;
 use crate::engine::parts::settings_file::SettingsFile;
 use crate::engine::{Changes, Engine};
@@ -18,9 +17,6 @@ use crate::hosts::{News, Said, ToLink, command};
 use crate::system::clock::slept;
 use crate::terminal::Terminals;
 use std::collections::BTreeMap;
-
-/// Less sleep than this does not count as a wake-up: the machine was only about to sleep.
-const SLEEP_MIN: Span = Span::seconds(5);
 
 impl Engine {
     /// Connects to exactly the machines that the settings name.
@@ -132,10 +128,7 @@ impl Engine {
 
     /// Does what is due for other machines: after a sleep, they are tried at once.
     pub(super) fn look_after_hosts(&mut self, changes: &mut Changes) {
-        let asleep = slept(self.clock.now());
-        if self.hosts.asleep.replace(asleep).is_some_and(|before| asleep - before > SLEEP_MIN) {
-            self.hosts.retry(None);
-        }
+        self.hosts.wake(slept(self.clock.now()));
         if self.hosts.wake_at().is_some_and(|at| at <= self.clock.now().awake) {
             self.show_lost(changes);
         }
