@@ -13,7 +13,7 @@ mod program {
     mod demo;
     mod openmetrics;
     mod reports;
-    mod resume;
+    pub(crate) mod resume;
     mod resume_hosts;
 }
 mod support;

@@ -1,7 +1,9 @@
 //! Another machine over the real OpenSSH: a server of the test's own on loopback, with keys of its own.
 
 use super::hosts::{child_of, has_ended};
+use crate::program::resume::user as resumable;
 use crate::support::synthetic::User;
+use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -112,8 +114,39 @@ fn program(far: &User) -> String {
     let path = far.scratch.path().join("pilotlight");
     let home = far.scratch.path().display();
     let program = env!("CARGO_BIN_EXE_pilotlight");
-    write_script(&path, &format!("#!/bin/sh\nexec env -i HOME={home} PATH=\"$PATH\" LANG=C.UTF-8 {program} \"$@\"\n"));
+    write_script(
+        &path,
+        &format!("#!/bin/sh\nexec env -i HOME={home} PATH=\"$PATH\" LANG=C.UTF-8 TERM=\"$TERM\" {program} \"$@\"\n"),
+    );
     path.display().to_string()
+}
+
+/// The agent there has this terminal, over `ssh -t`.
+#[test]
+#[ignore = "tests/long.sh"]
+fn case_453_a_session_that_ended_there_is_chosen_and_resumed_in_a_terminal_here() {
+    if !Path::new(SSHD).exists() {
+        return; // tests/long.sh installs it, as root
+    }
+    let (near, (far, sessions), mut sshd) = (User::new(), resumable(&["Write the migration", "Old"]), Sshd::new());
+    sshd.start("");
+    let folder = near.scratch.path().join(".config/pilotlight");
+    fs::create_dir_all(&folder).unwrap();
+    let program = program(&far);
+    fs::write(folder.join("config.toml"), format!("[[host]]\nname = \"devbox\"\nprogram = \"{program}\"\n")).unwrap();
+    let mut resume = near.pilotlight(&["resume"]);
+    resume.env("PATH", format!("{}:{}", sshd.client().display(), std::env::var("PATH").unwrap_or_default()));
+    let terminal = Tmux::with_exit_code(&resume, 120, 12);
+    terminal.shows("2 sessions");
+    terminal.text("old @devbox");
+    terminal.shows("1 of 2");
+    terminal.press(&["Enter"]);
+    let work = far.scratch.path().join("work-2");
+    terminal.shows(&format!("run with --resume={} in {}", sessions[1].id, work.display()));
+    terminal.text("hello");
+    terminal.press(&["Enter"]);
+    terminal.shows("read hello");
+    terminal.shows("exited with 7");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Notifications of the real program on made-up sessions, with the test as notification server.
 
 mod focus;
+mod hosts;
 
 use crate::desk::bus::Bus;
 use crate::desk::panel::{Entry, Panel};
