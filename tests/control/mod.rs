@@ -6,6 +6,7 @@ mod commands;
 mod concurrent;
 mod floods;
 pub(crate) mod hosts;
+mod hosts_contained;
 mod hosts_network;
 mod hosts_ssh;
 mod keys;

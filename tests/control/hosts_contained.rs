@@ -1,0 +1,53 @@
+//! Another machine that is a container: a `[[host]]` whose command runs `serve` in namespaces of its own.
+
+use super::hosts::{child_of, has_ended, name_hosts, serves};
+use crate::support::synthetic::User;
+use crate::support::{SOON, wait_until};
+use rustix::process::Signal;
+use std::fs;
+use std::process::{Command, Stdio};
+
+/// The words that run `serve` as this user in a container.
+fn contained(words: &[&str], user: &User) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).chain(serves(user)).collect()
+}
+
+/// Whether this system lets us make such a container.
+fn is_possible(words: &[&str]) -> bool {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg("true").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// A process there has another number here, and the same number there is another process.
+#[test]
+fn case_455_the_sessions_of_a_container_are_those_that_are_in_it() {
+    let unshare = ["unshare", "--user", "--map-root-user", "--fork", "--pid", "--mount-proc", "--kill-child"];
+    let bwrap = ["bwrap", "--dev-bind", "/", "/", "--proc", "/proc", "--unshare-all", "--die-with-parent"];
+    for words in [&unshare[..], &bwrap] {
+        if !is_possible(words) {
+            continue;
+        }
+        let (near, far) = (User::new(), User::new());
+        let session = far.session(1);
+        let program = far.scratch.path().join("copilot");
+        fs::copy("/bin/sleep", &program).unwrap();
+        let (program, folder) = (program.display(), session.path.display());
+        let owns = format!("{program} 3600 & echo $! >{folder}/inuse.$!.lock; exec \"$@\"");
+        let inside = [words, &["sh", "-c", &owns, "sh"]].concat();
+        name_hosts(&near, &[("box", contained(&inside, &far))]);
+        session.prompt();
+        let watch = near.watch();
+        let row = watch.wait_row(&session, "at work", |row| row["host"] == "box" && row["status"] == "working");
+        assert_eq!(row["label"], "project @box · Session 1");
+        let pid = row["owner"]["pid"].as_u64().unwrap();
+        assert!(pid < 20 && row["owner"]["state"] == "alive", "its number there: {row}");
+        let (ran, child) = (near.run(&["resume", "--here", &session.id]), child_of(watch.pid()));
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(ran.status.code() == Some(4) && said.contains("box is reached by a command"), "{said}");
+        session.asks_permission("r1");
+        watch.wait_status(&session, "needs-permission");
+        assert_eq!(watch.end(Signal::TERM), Some(0));
+        wait_until(SOON, "the container ends", || child.to_string(), || has_ended(child).then_some(()));
+    }
+}
