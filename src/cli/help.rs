@@ -10,7 +10,7 @@ use std::fmt::Write;
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Look", &["tray", "live", "status", "watch", "explain", "replay", "demo"]),
     ("Act", &["approve", "deny", "answer", "let-answer", "stop", "reconnect", "resume", "show"]),
-    ("Set up", &["bridge", "config", "doctor", "diagnostics", "notify-test", "setup"]),
+    ("Set up", &["bridge", "config", "host", "doctor", "diagnostics", "notify-test", "setup"]),
     ("For hooks, other machines, shells and packages", &["report", "serve", "completions", "man", "help"]),
 ];
 

@@ -56,7 +56,9 @@ pub(super) fn known(context: &Context, only: Option<&str>, which: Which, now: Mo
     }
     let Ok(runtime) = runtime() else { return Vec::new() };
     let mut known = runtime.block_on(async {
-        match ask_tray(which).await {
+        // The tray has none of the past.
+        let reports = if which == Which::All { None } else { ask_tray().await };
+        match reports {
             // The tray may have other settings by now, or have been started with others.
             Some(reports) if hosts.iter().all(|host| reports.iter().any(|report| *report.host == *host.name)) => {
                 let known = |report: HostReport| {
@@ -98,11 +100,8 @@ impl Known {
     }
 }
 
-/// What the tray knows, which has none of the past.
-async fn ask_tray(which: Which) -> Option<Vec<HostReport>> {
-    if which == Which::All {
-        return None;
-    }
+/// What the running tray knows of them; `None` without one.
+pub(super) async fn ask_tray() -> Option<Vec<HostReport>> {
     for folder in paths::project().as_ref().map(paths::runtime_folders).unwrap_or_default() {
         let Ok(Some(_checked)) = Runtime::open(&folder) else { continue };
         if let Ok(Ok(Some(reports))) = timeout(TRAY_TIMEOUT, control::ask_for_hosts(&folder)).await {

@@ -19,6 +19,7 @@ mod enrich;
 mod explain;
 mod help;
 mod hook;
+mod host;
 mod hosts;
 mod json;
 mod keyboard;
@@ -108,6 +109,8 @@ enum Command {
     Bridge(bridge::Arguments),
     /// Show or edit the settings
     Config(config::Arguments),
+    /// Add other machines, whose sessions are shown here; try, list and remove them
+    Host(host::Arguments),
     /// Tell a Pilotlight on another machine of the sessions here, and take its orders
     Serve(serve::Arguments),
     /// Write completions, a desktop entry and a systemd unit, if no package did; asks first
@@ -183,6 +186,7 @@ fn carry_out(command: Option<Command>, context: Context) -> ExitCode {
         Some(Command::Diagnostics) => diagnostics::run(&context),
         Some(Command::Bridge(arguments)) => bridge::run(&context, &arguments),
         Some(Command::Config(arguments)) => config::run(&context, &arguments),
+        Some(Command::Host(arguments)) => host::run(&context, &arguments),
         Some(Command::Serve(arguments)) => serve::run(&context, &arguments),
         Some(Command::Setup(arguments)) => setup::run(&arguments),
         Some(Command::Completions(arguments)) => pages::completions(&arguments),

@@ -63,14 +63,23 @@ pub(super) fn print(hosts: &[Host]) -> String {
         out += &format!("# {key} takes {form}.\n");
     }
     out += "# Pilotlight must be there, too, of the same version. Default: none\n";
-    for Host { name, reach } in hosts {
-        out += &format!("\n{HEAD}\nname = {}\n", (NAME.show)(name));
-        match reach {
-            Reach::Ssh { to, program } => {
-                out += &format!("ssh = {}\nprogram = {}\n", (SSH.show)(to), (PROGRAM.show)(program));
+    hosts.iter().for_each(|host| out += &format!("\n{}", entry(host)));
+    out
+}
+
+/// A host as it is written, without keys that have their defaults.
+pub(super) fn entry(Host { name, reach }: &Host) -> String {
+    let mut out = format!("{HEAD}\nname = {}\n", (NAME.show)(name));
+    match reach {
+        Reach::Ssh { to, program } => {
+            if to != name {
+                out += &format!("ssh = {}\n", (SSH.show)(to));
             }
-            Reach::Command(words) => out += &format!("command = {}\n", (COMMAND.show)(words)),
+            if program != PROGRAM_THERE {
+                out += &format!("program = {}\n", (PROGRAM.show)(program));
+            }
         }
+        Reach::Command(words) => out += &format!("command = {}\n", (COMMAND.show)(words)),
     }
     out
 }

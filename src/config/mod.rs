@@ -8,10 +8,11 @@
 //! `form.rs` reads and writes the values, `span.rs` spans of time, and `server.rs`, `on_change.rs` and `host.rs` the tables
 //! that may occur several times, with their keys in `server_keys.rs`, `on_change_keys.rs` and `host_keys.rs`, and what they
 //! share in `tables.rs`. `problem.rs` describes what is wrong, in words that `printable.rs` makes
-//! safe to show; `nearest.rs` finds the key that was meant, and `printed.rs` prints settings.
+//! safe to show; `edit.rs` changes the text of a config; `nearest.rs` finds the key that was meant, and `printed.rs` prints settings.
 //!
 //! May import: core, system, agent.
 
+pub(crate) mod edit;
 mod form;
 mod host;
 mod host_keys;

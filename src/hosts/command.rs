@@ -2,24 +2,84 @@
 
 use crate::config::{Host, Reach};
 use crate::system::paths::{expand, user_home};
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
+use std::fmt;
 use std::path::Path;
 
-/// The words that run `serve` on a host. `ssh` takes what follows `--` for no option, and asks nothing.
+/// How a command is run on another machine, to look what is there and to copy a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Way {
+    /// By `ssh` to this host.
+    Ssh(String),
+    /// By the words before the command, such as `docker exec -i box`.
+    Command(Vec<String>),
+}
+
+impl Way {
+    /// The words that run a command there. `ssh` takes what follows `--` for no option, and asks nothing.
+    pub(crate) fn words(&self, command: &[&str]) -> Vec<OsString> {
+        let mut words: Vec<OsString> = match self {
+            Self::Ssh(to) => ["ssh", "-T", "-o", "BatchMode=yes", "--", to].map(OsString::from).into(),
+            Self::Command(before) => before.iter().map(OsString::from).collect(),
+        };
+        if let Self::Command(_) = self
+            && let Some(program) = words.first_mut()
+            && let Some(expanded) = expand(Path::new(&program), user_home().as_deref())
+        {
+            *program = expanded.into_os_string();
+        }
+        words.extend(command.iter().map(OsString::from));
+        words
+    }
+
+    /// The host of this name in the settings, with the program at this place there, in this home.
+    pub(crate) fn host(&self, name: &str, program: &str, home: &str) -> Host {
+        let reach = match self {
+            // A shell there expands it.
+            Self::Ssh(to) => {
+                let below = program.strip_prefix(home).filter(|below| below.starts_with('/'));
+                let program = below.map_or_else(|| program.to_owned(), |below| format!("~{below}"));
+                Reach::Ssh { to: to.clone(), program }
+            }
+            Self::Command(before) => {
+                let serve = [program, "serve", "--stdio"].map(str::to_owned);
+                Reach::Command(before.iter().cloned().chain(serve).collect())
+            }
+        };
+        Host { name: name.to_owned(), reach }
+    }
+
+    /// Whether a host is reached so.
+    pub(crate) fn is_of(&self, host: &Host) -> bool {
+        match (self, &host.reach) {
+            (Self::Ssh(one), Reach::Ssh { to, .. }) => one == to,
+            (Self::Command(before), Reach::Command(words)) => words.starts_with(before),
+            _ => false,
+        }
+    }
+
+    pub(super) const fn is_ssh(&self) -> bool {
+        matches!(self, Self::Ssh(_))
+    }
+}
+
+/// For the user: a command line.
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ssh(to) => write!(f, "ssh {to}"),
+            Self::Command(before) => f.write_str(&before.join(" ")),
+        }
+    }
+}
+
+/// The words that run `serve` on a host.
 pub(super) fn serve(host: &Host) -> Vec<OsString> {
     match &host.reach {
-        Reach::Ssh { to, program } => {
-            ["ssh", "-T", "-o", "BatchMode=yes", "--", to, program, "serve", "--stdio"].map(OsString::from).into()
-        }
-        Reach::Command(words) => {
-            let mut words: Vec<OsString> = words.iter().map(OsString::from).collect();
-            if let Some(program) = words.first_mut()
-                && let Some(expanded) = expand(Path::new(&program), user_home().as_deref())
-            {
-                *program = expanded.into_os_string();
-            }
-            words
-        }
+        Reach::Ssh { to, program } => Way::Ssh(to.clone()).words(&[program, "serve", "--stdio"]),
+        Reach::Command(words) => Way::Command(words.clone()).words(&[]),
     }
 }
 

@@ -28,12 +28,11 @@ const KNOWN: [(&str, &str); 8] = [
 /// Why the child of a host ended, by its exit code, if it has one, and by what it said last.
 pub(super) fn ended(host: &Host, code: Option<i32>, complaints: &str) -> String {
     let is_ssh = matches!(host.reach, Reach::Ssh { .. });
-    let last = complaints.lines().rfind(|line| !line.trim().is_empty()).map(|line| plain(line, QUOTED_MAX));
+    if let Some(why) = unreached(is_ssh, code, complaints) {
+        return why;
+    }
+    let last = last_line(complaints);
     match code {
-        Some(SSH_FAILED) if is_ssh => {
-            let known = KNOWN.iter().find(|(said, _)| complaints.contains(said)).map(|(_, means)| (*means).to_owned());
-            known.or_else(|| last.map(Into::into)).unwrap_or_else(|| "ssh cannot connect".into())
-        }
         Some(code) if NOT_FOUND.contains(&code) => match &host.reach {
             Reach::Ssh { program, .. } => {
                 format!("there is no program `{program}` there: install Pilotlight, or name its place by `program`")
@@ -48,6 +47,19 @@ pub(super) fn ended(host: &Host, code: Option<i32>, complaints: &str) -> String 
             None => format!("what runs there ended with exit code {code}"),
         },
     }
+}
+
+/// Why `ssh` did not connect, if it did not.
+pub(super) fn unreached(is_ssh: bool, code: Option<i32>, complaints: &str) -> Option<String> {
+    if !is_ssh || code != Some(SSH_FAILED) {
+        return None;
+    }
+    let known = KNOWN.iter().find(|(said, _)| complaints.contains(said)).map(|(_, means)| (*means).to_owned());
+    Some(known.or_else(|| last_line(complaints).map(Into::into)).unwrap_or_else(|| "ssh cannot connect".into()))
+}
+
+fn last_line(complaints: &str) -> Option<Box<str>> {
+    complaints.lines().rfind(|line| !line.trim().is_empty()).map(|line| plain(line, QUOTED_MAX))
 }
 
 #[cfg(test)]

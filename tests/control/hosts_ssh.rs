@@ -214,3 +214,61 @@ fn case_417_another_machine_is_reached_by_the_users_own_ssh() {
     let text = run(&["status"]);
     assert!(text.contains("devbox is not reached: nothing listens for ssh there"), "{text}");
 }
+
+/// From a home with nothing in it, by one login.
+#[test]
+#[ignore = "tests/long.sh"]
+fn case_434_a_machine_is_added_over_the_users_own_ssh() {
+    if !Path::new(SSHD).exists() {
+        return; // tests/long.sh installs it, as root
+    }
+    let (near, far, mut sshd) = (User::new(), User::new(), Sshd::new());
+    let home = far.scratch.path();
+    sshd.start(&format!(
+        "ForceCommand env -i HOME={} LANG=C.UTF-8 PATH=/usr/bin:/bin sh -c \"$SSH_ORIGINAL_COMMAND\"",
+        home.display()
+    ));
+    let path = format!("{}:{}", sshd.client().display(), std::env::var("PATH").unwrap_or_default());
+    let run = |args: &[&str]| {
+        let ran = near.pilotlight(args).env("PATH", &path).output().unwrap();
+        (ran.status.code(), String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned())
+    };
+    let config = || fs::read_to_string(near.scratch.path().join(".config/pilotlight/config.toml"));
+    let own = home.join(".local/bin/pilotlight");
+    let session = far.session(2);
+    let _owner = session.owner(&far);
+    session.prompt();
+    let (code, text) = run(&["host", "add", "devbox"]);
+    assert!(code == Some(4) && !own.exists() && config().is_err(), "{text}");
+    let logins = || sshd.log().matches("Accepted publickey").count();
+    let before = logins();
+    let (code, text) = run(&["host", "add", "devbox", "--yes"]);
+    assert!(code == Some(0) && own.is_file(), "{text}\n{}", sshd.log());
+    assert_eq!(logins() - before, 1, "{}", sshd.log());
+    let (code, text) = run(&["host", "test", "devbox"]);
+    assert!(code == Some(0) && text.contains("  1 session"), "{text}");
+    assert!(run(&["status"]).1.contains("@devbox"), "{}", run(&["status"]).1);
+    let (code, text) = run(&["host", "list"]);
+    assert!(code == Some(0) && text.contains("devbox  ssh devbox  not asked"), "{text}");
+
+    // What keeps it from working is said, and changes nothing.
+    let fails = |args: &[&str], words: &str| {
+        let (code, text) = run(args);
+        assert!(code == Some(1) && text.contains(words), "{text}");
+    };
+    let again = ["host", "add", "again", "--ssh", "devbox", "--yes"];
+    fs::write(sshd.path("known"), "").unwrap();
+    fails(&again, "again is not reached: its host key is not known");
+    sshd.trust("host");
+    let keys = fs::read(sshd.path("authorized")).unwrap();
+    fs::write(sshd.path("authorized"), "").unwrap();
+    fails(&again, "again is not reached: it does not let you in without asking");
+    fails(&["host", "test", "devbox"], "devbox is not reached: it does not let you in without asking");
+    fs::write(sshd.path("authorized"), keys).unwrap();
+    assert!(!config().unwrap().contains("name = \"again\""));
+
+    let (code, text) = run(&["host", "remove", "devbox", "--yes"]);
+    assert!(code == Some(0) && !own.exists() && !config().unwrap().contains("name = \"devbox\""), "{text}");
+    sshd.stop();
+    fails(&["host", "add", "devbox", "--yes"], "devbox is not reached: nothing listens for ssh there");
+}

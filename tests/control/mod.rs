@@ -5,6 +5,7 @@ mod callers;
 mod commands;
 mod concurrent;
 mod floods;
+mod host_add;
 pub(crate) mod hosts;
 mod hosts_contained;
 mod hosts_network;

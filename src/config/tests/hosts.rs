@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::edit::{with_host, without_host, wrong_host};
 use crate::config::{Host, Reach};
 
 fn by_ssh(name: &str, to: &str, program: &str) -> Host {
@@ -55,6 +56,55 @@ fn case_401_a_wrong_host_is_left_out_and_nothing_of_it_reaches_a_shell_or_an_opt
     let (config, problems) = read_text("[[host]]\nname = \"a\"\n[[host]]\nname = \"a\"\nssh = \"b\"\n");
     assert_eq!(problems, ["3:1: there is a host called a already. This one is ignored."]);
     assert_eq!(config.hosts, [by_ssh("a", "a", "pilotlight")]);
+}
+
+#[test]
+fn case_423_a_host_is_added_and_removed_and_nothing_else_is_touched() {
+    let devbox = by_ssh("devbox", "ada@10.0.0.7", "~/.local/bin/pilotlight");
+    let words = ["docker", "exec", "-i", "a \"b\"", "/p", "serve", "--stdio"].map(str::to_owned).to_vec();
+    let boxed = Host { name: "box".into(), reach: Reach::Command(words) };
+    for text in [
+        "",
+        "# mine\n[limits] # so\nfresh-quiet = 30\n",
+        "[tray]\ncount = true",
+        "\u{feff}[[host]]\nname = \"gpu\" # hot\n# ssh = \"x\"\n\n# the list\n[list]\nended-most = 3\n",
+        "[limits]\r\nfresh-quiet = 30\r\n\r\n# dear\r\n[[host]]\r\nname = \"gpu\"\r\n",
+        "nonsense = 1\n[[host]]\nname = \"gpu\"\nssh = \"-x\"\n",
+    ] {
+        let one = with_host(text, &devbox).unwrap();
+        assert!(one.starts_with(text), "{one}");
+        let both = with_host(&one, &boxed).unwrap();
+        assert_eq!(read_text(&both).0.hosts.iter().rev().take(2).collect::<Vec<_>>(), [&boxed, &devbox]);
+        let without = without_host(&both, "devbox").unwrap();
+        assert_eq!(without_host(&without, "box").unwrap().trim_end(), text.trim_end());
+        assert_eq!(without_host(&without, "devbox"), None);
+        assert_eq!(with_host(&one, &devbox), None, "two of one name");
+    }
+    let with_comments = "[[host]]\nname = \"a\"\n# about a\nssh = \"b\"\n\n# about c\n[[host]]\nname = \"c\"\n";
+    assert_eq!(without_host(with_comments, "a").unwrap(), "# about c\n[[host]]\nname = \"c\"\n");
+    assert_eq!(
+        without_host(with_comments, "c").unwrap(),
+        "[[host]]\nname = \"a\"\n# about a\nssh = \"b\"\n\n# about c\n"
+    );
+}
+
+#[test]
+fn case_423_what_cannot_be_edited_is_left_to_the_user() {
+    let devbox = by_ssh("devbox", "devbox", "pilotlight");
+    let inline = "host = [{ name = \"gpu\" }, { name = \"a\" }]\n";
+    for text in [inline, "host = 1\n", "not TOML", "host.name = \"gpu\"\n"] {
+        assert_eq!(with_host(text, &devbox), None, "{text}");
+        assert_eq!(without_host(text, "gpu"), None, "{text}");
+    }
+    // A value that looks like a head.
+    let text = "[[host]]\nname = \"gpu\"\ncommand = [\n  \"x\",\n  \"\"\"\n[[host]]\nname = 'a'\"\"\"\n]\n[tray]\ncount = true\n";
+    let without = without_host(text, "gpu");
+    assert!(without.is_none_or(|text| right(&text).hosts.is_empty() && right(&text).tray.count));
+    assert_eq!(wrong_host(&devbox), None);
+    for bad in ["", "-x", "a b", "../x", "a\nb", "\u{202e}", &"x".repeat(25)] {
+        assert!(wrong_host(&by_ssh(bad, "devbox", "pilotlight")).is_some(), "{bad}");
+        assert!(bad == "../x" || bad.len() > 24 || wrong_host(&by_ssh("a", bad, "pilotlight")).is_some(), "{bad}");
+    }
 }
 
 pub(super) fn any_hosts() -> impl Strategy<Value = Vec<Host>> {

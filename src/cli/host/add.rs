@@ -1,0 +1,269 @@
+//! `pilotlight host add`: tries a machine, copies a program there if none is there that can be used, and writes the machine
+//! into the settings. What will be done is shown first, and asked in one question: after a no, nothing has changed.
+
+use super::super::ask::prompt;
+use super::super::context::{Context, runtime};
+use super::super::report::{FAILED, REFUSED, USAGE, say};
+use super::suggest;
+use super::talk::{is_confirmed, tell, wait, write_settings};
+use crate::config::edit::{host_entry, with_host, wrong_host};
+use crate::config::{self, Host};
+use crate::hosts::command::Way;
+use crate::hosts::copied::{Copied, Copies};
+use crate::hosts::suggest::Candidate;
+use crate::hosts::there::{Errand, There};
+use crate::system::paths;
+use crate::system::plain_file::{self, Links, OpenError};
+use crate::tray::open_files::make_config;
+use anyhow::{Context as _, anyhow, bail, ensure};
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tokio::runtime::Runtime;
+
+/// Larger files are no program of ours. In bytes.
+const PROGRAM_MAX: u64 = 512 << 20;
+/// How archives begin: gzip, zip, xz.
+const ARCHIVES: [&[u8]; 3] = [b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ"];
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// A name for it, which its sessions are shown with; without one, choose a machine that `host suggest` finds
+    name: Option<String>,
+    /// What `ssh` connects to, if that is not the name: a host of your ssh config, or user@address
+    #[arg(long, value_name = "DEST", conflicts_with = "command", requires = "name")]
+    ssh: Option<String>,
+    /// The program to copy there, where this one does not run: unpacked from a release
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// Do not ask first
+    #[arg(long)]
+    yes: bool,
+    /// Wait for Enter at the end: the terminal was opened for this
+    #[arg(long, hide = true)]
+    wait: bool,
+    /// Instead of `ssh`: the words that run a command there, such as `docker exec -i box`
+    #[arg(last = true, value_name = "COMMAND", requires = "name")]
+    command: Vec<String>,
+}
+
+/// What is to be done on the machine.
+enum Plan {
+    /// Nothing: the program at this path can be used.
+    Use(String),
+    /// To copy this program there.
+    Copy(Vec<u8>),
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let result = add(context, arguments);
+    if arguments.wait {
+        if let Err(error) = &result {
+            say(&format!("{error:#}"));
+        }
+        prompt("Press Enter to close this window. ");
+    }
+    result
+}
+
+fn add(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    context.report_problems();
+    let (name, way) = match &arguments.name {
+        Some(name) => (name.clone(), way(name, arguments)),
+        None => match suggest::choose(context)? {
+            Some(Candidate { name, way, .. }) => (name, way),
+            None => return Ok(ExitCode::from(REFUSED)),
+        },
+    };
+    add_named(context, arguments, &name, way)
+}
+
+fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> anyhow::Result<ExitCode> {
+    let path = context.config_path.as_deref().context("no folder for settings is known: set HOME")?;
+    if context.config.hosts.iter().any(|host| host.name == name) {
+        say(&format!("there is a host called {name} already: `pilotlight host test {name}` tries it"));
+        return Ok(ExitCode::from(USAGE));
+    }
+    let candidate = way.host(name, "/pilotlight", "/");
+    if let Some(wrong) = wrong_host(&candidate) {
+        say(&format!("{name:?}, reached by `{way}`, cannot be a host: {wrong}"));
+        return Ok(ExitCode::from(USAGE));
+    }
+    let text = config::read(path).map_err(|why| anyhow!("{} {why}", path.display()))?;
+    if with_host(&text, &candidate).is_none() {
+        say(&format!("no host can be added to {}: see `pilotlight config --edit`", path.display()));
+        return Ok(ExitCode::FAILURE);
+    }
+    let runtime = runtime()?;
+    tell(&format!("{name}: by `{way}`"))?;
+    let started = wait(&runtime, Errand::start(way.clone())).unwrap_or_else(|| Err("interrupted".into()));
+    let (mut errand, there) = match started {
+        Ok(started) => started,
+        Err(why) => {
+            say(&format!("{name} is not reached: {why}"));
+            return Ok(ExitCode::from(FAILED));
+        }
+    };
+    tell(&format!("  {}", words_of(&there)))?;
+    let plan = match plan(arguments, &there)? {
+        Ok(plan) => plan,
+        Err(why) => {
+            say(&format!("{why}; nothing was changed"));
+            return Ok(ExitCode::from(REFUSED));
+        }
+    };
+    let program = match &plan {
+        Plan::Use(path) => path.clone(),
+        Plan::Copy(_) => there.own_path(),
+    };
+    let host = way.host(name, &program, &there.home);
+    if let Some(wrong) = wrong_host(&host) {
+        say(&format!("{program:?} there cannot be named in the settings: {wrong}"));
+        return Ok(ExitCode::from(REFUSED));
+    }
+    show(arguments, &plan, &there, path, &host_entry(&host))?;
+    if !is_confirmed("Do it?", arguments.yes) {
+        return Ok(ExitCode::from(REFUSED));
+    }
+    if let Plan::Copy(bytes) = &plan {
+        match copy(&runtime, &mut errand, bytes) {
+            Ok(sum) => note(name, way, sum)?,
+            Err(why) => {
+                say(&format!("the program was not copied: {why}"));
+                return Ok(ExitCode::from(FAILED));
+            }
+        }
+    }
+    write(path, &host)?;
+    say(&format!("{name} is added: a running Pilotlight shows its sessions now"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Notes that the program there is from here.
+fn note(name: &str, way: Way, sum: String) -> anyhow::Result<()> {
+    let project = paths::project().context("no folder for what Pilotlight remembers is known: set HOME")?;
+    Copies::read(&paths::state_folder(&project)).note(name, Some(Copied { way, sum }))
+}
+
+/// Writes a host into the settings, as they are now: the question may have waited for long.
+fn write(path: &Path, host: &Host) -> anyhow::Result<()> {
+    make_config(path)?;
+    let text = config::read(path).map_err(|why| anyhow!("{} {why}", path.display()))?;
+    let changed = || format!("{} has changed: add the lines above to it yourself", path.display());
+    write_settings(path, &with_host(&text, host).with_context(changed)?)
+}
+
+/// How the machine is reached. Of a whole command that serves, only what is before Pilotlight.
+fn way(name: &str, arguments: &Arguments) -> Way {
+    match &*arguments.command {
+        [] => Way::Ssh(arguments.ssh.clone().unwrap_or_else(|| name.to_owned())),
+        [before @ .., _, serve, stdio] if serve == "serve" && stdio == "--stdio" => Way::Command(before.to_vec()),
+        words => Way::Command(words.to_vec()),
+    }
+}
+
+fn words_of(there: &There) -> String {
+    let mut words = format!("{} on {}", there.system, there.architecture);
+    if there.programs.is_empty() {
+        words += ", no Pilotlight";
+    }
+    for found in &there.programs {
+        let note = if found.is_understood { "" } else { ", which this one does not understand" };
+        words += &format!(", Pilotlight {} at {}{note}", found.version, found.path);
+    }
+    words
+}
+
+/// What is to be done there, or why nothing can be.
+fn plan(arguments: &Arguments, there: &There) -> anyhow::Result<Result<Plan, String>> {
+    if let (None, Some(found)) = (&arguments.program, there.usable()) {
+        return Ok(Ok(Plan::Use(found.path.clone())));
+    }
+    if there.is_taken {
+        let path = there.own_path();
+        return Ok(Err(format!("{path} there is a link, or no program of ours, and is left alone: move it away")));
+    }
+    let file = match &arguments.program {
+        Some(file) => file.clone(),
+        None if there.is_like_here() => {
+            paths::own_program().context("the system does not say where this program is")?
+        }
+        None => return Ok(Err(elsewhere(there))),
+    };
+    let program = read_program(&file)?;
+    if ARCHIVES.iter().any(|start| program.starts_with(start)) {
+        return Ok(Err(format!("{} is an archive: unpack it, and name the program in it", file.display())));
+    }
+    Ok(Ok(Plan::Copy(program)))
+}
+
+/// Where to get a program that runs there.
+fn elsewhere(there: &There) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    let get = match (&*there.system, &*there.architecture) {
+        ("linux", their @ ("x86_64" | "aarch64")) => {
+            format!(
+                "unpack pilotlight-{version}-{their}-unknown-linux-musl.tar.gz of the release, and add `--program FILE`"
+            )
+        }
+        ("macos", _) => {
+            format!(
+                "unpack pilotlight-{version}-macos.zip of the release, and add `--program Pilotlight.app/Contents/MacOS/pilotlight`"
+            )
+        }
+        _ => "releases have none for it: build one there with cargo, and try again".to_owned(),
+    };
+    format!("this program is for {os} on {arch}, and does not run there: {get}")
+}
+
+fn read_program(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let unreadable = || format!("{} cannot be read", file.display());
+    let (opened, _) = match plain_file::open(file, Links::Followed) {
+        Ok(opened) => opened,
+        Err(OpenError::Io(error)) => return Err(error).with_context(unreadable),
+        Err(OpenError::NotAFile(what)) => bail!("{} is {what}, not a program", file.display()),
+    };
+    let mut program = Vec::new();
+    opened.take(PROGRAM_MAX + 1).read_to_end(&mut program).with_context(unreadable)?;
+    ensure!(!program.is_empty() && program.len() as u64 <= PROGRAM_MAX, "{} is no program", file.display());
+    Ok(program)
+}
+
+/// Shows what will be done.
+fn show(arguments: &Arguments, plan: &Plan, there: &There, path: &Path, entry: &str) -> io::Result<()> {
+    if let Plan::Copy(bytes) = plan {
+        let own = there.own_path();
+        let verb = if there.programs.iter().any(|found| found.path == own) { "replace" } else { "write" };
+        let which =
+            arguments.program.as_ref().map_or_else(|| "this program".to_owned(), |file| file.display().to_string());
+        tell(&format!("  {verb} {own} there: a copy of {which} ({})", megabytes(bytes.len())))?;
+    }
+    tell(&format!("  add to {} here:", path.display()))?;
+    entry.lines().try_for_each(|line| tell(&format!("    {line}")))
+}
+
+fn megabytes(bytes: usize) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+/// Copies the program. Ctrl-C undoes what was begun.
+fn copy(runtime: &Runtime, errand: &mut Errand, program: &[u8]) -> Result<String, String> {
+    let (all, is_shown) = (program.len(), io::stderr().is_terminal());
+    let mut last = None;
+    let progress = |sent: usize| {
+        let percent = sent * 100 / all;
+        if is_shown && last.replace(percent) != Some(percent) {
+            let _ = write!(io::stderr(), "\rcopying: {percent} %"); // it is a terminal
+        }
+    };
+    let copied = wait(runtime, errand.copy(program, progress));
+    if is_shown {
+        let _ = writeln!(io::stderr());
+    }
+    let Some(copied) = copied else {
+        runtime.block_on(errand.give_up());
+        return Err("interrupted; nothing was changed".to_owned());
+    };
+    copied
+}

@@ -1,0 +1,81 @@
+//! `pilotlight host remove`: takes a machine out of the settings, and takes away the program that `host add` copied there.
+
+use super::super::context::{Context, runtime};
+use super::super::report::{FAILED, REFUSED, USAGE, say};
+use super::talk::{is_confirmed, wait, write_settings};
+use crate::config;
+use crate::config::edit::without_host;
+use crate::hosts::copied::{Copied, Copies};
+use crate::hosts::there::{Errand, Removed};
+use crate::system::paths;
+use anyhow::{Context as _, anyhow};
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Its name in the settings
+    name: String,
+    /// Leave the program that `host add` copied where it is
+    #[arg(long)]
+    keep_program: bool,
+    /// Do not ask first
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let (name, yes) = (&*arguments.name, arguments.yes);
+    let project = paths::project().context("no folder for settings is known: set HOME")?;
+    let mut copies = Copies::read(&paths::state_folder(&project));
+    let copied = copies.of(name).filter(|_| !arguments.keep_program).cloned();
+    let path = context.config_path.as_deref().context("no folder for settings is known: set HOME")?;
+    if context.config.hosts.iter().any(|host| host.name == name) {
+        let text = config::read(path).map_err(|why| anyhow!("{} {why}", path.display()))?;
+        let without = without_host(&text, name).ok_or_else(|| {
+            anyhow!(
+                "{} is written so that only you can take {name} out of it: `pilotlight config --edit`",
+                path.display()
+            )
+        })?;
+        if !is_confirmed(&format!("Remove {name} from {}?", path.display()), yes) {
+            return Ok(ExitCode::from(REFUSED));
+        }
+        write_settings(path, &without)?;
+        say(&format!("{name} is no longer in the settings"));
+    } else if copied.is_none() {
+        say(&format!("no machine in the settings is called {name:?}: `pilotlight host list` lists them"));
+        return Ok(ExitCode::from(USAGE));
+    }
+    let Some(copied) = copied else { return Ok(ExitCode::SUCCESS) };
+    let question =
+        format!("Remove the program, too, that `host add` copied to ~/.local/bin/pilotlight there ({})?", copied.way);
+    if !is_confirmed(&question, yes) {
+        return Ok(ExitCode::SUCCESS);
+    }
+    match remove_program(&copied)? {
+        Ok(removed) => {
+            copies.note(name, None)?;
+            say(match removed {
+                Removed::Now => "the program there is removed",
+                Removed::Before => "the program there was removed already",
+                Removed::Changed => "the program there is another one by now, and was left alone",
+            });
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(why) => {
+            say(&format!("{name} is not reached, so the program is still there: {why}"));
+            say(&format!(
+                "`pilotlight host remove {name}` tries again; or remove ~/.local/bin/pilotlight there yourself"
+            ));
+            Ok(ExitCode::from(FAILED))
+        }
+    }
+}
+
+fn remove_program(copied: &Copied) -> anyhow::Result<Result<Removed, String>> {
+    let removed = async {
+        let (mut errand, _) = Errand::start(copied.way.clone()).await?;
+        errand.remove(&copied.sum).await
+    };
+    Ok(wait(&runtime()?, removed).unwrap_or_else(|| Err("interrupted".to_owned())))
+}

@@ -1,0 +1,107 @@
+//! `pilotlight host suggest`: machines that could be added, each with the command that adds it; and the choice among them.
+
+use super::super::ask::prompt;
+use super::super::context::{Context, runtime};
+use super::super::json;
+use super::super::report::{FAILED, say};
+use super::super::table::pad;
+use super::talk::{tell, wait};
+use crate::hosts::command::Way;
+use crate::hosts::suggest::{Candidate, candidates};
+use serde::Serialize;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use unicode_width::UnicodeWidthStr;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Print a JSON array: one object per machine
+    #[arg(long)]
+    json: bool,
+}
+
+/// A machine, in the JSON.
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    source: &'static str,
+    ssh: Option<&'a str>,
+    /// The words that run a command there.
+    before: Option<&'a [String]>,
+    /// The command that adds it.
+    command: String,
+}
+
+impl<'a> Row<'a> {
+    fn new(candidate: &'a Candidate) -> Self {
+        let (ssh, before) = match &candidate.way {
+            Way::Ssh(to) => (Some(&**to), None),
+            Way::Command(words) => (None, Some(&**words)),
+        };
+        Self { name: &candidate.name, source: candidate.source, ssh, before, command: candidate.command() }
+    }
+}
+
+const NONE: &str =
+    "no machine was found that is not in the settings: `pilotlight host add NAME --ssh USER@ADDRESS` adds one";
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    context.report_problems();
+    let Some(found) = find(context)? else { return Ok(ExitCode::from(FAILED)) };
+    if arguments.json {
+        let rows: Vec<_> = found.iter().map(Row::new).collect();
+        let mut out = io::stdout().lock();
+        json::write_pretty(&mut out, &rows)?;
+        writeln!(out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if found.is_empty() {
+        say(NONE);
+    }
+    let width = found.iter().map(|candidate| candidate.source.width()).max().unwrap_or_default();
+    for candidate in &found {
+        tell(&format!("{}  {}", pad(candidate.source, width), candidate.command()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `None` if the user ended it.
+fn find(context: &Context) -> anyhow::Result<Option<Vec<Candidate>>> {
+    Ok(wait(&runtime()?, candidates(&context.config.hosts, Vec::new())))
+}
+
+/// Has the user choose one of them. `None` if none is chosen, of which the user was told.
+pub(super) fn choose(context: &Context) -> anyhow::Result<Option<Candidate>> {
+    let Some(mut found) = find(context)? else { return Ok(None) };
+    if found.is_empty() {
+        say(NONE);
+        return Ok(None);
+    }
+    tell("Machines that could be added:")?;
+    let (digits, width) =
+        (found.len().to_string().len(), found.iter().map(|one| one.name.width()).max().unwrap_or_default());
+    for (n, candidate) in found.iter().enumerate() {
+        let name = pad(&candidate.name, width);
+        tell(&format!("  {:>digits$}  {name}  {} ({})", n + 1, candidate.way, candidate.source))?;
+    }
+    let typed = prompt("Which one? Type its number or its name; Enter for none: ");
+    let Some(typed) = typed else {
+        say("there is no terminal here to ask you on: `pilotlight host add NAME` adds one");
+        return Ok(None);
+    };
+    let at = match typed.parse::<usize>() {
+        Ok(number) if found.iter().all(|one| one.name != typed) => number.checked_sub(1).filter(|at| *at < found.len()),
+        _ => found.iter().position(|candidate| candidate.name == typed),
+    };
+    match at {
+        Some(at) => Ok(Some(found.swap_remove(at))),
+        None => {
+            say(if typed.is_empty() {
+                "nothing was changed"
+            } else {
+                "none of them is called so; nothing was changed"
+            });
+            Ok(None)
+        }
+    }
+}

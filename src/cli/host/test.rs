@@ -1,0 +1,77 @@
+//! `pilotlight host test`: connects as the tray would, and says each step.
+
+use super::super::context::{Context, runtime};
+use super::super::report::{FAILED, USAGE, say};
+use super::talk::{tell, wait};
+use crate::config::Reach;
+use crate::control::pipe::lines::{FromHost, Hello};
+use crate::core::text::{counted, plain};
+use crate::hosts::{Link, Said};
+use std::collections::BTreeSet;
+use std::io;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc::channel;
+use tokio::time::timeout;
+
+/// How long the machine may take until it has told of all its sessions.
+const TOLD_WITHIN: Duration = Duration::from_secs(30);
+/// Maximum length of what the machine calls itself, in characters.
+const NAME_MAX: usize = 20;
+
+pub(super) fn run(context: &Context, name: &str) -> anyhow::Result<ExitCode> {
+    context.report_problems();
+    let Some(host) = context.config.hosts.iter().find(|host| host.name == name) else {
+        say(&format!("no machine in the settings is called {name:?}: `pilotlight host list` lists them"));
+        return Ok(ExitCode::from(USAGE));
+    };
+    let how = match &host.reach {
+        Reach::Ssh { to, program } => format!("ssh {to} {program}"),
+        Reach::Command(words) => words.join(" "),
+    };
+    tell(&format!("{name}: by `{how}`"))?;
+    let runtime = runtime()?;
+    let (sender, mut news) = channel(4);
+    let link = runtime.block_on(async { Link::start(host.clone(), 0, false, sender) });
+    let (began, mut sessions) = (Instant::now(), BTreeSet::<Box<str>>::new());
+    let tried = async {
+        while let Some(news) = news.recv().await {
+            for said in news.said {
+                match said {
+                    Said::Hello(hello) => tell(&greeting(&hello, began.elapsed()))?,
+                    Said::Line(FromHost::Session(account)) => _ = sessions.insert(account.id().into()),
+                    Said::Line(FromHost::Gone(id)) => _ = sessions.remove(&id),
+                    Said::Line(FromHost::Ready) => return Ok(None),
+                    Said::Line(_) => {}
+                    Said::Lost { why } => return Ok(Some(why)),
+                }
+            }
+        }
+        Ok::<_, io::Error>(Some("the connection ended".to_owned()))
+    };
+    let late = format!("it did not tell of its sessions within {} s", TOLD_WITHIN.as_secs());
+    let why = match wait(&runtime, async { timeout(TOLD_WITHIN, tried).await }) {
+        Some(Ok(told)) => told?,
+        Some(Err(_)) => Some(late),
+        None => Some("interrupted".to_owned()),
+    };
+    drop(link);
+    if let Some(why) = why {
+        say(&format!("{name} is not reached: {why}"));
+        return Ok(ExitCode::from(FAILED));
+    }
+    tell(&format!("  {}", counted(sessions.len(), "session")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn greeting(hello: &Hello, took: Duration) -> String {
+    let shown = |text: &str| plain(text, NAME_MAX);
+    let tray = if hello.has_tray { "a tray runs there" } else { "no tray runs there, so it watches by itself" };
+    format!(
+        "  reached in {:.1} s: Pilotlight {} on {} {}; {tray}",
+        took.as_secs_f32(),
+        shown(&hello.version),
+        shown(&hello.system),
+        shown(&hello.architecture)
+    )
+}

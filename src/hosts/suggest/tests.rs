@@ -1,0 +1,79 @@
+use super::*;
+use std::fs;
+
+fn commands(source: &'static str, named: Vec<(String, Way)>) -> Vec<String> {
+    of(source, named).map(|candidate| candidate.command()).collect()
+}
+
+#[test]
+fn case_432_the_hosts_of_the_ssh_config_are_candidates() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join(".ssh");
+    fs::create_dir_all(folder.join("conf.d")).unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+    write(
+        "config",
+        "Include conf.d/*.conf ~/.ssh/more\n# Host no\nHost devbox gpu *.corp !gpu2 jump?\n  User ada\n\
+         host=equals # Host no2\nHOST \"quoted\"\nMatch host x\n  User git\nHost github.com\n  User git\nHost devbox\nHostName no3\n",
+    );
+    write("conf.d/a.conf", "Host work-1 work-2\n");
+    write("conf.d/.hidden.conf", "Host hidden\n");
+    write("conf.d/b.txt", "Host other\n");
+    // They include each other.
+    write("more", "Include more config\nHost last\n");
+    let found = ssh_config::hosts(&folder);
+    assert_eq!(found, ["work-1", "work-2", "last", "devbox", "gpu", "equals", "quoted"], "{found:?}");
+    assert!(ssh_config::hosts(scratch.path()).is_empty());
+    write("config", "Host \u{1b}[31m $(reboot) a;b -oProxyCommand=x `x` ok ../x\nInclude /dev/zero /proc/self/mem\n");
+    let named = ssh_config::hosts(&folder).into_iter().map(|host| (host.clone(), Way::Ssh(host))).collect();
+    assert_eq!(commands("ssh config", named), ["pilotlight host add ok", "pilotlight host add x --ssh ../x"]);
+}
+
+#[test]
+fn case_433_what_programs_print_becomes_command_lines_or_nothing() {
+    let tailnet = tailnet(
+        r#"{"Self":{"DNSName":"me.tail.ts.net.","OS":"linux","Online":true},"Peer":{
+        "k1":{"HostName":"GPU","DNSName":"gpu.tail.ts.net.","OS":"linux","Online":true},
+        "k2":{"HostName":"phone","DNSName":"phone.tail.ts.net.","OS":"android","Online":true},
+        "k3":{"HostName":"off","DNSName":"off.tail.ts.net.","OS":"linux","Online":false},
+        "k4":{"DNSName":7},
+        "k5":{"DNSName":"-oProxyCommand=x.ts.net","OS":"linux","Online":true},
+        "k6":{"DNSName":"a b;$(x).ts.net","OS":"linux","Online":true}}}"#,
+    );
+    assert_eq!(commands("tailscale", tailnet), ["pilotlight host add gpu --ssh gpu.tail.ts.net"]);
+    let docker = containers("docker", "web\n\n  db_1 \n--privileged\n$(reboot)\n\u{1b}[2J\na b\n");
+    let expected = ["web -- docker exec -i web", "db_1 -- docker exec -i db_1"];
+    assert_eq!(commands("docker", docker), expected.map(|line| format!("pilotlight host add {line}")));
+    let wsl = distributions("Debian\r\ndocker-desktop\r\ndocker-desktop-data\r\nUbuntu-24.04\r\n");
+    let expected = ["Debian -- wsl.exe -d Debian -e", "Ubuntu-24.04 -- wsl.exe -d Ubuntu-24.04 -e"];
+    assert_eq!(commands("wsl", wsl), expected.map(|line| format!("pilotlight host add {line}")));
+    let gh = codespaces(
+        r#"[{"name":"fluffy-space-train-q7r","state":"Available"},{"name":"off","state":"Shutdown"},{"name":"-x","state":"Available"}]"#,
+    );
+    let expected = "pilotlight host add fluffy-space-train-q7r -- gh codespace ssh -c fluffy-space-train-q7r --";
+    assert_eq!(commands("gh", gh), [expected]);
+    assert_eq!(commands("incus", incus("vm\n")), ["pilotlight host add vm -- incus exec vm --"]);
+    for nonsense in ["", "{", "[]", "null", "{\"Peer\":null}", "\u{0}\u{1}", &"x".repeat(1 << 16)] {
+        for source in &SOURCES {
+            assert!(of(source.name, (source.read)(nonsense)).count() == 0 || nonsense.len() < 10, "{}", source.name);
+        }
+    }
+    let many = containers(
+        "docker",
+        &"a".repeat(30).split("").enumerate().map(|(n, _)| format!("c{n}\n")).collect::<String>().repeat(9),
+    );
+    assert!(of("docker", many).count() <= EACH);
+}
+
+#[test]
+fn case_433_known_hosts_are_left_out_and_names_are_told_apart() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let more = |name: &str, way: Way| Candidate::new(name, way, "docker").unwrap();
+    let by = |to: &str| Way::Ssh(to.to_owned());
+    let candidates =
+        vec![more("web", by("web")), more("gpu", by("10.0.0.7")), more("web", by("web.corp")), more("b", by("known"))];
+    let hosts = [by("known").host("a", "/p", "/"), by("x").host("gpu", "/p", "/")];
+    let found = runtime.block_on(super::candidates(&hosts, candidates));
+    let of_ours: Vec<_> = found.iter().filter(|one| one.source == "docker").map(|one| &*one.name).collect();
+    assert_eq!(of_ours, ["web", "web-docker"]);
+}

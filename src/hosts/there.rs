@@ -1,0 +1,321 @@
+//! What is on another machine, and the program that is copied there: one shell there, over one connection, which says what
+//! it finds and then does one thing, or nothing (`there.sh`).
+//!
+//! What it says is bounded in size and time, and never shown but as plain text.
+
+use super::command::Way;
+use super::stderr::Complaints;
+use super::why;
+use crate::control::pipe::lines::{AnyHello, SCHEMA};
+use crate::core::text::plain;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+
+const SCRIPT: &str = include_str!("there.sh");
+/// The first line of what the script says.
+const MARK: &str = "pilotlight-there";
+/// How long a machine may take to say what is there.
+const LOOK_WITHIN: Duration = Duration::from_secs(30);
+/// How long it may take for each piece that is copied.
+const PIECE_WITHIN: Duration = Duration::from_secs(30);
+/// How long a program that was copied may take to run there.
+const CHECK_WITHIN: Duration = Duration::from_secs(60);
+/// How long a shell may take to clean up, and to end.
+const END_WITHIN: Duration = Duration::from_secs(3);
+/// How much is sent at a time, in bytes.
+const PIECE: usize = 64 << 10;
+/// Maximum length of a line, and of all lines, in bytes.
+const LINE_MAX: usize = 4 << 10;
+const LINES_MAX: usize = 64 << 10;
+/// Maximum length of what is quoted, in characters.
+const QUOTED_MAX: usize = 160;
+
+/// What is on a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct There {
+    /// Its system and architecture, as this program names its own.
+    pub(crate) system: Box<str>,
+    pub(crate) architecture: Box<str>,
+    /// The user's home there.
+    pub(crate) home: String,
+    /// Each Pilotlight that was found, in the order of preference.
+    pub(crate) programs: Vec<Found>,
+    /// Whether something that is not Pilotlight has the place for a program.
+    pub(crate) is_taken: bool,
+}
+
+/// A Pilotlight on a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) path: String,
+    pub(crate) version: Box<str>,
+    /// Whether it and this one understand each other.
+    pub(crate) is_understood: bool,
+}
+
+/// A shell on another machine that waits for one order. Dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Errand {
+    child: Child,
+    /// Closed once nothing more is sent.
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    said: usize,
+    complaints: Complaints,
+    reading: JoinHandle<()>,
+    way: Way,
+}
+
+impl Drop for Errand {
+    fn drop(&mut self) {
+        self.reading.abort();
+    }
+}
+
+/// What became of a program that was to be removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Removed {
+    Now,
+    Before,
+    /// It is another one by now, and was left alone.
+    Changed,
+}
+
+impl There {
+    /// Takes in a line, and returns whether more follow.
+    fn take(&mut self, line: &str) -> bool {
+        let (key, value) = line.split_once(' ').unwrap_or((line, ""));
+        match key {
+            "system" => self.system = system(value),
+            "machine" => self.architecture = architecture(value),
+            "home" => self.home = value.to_owned(),
+            "program" => self.programs.push(Found { path: value.to_owned(), ..Found::default() }),
+            "version" => {
+                let version = plain(value.strip_prefix("pilotlight ").unwrap_or(value), QUOTED_MAX);
+                self.programs.last_mut().into_iter().for_each(|found| found.version = version.clone());
+            }
+            "hello" => {
+                let hello = serde_json::from_str::<AnyHello>(value).ok();
+                let is_understood = hello.is_some_and(|hello| hello.pilotlight.schema == SCHEMA);
+                self.programs.last_mut().into_iter().for_each(|found| found.is_understood = is_understood);
+            }
+            "taken" => self.is_taken = true,
+            _ => {}
+        }
+        key != "ready"
+    }
+
+    /// The program that can be used as it is.
+    pub(crate) fn usable(&self) -> Option<&Found> {
+        self.programs.iter().find(|found| found.is_understood)
+    }
+
+    /// Whether a program of this system and architecture may run there.
+    pub(crate) fn is_like_here(&self) -> bool {
+        *self.system == *std::env::consts::OS && *self.architecture == *std::env::consts::ARCH
+    }
+
+    /// Where a program is copied to.
+    pub(crate) fn own_path(&self) -> String {
+        format!("{}/.local/bin/pilotlight", self.home)
+    }
+}
+
+/// The name of a system as this program's own would be, from what `uname -s` prints.
+fn system(printed: &str) -> Box<str> {
+    match printed {
+        "Darwin" => "macos".into(),
+        other => plain(other, 20).to_lowercase().into(),
+    }
+}
+
+/// The name of an architecture, from what `uname -m` prints.
+fn architecture(printed: &str) -> Box<str> {
+    match printed {
+        "amd64" => "x86_64".into(),
+        "arm64" => "aarch64".into(),
+        other => plain(other, 20),
+    }
+}
+
+impl Errand {
+    /// Connects, and looks what is there.
+    ///
+    /// # Errors
+    /// Why that was not possible, in words for the user.
+    pub(crate) async fn start(way: Way) -> Result<(Self, There), String> {
+        let mut errand = Self::connect(way)?;
+        let deadline = Instant::now() + LOOK_WITHIN;
+        let looked = timeout_at(deadline, errand.look()).await;
+        match looked {
+            Ok(Ok(there)) => Ok((errand, there)),
+            Ok(Err(why)) => Err(why),
+            Err(_) => Err(format!("it did not answer within {} s", LOOK_WITHIN.as_secs())),
+        }
+    }
+
+    fn connect(way: Way) -> Result<Self, String> {
+        let words = way.words(&["sh"]);
+        let (program, arguments) = words.split_first().ok_or("there is no command")?;
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        // Ctrl-C is for this program, which then has the shell clean up.
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child =
+            command.spawn().map_err(|error| format!("`{}` cannot be started: {error}", program.display()))?;
+        let (to, from, said) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(to), Some(from), Some(said)) = (to, from, said) else { return Err("it has no pipes".into()) };
+        let complaints = Complaints::default();
+        let reading = tokio::spawn(complaints.clone().read(said));
+        Ok(Self { child, to: Some(to), from: BufReader::new(from), said: 0, complaints, reading, way })
+    }
+
+    async fn look(&mut self) -> Result<There, String> {
+        // A connection that fails shows in what is read.
+        let _ = self.send(SCRIPT.as_bytes()).await;
+        // What a shell prints when it starts is skipped.
+        loop {
+            match self.line().await {
+                Some(line) if line == MARK => break,
+                Some(_) => {}
+                None => return Err(self.no_shell().await),
+            }
+        }
+        let mut there = There::default();
+        while let Some(line) = self.line().await {
+            if !there.take(&line) {
+                return if there.home.starts_with('/') { Ok(there) } else { Err("the user has no home there".into()) };
+            }
+        }
+        Err(self.no_shell().await)
+    }
+
+    /// Copies a program there, which is checked before it gets its name. Calls `progress` with the number of bytes that are
+    /// sent. Returns the sum by which it is known again.
+    ///
+    /// # Errors
+    /// Why it is not there, in words for the user. Nothing was changed then.
+    pub(crate) async fn copy(&mut self, program: &[u8], mut progress: impl FnMut(usize)) -> Result<String, String> {
+        let order = format!("copy {} {SCHEMA}\n", program.len());
+        let asked = async {
+            let _ = self.send(order.as_bytes()).await; // what is read says why
+            self.line().await
+        };
+        match timeout(PIECE_WITHIN, asked).await.ok().flatten() {
+            Some(line) if line == "send" => {}
+            other => return Err(self.refused(other).await),
+        }
+        for (nth, piece) in program.chunks(PIECE).enumerate() {
+            match timeout(PIECE_WITHIN, self.send(piece)).await {
+                Ok(Ok(())) => progress(nth * PIECE + piece.len()),
+                // It says why.
+                Ok(Err(_)) => break,
+                Err(_) => return Err(format!("it took nothing for {} s; nothing was changed", PIECE_WITHIN.as_secs())),
+            }
+        }
+        self.to = None;
+        let mut sum = None;
+        let deadline = Instant::now() + CHECK_WITHIN;
+        loop {
+            let line = timeout_at(deadline, self.line()).await.ok().flatten();
+            match (line, &sum) {
+                (Some(line), _) if line.starts_with("sum ") => sum = Some(line["sum ".len()..].to_owned()),
+                (Some(line), Some(sum)) if line.starts_with("done ") => return Ok(sum.clone()),
+                (other, _) => return Err(self.refused(other).await),
+            }
+        }
+    }
+
+    /// Sends nothing more, and waits until what was begun is undone.
+    pub(crate) async fn give_up(&mut self) {
+        self.to = None;
+        let _ = timeout(END_WITHIN, self.child.wait()).await; // else its end undoes it
+        if !self.reading.is_finished() {
+            let _ = timeout(END_WITHIN, &mut self.reading).await; // else what was read has to do
+        }
+    }
+
+    /// Removes the program that was copied, if it still has this sum.
+    ///
+    /// # Errors
+    /// Why it may still be there, in words for the user.
+    pub(crate) async fn remove(&mut self, sum: &str) -> Result<Removed, String> {
+        let removed = async {
+            let _ = self.send(format!("remove {sum}\n").as_bytes()).await; // what is read says why
+            self.to = None;
+            self.line().await
+        };
+        match timeout(PIECE_WITHIN, removed).await.ok().flatten().as_deref() {
+            Some("removed") => Ok(Removed::Now),
+            Some("gone") => Ok(Removed::Before),
+            Some("failed changed") => Ok(Removed::Changed),
+            other => Err(self.refused(other.map(str::to_owned)).await),
+        }
+    }
+
+    async fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        let Some(to) = &mut self.to else { return Ok(()) };
+        to.write_all(bytes).await?;
+        to.flush().await
+    }
+
+    /// The next line; `None` if there is none, or it says too much.
+    async fn line(&mut self) -> Option<String> {
+        let mut line = Vec::new();
+        let room = LINE_MAX.min(LINES_MAX - self.said);
+        (&mut self.from).take(room as u64).read_until(b'\n', &mut line).await.ok()?;
+        self.said += line.len();
+        let line = line.strip_suffix(b"\n")?;
+        Some(String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned())
+    }
+
+    /// Why the script does not run.
+    async fn no_shell(&mut self) -> String {
+        self.give_up().await;
+        let code = self.child.try_wait().ok().flatten().and_then(|status| status.code());
+        if let Some(why) = why::unreached(self.way.is_ssh(), code, &self.complaints.text()) {
+            return why;
+        }
+        let what = "no POSIX shell (`sh`) answers there, as on Windows or in an empty image; if Pilotlight is installed there, \
+                    docs/hosts.md has what to write into the settings";
+        format!("{what}{}", self.last_words())
+    }
+
+    /// Why an order was not carried out.
+    async fn refused(&mut self, said: Option<String>) -> String {
+        let said = said.unwrap_or_default();
+        let quoted = |text: &str| plain(text, QUOTED_MAX);
+        let mut words = said.splitn(3, ' ');
+        let (_, what, rest) = (words.next(), words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        // What it complains of may still be on its way.
+        self.give_up().await;
+        match what {
+            "taken" => "~/.local/bin/pilotlight there is something else, or a link, and was left alone".into(),
+            "folder" => format!("~/.local/bin there cannot be written{}", self.last_words()),
+            "write" => format!("it cannot be written there{}; nothing was changed", self.last_words()),
+            "cut" => "it did not arrive whole; nothing was changed".into(),
+            "run" => format!("it does not run there: {}; nothing was changed", quoted(rest)),
+            "version" => {
+                let (here, there) = (env!("CARGO_PKG_VERSION"), quoted(rest.trim_start_matches("pilotlight ")));
+                format!("Pilotlight {there} and {here} here do not understand each other; nothing was changed")
+            }
+            _ => format!("the connection ended{}", self.last_words()),
+        }
+    }
+
+    /// The last line of what it complained of, after a colon.
+    fn last_words(&self) -> String {
+        let said = self.complaints.text();
+        let last = said.lines().rfind(|line| !line.trim().is_empty());
+        last.map(|line| format!(": {}", plain(line, QUOTED_MAX))).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;

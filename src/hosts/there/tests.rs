@@ -1,0 +1,163 @@
+//! The shell here is the one there, with another home.
+
+use super::*;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A home there, and what runs commands in it.
+struct Far {
+    scratch: TempDir,
+    way: Way,
+}
+
+impl Far {
+    /// `more` are variables and words before `sh`.
+    fn new(more: &[&str]) -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        let home = format!("HOME={}", scratch.path().display());
+        let words = ["env", "-i", &home, "PATH=/usr/bin:/bin"].into_iter().chain(more.iter().copied());
+        let way = Way::Command(words.map(str::to_owned).collect());
+        Self { scratch, way }
+    }
+
+    fn own(&self) -> PathBuf {
+        self.scratch.path().join(".local/bin/pilotlight")
+    }
+
+    /// What is in the folder of the program.
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.scratch.path().join(".local/bin")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    fn copy(&self, program: &[u8]) -> Result<String, String> {
+        wait(async { Errand::start(self.way.clone()).await?.0.copy(program, |_| {}).await })
+    }
+
+    fn look(&self) -> Result<There, String> {
+        wait(async { Ok(Errand::start(self.way.clone()).await?.1) })
+    }
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+/// A Pilotlight of this version and schema, with some bytes more.
+fn program(version: &str, schema: u32, more: usize) -> Vec<u8> {
+    let hello = format!(r#"{{"pilotlight":{{"version":"{version}","schema":{schema},"now":0}}}}"#);
+    let script = format!("#!/bin/sh\n[ \"$1\" = serve ] && echo '{hello}' || echo 'pilotlight {version}'\nexit\n");
+    [script.into_bytes(), vec![b'#'; more]].concat()
+}
+
+fn write_program(path: &Path, text: &[u8]) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn case_424_a_program_is_copied_found_replaced_and_removed() {
+    let far = Far::new(&[]);
+    let there = far.look().unwrap();
+    assert!(there.is_like_here() && there.programs.is_empty() && !there.is_taken, "{there:?}");
+    assert_eq!(Path::new(&there.own_path()), far.own());
+    let mut sent = 0;
+    let big = program("0.9.0", SCHEMA, 1 << 20);
+    let sum = wait(async { Errand::start(far.way.clone()).await.unwrap().0.copy(&big, |bytes| sent = bytes).await });
+    let (sum, there) = (sum.unwrap(), far.look().unwrap());
+    assert_eq!((sent, fs::read(far.own()).unwrap() == big), (big.len(), true));
+    let found = Found { path: there.own_path(), version: "0.9.0".into(), is_understood: true };
+    assert_eq!(there.usable(), Some(&found));
+    assert_eq!(far.files(), ["pilotlight"]);
+
+    let newer = far.copy(&program("1.0.0", SCHEMA, 0)).unwrap();
+    let remove = |sum: &str| wait(async { Errand::start(far.way.clone()).await.unwrap().0.remove(sum).await });
+    assert_eq!(remove(&sum), Ok(Removed::Changed));
+    assert!(far.own().exists());
+    assert_eq!(remove(&newer), Ok(Removed::Now));
+    assert_eq!(remove(&newer), Ok(Removed::Before));
+    assert!(far.files().is_empty());
+}
+
+#[test]
+fn case_425_what_is_not_pilotlight_is_never_replaced() {
+    let far = Far::new(&[]);
+    write_program(&far.own(), b"#!/bin/sh\necho mine\n");
+    assert!(far.look().unwrap().is_taken);
+    assert!(far.copy(&program("1.0.0", SCHEMA, 0)).unwrap_err().contains("left alone"));
+    assert_eq!(fs::read(far.own()).unwrap(), b"#!/bin/sh\necho mine\n");
+    // A link is somebody's arrangement, even to Pilotlight.
+    let elsewhere = far.scratch.path().join("checkout/pilotlight");
+    write_program(&elsewhere, &program("0.1.0", SCHEMA + 1, 0));
+    fs::remove_file(far.own()).unwrap();
+    symlink(&elsewhere, far.own()).unwrap();
+    let there = far.look().unwrap();
+    assert!(there.is_taken && there.usable().is_none() && &*there.programs[0].version == "0.1.0", "{there:?}");
+    assert!(far.copy(&program("1.0.0", SCHEMA, 0)).is_err());
+    assert_eq!(fs::read_link(far.own()).unwrap(), elsewhere);
+    fs::remove_file(far.own()).unwrap();
+    fs::create_dir(far.own()).unwrap();
+    assert!(far.copy(&program("1.0.0", SCHEMA, 0)).is_err());
+    assert!(far.own().is_dir());
+}
+
+#[test]
+fn case_426_a_copy_that_fails_leaves_nothing() {
+    let (far, good) = (Far::new(&[]), program("1.0.0", SCHEMA, 0));
+    let old = program("0.1.0", SCHEMA + 1, 0);
+    write_program(&far.own(), &old);
+    let unchanged = |words: &str, error: Result<String, String>| {
+        let error = error.unwrap_err();
+        assert!(error.contains(words), "{error}");
+        assert!(!error.chars().any(char::is_control), "{error:?}");
+        assert_eq!(far.files(), ["pilotlight"], "{error}");
+        assert_eq!(fs::read(far.own()).unwrap(), old, "{error}");
+    };
+    unchanged("it does not run there: ", far.copy(b"\x7fELF nonsense"));
+    unchanged(
+        "it does not run there: no \u{fffd}[31mglibc",
+        far.copy(b"#!/bin/sh\nprintf 'no \\233[31mglibc\\007\\n'\n"),
+    );
+    unchanged("do not understand each other", far.copy(&program("9.9.9", SCHEMA + 9, 0)));
+    // The connection is cut before everything arrived: the shell sees an end.
+    let cut = wait(async {
+        let (mut errand, _) = Errand::start(far.way.clone()).await.unwrap();
+        errand.send(format!("copy {} {SCHEMA}\n", good.len() + 1).as_bytes()).await.unwrap();
+        assert_eq!(errand.line().await.as_deref(), Some("send"));
+        errand.send(&good).await.unwrap();
+        errand.give_up().await;
+        let said = errand.line().await;
+        Err(errand.refused(said).await)
+    });
+    unchanged("did not arrive whole", cut);
+    // The file may not become larger than that, as on a full disk.
+    let full = Far::new(&["sh", "-c", "ulimit -f 8; trap '' XFSZ; exec \"$@\"", "sh"]);
+    write_program(&full.own(), &old);
+    let error = full.copy(&program("1.0.0", SCHEMA, 1 << 20)).unwrap_err();
+    assert!(error.starts_with("it cannot be written there: ") && error.ends_with("; nothing was changed"), "{error}");
+    assert_eq!((full.files(), fs::read(full.own()).unwrap()), (vec!["pilotlight".to_owned()], old));
+}
+
+#[test]
+fn case_427_no_shell_no_home_and_hostile_words_are_told() {
+    let error = |words: &[&str]| {
+        let way = Way::Command(words.iter().map(|word| (*word).to_owned()).collect());
+        wait(Errand::start(way)).map(|(_, there)| there).unwrap_err()
+    };
+    let error_of = |script: &str| error(&["/bin/sh", "-c", script]);
+    let windows = error_of("echo \"'sh' is not recognized as an internal or external command\" >&2; exit 1");
+    assert!(windows.starts_with("no POSIX shell") && windows.ends_with("external command"), "{windows}");
+    assert!(error(&["/no/such/program"]).contains("cannot be started"));
+    assert_eq!(error(&["env", "-i", "PATH=/usr/bin:/bin"]), "the user has no home there");
+    assert!(error_of("yes").starts_with("no POSIX shell"));
+    assert!(error_of("echo pilotlight-there; yes x | tr -d '\\n'").starts_with("no POSIX shell"));
+    let said = "pilotlight-there\nsystem \\033[31mDarwin\nmachine arm64\nhome /h\nprogram /p\nversion pilotlight \\033]0;x\\007\nhello {\nready\n";
+    let way = ["/bin/sh", "-c", &format!("echo motd; printf '{said}'; read x")].map(str::to_owned).to_vec();
+    let there = wait(async { Ok::<_, String>(Errand::start(Way::Command(way)).await?.1) }).unwrap();
+    assert!(!format!("{}{}", there.system, there.programs[0].version).chars().any(char::is_control), "{there:?}");
+    assert_eq!((&*there.architecture, there.usable()), ("aarch64", None));
+    assert_eq!((&*system("Linux"), &*system("Darwin"), &*architecture("amd64")), ("linux", "macos", "x86_64"));
+}
