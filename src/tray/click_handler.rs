@@ -178,6 +178,7 @@ impl ClickHandler {
                 self.bridge_offer.settle();
                 self.command(Command::Redraw);
             }
+            Effect::AddHost => self.add_host(),
             Effect::OwnLog => match self.own_log.clone() {
                 Some(path) => self.open(path, open::log),
                 None => self.failure_reporter()("there is no folder to keep a log in".into()),
@@ -194,6 +195,11 @@ impl ClickHandler {
             },
             Effect::Copy(text) => self.clipboard.copy(text, self.failure_reporter()),
         }
+    }
+
+    /// Has the user choose and add another machine in a terminal.
+    fn add_host(&self) {
+        self.in_terminal(|program, _| Some(own_command(program, &[], &["host", "add", "--wait"])));
     }
 
     /// Sends an order to the engine and reports the outcome, unless a success opens a window and so shows itself.

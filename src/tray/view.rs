@@ -158,6 +158,8 @@ pub enum Effect {
     Bridge(bool),
     /// Replaces the bridge's files with those of this version.
     RenewBridge,
+    /// Adds another machine, in a terminal that shows what could be added and asks.
+    AddHost,
     /// Opens our own log.
     OwnLog,
     /// Opens the settings in an editor.

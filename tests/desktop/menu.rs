@@ -106,8 +106,8 @@ fn the_submenu_has_the_details_and_the_actions() {
     let expected = [
         "Start at login",
         "Answer terminal sessions from here…",
+        "Add a machine…",
         "Edit settings…",
-        "Open log",
         "Diagnostics",
         "Refresh",
         "Mark all as seen",

@@ -56,8 +56,8 @@ fn settings(any_unseen: bool, login: &Login, bridge: Option<Bridge>) -> Item {
     }
     items.extend(bridge.map(|bridge| self::bridge(Kind::Bridge, bridge)));
     items.extend([
+        Item::action(own(Kind::AddHost), "Add a machine…", Effect::AddHost),
         Item::action(own(Kind::EditSettings), "Edit settings…", Effect::OpenSettings),
-        Item::action(own(Kind::OwnLog), "Open log", Effect::OwnLog),
         diagnostics(),
         Item::action(own(Kind::Refresh), "Refresh", Effect::Refresh),
     ]);
@@ -78,6 +78,7 @@ fn diagnostics() -> Item {
     let mut items: Vec<_> = text_lines(description, 2).collect();
     items.push(Item::action(own(Kind::ShowDiagnostics), "Show diagnostics", Effect::ShowDiagnostics));
     items.push(Item::action(own(Kind::CopyDiagnostics), "Copy what was shown", Effect::CopyDiagnostics));
+    items.push(Item::action(own(Kind::OwnLog), "Open log", Effect::OwnLog));
     Item::submenu(own(Kind::Diagnostics), "Diagnostics", items)
 }
 

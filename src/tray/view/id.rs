@@ -92,6 +92,8 @@ pub enum Kind {
     OfferBridge,
     /// Updates the bridge to this version.
     RenewBridge,
+    /// Adds another machine.
+    AddHost,
     /// Opens our own log.
     OwnLog,
     /// The submenu of settings.
