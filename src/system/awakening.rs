@@ -18,7 +18,7 @@ impl Awakening {
         if self.jumps.next().await.is_ok() {
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -18,7 +18,7 @@ impl Network {
         if self.watch.changed().await.is_ok() {
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Nobody waits any more.
