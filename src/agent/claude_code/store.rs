@@ -2,8 +2,8 @@
 
 use super::pid_file;
 use super::running::may_run;
-use crate::agent::listing::Stamps;
 use crate::agent::reading::{Glimpse, LogPaths, Reading};
+use crate::agent::stamps::Stamps;
 use crate::core::time::Time;
 use crate::system::file_times::modified;
 use std::collections::hash_map::Entry;

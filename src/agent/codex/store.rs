@@ -2,8 +2,8 @@
 
 use super::head::{Head, is_left_open};
 use super::lock::{self, Holder, Lock};
-use crate::agent::listing::Stamps;
 use crate::agent::reading::{Glimpse, LogPaths, Reading};
+use crate::agent::stamps::Stamps;
 use crate::core::owner::Owner;
 use crate::core::text::is_uuid;
 use crate::core::time::Time;

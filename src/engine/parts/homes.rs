@@ -1,7 +1,7 @@
 //! The homes that are followed, and whether the folder in each place is still the one that was read.
 
-use crate::agent::listing::Stamps;
 use crate::agent::source::Source;
+use crate::agent::stamps::Stamps;
 use crate::core::session::{Key, SourceId};
 use crate::core::time::{Span, Time};
 use crate::engine::last_seen::HomeHash;

@@ -1,0 +1,41 @@
+//! Whether what a listing read is still as it was.
+
+use crate::core::time::{Span, Time};
+use crate::system::file_times::{changed, modified};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Times of files are this far apart at most: FAT has even seconds.
+const RESOLUTION: Span = Span::seconds(2);
+
+/// The folders and files that a listing read, and when each was last changed by then. While that stands, another listing
+/// would find the same.
+#[derive(Debug, Default)]
+pub(crate) struct Stamps(Vec<(PathBuf, Option<Times>)>);
+
+/// When a file was last written, and when it or its metadata was last changed.
+type Times = (Time, (i64, i64));
+
+impl Stamps {
+    /// Notes what is about to be read.
+    pub(crate) fn note(&mut self, path: PathBuf) {
+        let times = times(&path);
+        self.0.push((path, times));
+    }
+
+    /// Whether nothing of it has changed since. `false` where nothing was noted.
+    pub(crate) fn stand(&self) -> bool {
+        !self.0.is_empty() && self.0.iter().all(|(path, then)| times(path) == *then)
+    }
+
+    /// Whether every later change will show. `now` is the wall clock.
+    pub(crate) fn are_settled(&self, now: Time) -> bool {
+        // The clock may have been set back.
+        let is_settled = |written: Time| written + RESOLUTION < now || now + RESOLUTION < written;
+        self.0.iter().all(|(_, times)| times.is_none_or(|(written, _)| is_settled(written)))
+    }
+}
+
+fn times(path: &Path) -> Option<Times> {
+    fs::metadata(path).ok().map(|meta| (modified(&meta), changed(&meta)))
+}
