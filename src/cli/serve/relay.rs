@@ -15,8 +15,9 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// Maximum number of bytes that are passed on at a time.
 const BLOCK: usize = 64 << 10;
-/// How many lines about past sessions may wait to be written.
-const QUEUED: usize = 64;
+/// How many lines about past sessions may wait to be written, and are written at a time: each write costs a switch to
+/// another thread and back.
+const QUEUED: usize = 256;
 
 /// Passes on everything in both directions, until one end closes.
 pub(super) async fn relay(teller: impl AsyncRead + AsyncWrite, context: &Context) {
@@ -61,23 +62,24 @@ async fn tell(mut from: impl AsyncRead + Unpin, mut asked: Receiver<()>, context
                 held.drain(..=end);
             }
             Some(()) = asked.recv(), if past.is_none() => past = Some(read_past(context)),
-            line = next_of(&mut past) => match line {
-                Some(line) => to.write_all(&line).await?,
-                None => {
+            lines = next_of(&mut past) => match &*lines {
+                [] => {
                     past = None;
                     to.write_all(&line_of(&FromHost::AllPast)).await?;
                 }
+                lines => to.write_all(&lines.concat()).await?,
             },
         }
         to.flush().await?;
     }
 }
 
-async fn next_of(past: &mut Option<Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
-    match past {
-        Some(past) => past.recv().await,
-        None => std::future::pending().await,
-    }
+/// The next lines; none: there are no more. Cancel-safe.
+async fn next_of(past: &mut Option<Receiver<Vec<u8>>>) -> Vec<Vec<u8>> {
+    let Some(past) = past else { return std::future::pending().await };
+    let mut lines = Vec::new();
+    past.recv_many(&mut lines, QUEUED).await;
+    lines
 }
 
 /// Reads all sessions beside the loop, and makes a line of each, the last one heard of first.
