@@ -17,6 +17,7 @@ use crate::system::clock::Clock;
 use crate::system::paths;
 use crate::system::runtime::Runtime;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -135,7 +136,7 @@ struct Asked {
     /// Ends the connection when it is dropped.
     link: Option<Link>,
     clocks: Clocks,
-    sessions: BTreeMap<Box<str>, Session>,
+    sessions: BTreeMap<Box<str>, Arc<Session>>,
     trouble: Option<Box<str>>,
 }
 
@@ -178,7 +179,7 @@ impl Asking {
     }
 
     /// The sessions that were told of so far.
-    pub(super) fn sessions(&self) -> impl Iterator<Item = &Session> {
+    pub(super) fn sessions(&self) -> impl Iterator<Item = &Arc<Session>> {
         self.hosts.values().flat_map(|asked| asked.sessions.values())
     }
 
@@ -187,7 +188,7 @@ impl Asking {
         let late = || format!("it did not tell of its sessions within {} s", TOLD_WITHIN.as_secs()).into();
         let known = |(host, asked): (Box<str>, Asked)| Known {
             host,
-            sessions: asked.sessions.into_values().collect(),
+            sessions: asked.sessions.into_values().map(Arc::unwrap_or_clone).collect(),
             trouble: asked.trouble.or_else(|| asked.link.is_some().then(late)),
         };
         self.hosts.into_iter().map(known).collect()
@@ -228,7 +229,7 @@ impl Asked {
         if (self.sessions.len() < most || self.sessions.contains_key(account.id()))
             && let Ok(session) = read(&self.far, account, &self.clocks, agent_named)
         {
-            self.sessions.insert(session.id.clone(), session);
+            self.sessions.insert(session.id.clone(), Arc::new(session));
         }
     }
 }

@@ -119,7 +119,7 @@ fn choose(context: &Context, here: Vec<Row>, now: Moment) -> anyhow::Result<Opti
         let (mut signals, mut typing) = (Signals::new()?, Typing::new()?);
         let mut screen = Screen::take()?;
         let mut sessions = Sessions::start(context, here, now);
-        let mut finder = Finder::new(sessions.rows());
+        let mut finder = sessions.here();
         let mut refused: Option<String> = None;
         loop {
             let style = Style::of_stdout(context.color);
@@ -139,7 +139,7 @@ fn choose(context: &Context, here: Vec<Row>, now: Moment) -> anyhow::Result<Opti
                         other => apply(other, &mut finder, page_height(style)),
                     }
                 },
-                () = sessions.change() => finder.renew(sessions.rows()),
+                all = sessions.change() => all.into_iter().for_each(|all| finder.renew(all)),
                 signal = signals.next() => match signal {
                     Signal::Interrupt | Signal::End => return Ok(None),
                     Signal::Redraw => screen.forget(),

@@ -3,20 +3,27 @@
 
 use crate::cli::context::Context;
 use crate::cli::hosts::{Asking, TOLD_WITHIN, Which};
-use crate::core::fleet::{Row, distinguish};
+use crate::core::fleet::{Finder, Row, Session, distinguish};
+use crate::core::limits::Limits;
 use crate::core::text::listed;
 use crate::core::time::Moment;
+use std::sync::Arc;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 
 /// The sessions that are known.
 pub(super) struct Sessions<'a> {
     context: &'a Context,
     /// Those of this machine, with their names before they were made unique.
-    here: Vec<Row>,
+    here: Arc<[Row]>,
     asking: Option<Asking>,
     now: Moment,
     /// From then on it is said which machines are late.
     patient_until: Instant,
+    /// Makes a finder of all that was known when it began, beside the loop: it takes longer than a key may.
+    making: Option<JoinHandle<Finder>>,
+    /// More is known than is being made.
+    has_more: bool,
 }
 
 impl<'a> Sessions<'a> {
@@ -24,29 +31,37 @@ impl<'a> Sessions<'a> {
     pub(super) fn start(context: &'a Context, here: Vec<Row>, now: Moment) -> Self {
         let hosts: Vec<_> = context.hosts().collect();
         let asking = (!hosts.is_empty()).then(|| Asking::start(&hosts, Which::All, now));
-        Self { context, here, asking, now, patient_until: Instant::now() + TOLD_WITHIN }
+        let patient_until = Instant::now() + TOLD_WITHIN;
+        Self { context, here: here.into(), asking, now, patient_until, making: None, has_more: false }
     }
 
-    /// A row of each session that is known by now.
-    pub(super) fn rows(&self) -> Vec<Row> {
-        let far = self.asking.iter().flat_map(Asking::sessions);
-        let far = far.filter(|session| self.context.is_wanted_agent(&session.observed.agent));
-        let far = far.map(|session| session.row(self.now, &self.context.config.limits).0);
-        let mut rows: Vec<_> = self.here.iter().cloned().chain(far).collect();
-        distinguish(&mut rows);
-        rows
+    /// A finder of the sessions of this machine.
+    pub(super) fn here(&self) -> Finder {
+        finder(&self.here, &[], self.now, &self.context.config.limits)
     }
 
-    /// Waits until there are other rows or notes. Cancel-safe.
-    pub(super) async fn change(&mut self) {
+    /// Waits until there is a finder of more sessions, or another note. Cancel-safe.
+    pub(super) async fn change(&mut self) -> Option<Finder> {
         let Some(asking) = &mut self.asking else { return std::future::pending().await };
         let is_patient = !asking.is_complete() && Instant::now() < self.patient_until;
         loop {
+            if self.has_more && self.making.is_none() {
+                self.has_more = false;
+                let is_wanted = |session: &&Arc<Session>| self.context.is_wanted_agent(&session.observed.agent);
+                let far: Vec<_> = asking.sessions().filter(is_wanted).cloned().collect();
+                let (here, limits, now) = (Arc::clone(&self.here), self.context.config.limits, self.now);
+                self.making = Some(spawn_blocking(move || finder(&here, &far, now, &limits)));
+            }
             tokio::select! {
                 is_news = asking.next() => if is_news {
-                    return;
+                    self.has_more = true;
+                    return None;
                 },
-                () = sleep_until(self.patient_until), if is_patient => return,
+                () = sleep_until(self.patient_until), if is_patient => return None,
+                made = made(&mut self.making) => {
+                    self.making = None;
+                    return made;
+                }
             }
         }
     }
@@ -61,5 +76,20 @@ impl<'a> Sessions<'a> {
             notes.push(format!("{} {has} not told of all sessions yet", listed(&late)));
         }
         (!notes.is_empty()).then(|| notes.join("; "))
+    }
+}
+
+/// A finder of the sessions of this machine and of others.
+fn finder(here: &[Row], far: &[Arc<Session>], now: Moment, limits: &Limits) -> Finder {
+    let far = far.iter().map(|session| session.row(now, limits).0);
+    let mut rows: Vec<_> = here.iter().cloned().chain(far).collect();
+    distinguish(&mut rows);
+    Finder::new(rows)
+}
+
+async fn made(making: &mut Option<JoinHandle<Finder>>) -> Option<Finder> {
+    match making {
+        Some(making) => making.await.ok(),
+        None => std::future::pending().await,
     }
 }
