@@ -6,7 +6,7 @@ use crate::support::desktop::bus::Bus;
 use crate::support::desktop::panel::{Entry, Panel};
 use crate::support::desktop::sessions::Sessions;
 use crate::support::desktop::tray::{TrayProcess, User};
-use crate::support::process::{is_live, signal};
+use crate::support::process::{is_live, parent, signal};
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 use pilotlight::core::verdict::Status;
@@ -104,12 +104,6 @@ fn tmp(user: &User) -> PathBuf {
     user.scratch.path().join("tmp")
 }
 
-/// The process that started this one.
-fn parent(pid: u32) -> u32 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    stat.rsplit(") ").next().unwrap().split(' ').nth(1).unwrap().parse().unwrap()
-}
-
 #[test]
 fn every_status_is_shown_and_nothing_is_left() {
     let mut demo = Demo::start();
@@ -164,7 +158,9 @@ fn quit_ends_it_as_well() {
 fn a_demo_whose_stage_dies_says_so_at_its_end() {
     let mut demo = Demo::start();
     let players = demo.players();
-    signal(parent(players[0]), Signal::KILL);
+    // A player that has died has none, or another process has its id by now.
+    let stage = players.iter().filter_map(|pid| parent(*pid)).find(|pid| parent(*pid) == Some(demo.tray.pid()));
+    signal(stage.unwrap(), Signal::KILL);
     wait_until(SOON, "the players follow", String::new, || (!players.iter().any(|pid| is_live(*pid))).then_some(()));
     demo.tray.signal(Signal::INT);
     let (status, _) = demo.tray.wait_exit();
