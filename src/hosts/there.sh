@@ -18,9 +18,15 @@ is_taken() {
     case $("$own" --version </dev/null 2>/dev/null | head -n 1) in "pilotlight "*) return 1 ;; esac
 }
 
-# Undoes what was begun before it says so: whoever listens may go then.
-fail() {
+# Undoes what was begun, down to the folders that were made for it.
+undo() {
     if [ -n "$new" ]; then rm -f "$new"; fi
+    if [ -n "$made" ]; then rmdir "$folder" "$HOME/.local"; fi 2>/dev/null
+}
+
+# Undoes it before it says so: whoever listens may go then.
+fail() {
+    undo
     printf 'failed %s\n' "$*"
     exit
 }
@@ -28,10 +34,11 @@ fail() {
 # Takes a program of so many bytes from standard input. It gets its name only once it has run here.
 copy() {
     if is_taken; then fail taken; fi
+    if [ ! -d "$folder" ]; then made=1; fi
+    trap undo EXIT
+    trap 'exit 1' HUP INT QUIT PIPE TERM
     mkdir -p "$folder" || fail folder
     rm -f "$folder"/.pilotlight-new.*
-    trap 'rm -f "$new"' EXIT
-    trap 'exit 1' HUP INT QUIT PIPE TERM
     new=$folder/.pilotlight-new.$$
     true >"$new" || fail folder
     echo send
@@ -43,6 +50,7 @@ copy() {
     hello=$("$new" serve --stdio </dev/null 2>&1 | head -n 1)
     case $hello in *schema?:"$2",*) ;; *) fail version "$ran" ;; esac
     mv -f "$new" "$own" || fail write
+    trap - EXIT
     printf 'sum %s\ndone %s\n' "$(cksum <"$own")" "$ran"
 }
 
@@ -62,6 +70,7 @@ main() {
     folder=$HOME/.local/bin
     own=$folder/pilotlight
     new=
+    made=
     seen=
     printf 'pilotlight-there\nsystem %s\nmachine %s\nhome %s\n' "$(uname -s)" "$(uname -m)" "$HOME"
     on_path=$(command -v pilotlight 2>/dev/null)

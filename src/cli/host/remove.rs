@@ -1,5 +1,6 @@
 //! `pilotlight host remove`: takes a machine out of the settings, and takes away the program that `host add` copied there.
 
+use super::super::ask::confirm;
 use super::super::context::{Context, runtime};
 use super::super::report::{FAILED, REFUSED, USAGE, say};
 use super::talk::{is_confirmed, wait, write_settings};
@@ -49,7 +50,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     let Some(copied) = copied else { return Ok(ExitCode::SUCCESS) };
     let question =
         format!("Remove the program, too, that `host add` copied to ~/.local/bin/pilotlight there ({})?", copied.way);
-    if !is_confirmed(&question, yes) {
+    if !yes && confirm(&question) != Some(true) {
+        say("the program there stays");
         return Ok(ExitCode::SUCCESS);
     }
     match remove_program(&copied)? {

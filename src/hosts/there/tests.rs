@@ -122,6 +122,9 @@ fn case_426_a_copy_that_fails_leaves_nothing() {
         far.copy(b"#!/bin/sh\nprintf 'no \\233[31mglibc\\007\\n'\n"),
     );
     unchanged("do not understand each other", far.copy(&program("9.9.9", SCHEMA + 9, 0)));
+    let empty = Far::new(&[]);
+    assert!(empty.copy(b"\x7fELF nonsense").is_err());
+    assert_eq!(fs::read_dir(empty.scratch.path()).unwrap().count(), 0, "not even a folder");
     // The connection is cut before everything arrived: the shell sees an end.
     let cut = wait(async {
         let (mut errand, _) = Errand::start(far.way.clone()).await.unwrap();
