@@ -15,6 +15,9 @@ mod tests;
 
 use super::copilot::identity::{AGENT_MARKS, runs_copilot};
 use super::program_file::{is_named, is_node, is_script_of};
+use std::ffi::OsString;
+use std::path::Path;
+
 use crate::system::process::{ancestors, arguments, executable, is_started_with};
 
 /// The agent behind a process.
@@ -89,9 +92,17 @@ pub(crate) fn marks() -> impl Iterator<Item = &'static str> {
 
 /// The agent that a process is, as its user knows it.
 pub(crate) fn agent_of(pid: u32, names: &[String]) -> Option<&'static str> {
-    let path = executable(pid)?;
-    let scripts = if is_node(&path) { arguments(pid) } else { None };
-    if runs_copilot(&path, names, || scripts.clone()) == Some(true) {
+    agent_that_runs(&executable(pid)?, names, || arguments(pid))
+}
+
+/// The agent that a program is, by its path and, where that does not tell, its arguments.
+pub(super) fn agent_that_runs(
+    path: &Path,
+    names: &[String],
+    arguments: impl Fn() -> Option<Vec<OsString>>,
+) -> Option<&'static str> {
+    let scripts = if is_node(path) { arguments() } else { None };
+    if runs_copilot(path, names, || scripts.clone()) == Some(true) {
         return Some(COPILOT);
     }
     let is_it = |agent: &&Agent| {

@@ -8,7 +8,7 @@
 //! - [`channel`] is what an order is carried out over, [`evidence`] what shows whose process may be signalled, [`bridges`]
 //!   keeps the bridges to plain terminals.
 //! - [`demo`] has the sessions that play in a demo beside those of its stage, which is in a wing.
-//! - [`callers`] knows which agent started a process, whichever it is.
+//! - [`callers`] knows which agent started a process, whichever it is, and `containers` which run in a container of this machine.
 //!
 //! The core judges common facts, and no identifier or import outside of this folder names an agent.
 //!
@@ -19,6 +19,8 @@ pub mod callers;
 pub mod channel;
 pub mod claude_code;
 pub mod codex;
+#[cfg(target_os = "linux")]
+pub(crate) mod containers;
 pub mod copilot;
 pub(crate) mod demo;
 pub(crate) mod evidence;

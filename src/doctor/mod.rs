@@ -9,7 +9,7 @@
 //! Each finding has two texts: one for the user, with paths and names, and one for the strangers who read a bug report.
 //! The second is composed of fixed words and numbers, never derived from the first: what is not put in cannot leak.
 //!
-//! - `program`, `agents`, `homes`, `reports`, `servers`, `desktop`, `bridge`, `machine`, `autostart` and `own` are the checks, one file a
+//! - `program`, `agents`, `containers`, `homes`, `reports`, `servers`, `desktop`, `bridge`, `machine`, `autostart` and `own` are the checks, one file a
 //!   subject.
 //! - [`check`] is what each of them is given and returns, [`finding`] one result.
 //! - [`fix`] repairs our files, after [`ours`] found them broken; [`report`] writes a bug report, and [`redact`] chooses
@@ -21,6 +21,8 @@ mod agents;
 mod autostart;
 pub mod bridge;
 mod check;
+#[cfg(target_os = "linux")]
+pub(crate) mod containers;
 mod desktop;
 mod finding;
 pub mod fix;
@@ -48,7 +50,7 @@ const DEADLINE: Duration = Duration::from_secs(8);
 /// A check: its name, its subject for a report that it did not finish, and its function.
 type Check = (&'static str, &'static str, fn(&Ground) -> Examined);
 
-const CHECKS: [Check; 13] = [
+const CHECKS: [Check; 14] = [
     ("version", "this program", |_| vec![own::version()].into()),
     ("config", "the settings", |ground| own::config(ground).into()),
     ("on-change", "the commands of the settings", |ground| own::on_change(ground).into()),
@@ -57,12 +59,22 @@ const CHECKS: [Check; 13] = [
     ("agents", "the other agents", |ground| agents::agents(ground).into()),
     ("sessions", "the agents' homes", homes_and_servers),
     ("reports", "what hooks report", |ground| reports::reports(ground).into()),
+    ("containers", "agents in containers", |ground| containers(ground).into()),
     ("bridge", "the bridge to terminals", |ground| bridge::bridge(ground).into()),
     ("watches", "the limit of file watches", |ground| machine::watches(ground).into()),
     ("descriptors", "the limit of open files", |ground| machine::descriptors(ground).into()),
     ("desktop", "the session bus", |_| desktop::desktop().into()),
     ("autostart", "what is started at login", |_| autostart::autostart().into()),
 ];
+
+#[cfg(target_os = "linux")]
+use containers::containers;
+
+/// Elsewhere, containers run in a machine of their own.
+#[cfg(not(target_os = "linux"))]
+fn containers(_: &Ground) -> Vec<Finding> {
+    Vec::new()
+}
 
 fn homes_and_servers(ground: &Ground) -> Examined {
     let (mut findings, sessions) = homes::homes(ground);

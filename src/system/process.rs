@@ -19,6 +19,8 @@
 
 mod ancestry;
 mod connections;
+#[cfg(target_os = "linux")]
+mod container;
 mod cpu;
 #[cfg(target_os = "linux")]
 mod diag;
@@ -56,6 +58,8 @@ use linux as platform;
 pub use ancestry::ancestors;
 pub(crate) use ancestry::birth_of;
 pub(crate) use connections::connections;
+#[cfg(target_os = "linux")]
+pub(crate) use container::{Place, place_of, sees_same};
 pub use cpu::CpuSample;
 pub(crate) use exits::Exits;
 #[cfg(target_os = "linux")]

@@ -22,7 +22,7 @@ const READS: [&str; 13] = [
 ];
 
 /// Where text is read all the same: what others wrote, how often, and what it is.
-const FOREIGN: [(&str, usize, &str); 101] = [
+const FOREIGN: [(&str, usize, &str); 102] = [
     ("src/agent/claude_code/dialect.rs", 2, "a line of Claude Code's log"),
     ("src/agent/claude_code/dialect/line.rs", 4, "a line of Claude Code's log"),
     ("src/agent/claude_code/jobs.rs", 2, "what Claude Code says that it needs"),
@@ -99,6 +99,7 @@ const FOREIGN: [(&str, usize, &str); 101] = [
     ("src/hosts/there.rs", 8, "what a shell on another machine says"),
     ("src/system/mounts.rs", 1, "the kernel's names of file systems"),
     ("src/system/paths.rs", 2, "a path"),
+    ("src/system/process/container.rs", 7, "control groups of processes, and a path"),
     ("src/system/process/elsewhere.rs", 1, "a process's environment"),
     ("src/system/process/files.rs", 4, "`/proc`"),
     ("src/system/process/lineage.rs", 4, "`/proc`"),

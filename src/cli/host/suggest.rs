@@ -55,6 +55,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         writeln!(out)?;
         return Ok(ExitCode::SUCCESS);
     }
+    #[cfg(target_os = "linux")]
+    crate::doctor::containers::words(&context.config.owners.names).iter().for_each(|words| say(words));
     if found.is_empty() {
         say(NONE);
     }

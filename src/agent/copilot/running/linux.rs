@@ -11,7 +11,7 @@ use crate::agent::copilot::identity::{names_copilot, runs_copilot};
 use crate::agent::copilot::owner::hold::home_with_open_file;
 use crate::agent::program_file::is_node;
 use crate::core::time::Time;
-use crate::system::process::{Birth, arguments, births, executable_link, open_files, variables};
+use crate::system::process::{Birth, arguments, births, executable_link, open_files, sees_same, variables};
 
 /// The processes that are still to be checked.
 #[derive(Debug)]
@@ -60,13 +60,19 @@ fn program(pid: u32, names: &[String], birth: impl Fn(u32) -> Option<Birth>) -> 
     let birth = birth(pid)?;
     let (homes_of_files, log) = open_homes_and_log(pid);
     let folder = fs::read_link(format!("/proc/{pid}/cwd")).ok();
+    let homes: Vec<_> = home_in_environment(pid, folder.as_deref()).into_iter().chain(homes_of_files).collect();
+    // In a container or a sandbox, the same path may be another home.
+    let (homes, others): (Vec<_>, Vec<_>) = homes.into_iter().partition(|home| sees_same(pid, home) != Some(false));
+    if homes.is_empty() && !others.is_empty() {
+        return None;
+    }
     Some(Program {
         pid,
         born: birth.ticks,
         parent: birth.parent,
         started: Some(birth.at),
         arguments: arguments(pid).unwrap_or_default(),
-        homes: home_in_environment(pid, folder.as_deref()).into_iter().chain(homes_of_files).collect(),
+        homes,
         folder,
         log,
         is_script: is_node(&executable),

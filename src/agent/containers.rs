@@ -1,0 +1,77 @@
+//! Agents that run in a container or a sandbox of this machine: their homes are not here, so neither are their sessions.
+
+use super::callers::agent_that_runs;
+use crate::system::process::{Place, arguments, executable, place_of, sees_same, variables};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Maximum number of places that are told of.
+const PLACES_MAX: usize = 20;
+
+/// The agents that run elsewhere on this machine, as their users know them, and where; each once a place. Looks at every
+/// process. `names` are further programs that count as the first agent.
+pub(crate) fn agents_elsewhere(names: &[String]) -> BTreeSet<(&'static str, Place)> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let found = pids.filter_map(|pid| {
+        let arguments = || arguments(pid);
+        // Of another user's process, only the arguments can be read.
+        let path = executable(pid).or_else(|| Some(PathBuf::from(arguments()?.first()?)))?;
+        let agent = agent_that_runs(&path, names, arguments)?;
+        let place = place_of(pid)?;
+        (place != Place::Sandbox || has_other_home(pid)).then_some((agent, place))
+    });
+    found.take(PLACES_MAX).collect()
+}
+
+/// Whether a process in a sandbox has another home than the path of it means here. Most share it, and so do their sessions.
+fn has_other_home(pid: u32) -> bool {
+    let home = variables(pid, &["HOME"]).and_then(|set| set.into_iter().next()).map(|(_, home)| home);
+    home.is_some_and(|home| sees_same(pid, Path::new(&home)) == Some(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::process::testing::now;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    /// A program in a sandbox whose home is its own, and one that shares the home. Nothing is checked where the system makes
+    /// no sandboxes.
+    #[test]
+    fn case_436_an_agent_with_a_home_of_its_own_is_seen_and_owns_nothing_here() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (home, program) = (scratch.path().join("home"), scratch.path().join("copilot"));
+        std::fs::create_dir_all(home.join(".copilot/session-state")).unwrap();
+        std::fs::copy("/bin/sleep", &program).unwrap();
+        let start = |hides: &str| {
+            let script = format!("{hides} && exec {} 600", program.display());
+            let mut command = Command::new("unshare");
+            command.args(["--map-root-user", "--mount", "sh", "-c", &script]).env("HOME", &home);
+            command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        };
+        // A program that has just been started has no environment yet.
+        let has_home = |pid: u32| variables(pid, &["HOME"]).is_some_and(|set| !set.is_empty());
+        let runs = |pid: u32| executable(pid).is_some_and(|path| path.ends_with("copilot")) && has_home(pid);
+        let ours = |pid: u32| {
+            let all = crate::agent::copilot::running::programs(&[], now());
+            all.iter().any(|program| program.pid == pid)
+        };
+        for (hides, is_other) in [("mount -t tmpfs none \"$HOME\"", true), (":", false)] {
+            let mut child = start(hides);
+            let until = Instant::now() + Duration::from_secs(10);
+            while !runs(child.id()) && Instant::now() < until && child.try_wait().unwrap().is_none() {
+                std::thread::yield_now();
+            }
+            if runs(child.id()) {
+                assert_eq!(has_other_home(child.id()), is_other, "{hides}");
+                assert_eq!(ours(child.id()), !is_other, "{hides}");
+                let found = agents_elsewhere(&[]);
+                assert!(!is_other || found.iter().any(|(_, place)| *place == Place::Sandbox), "{found:?}");
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
