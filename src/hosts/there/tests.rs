@@ -73,8 +73,23 @@ fn case_424_a_program_is_copied_found_replaced_and_removed() {
     assert_eq!(there.usable(), Some(&found));
     assert_eq!(far.files(), ["pilotlight"]);
 
+    // Some end their line with a space; a machine may have none.
+    let bin = far.scratch.path().join("bin");
+    write_program(&bin.join("cksum"), b"#!/bin/sh\n/usr/bin/cksum | tr '\\n' ' '\n");
+    let Way::Command(words) = &far.way else { unreachable!() };
+    let path = format!("PATH={}:/usr/bin:/bin", bin.display());
+    let other = Way::Command(
+        words.iter().map(|word| if word.starts_with("PATH=") { path.clone() } else { word.clone() }).collect(),
+    );
+    let kept = far.copy(&program("0.9.5", SCHEMA, 0)).unwrap();
+    let remove = |way: &Way, sum: &str| wait(async { Errand::start(way.clone()).await.unwrap().0.remove(sum).await });
+    write_program(&bin.join("cksum"), b"#!/bin/sh\nexit 127\n");
+    assert_eq!((remove(&other, &kept), remove(&other, " ")), (Ok(Removed::Changed), Ok(Removed::Changed)));
+    write_program(&bin.join("cksum"), b"#!/bin/sh\n/usr/bin/cksum | tr '\\n' ' '\n");
+    assert_eq!(remove(&other, &kept), Ok(Removed::Now));
+
     let newer = far.copy(&program("1.0.0", SCHEMA, 0)).unwrap();
-    let remove = |sum: &str| wait(async { Errand::start(far.way.clone()).await.unwrap().0.remove(sum).await });
+    let remove = |sum: &str| remove(&far.way, sum);
     assert_eq!(remove(&sum), Ok(Removed::Changed));
     assert!(far.own().exists());
     assert_eq!(remove(&newer), Ok(Removed::Now));
