@@ -274,7 +274,7 @@ impl Menu {
         let ends: Vec<_> = sources.iter().filter(|source| ends_with_us(source)).collect();
         let unseen = glance.unseen > 0
             || sources.iter().any(|source| source.row.needs_you() && source.row.is_set_aside_when_seen());
-        items.extend(footer::footer(unseen, &ends, &self.notifications, &self.login, self.bridge));
+        items.extend(footer::footer(unseen, &ends, &self.notifications, &self.login, self.bridge, !self.demo));
         MenuView { icon, demo: self.demo, tooltip, items, clock }
     }
 
@@ -412,7 +412,7 @@ impl MenuView {
     pub(crate) fn initial() -> Self {
         let icon = Icon::of(State::Well);
         let mut items = vec![Item::text("Looking for sessions"), Item::Separator];
-        items.extend(footer::footer(false, &[], &NotificationState::default(), &Login::default(), None));
+        items.extend(footer::footer(false, &[], &NotificationState::default(), &Login::default(), None, false));
         Self { icon, demo: false, tooltip: "looking for sessions".into(), items, clock: Clock::start() }
     }
 }

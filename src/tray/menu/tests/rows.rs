@@ -89,6 +89,18 @@ fn the_headline_names_the_first_session_and_leads_to_it() {
     assert_eq!((headline(&world).0, headline(&world).2), ("1 needs you · api is stuck".into(), show));
 }
 
+/// Case 391: the settings that it would change are the user's, of whose nothing is changed by a demo.
+#[test]
+fn case_391_no_machine_is_added_from_a_demo() {
+    for (demo, offered) in [(false, 1), (true, 0)] {
+        let mut world = World::all(&["api"], Status::Idle);
+        world.menu.demo = demo;
+        world.after(SHAPE_INTERVAL);
+        let entries = world.menu.shown.as_ref().unwrap();
+        assert_eq!(entries.effect_of(&ItemId::own(Kind::AddHost)).iter().count(), offered, "{demo}");
+    }
+}
+
 /// The entry under Settings does not depend on it.
 #[test]
 fn case_228_the_bridge_is_offered_while_a_terminal_is_out_of_reach() {
