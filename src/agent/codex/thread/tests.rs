@@ -92,12 +92,12 @@ impl Stage {
     }
 
     /// A lock that was made this many milliseconds ago, and is held.
-    fn lock(&self, id: &str, ago: u64) -> File {
+    fn lock(&self, id: &str, ago: u64) -> HeldLock {
         let file = File::create(self.home.path().join(format!("thread-writer-locks/{id}.lock"))).unwrap();
         let made = u64::try_from(Clock::start().now().wall.0).unwrap() - ago;
         file.set_modified(UNIX_EPOCH + Duration::from_millis(made)).unwrap();
         file.lock().unwrap();
-        file
+        HeldLock(file)
     }
 
     fn refresh(&mut self) -> io::Result<ReadStatus> {
@@ -123,6 +123,16 @@ impl Stage {
     fn is(&mut self, status: Status, says: &str) {
         let (is, because) = self.status();
         assert!(is == status && because.contains(says), "{is}, {because}");
+    }
+}
+
+/// A lock that is held until this is dropped.
+struct HeldLock(File);
+
+impl Drop for HeldLock {
+    /// A child that another test starts has the file open, too, until it runs its program.
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
     }
 }
 
