@@ -5,7 +5,61 @@ use crate::system::paths::{expand, user_home};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
+use tokio::process::{Child, Command};
+
+/// A child that leads a process group of its own, so that what is typed into the terminal of this program is not meant for
+/// it. If it is dropped before it has ended, what it started ends, too, as far as that stayed in its group.
+#[derive(Debug)]
+pub(super) struct Leader(Child);
+
+impl Leader {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// Why it cannot be started, in words for the user.
+    pub(super) fn start(command: &mut Command) -> Result<Self, String> {
+        command.kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
+        #[cfg(windows)]
+        command.creation_flags(NO_WINDOW);
+        let started = command.spawn();
+        let name = || Path::new(command.as_std().get_program()).display().to_string();
+        started.map(Self).map_err(|error| format!("`{}` cannot be started: {error}", name()))
+    }
+}
+
+impl Deref for Leader {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Leader {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Leader {
+    fn drop(&mut self) {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        // Of one that was waited for, the number may be another's by now.
+        let id = self.0.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        for signal in [Signal::TERM, Signal::CONT] {
+            let _ = id.map(|id| kill_process_group(id, signal)); // what has ended needs none
+        }
+    }
+}
+
+/// Windows opens no console window for it.
+#[cfg(windows)]
+const NO_WINDOW: u32 = 0x0800_0000;
 
 /// How a command is run on another machine, to look what is there and to copy a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

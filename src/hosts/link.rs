@@ -1,6 +1,6 @@
 //! The connection to one host: its child process, kept by a task beside the loop.
 
-use super::command::serve;
+use super::command::{Leader, serve};
 use super::incoming::{Incoming, Unheard};
 use super::orders::Orders;
 use super::stderr::Complaints;
@@ -13,7 +13,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -113,7 +113,7 @@ struct Keeper {
 
 /// A child that runs, and its ends of the pipe.
 struct Running {
-    child: Child,
+    child: Leader,
     to: ChildStdin,
     incoming: Incoming<ChildStdout>,
     complaints: Complaints,
@@ -266,23 +266,14 @@ fn start(host: &Host) -> Result<Running, String> {
     let words = serve(host);
     let (program, arguments) = words.split_first().ok_or("there is no command")?;
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    // What is typed into the terminal of this program is not meant for it.
-    #[cfg(unix)]
-    command.process_group(0);
-    #[cfg(windows)]
-    command.creation_flags(NO_WINDOW);
-    let mut child = command.spawn().map_err(|error| format!("`{}` cannot be started: {error}", program.display()))?;
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = Leader::start(&mut command)?;
     let (to, from, complaints) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(to), Some(from), Some(said)) = (to, from, complaints) else { return Err("it has no pipes".into()) };
     let complaints = Complaints::default();
     let reading = tokio::spawn(complaints.clone().read(said));
     Ok(Running { child, to, incoming: Incoming::new(from), complaints, reading })
 }
-
-/// Windows opens no console window for it.
-#[cfg(windows)]
-const NO_WINDOW: u32 = 0x0800_0000;
 
 async fn write(to: &mut ChildStdin, line: &ToHost) -> Result<(), Unheard> {
     let Ok(mut bytes) = serde_json::to_vec(line) else { return Ok(()) };

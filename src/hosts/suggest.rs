@@ -5,7 +5,7 @@
 
 mod ssh_config;
 
-use super::command::Way;
+use super::command::{Leader, Way};
 use crate::config::Host;
 use crate::config::edit::wrong_host;
 use crate::system::paths;
@@ -139,13 +139,11 @@ async fn ask(source: &'static Source) -> Vec<(String, Way)> {
     let (name, arguments) = (Path::new(source.words[0]), &source.words[1..]);
     let Some(program) = paths::program(name, path.as_deref()) else { return Vec::new() };
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     // Has `wsl` print UTF-8.
     command.env("WSL_UTF8", "1");
-    #[cfg(unix)]
-    command.process_group(0);
     let printed = async {
-        let mut child = command.spawn().ok()?;
+        let mut child = Leader::start(&mut command).ok()?;
         let mut printed = Vec::new();
         child.stdout.take()?.take(PRINTED_MAX).read_to_end(&mut printed).await.ok()?;
         child.wait().await.ok()?.success().then_some(printed)

@@ -3,7 +3,7 @@
 //!
 //! What it says is bounded in size and time, and never shown but as plain text.
 
-use super::command::Way;
+use super::command::{Leader, Way};
 use super::stderr::Complaints;
 use super::why;
 use crate::control::pipe::lines::{AnyHello, SCHEMA};
@@ -11,7 +11,7 @@ use crate::core::text::plain;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -60,7 +60,7 @@ pub(crate) struct Found {
 /// A shell on another machine that waits for one order. Dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Errand {
-    child: Child,
+    child: Leader,
     /// Closed once nothing more is sent.
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
@@ -162,12 +162,9 @@ impl Errand {
         let words = way.words(&["sh"]);
         let (program, arguments) = words.split_first().ok_or("there is no command")?;
         let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Ctrl-C is for this program, which then has the shell clean up.
-        #[cfg(unix)]
-        command.process_group(0);
-        let mut child =
-            command.spawn().map_err(|error| format!("`{}` cannot be started: {error}", program.display()))?;
+        let mut child = Leader::start(&mut command)?;
         let (to, from, said) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(to), Some(from), Some(said)) = (to, from, said) else { return Err("it has no pipes".into()) };
         let complaints = Complaints::default();

@@ -1,6 +1,7 @@
 //! `pilotlight host` with a machine that is another home here: what stands for `ssh` runs a shell in it, as `sshd` does.
 
 use crate::support::executable::executable;
+use crate::support::process::is_live;
 use crate::support::synthetic::User;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
@@ -8,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A user here, and the same user's home on a machine that is called devbox.
 pub(super) struct Two {
@@ -192,4 +193,62 @@ fn case_431_a_machine_is_chosen_among_those_that_are_found() {
     assert!(fs::read_to_string(two.config()).unwrap().contains("\nname = \"devbox\""));
     let (_, text) = two.run(&["host", "suggest"]);
     assert!(!text.contains("devbox") && text.contains("host add alpha"), "{text}");
+}
+
+#[test]
+fn case_438_machines_that_are_added_at_once_are_all_added() {
+    let two = Two::new();
+    assert_eq!(two.run(&["host", "add", "devbox", "--yes"]).0, Some(0));
+    let names = ["one", "two", "three", "four", "five", "six"];
+    let add = |name: &&str| {
+        let mut command = two.command(&["host", "add", name, "--ssh", "devbox", "--yes"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let adding: Vec<_> = names.iter().map(add).collect();
+    for mut child in adding {
+        assert!(child.wait().unwrap().success());
+    }
+    let listed: Value = serde_json::from_str(&two.run(&["host", "list", "--json"]).1).unwrap();
+    assert_eq!(listed.as_array().unwrap().len(), 7, "{listed}");
+}
+
+#[test]
+fn case_439_a_program_that_another_machines_entry_uses_goes_with_the_last() {
+    let two = Two::new();
+    assert_eq!(two.run(&["host", "add", "devbox", "--yes"]).0, Some(0));
+    assert_eq!(two.run(&["host", "add", "again", "--ssh", "devbox", "--yes"]).0, Some(0));
+    let (code, text) = two.run(&["host", "remove", "devbox", "--yes"]);
+    assert!(code == Some(0) && text.contains("the program there stays: again uses it, too"), "{text}");
+    assert_eq!(two.run(&["host", "test", "again"]).0, Some(0));
+    let (code, text) = two.run(&["host", "remove", "again", "--yes"]);
+    assert!(code == Some(0) && two.copied().is_empty(), "{text}");
+}
+
+#[test]
+fn case_440_what_is_no_program_is_not_sent_and_nothing_is_copied_that_cannot_be_noted() {
+    let two = Two::new();
+    let notes = two.near.scratch.path().join("notes.txt");
+    fs::write(&notes, "touch \"$HOME/ran\"\n").unwrap();
+    let (code, text) = two.run(&["host", "add", "devbox", "--yes", "--program", notes.to_str().unwrap()]);
+    assert!(code == Some(4) && text.contains("is no program for Linux or macOS; nothing was changed"), "{text}");
+    let state = two.near.scratch.path().join(".local/state");
+    fs::create_dir_all(&state).unwrap();
+    fs::remove_dir_all(state.join("pilotlight")).ok();
+    fs::write(state.join("pilotlight"), "").unwrap();
+    let (code, text) = two.run(&["host", "add", "devbox", "--yes"]);
+    assert!(code == Some(1) && text.contains("cannot be written"), "{text}");
+    assert!(two.copied().is_empty() && !two.far.scratch.path().join("ran").exists() && !two.config().exists());
+}
+
+#[test]
+fn case_441_what_a_machines_command_started_ends_with_it() {
+    let two = Two::new();
+    let pid = two.near.scratch.path().join("pid");
+    let command = format!("sleep 1000 & echo $! > {}; wait", pid.display());
+    fs::create_dir_all(two.config().parent().unwrap()).unwrap();
+    fs::write(two.config(), format!("[[host]]\nname = \"mute\"\ncommand = [\"sh\", \"-c\", \"{command}\"]\n")).unwrap();
+    let (_, text) = two.run(&["status"]);
+    assert!(text.contains("mute is not reached"), "{text}");
+    let pid: u32 = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    wait_until(SOON, "it ends", String::new, || (!is_live(pid)).then_some(()));
 }

@@ -5,9 +5,10 @@ use super::super::ask::prompt;
 use super::super::context::{Context, runtime};
 use super::super::report::{FAILED, REFUSED, USAGE, say};
 use super::suggest;
-use super::talk::{is_confirmed, tell, wait, write_settings};
+use super::talk::{check_settings, hold_off_others, is_confirmed, tell, wait, write_settings};
 use crate::config::edit::{host_entry, with_host, wrong_host};
 use crate::config::{self, Host};
+use crate::core::text::plain;
 use crate::hosts::command::Way;
 use crate::hosts::copied::{Copied, Copies};
 use crate::hosts::suggest::Candidate;
@@ -25,6 +26,8 @@ use tokio::runtime::Runtime;
 const PROGRAM_MAX: u64 = 512 << 20;
 /// How archives begin: gzip, zip, xz.
 const ARCHIVES: [&[u8]; 3] = [b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ"];
+/// How programs begin: ELF, Mach-O of one architecture and of several.
+const PROGRAMS: [&[u8]; 3] = [b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe"];
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -117,7 +120,9 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
         Plan::Copy(_) => there.own_path(),
     };
     let host = way.host(name, &program, &there.home);
-    if let Some(wrong) = wrong_host(&host) {
+    // What is shown is what is written.
+    let hidden = || (*plain(&program, program.len()) != *program).then(|| "not all of it can be shown".to_owned());
+    if let Some(wrong) = wrong_host(&host).or_else(hidden) {
         say(&format!("{program:?} there cannot be named in the settings: {wrong}"));
         return Ok(ExitCode::from(REFUSED));
     }
@@ -125,24 +130,38 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
     if !is_confirmed("Do it?", arguments.yes) {
         return Ok(ExitCode::from(REFUSED));
     }
-    if let Plan::Copy(bytes) = &plan {
-        match copy(&runtime, &mut errand, bytes) {
-            Ok(sum) => note(name, way, sum)?,
+    // Before anything is changed there.
+    drop(hold_off_others()?);
+    check_settings(path)?;
+    let copied = match &plan {
+        Plan::Use(_) => None,
+        Plan::Copy(bytes) => match copy(&runtime, &mut errand, bytes) {
+            Ok(sum) => Some(Copied { way, sum }),
             Err(why) => {
                 say(&format!("the program was not copied: {why}"));
                 return Ok(ExitCode::from(FAILED));
             }
+        },
+    };
+    let is_copied = copied.is_some();
+    let held_off = hold_off_others()?;
+    let noted = copied.map_or(Ok(()), |copied| note(name, copied));
+    if let Err(error) = noted.and_then(|()| write(path, &host)) {
+        if is_copied {
+            say(&format!("the program was copied to {program} there: remove it yourself, or try again"));
         }
+        return Err(error);
     }
-    write(path, &host)?;
+    drop(held_off);
     say(&format!("{name} is added: a running Pilotlight shows its sessions now"));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Notes that the program there is from here.
-fn note(name: &str, way: Way, sum: String) -> anyhow::Result<()> {
+fn note(name: &str, copied: Copied) -> anyhow::Result<()> {
     let project = paths::project().context("no folder for what Pilotlight remembers is known: set HOME")?;
-    Copies::read(&paths::state_folder(&project)).note(name, Some(Copied { way, sum }))
+    let noted = Copies::read(&paths::state_folder(&project)).note(name, Some(copied));
+    noted.context("what was copied cannot be noted")
 }
 
 /// Writes a host into the settings, as they are now: the question may have waited for long.
@@ -193,6 +212,10 @@ fn plan(arguments: &Arguments, there: &There) -> anyhow::Result<Result<Plan, Str
     let program = read_program(&file)?;
     if ARCHIVES.iter().any(|start| program.starts_with(start)) {
         return Ok(Err(format!("{} is an archive: unpack it, and name the program in it", file.display())));
+    }
+    // A shell would run the lines of any text.
+    if !PROGRAMS.iter().any(|start| program.starts_with(start)) {
+        return Ok(Err(format!("{} is no program for Linux or macOS", file.display())));
     }
     Ok(Ok(Plan::Copy(program)))
 }

@@ -3,13 +3,14 @@
 use super::super::ask::confirm;
 use super::super::context::{Context, runtime};
 use super::super::report::{FAILED, REFUSED, USAGE, say};
-use super::talk::{is_confirmed, wait, write_settings};
+use super::talk::{hold_off_others, is_confirmed, wait, write_settings};
 use crate::config;
 use crate::config::edit::without_host;
 use crate::hosts::copied::{Copied, Copies};
 use crate::hosts::there::{Errand, Removed};
 use crate::system::paths;
 use anyhow::{Context as _, anyhow};
+use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
@@ -27,27 +28,33 @@ pub(super) struct Arguments {
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (name, yes) = (&*arguments.name, arguments.yes);
     let project = paths::project().context("no folder for settings is known: set HOME")?;
-    let mut copies = Copies::read(&paths::state_folder(&project));
+    let copies = Copies::read(&paths::state_folder(&project));
     let copied = copies.of(name).filter(|_| !arguments.keep_program).cloned();
     let path = context.config_path.as_deref().context("no folder for settings is known: set HOME")?;
     if context.config.hosts.iter().any(|host| host.name == name) {
-        let text = config::read(path).map_err(|why| anyhow!("{} {why}", path.display()))?;
-        let without = without_host(&text, name).ok_or_else(|| {
-            anyhow!(
-                "{} is written so that only you can take {name} out of it: `pilotlight config --edit`",
-                path.display()
-            )
-        })?;
+        without(path, name)?;
         if !is_confirmed(&format!("Remove {name} from {}?", path.display()), yes) {
             return Ok(ExitCode::from(REFUSED));
         }
-        write_settings(path, &without)?;
+        // As they are now: the question may have waited for long.
+        let held_off = hold_off_others()?;
+        write_settings(path, &without(path, name)?)?;
+        drop(held_off);
         say(&format!("{name} is no longer in the settings"));
     } else if copied.is_none() {
         say(&format!("no machine in the settings is called {name:?}: `pilotlight host list` lists them"));
         return Ok(ExitCode::from(USAGE));
     }
     let Some(copied) = copied else { return Ok(ExitCode::SUCCESS) };
+    let others = || context.config.hosts.iter().filter(|host| host.name != name);
+    if let Some(other) = others().find(|host| copied.way.is_of(host)) {
+        say(&format!("the program there stays: {} uses it, too", other.name));
+        let _held_off = hold_off_others()?;
+        let mut copies = Copies::read(&paths::state_folder(&project));
+        copies.note(&other.name, Some(copied))?;
+        copies.note(name, None)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let question =
         format!("Remove the program, too, that `host add` copied to ~/.local/bin/pilotlight there ({})?", copied.way);
     if !yes && confirm(&question) != Some(true) {
@@ -56,7 +63,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     }
     match remove_program(&copied)? {
         Ok(removed) => {
-            copies.note(name, None)?;
+            let _held_off = hold_off_others()?;
+            Copies::read(&paths::state_folder(&project)).note(name, None)?;
             say(match removed {
                 Removed::Now => "the program there is removed",
                 Removed::Before => "the program there was removed already",
@@ -72,6 +80,14 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
             Ok(ExitCode::from(FAILED))
         }
     }
+}
+
+/// The text of the settings without the machine.
+fn without(path: &Path, name: &str) -> anyhow::Result<String> {
+    let text = config::read(path).map_err(|why| anyhow!("{} {why}", path.display()))?;
+    without_host(&text, name).ok_or_else(|| {
+        anyhow!("{} is written so that only you can take {name} out of it: `pilotlight config --edit`", path.display())
+    })
 }
 
 fn remove_program(copied: &Copied) -> anyhow::Result<Result<Removed, String>> {

@@ -5,11 +5,18 @@ use super::super::charset::{has_unicode_stdout, words};
 use super::super::report::{LINE_MAX, say};
 use crate::core::text::plain;
 use crate::system::signals::Signals;
-use crate::system::state_file;
-use anyhow::Context as _;
+use crate::system::{paths, state_file};
+use anyhow::{Context as _, ensure};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
+
+/// The file in the state folder that whoever changes the machines has locked.
+const LOCK: &str = "hosts.lock";
+/// How long to wait for another one, who reads and writes two small files meanwhile.
+const HELD_OFF_FOR: Duration = Duration::from_secs(5);
 
 /// Waits for work that Ctrl-C ends. `None` if it did.
 pub(super) fn wait<T>(runtime: &Runtime, work: impl Future<Output = T>) -> Option<T> {
@@ -32,10 +39,39 @@ pub(super) fn is_confirmed(question: &str, yes: bool) -> bool {
     false
 }
 
+/// Holds off every other process that adds or removes a machine, until it is dropped.
+///
+/// # Errors
+/// If another one takes too long, or nothing can be written there.
+pub(super) fn hold_off_others() -> anyhow::Result<File> {
+    let project = paths::project().context("no folder for what Pilotlight remembers is known: set HOME")?;
+    let folder = paths::state_folder(&project);
+    let path = folder.join(LOCK);
+    let opened =
+        fs::create_dir_all(&folder).and_then(|()| File::options().create(true).truncate(false).write(true).open(&path));
+    let file = opened.with_context(|| format!("{} cannot be written", path.display()))?;
+    let until = Instant::now() + HELD_OFF_FOR;
+    while file.try_lock().is_err() {
+        ensure!(Instant::now() < until, "another `pilotlight host` is changing the machines: try again");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(file)
+}
+
 /// Replaces the text of the settings. The target of a link is replaced, not the link.
 pub(super) fn write_settings(path: &Path, text: &str) -> anyhow::Result<()> {
-    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    state_file::replace(&real, text.as_bytes()).with_context(|| format!("{} cannot be written", path.display()))
+    let replaced = state_file::replace(&target(path), text.as_bytes());
+    replaced.with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// Checks that this could be done.
+pub(super) fn check_settings(path: &Path) -> anyhow::Result<()> {
+    let checked = state_file::check_replaceable(&target(path));
+    checked.with_context(|| format!("{} cannot be written, so nothing was changed", path.display()))
+}
+
+fn target(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Prints a line. Its spaces stay as they are, which `plain` would make one.
