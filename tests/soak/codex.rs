@@ -59,11 +59,13 @@ struct Owner {
     child: Option<u32>,
 }
 
-/// Perl by the name of Codex's program: what another program locks is none of its threads.
+/// Perl by the name of Codex's program: what another program locks is none of its threads. It gets the name once it is
+/// whole: several actors may need it at once.
 fn program(home: &Path) -> PathBuf {
     let program = home.join("codex");
     if !program.exists() {
-        let copied = Command::new("sh").args(["-c", "cp \"$(command -v perl)\" \"$0\""]).arg(&program).status();
+        let copy = "cp \"$(command -v perl)\" \"$0.$$\" && mv \"$0.$$\" \"$0\"";
+        let copied = Command::new("sh").args(["-c", copy]).arg(&program).status();
         assert!(copied.unwrap().success(), "perl is needed for locks");
     }
     program

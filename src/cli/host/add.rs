@@ -144,17 +144,20 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
         },
     };
     let is_copied = copied.is_some();
-    let held_off = hold_off_others()?;
-    let noted = copied.map_or(Ok(()), |copied| note(name, copied));
-    if let Err(error) = noted.and_then(|()| write(path, &host)) {
+    keep(path, &host, copied).inspect_err(|_| {
         if is_copied {
             say(&format!("the program was copied to {program} there: remove it yourself, or try again"));
         }
-        return Err(error);
-    }
-    drop(held_off);
+    })?;
     say(&format!("{name} is added: a running Pilotlight shows its sessions now"));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the machine into the settings, and notes what was copied there.
+fn keep(path: &Path, host: &Host, copied: Option<Copied>) -> anyhow::Result<()> {
+    let _held_off = hold_off_others()?;
+    copied.map_or(Ok(()), |copied| note(&host.name, copied))?;
+    write(path, host)
 }
 
 /// Notes that the program there is from here.

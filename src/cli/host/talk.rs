@@ -4,13 +4,14 @@ use super::super::ask::confirm;
 use super::super::charset::{has_unicode_stdout, words};
 use super::super::report::{LINE_MAX, say};
 use crate::core::text::plain;
+use crate::system::plain_file::{self, Links};
 use crate::system::signals::Signals;
-use crate::system::{paths, state_file};
-use anyhow::{Context as _, ensure};
-use std::fs::{self, File};
+use crate::system::{deadline, paths, state_file};
+use anyhow::Context as _;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// The file in the state folder that whoever changes the machines has locked.
@@ -47,15 +48,12 @@ pub(super) fn hold_off_others() -> anyhow::Result<File> {
     let project = paths::project().context("no folder for what Pilotlight remembers is known: set HOME")?;
     let folder = paths::state_folder(&project);
     let path = folder.join(LOCK);
-    let opened =
-        fs::create_dir_all(&folder).and_then(|()| File::options().create(true).truncate(false).write(true).open(&path));
-    let file = opened.with_context(|| format!("{} cannot be written", path.display()))?;
-    let until = Instant::now() + HELD_OFF_FOR;
-    while file.try_lock().is_err() {
-        ensure!(Instant::now() < until, "another `pilotlight host` is changing the machines: try again");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    Ok(file)
+    let cannot = || format!("{} cannot be written", path.display());
+    paths::make_folder(&folder).with_context(cannot)?;
+    let opened = plain_file::open_with(File::options().create(true).write(true), &path, Links::Refused);
+    let (file, _) = opened.with_context(cannot)?;
+    let locked = deadline::run_within("lock", HELD_OFF_FOR, move || file.lock().map(|()| file))?;
+    locked.context("another `pilotlight host` is changing the machines: try again")?.with_context(cannot)
 }
 
 /// Replaces the text of the settings. The target of a link is replaced, not the link.
