@@ -98,16 +98,7 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
         return Ok(ExitCode::FAILURE);
     }
     let runtime = runtime()?;
-    tell(&format!("{name}: by `{way}`"))?;
-    let started = wait(&runtime, Errand::start(way.clone())).unwrap_or_else(|| Err("interrupted".into()));
-    let (mut errand, there) = match started {
-        Ok(started) => started,
-        Err(why) => {
-            say(&format!("{name} is not reached: {why}"));
-            return Ok(ExitCode::from(FAILED));
-        }
-    };
-    tell(&format!("  {}", words_of(&there)))?;
+    let Some((mut errand, there)) = look(&runtime, name, &way)? else { return Ok(ExitCode::from(FAILED)) };
     let plan = match plan(arguments, &there)? {
         Ok(plan) => plan,
         Err(why) => {
@@ -151,6 +142,21 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
     })?;
     say(&format!("{name} is added: a running Pilotlight shows its sessions now"));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Looks what is there. `None` if it is not reached, which is said.
+fn look(runtime: &Runtime, name: &str, way: &Way) -> io::Result<Option<(Errand, There)>> {
+    tell(&format!("{name}: by `{way}`"))?;
+    match wait(runtime, Errand::start(way.clone())).unwrap_or_else(|| Err("interrupted".into())) {
+        Ok((errand, there)) => {
+            tell(&format!("  {}", words_of(&there)))?;
+            Ok(Some((errand, there)))
+        }
+        Err(why) => {
+            say(&format!("{name} is not reached: {why}"));
+            Ok(None)
+        }
+    }
 }
 
 /// Writes the machine into the settings, and notes what was copied there.
