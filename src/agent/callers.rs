@@ -15,10 +15,9 @@ mod tests;
 
 use super::copilot::identity::{AGENT_MARKS, runs_copilot};
 use super::program_file::{is_named, is_node, is_script_of};
+use crate::system::process::{ancestors, arguments, executable, is_started_with};
 use std::ffi::OsString;
 use std::path::Path;
-
-use crate::system::process::{ancestors, arguments, executable, is_started_with};
 
 /// The agent behind a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

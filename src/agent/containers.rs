@@ -21,7 +21,13 @@ pub(crate) fn agents_elsewhere(names: &[String]) -> BTreeSet<(&'static str, Plac
         let place = place_of(pid)?;
         (place != Place::Sandbox || has_other_home(pid)).then_some((agent, place))
     });
-    found.take(PLACES_MAX).collect()
+    let mut places = BTreeSet::new();
+    for (agent, place) in found {
+        if places.len() < PLACES_MAX {
+            places.insert((agent, place));
+        }
+    }
+    places
 }
 
 /// Whether a process in a sandbox has another home than the path of it means here. Most share it, and so do their sessions.

@@ -7,14 +7,33 @@ use std::ffi::OsString;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use tokio::process::{Child, Command};
+use std::process::Stdio;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 /// A child that leads a process group of its own, so that what is typed into the terminal of this program is not meant for
 /// it. If it is dropped before it has ended, what it started ends, too, as far as that stayed in its group.
 #[derive(Debug)]
 pub(super) struct Leader(Child);
 
+/// The ends of its standard streams.
+pub(super) type Pipes = (ChildStdin, ChildStdout, ChildStderr);
+
 impl Leader {
+    /// Starts these words, with pipes for its standard streams.
+    ///
+    /// # Errors
+    /// Why it cannot be started, in words for the user.
+    pub(super) fn piped(words: &[OsString]) -> Result<(Self, Pipes), String> {
+        let (program, arguments) = words.split_first().ok_or("there is no command")?;
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = Self::start(&mut command)?;
+        match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
+            (Some(to), Some(from), Some(said)) => Ok((child, (to, from, said))),
+            _ => Err("it has no pipes".into()),
+        }
+    }
+
     /// Starts it.
     ///
     /// # Errors

@@ -9,11 +9,10 @@ use crate::config::Host;
 use crate::control::PendingOrder;
 use crate::control::pipe::lines::{FromHost, Hello, ToHost};
 use crate::core::order::{Outcome, Report};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
-use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -263,13 +262,7 @@ impl Keeper {
 /// # Errors
 /// Why it cannot be started.
 fn start(host: &Host) -> Result<Running, String> {
-    let words = serve(host);
-    let (program, arguments) = words.split_first().ok_or("there is no command")?;
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = Leader::start(&mut command)?;
-    let (to, from, complaints) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (Some(to), Some(from), Some(said)) = (to, from, complaints) else { return Err("it has no pipes".into()) };
+    let (child, (to, from, said)) = Leader::piped(&serve(host))?;
     let complaints = Complaints::default();
     let reading = tokio::spawn(complaints.clone().read(said));
     Ok(Running { child, to, incoming: Incoming::new(from), complaints, reading })

@@ -8,10 +8,9 @@ use super::stderr::Complaints;
 use super::why;
 use crate::control::pipe::lines::{AnyHello, SCHEMA};
 use crate::core::text::plain;
-use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -159,14 +158,8 @@ impl Errand {
     }
 
     fn connect(way: Way) -> Result<Self, String> {
-        let words = way.words(&["sh"]);
-        let (program, arguments) = words.split_first().ok_or("there is no command")?;
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Ctrl-C is for this program, which then has the shell clean up.
-        let mut child = Leader::start(&mut command)?;
-        let (to, from, said) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(to), Some(from), Some(said)) = (to, from, said) else { return Err("it has no pipes".into()) };
+        let (child, (to, from, said)) = Leader::piped(&way.words(&["sh"]))?;
         let complaints = Complaints::default();
         let reading = tokio::spawn(complaints.clone().read(said));
         Ok(Self { child, to: Some(to), from: BufReader::new(from), said: 0, complaints, reading, way })

@@ -31,17 +31,17 @@ pub(super) fn session_of(file: &str) -> Option<&str> {
     stem.get(stem.len().checked_sub(ID)?..).filter(|id| is_uuid(id))
 }
 
-/// Visits the logs below this folder, until `visit` returns `false`. Notes the folders.
+/// Visits the logs below this folder, until `visit` returns `false`. Calls `enter` for each folder before it is read.
 fn walk(
     folder: &Path,
     depth: usize,
-    stamps: &mut Stamps,
+    enter: &mut impl FnMut(&Path),
     visit: &mut impl FnMut(&str, PathBuf) -> bool,
 ) -> io::Result<bool> {
-    stamps.note(folder.to_owned());
+    enter(folder);
     for entry in fs::read_dir(folder)?.flatten() {
         if depth > 0 {
-            if let Ok(false) = walk(&entry.path(), depth - 1, stamps, visit) {
+            if let Ok(false) = walk(&entry.path(), depth - 1, enter, visit) {
                 return Ok(false);
             }
         } else if let Some(id) = entry.file_name().to_str().and_then(session_of)
@@ -60,7 +60,7 @@ fn walk(
 /// Where the folder of the logs cannot be listed.
 pub(crate) fn list(root: &Path) -> io::Result<(Vec<Arc<str>>, LogPaths, Stamps)> {
     let (mut logs, mut stamps) = (HashMap::<Arc<str>, PathBuf>::new(), Stamps::default());
-    walk(root, DEPTH, &mut stamps, &mut |id, log| {
+    walk(root, DEPTH, &mut |folder| stamps.note(folder.to_owned()), &mut |id, log| {
         logs.insert(id.into(), log);
         true
     })?;
@@ -95,12 +95,12 @@ pub(super) fn log_of(root: &Path, id: &str) -> Option<PathBuf> {
             let days = [0, -1, 1].into_iter().filter_map(|offset: i64| day.checked_add(offset.days()).ok());
             for day in days {
                 let folder = root.join(format!("{:04}/{:02}/{:02}", day.year(), day.month(), day.day()));
-                if let Ok(false) = walk(&folder, 0, &mut Stamps::default(), &mut visit) {
+                if let Ok(false) = walk(&folder, 0, &mut |_| (), &mut visit) {
                     break;
                 }
             }
         }
-        None => drop(walk(root, DEPTH, &mut Stamps::default(), &mut visit)),
+        None => drop(walk(root, DEPTH, &mut |_| (), &mut visit)),
     }
     found
 }
