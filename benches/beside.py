@@ -13,7 +13,7 @@ do) and what other_agents.py makes. Prints medians:
 
 The live sessions are made in WITH, and removed again. 0.25 ms or more of each `append` are this reader's own. Linux only.
 """
-import argparse, contextlib, fcntl, json, os, pathlib, resource, shutil, statistics, subprocess, tempfile, threading, time, uuid
+import argparse, contextlib, json, os, pathlib, resource, shutil, statistics, subprocess, tempfile, threading, time, uuid
 
 SETTLE = 45
 GAP = 0.06  # changes that follow each other within 40 ms are handled together
@@ -120,23 +120,26 @@ def claude_code(home):
 
 @contextlib.contextmanager
 def codex(home):
-    """This process holds its lock."""
+    """A copy of flock of its name holds its lock: of another program, it would not be opened."""
     millis = f"{int(time.time() * 1000):012x}"
-    id = f"{millis[:8]}-{millis[8:]}-7000-a000-{uuid.uuid4().hex[:12]}"
+    id, lab = f"{millis[:8]}-{millis[8:]}-7000-a000-{uuid.uuid4().hex[:12]}", tempfile.mkdtemp()
     log = home / time.strftime(".codex/sessions/%Y/%m/%d/rollout-%Y-%m-%dT%H-%M-%S-") / ""
     log = log.with_name(log.name + id + ".jsonl")
     log.parent.mkdir(parents=True, exist_ok=True)
     meta = {"id": id, "session_id": id, "timestamp": now(), "cwd": "/srv/beside", "originator": "codex-tui", "cli_version": "0.169.0"}
     path = home / f".codex/thread-writer-locks/{id}.lock"
     event = lambda kind, n: line(timestamp=now(), type="event_msg", payload={"type": kind, "turn_id": f"t{n // 2}"})
+    program = shutil.copy(shutil.which("flock"), lab + "/codex")
+    owner = subprocess.Popen([program, "--close", path, "cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     try:
-        with open(path, "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            log.write_bytes(line(timestamp=now(), type="session_meta", payload=meta))
-            yield Live(id, log, (lambda n: event("task_started", n), lambda n: event("task_complete", n)))
+        log.write_bytes(line(timestamp=now(), type="session_meta", payload=meta))
+        yield Live(id, log, (lambda n: event("task_started", n), lambda n: event("task_complete", n)))
     finally:
+        owner.stdin.close()
+        owner.wait()
         path.unlink()
         log.unlink()
+        shutil.rmtree(lab)
 
 
 def append(args, run):

@@ -23,6 +23,16 @@ impl Stamps {
         self.0.push((path, times));
     }
 
+    /// Forgets those that `is_one` holds for, but for the last `kept` by name.
+    pub(crate) fn retain_last(&mut self, kept: usize, is_one: impl Fn(&Path) -> bool) {
+        self.0.sort_by(|(one, _), (other, _)| other.cmp(one));
+        let mut found = 0;
+        self.0.retain(|(path, _)| {
+            found += usize::from(is_one(path));
+            !is_one(path) || found <= kept
+        });
+    }
+
     /// Whether nothing of it has changed since. `false` where nothing was noted.
     pub(crate) fn stand(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|(path, then)| times(path) == *then)

@@ -256,6 +256,7 @@ fn needs_end(session: &Session) -> bool {
     matches!(session.observed.owner, Owner::Alive { .. })
         && session.observed.about.kind == Kind::Terminal
         && session.control.server == ServerState::NotListening
+        && !session.observed.is_served
 }
 
 /// Whether a session depends on our connection once it is reconnected. One that is resumed in a terminal does not.

@@ -10,7 +10,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// How much of the first line is read, in bytes. What is needed stands before the instructions, which are long.
-const HEAD_MAX: u64 = 8 << 10;
+const HEAD_MAX: usize = 8 << 10;
 /// How much is read to find the first prompt, in bytes. 20 to 40 kB of instructions and context precede it.
 const OPENING_MAX: u64 = 192 << 10;
 
@@ -54,8 +54,8 @@ impl Head {
     /// Reads the first line. `None` if it is not one of Codex's.
     pub(super) fn read(log: &Path) -> Option<Self> {
         let (file, _) = plain_file::open(log, Links::Refused).ok()?;
-        let mut bytes = Vec::with_capacity(1 << 12);
-        file.take(HEAD_MAX).read_to_end(&mut bytes).ok()?;
+        let mut bytes = Vec::with_capacity(HEAD_MAX);
+        file.take(HEAD_MAX as u64).read_to_end(&mut bytes).ok()?;
         Self::parse(&bytes)
     }
 

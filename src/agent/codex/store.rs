@@ -24,6 +24,8 @@ pub(super) const SESSIONS: &str = "sessions";
 pub(super) const DEPTH: usize = 3;
 /// The length of a thread's id.
 const ID: usize = 36;
+/// How many folders of a day may get another log: that of today and, by the clock of another time zone, the one before.
+const CHANGING_DAYS: usize = 2;
 
 /// The thread whose log has this name: `rollout-<local time>-<id>.jsonl`.
 pub(super) fn session_of(file: &str) -> Option<&str> {
@@ -54,7 +56,8 @@ fn walk(
 }
 
 /// The ids of the threads of a home: those that have a log, and those that are open without one. And where the logs are,
-/// and what was read.
+/// and what of it may change. From the folder of a day that is over a log can only be taken away; that shows with the next
+/// listing, and at once where the folder is watched.
 ///
 /// # Errors
 /// Where the folder of the logs cannot be listed.
@@ -64,6 +67,9 @@ pub(crate) fn list(root: &Path) -> io::Result<(Vec<Arc<str>>, LogPaths, Stamps)>
         logs.insert(id.into(), log);
         true
     })?;
+    stamps.retain_last(CHANGING_DAYS, |folder| {
+        folder.strip_prefix(root).is_ok_and(|day| day.components().count() == DEPTH)
+    });
     root.parent().into_iter().for_each(|home| stamps.note(home.join(lock::LOCKS)));
     let open = root.parent().into_iter().flat_map(lock::ids);
     let ids: BTreeSet<_> = logs.keys().cloned().chain(open).collect();
@@ -211,6 +217,32 @@ mod tests {
             assert_eq!(log_of(&root, id).as_ref(), Some(&log), "{day}");
             let (ids, logs, _) = list(&root).unwrap();
             assert_eq!((&*ids, &logs[id]), (&[Arc::from(id)][..], &log));
+        }
+    }
+
+    #[test]
+    fn case_365_a_day_that_is_over_is_not_looked_at_again() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().join(SESSIONS);
+        let put = |day: &str, at: &str| {
+            let folder = root.join(day);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join(format!("rollout-2026-11-21T{at}-{ID}.jsonl")), "").unwrap();
+        };
+        for day in ["2025/12/31", "2026/10/30", "2026/11/20", "2026/11/21"] {
+            put(day, "22-56-45");
+        }
+        for (change, is_seen) in [
+            ("2025/12/31", false),
+            ("2026/10/30", false),
+            ("2026/11/20", true),
+            ("2026/11/21", true),
+            ("2026/11/22", true),
+        ] {
+            let (_, _, listed) = list(&root).unwrap();
+            assert!(listed.stand());
+            put(change, "22-56-46");
+            assert_eq!(!listed.stand(), is_seen, "{change}");
         }
     }
 

@@ -20,6 +20,10 @@ pub(super) fn reachable(session: &Session, instead: Instead) -> Result<(), Refus
         ) => Ok(()),
         (&Owner::Opened { pid, .. }, _) => Err(Refusal::Opened { pid }),
         (&Owner::Unheld { pid }, _) => Err(Refusal::Unheld { pid }),
+        (Owner::Alive { .. }, _) if session.observed.is_served => {
+            let instead = if instead == Instead::PressEsc { Instead::EscThere } else { instead };
+            Err(Refusal::NoService { instead, agent: session.observed.agent.clone() })
+        }
         // The advice comes first, because a menu truncates long text.
         (Owner::Alive { .. }, _) if terminal => Err(Refusal::Unreachable { instead, remedy: remedy(session) }),
         (&Owner::Alive { pid, .. }, _) => Err(Refusal::NoPort { instead, pid }),
@@ -89,4 +93,32 @@ pub(super) fn remedy(session: &Session) -> Remedy {
 /// The release of its Copilot.
 pub(super) fn release(session: &Session) -> Box<str> {
     session.control.release.clone().unwrap_or_else(|| "this version".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::agent::Agent;
+    use crate::core::session::Observed;
+
+    /// Case 366: what it advises is not refused in turn, as ending its service is.
+    #[test]
+    fn case_366_a_service_that_is_not_asked_is_named_with_what_to_do_instead() {
+        let owner = Owner::Alive { pid: 7, started: None };
+        let observed = Observed { owner, is_served: true, ..Observed::default() };
+        let mut session = Session { observed, ..Session::default() };
+        session.observed.agent = Agent::reported("Codex").unwrap();
+        for (server, refused) in [(ServerState::NotListening, true), (ServerState::Listening, false)] {
+            session.control.server = server;
+            for (instead, words) in
+                [(Instead::AnswerThere, "answer it where it asks"), (Instead::PressEsc, "press Esc in its terminal")]
+            {
+                let why = reachable(&session, instead).err().map(|why| why.to_string());
+                let told = format!(
+                    "{words}: Codex's daemon is not asked (`daemon = \"off\"` in the settings, or it has no socket of yours)"
+                );
+                assert_eq!(why, refused.then_some(told));
+            }
+        }
+    }
 }

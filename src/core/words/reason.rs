@@ -143,7 +143,7 @@ said! {
         Compacts => "compacting its history";
         Resumed => "resumed with its pending work";
         Thinks => "the model thinks";
-        Retries { tries: usize } => "its model does not answer: asked again {}", times(*tries);
+        Retries { tries: usize } => "no answer from its model: asked again {}", times(*tries);
         Tools { calls: Calls } => "{calls} {} open", if calls.is_one() { "is" } else { "are" };
     }
 }

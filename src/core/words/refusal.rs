@@ -37,6 +37,8 @@ said! {
         Uninspectable { pid: u32 } =>
             "{} may run it, and cannot be inspected (another user's, a container's, or just ending)", process(*pid);
         Unreachable { instead: Instead, remedy: Remedy } => "{instead}{remedy}";
+        NoService { instead: Instead, agent: Agent } =>
+            "{instead}: {agent}'s daemon is not asked (`daemon = \"off\"` in the settings, or it has no socket of yours)";
         NoPort { instead: Instead, pid: u32 } => "{instead} (process {pid} listens on no port)";
 
         OfProgram => "a program runs it, not a terminal";
@@ -125,6 +127,7 @@ said! {
     /// What to do instead, where a session's server cannot be reached, or why that is needed.
     Instead {
         PressEsc => "press Esc there, or end the session (`pilotlight stop --end`)";
+        EscThere => "press Esc in its terminal";
         StopThere => "stop it in its own program";
         NoSecondProcess => "a second process would corrupt its history";
         OnlyItsProgram => "only the program that started it can talk to it";

@@ -27,7 +27,7 @@ pub(super) fn left_open(sources: &[Source<'_>]) -> Vec<Order> {
 pub(super) fn is_unreached(source: &Source<'_>) -> bool {
     let session = source.session;
     session.observed.about.kind == Use::Terminal
-        && matches!(session.observed.allows, Allows::All | Allows::Only { .. })
+        && session.observed.allows == Allows::All
         && session.observed.owner.live().is_some()
         && session.control.server == ServerState::NotListening
         && session.control.bridge.is_none()

@@ -19,7 +19,7 @@ fn a_turn_that_is_retried_fails_or_ends_in_a_question() {
     stage.claude.enter("SCRIPT:refused Paint the fence");
     stage.wait_status("failed", "error, HTTP 400: API Error: 400 scripted");
     stage.claude.enter("SCRIPT:broken Paint the fence");
-    stage.wait_status("working", "its model does not answer: asked again");
+    stage.wait_status("working", "no answer from its model: asked again");
     stage.claude.press(&["Escape"]);
     stage.wait_status("idle", "");
     stage.claude.enter("SCRIPT:question Paint the fence");

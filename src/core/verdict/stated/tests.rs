@@ -181,7 +181,7 @@ fn tries_are_counted_and_heard() {
     let tries = facts(&[(0, PROMPT), (100, ask.clone()), (5000, ask.clone()), (280_000, ask.clone())]);
     assert_eq!((tries.tries, tries.progress), (2, Some(at(100))), "a try brings the turn no further");
     let (status, because) = told(&tries, State::Busy, 0, 290_000);
-    assert_eq!((status, &*because), (Status::Working, "its model does not answer: asked again 2 times"));
+    assert_eq!((status, &*because), (Status::Working, "no answer from its model: asked again 2 times"));
     let answered = facts(&[(0, PROMPT), (100, ask.clone()), (5000, ask.clone()), (6000, answer(false)), (7000, ask)]);
     assert_eq!(answered.tries, 0);
 }

@@ -125,13 +125,14 @@ fn case_228_the_bridge_is_offered_while_a_terminal_is_out_of_reach() {
     }
     world.menu.set_bridge(Some(Bridge::Off), true);
     let plain = world.session("api").clone();
-    let others: [fn(&mut Session); 6] = [
+    let others: [fn(&mut Session); 7] = [
         |session| session.observed.about.kind = Use::Sdk,
         |session| session.observed.owner = Owner::Gone { pid: 1, at: None },
         |session| session.control.server = ServerState::Listening,
         |session| session.control.bridge = Some(crate::core::action::Bridge::Joined),
         |session| session.observed.allows = Allows::Nothing { why: "its agent cannot be acted on" },
         |session| session.observed.allows = Allows::Process,
+        |session| session.observed.allows = Allows::Only { actions: &[], why: "it has no bridge" },
     ];
     for change in others {
         assert_eq!(offered(&mut world), 1);
