@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Claude Code in a terminal, and Pilotlight. Fields drop from the top.
 struct Stage {
@@ -102,35 +103,16 @@ fn interrupted_while_the_model_is_silent() {
 #[test]
 #[ignore = "needs a display: tests/visible/terminal.sh"]
 fn its_pane_is_shown_and_killed_it_is_resumed_in_xterm() {
-    let Some(display) = std::env::var_os("PILOTLIGHT_TEST_DISPLAY").and_then(|_| std::env::var_os("DISPLAY")) else {
-        return;
-    };
+    let Some(display) = display() else { return };
     let home = ClaudeHome::new();
-    let mut environment: Vec<(OsString, OsString)> = home
-        .environment()
-        .into_iter()
-        .filter(|(name, _)| *name != "HOME")
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect();
-    let path = format!("{}:/usr/bin:/bin", program().parent().unwrap().display());
-    environment.extend([
-        ("DISPLAY".into(), display),
-        ("TERMINAL".into(), "xterm".into()),
-        ("PATH".into(), path.into()),
-    ]);
-    let pilot = Pilot::watching(vec![home.dir()], "", &environment);
+    let pilot = Pilot::watching(vec![home.dir()], "", &on_display(&home, display));
     let claude = home.start_in_second_window();
     let id = claude.id();
     pilot.wait_status(&id, "idle", "no prompt yet");
     let socket = claude.tmux().socket();
-    let mut client = std::process::Command::new("xterm");
-    let client =
-        client.args(["-T", "its terminal", "-e", "tmux", "-S"]).arg(&socket).arg("attach").env_remove("TMUX").spawn();
-    let mut client = client.unwrap();
-    let window = wait_until(SOON, "the client's window is there", String::new, || find_window("its terminal"));
-    let other = std::process::Command::new("xterm").args(["-T", "in front", "-e", "sleep", "600"]).spawn();
-    let mut other = other.unwrap();
-    let front = wait_until(SOON, "another window is there", String::new, || find_window("in front"));
+    let attach = ["tmux", "-S", socket.to_str().unwrap(), "attach"];
+    let (its, window) = Xterm::open("its terminal", &attach);
+    let (other, front) = Xterm::open("in front", &["sleep", "600"]);
     xdotool(&["windowactivate", "--sync", &front]);
     tmux::on(&socket, &["select-window", "-t", ":0"]);
 
@@ -140,10 +122,7 @@ fn its_pane_is_shown_and_killed_it_is_resumed_in_xterm() {
     let in_front = || xdotool(&["getactivewindow"]).trim() == window;
     wait_until(SOON, "its window is in front", || pilot.log(), || in_front().then_some(()));
     picture("shown");
-    for one in [&mut client, &mut other] {
-        one.kill().unwrap();
-        one.wait().unwrap();
-    }
+    drop((its, other));
 
     claude.enter("SCRIPT:plain Paint the fence");
     pilot.wait_status(&id, "idle", "done, your turn");
@@ -156,7 +135,85 @@ fn its_pane_is_shown_and_killed_it_is_resumed_in_xterm() {
     picture("resumed");
     let pid = row["owner"]["pid"].as_u64().unwrap().try_into().unwrap();
     crate::support::process::signal(pid, Signal::TERM);
-    pilot.wait_status(&id, "ended", "");
+    // Without a prompt in between, a command that looks once takes the killed one, whose file is left, for the last.
+    let ended = || (pilot.history(&id).last()? == "ended").then_some(());
+    wait_until(SOON, "its end is seen", || pilot.log(), ended);
+}
+
+/// With a display: whoever looks at the terminal that asks is not told of it, unless no answer comes.
+#[test]
+#[ignore = "needs a display: tests/visible/terminal.sh"]
+fn its_popup_waits_while_its_terminal_has_the_focus_in_xterm() {
+    let Some(display) = display() else { return };
+    let home = ClaudeHome::new();
+    let config = "[notifications]\nafter-start = \"1ms\"\n";
+    let pilot = Pilot::watching(vec![home.dir()], config, &on_display(&home, display));
+    let popups = pilot.popups();
+    let claude = home.start_in_second_window();
+    let id = claude.id();
+    let socket = claude.tmux().socket();
+    let attach = ["tmux", "-S", socket.to_str().unwrap(), "attach"];
+    let (_its, window) = Xterm::open("its terminal", &attach);
+    let (_other, front) = Xterm::open("elsewhere", &["sleep", "600"]);
+    let ask = |focused: &str| {
+        pilot.wait_status(&id, "idle", "");
+        xdotool(&["windowactivate", "--sync", focused]);
+        claude.enter("SCRIPT:tool Paint the fence");
+        claude.wait_screen("Do you want to");
+        pilot.wait_status(&id, "needs-permission", "");
+        Instant::now()
+    };
+    let answer = || {
+        claude.accept("Do you want to");
+        std::fs::write(home.project().join("go"), "").unwrap();
+        pilot.wait_status(&id, "idle", "done, your turn");
+    };
+
+    // Answered before it is due, it never comes: the next popup is the first.
+    ask(&window);
+    answer();
+    let asked = ask(&window);
+    let popup = popups.wait_for(1);
+    assert!(asked.elapsed() >= Duration::from_secs(8), "{:?}, {popup:#?}", asked.elapsed());
+    answer();
+    let asked = ask(&front);
+    popups.wait_for(2);
+    assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
+    assert_eq!(popups.received().len(), 2, "{:#?}", popups.received());
+}
+
+/// The display of `tests/visible/terminal.sh`.
+fn display() -> Option<OsString> {
+    std::env::var_os("PILOTLIGHT_TEST_DISPLAY").and_then(|_| std::env::var_os("DISPLAY"))
+}
+
+/// The variables of a tray on this display that finds Claude Code, and xterm as its terminal.
+fn on_display(home: &ClaudeHome, display: OsString) -> Vec<(OsString, OsString)> {
+    let path = format!("{}:/usr/bin:/bin", program().parent().unwrap().display());
+    let of_home = home.environment().into_iter().filter(|(name, _)| *name != "HOME");
+    let of_home = of_home.map(|(name, value)| (name.into(), value.into()));
+    let own = [("DISPLAY".into(), display), ("TERMINAL".into(), "xterm".into()), ("PATH".into(), path.into())];
+    of_home.chain(own).collect()
+}
+
+/// A window of xterm, closed in the end.
+struct Xterm(std::process::Child);
+
+impl Xterm {
+    /// Opens it, and waits for its window. Returns the number of that, too.
+    fn open(title: &str, program: &[&str]) -> (Self, String) {
+        let mut command = std::process::Command::new("xterm");
+        let child = command.args(["-T", title, "-e"]).args(program).env_remove("TMUX").spawn().unwrap();
+        let window = wait_until(SOON, "its window is there", String::new, || find_window(title));
+        (Self(child), window)
+    }
+}
+
+impl Drop for Xterm {
+    fn drop(&mut self) {
+        let _ = self.0.kill(); // it may have been closed
+        let _ = self.0.wait();
+    }
 }
 
 /// Takes a picture of the display, if `PILOTLIGHT_TEST_PICTURE` names a file; `-what` is added to its name.

@@ -241,11 +241,12 @@ async fn messages(State(compact): State<PathBuf>, Json(request): Json<Value>) ->
         ("silence", 0) => std::future::pending().await,
         _ => (Some("It is done."), None),
     };
-    let blocks = blocks(&name, round, answer);
+    let said = request["messages"].as_array().map_or(0, Vec::len);
+    let blocks = blocks(&name, said, answer);
     let stop = if blocks.iter().any(|block| block["type"] == "tool_use") { "tool_use" } else { "end_turn" };
     let usage = json!({"input_tokens": 100, "output_tokens": 10, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0});
     // The program takes what has the same id for one message.
-    let id = format!("msg_{}", request["messages"].as_array().map_or(0, Vec::len));
+    let id = format!("msg_{said}");
     let message = |content: &[Value], stop: Value| {
         json!({"id": id, "type": "message", "role": "assistant", "model": request["model"], "stop_sequence": null,
             "content": content, "stop_reason": stop, "usage": usage})
@@ -290,9 +291,10 @@ fn wants_summary(request: &Value) -> bool {
     last.is_some_and(|last| last["content"].to_string().contains("detailed summary"))
 }
 
-fn blocks(name: &str, round: usize, (text, tool): (Option<&str>, Option<(&str, Value)>)) -> Vec<Value> {
+/// The parts of an answer. `said` is the number of messages before it: no two calls of a conversation have the same id.
+fn blocks(name: &str, said: usize, (text, tool): (Option<&str>, Option<(&str, Value)>)) -> Vec<Value> {
     let text = text.map(|text| json!({"type": "text", "text": text}));
-    let tool = tool.map(|(tool, input)| json!({"type": "tool_use", "id": format!("toolu_S{name}_{round}"), "name": tool, "input": input}));
+    let tool = tool.map(|(tool, input)| json!({"type": "tool_use", "id": format!("toolu_S{name}_{said}"), "name": tool, "input": input}));
     text.into_iter().chain(tool).collect()
 }
 
