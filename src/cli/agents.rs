@@ -35,6 +35,8 @@ impl Agents {
     pub(super) fn limit(&self, mut context: Context) -> Result<Context, ExitCode> {
         for name in &self.hosts {
             if !context.hosts().any(|host| host.name == *name) {
+                // The settings may name it, and not be understood.
+                context.report_problems();
                 say(&format!("no machine in the settings is called {:?}", plain(name, NAME_MAX)));
                 return Err(ExitCode::from(USAGE));
             }

@@ -99,6 +99,12 @@ impl Known {
         let why = self.trouble.as_deref()?;
         Some(format!("{} is not reached: {}", self.host, plain(why, WHY_MAX)))
     }
+
+    /// The same, to whoever wanted something done there.
+    pub(super) fn nothing_done(&self) -> Option<String> {
+        let why = self.trouble.as_deref()?;
+        Some(format!("{} is not reached ({}), so nothing was done", self.host, plain(why, WHY_MAX)))
+    }
 }
 
 /// What the running tray knows of them; `None` without one.

@@ -1,8 +1,8 @@
 //! Finds the session that the command line names: by its id or a unique prefix of it, by its folder, or by its title.
 
 use super::context::Context;
-use super::hosts::{Which, sessions_or_say};
-use super::report::{NO_HOME, USAGE, say};
+use super::hosts::{Known, Which, known};
+use super::report::{FAILED, NO_HOME, USAGE, say};
 use crate::core::confusable::find_confusable;
 use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish, limit_ended};
 use crate::core::text::{NAME_MAX, counted, plain};
@@ -70,7 +70,7 @@ pub(super) fn pick(context: &Context, Named { id: named, host }: &Named, all: bo
         say("name a session by its id, folder or title; `pilotlight status --all` lists them");
         return Err(ExitCode::from(USAGE));
     }
-    let (shown, ids, now) = candidates(context, named, host.as_deref(), all);
+    let Candidates { shown, ids, now, unreached } = candidates(context, named, host.as_deref(), all);
     let (sessions, mut rows): (Vec<_>, Vec<Row>) = shown
         .into_iter()
         .map(|session| (session.row(now, &context.config.limits).0, session))
@@ -82,11 +82,15 @@ pub(super) fn pick(context: &Context, Named { id: named, host }: &Named, all: bo
         found.retain(|(session, _)| *session.id == *named);
     }
     let ids = ShortIds::new(ids.iter().map(|id| &**id));
+    let words = if found.is_empty() && host.is_some() { Known::nothing_done } else { Known::not_reached };
+    unreached.iter().filter_map(words).for_each(|words| say(&words));
     match found.len() {
         1 => {
             let (session, row) = found.remove(0);
             Ok(Picked { session, label: row.label.clone(), now })
         }
+        // It may be there all the same.
+        0 if host.is_some() && !unreached.is_empty() => Err(ExitCode::from(FAILED)),
         0 => {
             let meant = beginning(named, &rows, &ids).map(|meant| format!("; did you mean {meant}?"));
             let nearest = || nearest(named, &rows, &ids).map(|near| format!("; the nearest is {near}."));
@@ -122,9 +126,19 @@ fn is_named_in_full<'a>(named: &str, mut found: impl Iterator<Item = &'a Session
     found.any(|session| *session.id == *named && !(is_reported(session) && has_other))
 }
 
-/// The sessions that may be meant, the ids of all, and when they were read. Other machines are only asked about what is not
-/// here.
-fn candidates(context: &Context, named: &str, host: Option<&str>, all: bool) -> (Vec<Session>, Vec<Arc<str>>, Moment) {
+/// What may be meant.
+struct Candidates {
+    shown: Vec<Session>,
+    /// The ids of all.
+    ids: Vec<Arc<str>>,
+    /// When they were read.
+    now: Moment,
+    /// The machines that were asked and are not reached.
+    unreached: Vec<Known>,
+}
+
+/// The sessions that may be meant. Other machines are only asked about what is not here.
+fn candidates(context: &Context, named: &str, host: Option<&str>, all: bool) -> Candidates {
     let Snapshot { sessions, mut ids, now } = match host {
         Some(_) => Snapshot { sessions: Vec::new(), ids: Vec::new(), now: Clock::start().now() },
         None => snapshot::take(&context.readable(), &context.config, &context.seen, all),
@@ -132,12 +146,16 @@ fn candidates(context: &Context, named: &str, host: Option<&str>, all: bool) -> 
     let mut shown: Vec<_> =
         sessions.into_iter().filter(|session| session.is_listed() || session.id.starts_with(named)).collect();
     let is_here = |session: &Session| matches_name(&session.row(now, &context.config.limits).0, named);
+    let mut unreached = Vec::new();
     if !shown.iter().any(is_here) {
         let which = if all { Which::All } else { Which::Recent };
-        shown.extend(sessions_or_say(context, host, which, now));
+        for mut known in known(context, host, which, now) {
+            shown.append(&mut known.sessions);
+            unreached.extend(known.trouble.is_some().then_some(known));
+        }
         ids.extend(shown.iter().map(|session| session.id.as_ref().into()));
     }
-    (shown, ids, now)
+    Candidates { shown, ids, now, unreached }
 }
 
 /// `3aac (billing-api · Write the migration)`.

@@ -5,7 +5,7 @@ use super::bars::{Bar, Format};
 use super::charset::words;
 use super::context::Context;
 use super::hosts::{Known, Which};
-use super::report::{NO_HOME, say};
+use super::report::{FAILED, NO_HOME, say};
 use super::table::{Style, lines};
 use super::{enrich, hosts, json, openmetrics};
 use crate::core::fleet::{Glance, Row, Session, ShortIds, distinguish, limit_ended, sort};
@@ -90,7 +90,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         }
     }
     out.flush()?;
-    Ok(ExitCode::SUCCESS)
+    // A machine that was asked for by its name is missing from the list.
+    let is_missing = !context.only_hosts.is_empty() && known.iter().any(|known| known.trouble.is_some());
+    Ok(if is_missing { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
 /// Prints what there is without a home, in the form that a script expects.

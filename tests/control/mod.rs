@@ -10,6 +10,7 @@ pub(crate) mod hosts;
 mod hosts_contained;
 mod hosts_network;
 mod hosts_ssh;
+mod hosts_unreached;
 mod keys;
 mod no_terminal;
 mod questions;

@@ -255,6 +255,11 @@ impl Host {
         self.lost.as_ref().map(|lost| &*lost.why)
     }
 
+    /// Whether the first connection to it is still being made.
+    pub(crate) const fn is_awaited(&self) -> bool {
+        !self.is_connected && self.lost.is_none()
+    }
+
     /// Whether it has told of all its sessions, and can be told something.
     pub(crate) const fn is_reached(&self) -> bool {
         self.is_connected

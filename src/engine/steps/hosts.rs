@@ -18,6 +18,9 @@ use crate::system::clock::slept;
 use crate::terminal::Terminals;
 use std::collections::BTreeMap;
 
+/// What our own commands are told of a machine that was not reached yet.
+const AWAITED: &str = "the tray is still connecting to it";
+
 impl Engine {
     /// Connects to exactly the machines that the settings name.
     pub(in crate::engine) fn follow_hosts(&mut self, changes: &mut Changes) {
@@ -158,7 +161,7 @@ impl Engine {
                 host: (**name).into(),
                 behind: host.behind,
                 sessions: self.fleet.accounts_at(name, &clocks).collect(),
-                trouble: host.trouble().map(Into::into),
+                trouble: host.trouble().or_else(|| host.is_awaited().then_some(AWAITED)).map(Into::into),
             }
         };
         self.hosts.all().map(report).collect()

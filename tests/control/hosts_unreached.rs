@@ -1,0 +1,54 @@
+//! Other machines that are not reached, and settings, notes and words about them that are not as they should be: what is
+//! said, and what is left alone.
+
+use super::hosts::{name_hosts, serves};
+use super::trays::Tray;
+use crate::support::synthetic::User;
+use rustix::process::Signal;
+
+fn texts(user: &User, args: &[&str]) -> (Option<i32>, String, String) {
+    let ran = user.run(args);
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (ran.status.code(), text(ran.stdout), text(ran.stderr))
+}
+
+fn words(script: &str) -> Vec<String> {
+    ["sh", "-c", script].map(Into::into).into()
+}
+
+#[test]
+fn case_456_a_machine_that_is_named_and_not_reached_is_a_failure() {
+    let (near, far) = (User::new(), User::new());
+    let session = far.session(1);
+    let _owner = session.owner(&far);
+    session.prompt();
+    name_hosts(&near, &[("dead", vec!["false".into()]), ("devbox", serves(&far))]);
+    let why = "what runs there ended with exit code 1";
+    for verb in ["stop", "approve", "explain", "reconnect"] {
+        let (code, _, said) = texts(&near, &[verb, "--host", "dead", &session.id]);
+        assert_eq!(said, format!("pilotlight: dead is not reached ({why}), so nothing was done\n"), "{verb}");
+        assert_eq!(code, Some(1), "{verb}");
+    }
+    let (code, listed, said) = texts(&near, &["status", "--host", "dead", "--host", "devbox", "--json"]);
+    assert_eq!((code, &*said), (Some(1), &*format!("pilotlight: dead is not reached: {why}\n")));
+    assert!(listed.contains(&session.id), "{listed}");
+    assert_eq!(texts(&near, &["status", "--host", "dead"]).0, Some(1));
+    // Not asked for by its name, it is told of, and no more.
+    assert_eq!(texts(&near, &["status"]).0, Some(0));
+    let (code, _, said) = texts(&near, &["stop", "nobody"]);
+    assert!(code == Some(2) && said.contains("dead is not reached: ") && said.contains("no session has"), "{said}");
+    let (code, _, said) = texts(&near, &["stop", "--host", "devbox", "nobody"]);
+    assert!(code == Some(2) && said.contains("no session has \"nobody\""), "{said}");
+}
+
+#[test]
+fn case_456_a_tray_that_is_still_connecting_says_so() {
+    let near = User::new();
+    name_hosts(&near, &[("mute", words("read line"))]);
+    let tray = Tray::start(&near);
+    let (code, _, said) = texts(&near, &["status", "--host", "mute"]);
+    assert_eq!((code, &*said), (Some(1), "pilotlight: mute is not reached: the tray is still connecting to it\n"));
+    let (_, listed, _) = texts(&near, &["host", "list"]);
+    assert!(listed.contains("not reached: the tray is still connecting to it"), "{listed}");
+    tray.end(Signal::TERM);
+}
