@@ -1,5 +1,6 @@
 //! What a child says besides, such as why `ssh` gave up: its end is kept.
 
+use crate::core::text::plain;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -9,6 +10,11 @@ use tokio::time::sleep;
 const KEPT: usize = 4 << 10;
 /// A pause after each piece, so that a child that floods costs little.
 const PAUSE: Duration = Duration::from_millis(2);
+
+/// The last line of what was said that is not blank, fit to be shown.
+pub(super) fn last_line(complaints: &str, most: usize) -> Option<Box<str>> {
+    complaints.lines().rfind(|line| !line.trim().is_empty()).map(|line| plain(line, most))
+}
 
 /// The end of what a child has said.
 #[derive(Clone, Debug, Default)]

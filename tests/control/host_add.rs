@@ -19,7 +19,7 @@ pub(super) struct Two {
 
 impl Two {
     /// The home there is empty.
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let two = Self { near: User::new(), far: User::new() };
         let (home, bin) = (two.far.scratch.path().display(), two.far.scratch.path().join("bin"));
         fs::create_dir_all(&bin).unwrap();
@@ -32,24 +32,24 @@ impl Two {
         two
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(super) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.near.pilotlight(args);
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", self.near.scratch.path().join("bin").display()));
         command
     }
 
-    fn run(&self, args: &[&str]) -> (Option<i32>, String) {
+    pub(super) fn run(&self, args: &[&str]) -> (Option<i32>, String) {
         let ran = self.command(args).output().unwrap();
         (ran.status.code(), String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned())
     }
 
-    fn config(&self) -> PathBuf {
+    pub(super) fn config(&self) -> PathBuf {
         self.near.scratch.path().join(".config/pilotlight/config.toml")
     }
 
     /// What is where a program is copied to.
-    fn copied(&self) -> Vec<String> {
+    pub(super) fn copied(&self) -> Vec<String> {
         let entries = fs::read_dir(self.far.scratch.path().join(".local/bin")).into_iter().flatten().flatten();
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }

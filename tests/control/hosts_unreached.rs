@@ -1,10 +1,14 @@
 //! Other machines that are not reached, and settings, notes and words about them that are not as they should be: what is
 //! said, and what is left alone.
 
+use super::host_add::Two;
 use super::hosts::{name_hosts, serves};
 use super::trays::Tray;
+use crate::support::executable::executable;
 use crate::support::synthetic::User;
 use rustix::process::Signal;
+use std::fs;
+use std::time::{Duration, Instant};
 
 fn texts(user: &User, args: &[&str]) -> (Option<i32>, String, String) {
     let ran = user.run(args);
@@ -51,4 +55,34 @@ fn case_456_a_tray_that_is_still_connecting_says_so() {
     let (_, listed, _) = texts(&near, &["host", "list"]);
     assert!(listed.contains("not reached: the tray is still connecting to it"), "{listed}");
     tray.end(Signal::TERM);
+}
+
+#[test]
+fn case_457_whose_machines_are_not_suggested_is_said() {
+    let two = Two::new();
+    let bin = two.near.scratch.path().join("bin");
+    for (name, script) in [
+        ("docker", "sleep 60"),
+        ("podman", "echo 'cannot connect to Podman' >&2; exit 125"),
+        ("tailscale", "echo nonsense"),
+        ("gh", "yes '[' | head -c 2000000"),
+        ("incus", "seq -f vm%g 101"),
+    ] {
+        executable(&bin.join(name), &format!("#!/bin/sh\n{script}\n"));
+    }
+    fs::create_dir_all(two.near.scratch.path().join(".ssh/config")).unwrap();
+    let began = Instant::now();
+    let (code, text) = two.run(&["host", "suggest", "--json"]);
+    assert!(code == Some(0) && began.elapsed() < Duration::from_secs(10), "{text}");
+    for line in [
+        "no machine of docker is listed: `docker ps --format {{.Names}}` did not answer within 2 s",
+        "no machine of podman is listed: `podman ps --format {{.Names}}` ended with exit code 125: cannot connect to Podman",
+        "no machine of tailscale is listed: `tailscale status --json` printed what is not understood",
+        "no machine of gh is listed: `gh codespace list --json name,state` printed more than 1 MiB",
+        "incus names more than 100 machines: only the first 100 are listed",
+        "/.ssh/config cannot be read, so its hosts are not listed: it is a folder, not a file",
+    ] {
+        assert_eq!(text.matches(line).count(), 1, "{line}\n{text}");
+    }
+    assert!(text.contains("\"vm100\"") && !text.contains("\"vm101\""), "{text}");
 }

@@ -7,7 +7,7 @@ use super::super::report::{FAILED, say};
 use super::super::table::pad;
 use super::talk::{tell, wait};
 use crate::hosts::command::Way;
-use crate::hosts::suggest::{Candidate, candidates};
+use crate::hosts::suggest::{Candidate, Suggested, candidates};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -67,9 +67,13 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-/// `None` if the user ended it.
+/// Looks for them, and says why some may be missing. `None` if the user ended it.
 fn find(context: &Context) -> anyhow::Result<Option<Vec<Candidate>>> {
-    Ok(wait(&runtime()?, candidates(&context.config.hosts, Vec::new())))
+    let suggested = wait(&runtime()?, candidates(&context.config.hosts, Vec::new()));
+    Ok(suggested.map(|Suggested { candidates, missing }| {
+        missing.iter().for_each(|words| say(words));
+        candidates
+    }))
 }
 
 /// Has the user choose one of them. `None` if none is chosen, of which the user was told.

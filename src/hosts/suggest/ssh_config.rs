@@ -1,8 +1,8 @@
 //! The hosts that the user's ssh config names, with the files that it includes.
 
-use crate::system::plain_file::{self, Links};
+use crate::system::plain_file::{self, Links, OpenError};
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// How much of a file is read, in bytes.
@@ -11,13 +11,24 @@ const FILE_MAX: u64 = 1 << 20;
 const FILES_MAX: usize = 64;
 const DEPTH_MAX: usize = 16;
 
-/// The names in `config` of this folder that stand for one host each, in order.
-pub(super) fn hosts(folder: &Path) -> Vec<String> {
-    let mut reading = Reading { folder, files: 0, block: Vec::new(), hosts: Vec::new(), dropped: BTreeSet::new() };
+/// What the ssh config names.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// The names that stand for one host each, in order.
+    pub(super) hosts: Vec<String>,
+    /// What was not read: a line each, for the user.
+    pub(super) missing: Vec<String>,
+}
+
+/// Reads `config` in this folder.
+pub(super) fn hosts(folder: &Path) -> Known {
+    let (hosts, missing) = (Vec::new(), Vec::new());
+    let mut reading = Reading { folder, files: 0, block: Vec::new(), hosts, dropped: BTreeSet::new(), missing };
     reading.file(&folder.join("config"), 0);
-    let Reading { hosts, dropped, .. } = reading;
+    let Reading { hosts, dropped, missing, .. } = reading;
     let mut seen = BTreeSet::new();
-    hosts.into_iter().filter(|host| !dropped.contains(host) && seen.insert(host.clone())).collect()
+    let hosts = hosts.into_iter().filter(|host| !dropped.contains(host) && seen.insert(host.clone())).collect();
+    Known { hosts, missing }
 }
 
 struct Reading<'a> {
@@ -28,18 +39,39 @@ struct Reading<'a> {
     hosts: Vec<String>,
     /// Those that serve Git alone.
     dropped: BTreeSet<String>,
+    missing: Vec<String>,
 }
 
 impl Reading<'_> {
     fn file(&mut self, path: &Path, depth: usize) {
-        if depth > DEPTH_MAX || self.files >= FILES_MAX {
+        if depth > DEPTH_MAX {
             return;
         }
         self.files += 1;
-        let mut text = Vec::new();
-        let Ok((file, _)) = plain_file::open(path, Links::Followed) else { return };
-        if file.take(FILE_MAX).read_to_end(&mut text).is_err() {
+        if self.files > FILES_MAX {
+            if self.files == FILES_MAX + 1 {
+                self.missing
+                    .push(format!("the ssh config includes more than {FILES_MAX} files: the others are not read"));
+            }
             return;
+        }
+        let mut text = Vec::new();
+        let read = plain_file::open(path, Links::Followed)
+            .and_then(|(file, _)| file.take(FILE_MAX + 1).read_to_end(&mut text).map_err(Into::into));
+        match read {
+            Ok(read) if read as u64 > FILE_MAX => {
+                text.truncate(usize::try_from(FILE_MAX).unwrap_or(usize::MAX));
+                let most = FILE_MAX >> 20;
+                self.missing.push(format!("{} is larger than {most} MiB: the rest is not read", path.display()));
+            }
+            Ok(_) => {}
+            // As for OpenSSH.
+            Err(OpenError::Io(error)) if error.kind() == ErrorKind::NotFound => return,
+            Err(error) => {
+                return self
+                    .missing
+                    .push(format!("{} cannot be read, so its hosts are not listed: {error}", path.display()));
+            }
         }
         for line in String::from_utf8_lossy(&text).lines() {
             let (keyword, arguments) = words(line);
