@@ -61,11 +61,10 @@ async fn serve(context: &Context) -> anyhow::Result<()> {
         let Ok(Some(_checked)) = Runtime::open(folder) else { continue };
         if let Some(tray) = control::ask_to_serve(folder).await? {
             let mut signals = Signals::new()?;
-            tokio::select! {
-                () = relay(tray, context) => {}
-                () = signals.end() => {}
-            }
-            return Ok(());
+            return tokio::select! {
+                relayed = relay(tray, context) => relayed,
+                () = signals.end() => Ok(()),
+            };
         }
     }
     with_own_engine(context, folders).await
@@ -88,14 +87,14 @@ async fn with_own_engine(context: &Context, folders: Vec<PathBuf>) -> anyhow::Re
     let (from, to) = split(inner);
     // When one ends, the other does: what is still to be told is passed on.
     let mut serving = pin!(async { tokio::join!(serve_pipe(from, to, &service), relay(outer, context)) });
-    tokio::select! {
+    let relayed = tokio::select! {
         () = &mut running => return Ok(()),
         // Whoever reads has gone, however that shows.
-        _ = &mut serving => {}
-    }
+        (_, relayed) = &mut serving => relayed,
+    };
     send(Command::End);
     running.await;
-    Ok(())
+    relayed
 }
 
 /// Shows nothing, and waits for a tray.

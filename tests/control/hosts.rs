@@ -302,7 +302,7 @@ fn case_415_the_pipe_takes_no_order_for_elsewhere_and_opens_no_window() {
     writeln!(to, "nonsense").unwrap();
     let over = lines.by_ref().map_while(Result::ok).find(|line| line.starts_with(r#"{"over""#)).unwrap();
     assert!(over.contains("not understood"), "{over}");
-    assert!(child.wait().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
     // What an agent starts there may look, and no more.
     let mut serve: Command = far.pilotlight(&["serve", "--stdio"]);
     serve.env("COPILOT_AGENT_SESSION_ID", "x").stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -8,6 +8,8 @@ use crate::support::executable::executable;
 use crate::support::synthetic::User;
 use rustix::process::Signal;
 use std::fs;
+use std::io::Write;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 fn texts(user: &User, args: &[&str]) -> (Option<i32>, String, String) {
@@ -85,4 +87,20 @@ fn case_457_whose_machines_are_not_suggested_is_said() {
         assert_eq!(text.matches(line).count(), 1, "{line}\n{text}");
     }
     assert!(text.contains("\"vm100\"") && !text.contains("\"vm101\""), "{text}");
+}
+
+#[test]
+fn case_466_serve_fails_if_it_is_told_nonsense() {
+    let far = User::new();
+    for nonsense in ["nonsense\n".to_owned(), "x".repeat(2 << 20)] {
+        let mut serve = far.pilotlight(&["serve", "--stdio"]);
+        let piped = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        let _ = child.stdin.take().unwrap().write_all(nonsense.as_bytes());
+        let ran = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(ran.status.code() == Some(1) && said.contains("a line of standard input is "), "{said}");
+    }
+    let ran = far.pilotlight(&["serve", "--stdio"]).stdin(Stdio::null()).output().unwrap();
+    assert!(ran.status.success() && !ran.stdout.is_empty(), "{ran:?}");
 }

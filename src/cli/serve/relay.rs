@@ -8,42 +8,76 @@ use crate::control::pipe::read_line;
 use crate::core::far::Account;
 use crate::core::fleet::Session;
 use crate::engine::snapshot::{self, Snapshot};
+use anyhow::bail;
 use std::cmp::Reverse;
 use std::io;
+use std::pin::pin;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, split, stdin, stdout};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::timeout;
 
 /// Maximum number of bytes that are passed on at a time.
 const BLOCK: usize = 64 << 10;
+/// How long it may take until it is said that a line is not understood.
+const SAID_WITHIN: Duration = Duration::from_secs(5);
 /// How many lines about past sessions may wait to be written, and are written at a time: each write costs a switch to
 /// another thread and back.
 const QUEUED: usize = 256;
 
 /// Passes on everything in both directions, until one end closes.
-pub(super) async fn relay(teller: impl AsyncRead + AsyncWrite, context: &Context) {
+///
+/// # Errors
+/// If something came that is not understood.
+pub(super) async fn relay(teller: impl AsyncRead + AsyncWrite, context: &Context) -> anyhow::Result<()> {
     let (from, to) = split(teller);
     let (ask, asked) = channel(1);
-    // An error is an end as well.
+    let mut telling = pin!(tell(from, asked, context));
     tokio::select! {
-        _ = tell(from, asked, context) => {}
-        _ = take(to, &ask) => {}
+        // An error is an end as well.
+        _ = &mut telling => return Ok(()),
+        taken = take(to, &ask) => match taken {
+            Taken::All => return Ok(()),
+            Taken::TooLong => bail!("a line of standard input is too long"),
+            Taken::Nonsense => {}
+        },
     }
+    // Whoever tells of sessions says so as well, and ends.
+    let _ = timeout(SAID_WITHIN, telling).await;
+    bail!("a line of standard input is not understood: `serve` is for a Pilotlight on another machine")
+}
+
+/// Why nothing more is taken.
+enum Taken {
+    /// There is no more, or nobody takes it.
+    All,
+    /// A line that is passed on, and not understood.
+    Nonsense,
+    /// A line that is not passed on.
+    TooLong,
 }
 
 /// Passes on what is asked for here.
-async fn take(mut to: impl AsyncWrite + Unpin, ask: &Sender<()>) -> io::Result<()> {
+async fn take(mut to: impl AsyncWrite + Unpin, ask: &Sender<()>) -> Taken {
     let (mut from, mut line) = (BufReader::new(stdin()), Vec::new());
-    while read_line(&mut from, &mut line).await? {
-        if matches!(serde_json::from_slice(&line), Ok(ToHost::History)) {
+    loop {
+        match read_line(&mut from, &mut line).await {
+            Ok(true) => {}
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Taken::TooLong,
+            Ok(false) | Err(_) => return Taken::All,
+        }
+        let asked = serde_json::from_slice(&line);
+        if matches!(asked, Ok(ToHost::History)) {
             // Whoever asks again before it is told is told once.
             let _ = ask.try_send(());
-        } else {
-            to.write_all(&line).await?;
-            to.flush().await?;
+        } else if to.write_all(&line).await.is_err() || to.flush().await.is_err() {
+            return Taken::All;
+        }
+        if asked.is_err() {
+            return Taken::Nonsense;
         }
         line.clear();
     }
-    Ok(())
 }
 
 /// Passes on what is told, in whole lines: lines about past sessions go between them.
