@@ -107,7 +107,7 @@ enum Chosen {
 fn chosen(context: &Context, row: &Row) -> Result<Chosen, String> {
     match &row.host {
         None => Ok(Chosen::Here(row.id.clone())),
-        Some(host) => act::command_there(context, &row.id, host).map(Chosen::There),
+        Some(host) => act::command_there(context, &row.id, &row.agent, host).map(Chosen::There),
     }
 }
 

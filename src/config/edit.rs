@@ -1,7 +1,8 @@
 //! Changes to a config that leave everything else in it as it is, comments included. What a change made of the file is read
 //! again, and it counts only if it says exactly what was meant.
 
-use super::values::{Config, Host};
+use super::form::Form;
+use super::values::{Config, Host, Reach};
 use super::{host, host_keys, parse};
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
@@ -11,11 +12,42 @@ pub(crate) fn host_entry(host: &Host) -> String {
     host::entry(host)
 }
 
+/// A part of a host that cannot be as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WrongPart {
+    Name,
+    Ssh,
+    Program,
+    /// With what is wrong with it.
+    Command(String),
+}
+
 /// What is wrong with a host, if anything is.
-pub(crate) fn wrong_host(host: &Host) -> Option<String> {
-    let (config, problems) = parse(&host_entry(host), Path::new("."));
-    let problem = problems.into_iter().next();
-    problem.map(|problem| problem.what).or_else(|| (config.hosts != [host.clone()]).then(|| "it is not one".into()))
+pub(crate) fn wrong_host(host: &Host) -> Option<WrongPart> {
+    let entry = host_entry(host);
+    let is_command = matches!(host.reach, Reach::Command(_));
+    let any = || if is_command { WrongPart::Command("they cannot be written".into()) } else { WrongPart::Ssh };
+    let Ok(document) = DeTable::parse(&entry) else { return Some(any()) };
+    let hosts = document.get_ref().get(host_keys::TABLE).and_then(|hosts| hosts.get_ref().as_array());
+    let Some(table) = hosts.and_then(|hosts| hosts.first()?.get_ref().as_table()) else { return Some(any()) };
+    fn wrong<T>(table: &DeTable<'_>, key: &str, form: &Form<T>) -> Option<String> {
+        table.get(key).and_then(|value| (form.read)(value).err()).map(|wrong| wrong.what)
+    }
+    wrong(table, "name", &host_keys::NAME)
+        .map(|_| WrongPart::Name)
+        .or_else(|| wrong(table, "ssh", &host_keys::SSH).map(|_| WrongPart::Ssh))
+        .or_else(|| wrong(table, "program", &host_keys::PROGRAM).map(|_| WrongPart::Program))
+        .or_else(|| wrong(table, "command", &host_keys::COMMAND).map(WrongPart::Command))
+        .or_else(|| (parse(&entry, Path::new(".")).0.hosts != [host.clone()]).then(any))
+}
+
+/// Whether a text that may be wrong has a host of this name. `None`: it is not known, since the text is not TOML.
+pub(crate) fn names_host(text: &str, name: &str) -> Option<bool> {
+    let document = DeTable::parse(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
+    let hosts = document.get_ref().get(host_keys::TABLE).and_then(|hosts| hosts.get_ref().as_array());
+    let mut names =
+        hosts.into_iter().flatten().filter_map(|host| host.get_ref().as_table()?.get("name")?.get_ref().as_str());
+    Some(names.any(|one| one == name))
 }
 
 /// The text with one host more. `None` if that cannot be added to it.

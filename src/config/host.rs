@@ -62,7 +62,7 @@ pub(super) fn print(hosts: &[Host]) -> String {
     for (key, form) in KEYS {
         out += &format!("# {key} takes {form}.\n");
     }
-    out += "# Pilotlight must be there, too, of the same version. Default: none\n";
+    out += "# Pilotlight must be there, too, in a version that understands this one. Default: none\n";
     hosts.iter().for_each(|host| out += &format!("\n{}", entry(host)));
     out
 }

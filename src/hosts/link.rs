@@ -179,23 +179,23 @@ impl Keeper {
         };
         let hello = match timeout(HELLO_WITHIN, running.incoming.hello()).await {
             Ok(Ok(hello)) => hello,
-            Ok(Err(unheard)) => return self.why(running, unheard).await,
+            Ok(Err(unheard)) => return self.why(running, unheard, false).await,
             Err(_) => return format!("it did not answer within {} s", HELLO_WITHIN.as_secs()),
         };
         self.pass_on(vec![Said::Hello(hello)]).await;
         let unheard = self.talk(&mut running).await;
-        self.why(running, unheard).await
+        self.why(running, unheard, true).await
     }
 
     /// Why nothing more is heard of a child. Ends it.
-    async fn why(&self, mut running: Running, unheard: Unheard) -> String {
+    async fn why(&self, mut running: Running, unheard: Unheard, has_greeted: bool) -> String {
         if let Unheard::Nonsense(words) = unheard {
             return words;
         }
         let status = timeout(END_WITHIN, running.child.wait()).await.ok().and_then(Result::ok);
         // What it said last may still be on its way. Something that lives on may hold the other end for ever.
         let _ = timeout(LAST_WORDS_WITHIN, &mut running.reading).await;
-        why::ended(&self.host, status.and_then(|status| status.code()), &running.complaints.text())
+        why::ended(&self.host, has_greeted, status.and_then(|status| status.code()), &running.complaints.text())
     }
 
     async fn talk(&mut self, running: &mut Running) -> Unheard {

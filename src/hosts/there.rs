@@ -4,7 +4,7 @@
 //! What it says is bounded in size and time, and never shown but as plain text.
 
 use super::command::{Leader, Way};
-use super::stderr::Complaints;
+use super::stderr::{self, Complaints};
 use super::why;
 use crate::control::pipe::lines::{AnyHello, SCHEMA};
 use crate::core::text::plain;
@@ -17,9 +17,11 @@ use tokio::time::{Instant, timeout, timeout_at};
 const SCRIPT: &str = include_str!("there.sh");
 /// The first line of what the script says.
 const MARK: &str = "pilotlight-there";
+/// A line of it: the home has a name that does not fit into one.
+const ODD_HOME: &str = "odd-home";
 /// How long a machine may take to say what is there.
 const LOOK_WITHIN: Duration = Duration::from_secs(30);
-/// How long it may take for each piece that is copied.
+/// How long it may take for each piece that is copied, and for each answer.
 const PIECE_WITHIN: Duration = Duration::from_secs(30);
 /// How long a program that was copied may take to run there.
 const CHECK_WITHIN: Duration = Duration::from_secs(60);
@@ -27,6 +29,8 @@ const CHECK_WITHIN: Duration = Duration::from_secs(60);
 const END_WITHIN: Duration = Duration::from_secs(3);
 /// How much is sent at a time, in bytes.
 const PIECE: usize = 64 << 10;
+/// What a shell of Windows says of `sh`.
+const NO_COMMAND: &str = "is not recognized";
 /// Maximum length of a line, and of all lines, in bytes.
 const LINE_MAX: usize = 4 << 10;
 const LINES_MAX: usize = 64 << 10;
@@ -64,9 +68,13 @@ pub(crate) struct Errand {
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     said: usize,
+    /// It has said more than is read.
+    is_flooding: bool,
     complaints: Complaints,
     reading: JoinHandle<()>,
     way: Way,
+    /// [`PIECE_WITHIN`].
+    patience: Duration,
 }
 
 impl Drop for Errand {
@@ -162,7 +170,9 @@ impl Errand {
         let (child, (to, from, said)) = Leader::piped(&way.words(&["sh"]))?;
         let complaints = Complaints::default();
         let reading = tokio::spawn(complaints.clone().read(said));
-        Ok(Self { child, to: Some(to), from: BufReader::new(from), said: 0, complaints, reading, way })
+        let from = BufReader::new(from);
+        let (is_flooding, patience) = (false, PIECE_WITHIN);
+        Ok(Self { child, to: Some(to), from, said: 0, is_flooding, complaints, reading, way, patience })
     }
 
     async fn look(&mut self) -> Result<There, String> {
@@ -178,6 +188,9 @@ impl Errand {
         }
         let mut there = There::default();
         while let Some(line) = self.line().await {
+            if line == ODD_HOME {
+                return Err("the name of the user's home there has a line break, which no setting can name".into());
+            }
             if !there.take(&line) {
                 return if there.home.starts_with('/') { Ok(there) } else { Err("the user has no home there".into()) };
             }
@@ -192,27 +205,34 @@ impl Errand {
     /// Why it is not there, in words for the user. Nothing was changed then.
     pub(crate) async fn copy(&mut self, program: &[u8], mut progress: impl FnMut(usize)) -> Result<String, String> {
         let order = format!("copy {} {SCHEMA}\n", program.len());
+        let patience = self.patience;
         let asked = async {
             let _ = self.send(order.as_bytes()).await; // what is read says why
             self.line().await
         };
-        match timeout(PIECE_WITHIN, asked).await.ok().flatten() {
-            Some(line) if line == "send" => {}
-            other => return Err(self.refused(other).await),
+        match timeout(patience, asked).await {
+            Ok(Some(line)) if line == "send" => {}
+            Ok(other) => return Err(self.refused(other).await),
+            Err(_) => return Err(format!("{}; nothing was changed", self.unanswered())),
         }
         for (nth, piece) in program.chunks(PIECE).enumerate() {
-            match timeout(PIECE_WITHIN, self.send(piece)).await {
+            match timeout(self.patience, self.send(piece)).await {
                 Ok(Ok(())) => progress(nth * PIECE + piece.len()),
                 // It says why.
                 Ok(Err(_)) => break,
-                Err(_) => return Err(format!("it took nothing for {} s; nothing was changed", PIECE_WITHIN.as_secs())),
+                Err(_) => {
+                    return Err(format!("it took nothing for {} s; nothing was changed", self.patience.as_secs()));
+                }
             }
         }
         self.to = None;
         let mut sum = None;
         let deadline = Instant::now() + CHECK_WITHIN;
         loop {
-            let line = timeout_at(deadline, self.line()).await.ok().flatten();
+            let Ok(line) = timeout_at(deadline, self.line()).await else {
+                let within = CHECK_WITHIN.as_secs();
+                return Err(format!("it did not say within {within} s whether the program runs there"));
+            };
             match (line, &sum) {
                 (Some(line), _) if line.starts_with("sum ") => sum = Some(line["sum ".len()..].to_owned()),
                 (Some(line), Some(sum)) if line.starts_with("done ") => return Ok(sum.clone()),
@@ -235,17 +255,23 @@ impl Errand {
     /// # Errors
     /// Why it may still be there, in words for the user.
     pub(crate) async fn remove(&mut self, sum: &str) -> Result<Removed, String> {
+        let patience = self.patience;
         let removed = async {
             let _ = self.send(format!("remove {sum}\n").as_bytes()).await; // what is read says why
             self.to = None;
             self.line().await
         };
-        match timeout(PIECE_WITHIN, removed).await.ok().flatten().as_deref() {
+        let Ok(told) = timeout(patience, removed).await else { return Err(self.unanswered()) };
+        match told.as_deref() {
             Some("removed") => Ok(Removed::Now),
             Some("gone") => Ok(Removed::Before),
             Some("failed changed") => Ok(Removed::Changed),
             other => Err(self.refused(other.map(str::to_owned)).await),
         }
+    }
+
+    fn unanswered(&self) -> String {
+        format!("its shell was reached, and did not answer within {} s", self.patience.as_secs())
     }
 
     async fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
@@ -260,16 +286,28 @@ impl Errand {
         let room = LINE_MAX.min(LINES_MAX - self.said);
         (&mut self.from).take(room as u64).read_until(b'\n', &mut line).await.ok()?;
         self.said += line.len();
+        self.is_flooding |= line.len() >= room && !line.ends_with(b"\n");
         let line = line.strip_suffix(b"\n")?;
         Some(String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned())
     }
 
     /// Why the script does not run.
     async fn no_shell(&mut self) -> String {
+        if self.is_flooding {
+            return flooding();
+        }
         self.give_up().await;
         let code = self.child.try_wait().ok().flatten().and_then(|status| status.code());
         if let Some(why) = why::unreached(self.way.is_ssh(), code, &self.complaints.text()) {
             return why;
+        }
+        // Of a command, the code is its own, unless it passes on that no shell was found.
+        if let (Way::Command(_), Some(code)) = (&self.way, code)
+            && !why::NOT_FOUND.contains(&code)
+            && !self.complaints.text().contains(NO_COMMAND)
+        {
+            let shown = plain(&self.way.to_string(), QUOTED_MAX);
+            return format!("`{shown} sh` ended with exit code {code}{}", self.last_words());
         }
         let what = "no POSIX shell (`sh`) answers there, as on Windows or in an empty image; if Pilotlight is installed there, \
                     docs/hosts.md has what to write into the settings";
@@ -294,16 +332,23 @@ impl Errand {
                 let (here, there) = (env!("CARGO_PKG_VERSION"), quoted(rest.trim_start_matches("pilotlight ")));
                 format!("Pilotlight {there} and {here} here do not understand each other; nothing was changed")
             }
+            _ if self.is_flooding => flooding(),
             _ => format!("the connection ended{}", self.last_words()),
         }
     }
 
     /// The last line of what it complained of, after a colon.
     fn last_words(&self) -> String {
-        let said = self.complaints.text();
-        let last = said.lines().rfind(|line| !line.trim().is_empty());
-        last.map(|line| format!(": {}", plain(line, QUOTED_MAX))).unwrap_or_default()
+        let last = stderr::last_line(&self.complaints.text(), QUOTED_MAX);
+        last.map(|line| format!(": {line}")).unwrap_or_default()
     }
+}
+
+fn flooding() -> String {
+    let (line, all) = (LINE_MAX >> 10, LINES_MAX >> 10);
+    format!(
+        "what answers there prints too much for a shell: a line of more than {line} KiB, or more than {all} KiB in all"
+    )
 }
 
 #[cfg(test)]

@@ -2,8 +2,13 @@
 # there, and then does one thing that it is told, or nothing. Whoever sends it waits for "ready", and for "send", before
 # anything more is sent: a shell may read ahead. Everything is in functions, so that it was read whole before it runs.
 
+# What no line that is said can hold.
+newline='
+'
+
 # Says so if a file is Pilotlight, and which.
 look() {
+    case $1 in *"$newline"*) return 0 ;; esac
     [ -f "$1" ] && [ -x "$1" ] || return 0
     version=$("$1" --version </dev/null 2>/dev/null | head -n 1)
     case $version in "pilotlight "*) ;; *) return 0 ;; esac
@@ -80,7 +85,9 @@ main() {
     new=
     made=
     seen=
-    printf 'pilotlight-there\nsystem %s\nmachine %s\nhome %s\n' "$(uname -s)" "$(uname -m)" "$HOME"
+    echo pilotlight-there
+    case $HOME in *"$newline"*) echo odd-home && exit ;; esac
+    printf 'system %s\nmachine %s\nhome %s\n' "$(uname -s)" "$(uname -m)" "$HOME"
     on_path=$(command -v pilotlight 2>/dev/null)
     for program in "$on_path" "$own" "$HOME/.cargo/bin/pilotlight" /opt/homebrew/bin/pilotlight /usr/local/bin/pilotlight; do
         case " $seen " in *" $program "*) continue ;; esac

@@ -25,7 +25,7 @@ impl Two {
         fs::create_dir_all(&bin).unwrap();
         let path = format!("{}:/usr/bin:/bin", bin.display());
         let ssh = format!(
-            "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\n[ \"$2\" = devbox ] || {{ echo 'ssh: Could not resolve hostname' >&2; exit 255; }}\nshift 2\nexec env -i HOME={home} LANG=C.UTF-8 PATH={path} sh -c \"$*\"\n"
+            "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\n[ \"$2\" = devbox ] || {{ echo \"ssh: Could not resolve hostname $2: Name or service not known\" >&2; exit 255; }}\nshift 2\nexec env -i HOME={home} LANG=C.UTF-8 PATH={path} sh -c \"$*\"\n"
         );
         fs::create_dir_all(two.near.scratch.path().join("bin")).unwrap();
         executable(&two.near.scratch.path().join("bin/ssh"), &ssh);
@@ -83,11 +83,14 @@ fn case_428_a_machine_is_added_from_nothing_tried_listed_and_removed() {
     assert_eq!(fs::read_to_string(two.config()).unwrap(), format!("{before}\n{entry}"));
     let (code, text) = two.run(&["host", "test", "devbox"]);
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("reached in ") && text.contains("  1 session"), "{text}");
+    assert!(text.contains("reached in ") && text.contains("it tells of 1 session"), "{text}");
     assert_eq!(two.run(&["host", "add", "devbox", "--yes"]).0, Some(2));
     assert_eq!(two.run(&["host", "test", "gpu"]).0, Some(2));
     let (code, text) = two.run(&["host", "add", "gpu", "--yes"]);
-    assert!(code == Some(1) && text.contains("gpu is not reached: its name is not known"), "{text}");
+    assert!(
+        code == Some(1) && text.contains("gpu is not reached: no address is known for gpu: Name or service not known"),
+        "{text}"
+    );
     // A second name for it: what is there is used.
     let (code, text) = two.run(&["host", "add", "again", "--ssh", "devbox", "--yes"]);
     assert!(code == Some(0) && !text.contains("a copy of"), "{text}");

@@ -53,7 +53,7 @@ fn texts(user: &User, args: &[&str]) -> (Option<i32>, String) {
 }
 
 /// A command that says these lines, and then waits for the end of its input.
-fn says(user: &User, lines: &str) -> Vec<String> {
+pub(super) fn says(user: &User, lines: &str) -> Vec<String> {
     let file = user.scratch.path().join("said");
     fs::write(&file, lines).unwrap();
     vec!["sh".into(), "-c".into(), format!("cat {}; cat >/dev/null", file.display())]
@@ -66,7 +66,7 @@ fn hello(schema: u32) -> String {
 }
 
 /// The lines with which a user's `serve` tells of its sessions, up to `"ready"`.
-fn told_by(user: &User) -> String {
+pub(super) fn told_by(user: &User) -> String {
     let mut serve = user.pilotlight(&["serve", "--stdio"]);
     let mut child = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut out = String::new();

@@ -246,7 +246,7 @@ fn case_434_a_machine_is_added_over_the_users_own_ssh() {
     assert!(code == Some(0) && own.is_file(), "{text}\n{}", sshd.log());
     assert_eq!(logins() - before, 1, "{}", sshd.log());
     let (code, text) = run(&["host", "test", "devbox"]);
-    assert!(code == Some(0) && text.contains("  1 session"), "{text}");
+    assert!(code == Some(0) && text.contains("it tells of 1 session"), "{text}");
     assert!(run(&["status"]).1.contains("@devbox"), "{}", run(&["status"]).1);
     let (code, text) = run(&["host", "list"]);
     assert!(code == Some(0) && text.contains("devbox  ssh devbox  not asked"), "{text}");

@@ -2,13 +2,14 @@
 //! said, and what is left alone.
 
 use super::host_add::Two;
-use super::hosts::{name_hosts, serves};
+use super::hosts::{name_hosts, says, serves, told_by};
 use super::trays::Tray;
 use crate::support::executable::executable;
 use crate::support::synthetic::User;
 use rustix::process::Signal;
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::symlink;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -87,6 +88,121 @@ fn case_457_whose_machines_are_not_suggested_is_said() {
         assert_eq!(text.matches(line).count(), 1, "{line}\n{text}");
     }
     assert!(text.contains("\"vm100\"") && !text.contains("\"vm101\""), "{text}");
+}
+
+#[test]
+fn case_459_a_wrong_argument_is_named_as_it_was_given() {
+    let two = Two::new();
+    for (args, words) in [
+        (
+            &["a b"][..],
+            "NAME takes up to 24 letters, digits, \"-\", \"_\" and \".\", not \"-\" first and not dots alone; \"a b\" is not that",
+        ),
+        (&[""], "NAME takes up to 24 letters"),
+        (&["."], "\".\" is not that"),
+        (&["..", "--ssh", "devbox"], "\"..\" is not that"),
+        (&["box", "--ssh", ""], "`--ssh` takes a host of your ssh config, or user@address; \"\" is neither"),
+        (&["box", "--", ""], "the words after `--` are no command: its first word is not a program"),
+        (&["box", "--", "pilotlight", "serve", "--stdio"], "the words after `--` run Pilotlight on this machine"),
+    ] {
+        let (code, text) = two.run(&[&["host", "add", "--yes"], args].concat());
+        assert!(code == Some(2) && text.contains(words) && !text.contains("host."), "{text}");
+    }
+    assert!(!two.config().exists());
+}
+
+#[test]
+fn case_460_nothing_is_removed_while_the_settings_are_not_understood() {
+    let two = Two::new();
+    assert_eq!(two.run(&["host", "add", "devbox", "--yes"]).0, Some(0));
+    let good = fs::read_to_string(two.config()).unwrap();
+    for (broken, problem) in [(format!("{good}[[host"), "not TOML"), (good.replace("~/", "~ /"), "host.program")] {
+        fs::write(two.config(), &broken).unwrap();
+        let (code, text) = two.run(&["host", "remove", "devbox", "--yes"]);
+        assert!(code == Some(1) && text.contains(problem), "{text}");
+        assert!(text.contains("the settings cannot be used as they are, so devbox was not removed"), "{text}");
+        assert_eq!((fs::read_to_string(two.config()).unwrap(), two.copied()), (broken, vec!["pilotlight".to_owned()]));
+    }
+    let (code, _, said) = texts(&two.near, &["status", "--host", "devbox"]);
+    assert!(code == Some(2) && said.contains("host.program"), "{said}");
+    fs::write(two.config(), good).unwrap();
+    assert_eq!(two.run(&["host", "remove", "devbox", "--yes"]).0, Some(0));
+}
+
+#[test]
+fn case_461_a_note_of_what_was_copied_that_cannot_be_read_is_kept_and_told() {
+    let two = Two::new();
+    let (code, text) = two.run(&["host", "add", "devbox", "--yes"]);
+    assert_eq!(code, Some(0), "{text}");
+    let note = two.near.scratch.path().join(".local/state/pilotlight/copied.json");
+    let good = fs::read_to_string(&note).unwrap();
+    fs::write(&note, &good[..good.len() - 1]).unwrap();
+    let is_kept = || fs::read_to_string(&note).unwrap() == good[..good.len() - 1];
+    let (code, text) = two.run(&["host", "add", "other", "--ssh", "devbox", "--yes", "--program", "/bin/true"]);
+    assert!(
+        code == Some(1) && text.contains("nothing was changed: ") && text.contains("/copied.json says which"),
+        "{text}"
+    );
+    assert!(is_kept() && !fs::read_to_string(two.config()).unwrap().contains("\"other\""), "{text}");
+    let (code, text) = two.run(&["host", "remove", "devbox", "--yes"]);
+    assert!(code == Some(1) && text.contains("devbox is no longer in the settings"), "{text}");
+    assert!(text.contains("If `host add` copied a program to devbox, it is still there"), "{text}");
+    assert!(is_kept() && two.copied() == ["pilotlight"], "{text}");
+    fs::write(&note, good).unwrap();
+    let (code, text) = two.run(&["host", "remove", "devbox", "--yes"]);
+    assert!(code == Some(0) && two.copied().is_empty(), "{text}");
+}
+
+#[test]
+fn case_463_settings_that_are_a_link_to_nothing_are_not_replaced() {
+    let two = Two::new();
+    fs::create_dir_all(two.config().parent().unwrap()).unwrap();
+    let target = two.near.scratch.path().join("dotfiles/config.toml");
+    symlink(&target, two.config()).unwrap();
+    let (code, text) = two.run(&["host", "add", "devbox", "--yes"]);
+    assert!(code == Some(1) && text.contains("which is not there, so nothing was changed"), "{text}");
+    assert!(fs::read_link(two.config()).unwrap() == target && two.copied().is_empty(), "{text}");
+    fs::create_dir(target.parent().unwrap()).unwrap();
+    fs::write(&target, "").unwrap();
+    let (code, text) = two.run(&["host", "add", "devbox", "--yes"]);
+    assert!(code == Some(0) && fs::read_link(two.config()).unwrap() == target, "{text}");
+    assert!(fs::read_to_string(&target).unwrap().contains("devbox"));
+    // Where nothing can be written, that is said once, and nothing is copied.
+    let mut elsewhere = two.command(&["host", "add", "again", "--ssh", "devbox", "--yes"]);
+    let ran = elsewhere.env("PILOTLIGHT_CONFIG", "/proc/pilotlight.toml").output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let once = "pilotlight: /proc/pilotlight.toml cannot be written, so nothing was changed: No such file or directory";
+    assert!(ran.status.code() == Some(1) && said.starts_with(once) && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn case_464_a_session_of_a_hook_on_another_machine_is_not_resumed_and_why_is_said() {
+    let (near, far) = (User::new(), User::new());
+    name_hosts(&near, &[("devbox", serves(&far))]);
+    let report = ["report", "--agent", "other", "--session", "s1", "--state", "idle"];
+    assert!(far.run(&report).status.success());
+    let (code, _, said) = texts(&near, &["resume", "--here", "s1"]);
+    assert_eq!(said, "pilotlight: it cannot be resumed: only what a hook on devbox reports is known of it\n");
+    assert_eq!(code, Some(4));
+}
+
+#[test]
+fn case_465_nonsense_of_a_machine_is_no_log_line_on_standard_error() {
+    let (near, far) = (User::new(), User::new());
+    let session = far.session(1);
+    let _owner = session.owner(&far);
+    session.prompt();
+    let said = told_by(&far);
+    let odd = said.replacen("\"working\"", "\"dancing\"", 1).replace("\"ready\"\n", "");
+    assert_ne!(odd, said);
+    name_hosts(&near, &[("odd", says(&near, &(odd + said.split_once('\n').unwrap().1)))]);
+    let mut watch = near.pilotlight(&["watch", "--json"]);
+    let mut child = watch.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    lines.find(|line| line.contains(&session.id)).unwrap();
+    child.kill().unwrap();
+    let said = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+    assert_eq!(said, "");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::cli::context::{Context, runtime};
 use crate::cli::pick::Picked;
 use crate::cli::report::say;
 use crate::control::{Command, PendingOrder};
+use crate::core::agent::Agent;
 use crate::core::order::{Order, Outcome, Report};
 use crate::core::text::is_uuid;
 use crate::hosts::command;
@@ -35,7 +36,7 @@ pub(super) fn resume(context: &Context, session: &Picked, order: &Order) -> anyh
 
 /// Resumes a session on another machine in this terminal, by `ssh`.
 pub(super) fn resume_there(context: &Context, session: &Picked, host: &str) -> anyhow::Result<Outcome> {
-    match command_there(context, &session.id, host) {
+    match command_there(context, &session.id, &session.observed.agent, host) {
         Ok(command) => become_command(command),
         Err(why) => Ok(refuse(&why)),
     }
@@ -45,12 +46,22 @@ pub(super) fn resume_there(context: &Context, session: &Picked, host: &str) -> a
 ///
 /// # Errors
 /// Why that is not possible.
-pub(in crate::cli) fn command_there(context: &Context, id: &str, host: &str) -> Result<Vec<OsString>, String> {
+pub(in crate::cli) fn command_there(
+    context: &Context,
+    id: &str,
+    agent: &Agent,
+    host: &str,
+) -> Result<Vec<OsString>, String> {
+    if let Agent::Reported(_) = agent {
+        return Err(format!("it cannot be resumed: only what a hook on {host} reports is known of it"));
+    }
     let Some(host) = context.hosts().find(|one| *one.name == *host) else {
         return Err("that machine is no more in the settings".into());
     };
     if !is_uuid(id) {
-        return Err("its id is not in its agent's form, and no other is passed to a program".into());
+        return Err(
+            "it cannot be resumed: its id is not in its agent's form, and no other is passed to a program".into()
+        );
     }
     let of_command = || {
         format!("{} is reached by a command of the settings, which opens no terminal there: resume it there", host.name)

@@ -5,8 +5,8 @@ use super::super::ask::prompt;
 use super::super::context::{Context, runtime};
 use super::super::report::{FAILED, REFUSED, USAGE, say};
 use super::suggest;
-use super::talk::{check_settings, hold_off_others, is_confirmed, tell, wait, write_settings};
-use crate::config::edit::{host_entry, with_host, wrong_host};
+use super::talk::{check_settings, hold_off_others, is_confirmed, replaced, tell, wait, write_settings};
+use crate::config::edit::{WrongPart, host_entry, with_host, wrong_host};
 use crate::config::{self, Host};
 use crate::core::text::plain;
 use crate::hosts::command::Way;
@@ -24,6 +24,8 @@ use tokio::runtime::Runtime;
 
 /// Larger files are no program of ours. In bytes.
 const PROGRAM_MAX: u64 = 512 << 20;
+/// Maximum length of what is quoted, in characters.
+const QUOTED_MAX: usize = 80;
 /// How archives begin: gzip, zip, xz.
 const ARCHIVES: [&[u8]; 3] = [b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ"];
 /// How programs begin: ELF, Mach-O of one architecture and of several.
@@ -81,21 +83,30 @@ fn add(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     add_named(context, arguments, &name, way)
 }
 
-fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> anyhow::Result<ExitCode> {
-    let path = context.config_path.as_deref().context("no folder for settings is known: set HOME")?;
+/// Whether a machine can be added so, as far as that is known here. If not, the exit code: the user has been told then.
+fn check(context: &Context, path: &Path, name: &str, way: &Way) -> anyhow::Result<Result<(), ExitCode>> {
     if context.config.hosts.iter().any(|host| host.name == name) {
         say(&format!("there is a host called {name} already: `pilotlight host test {name}` tries it"));
-        return Ok(ExitCode::from(USAGE));
+        return Ok(Err(ExitCode::from(USAGE)));
     }
     let candidate = way.host(name, "/pilotlight", "/");
-    if let Some(wrong) = wrong_host(&candidate) {
-        say(&format!("{name:?}, reached by `{way}`, cannot be a host: {wrong}"));
-        return Ok(ExitCode::from(USAGE));
+    if let Some(wrong) = wrong(name, way) {
+        say(&wrong);
+        return Ok(Err(ExitCode::from(USAGE)));
     }
+    replaced(path)?;
     let text = config::read(path).map_err(|why| anyhow!("{} {why}", path.display()))?;
     if with_host(&text, &candidate).is_none() {
         say(&format!("no host can be added to {}: see `pilotlight config --edit`", path.display()));
-        return Ok(ExitCode::FAILURE);
+        return Ok(Err(ExitCode::FAILURE));
+    }
+    Ok(Ok(()))
+}
+
+fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> anyhow::Result<ExitCode> {
+    let path = context.config_path.as_deref().context("no folder for settings is known: set HOME")?;
+    if let Err(code) = check(context, path, name, &way)? {
+        return Ok(code);
     }
     let runtime = runtime()?;
     let Some((mut errand, there)) = look(&runtime, name, &way)? else { return Ok(ExitCode::from(FAILED)) };
@@ -112,10 +123,14 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
     };
     let host = way.host(name, &program, &there.home);
     // What is shown is what is written.
-    let hidden = || (*plain(&program, program.len()) != *program).then(|| "not all of it can be shown".to_owned());
-    if let Some(wrong) = wrong_host(&host).or_else(hidden) {
-        say(&format!("{program:?} there cannot be named in the settings: {wrong}"));
+    let is_hidden = *plain(&program, program.len()) != *program;
+    if wrong_host(&host).is_some() || is_hidden {
+        let why = if is_hidden { "not all of it can be shown" } else { "it needs quotes in a shell" };
+        say(&format!("{program:?} there cannot be named in the settings, so nothing was changed: {why}"));
         return Ok(ExitCode::from(REFUSED));
+    }
+    if matches!(plan, Plan::Copy(_)) {
+        copies().context("nothing was changed")?;
     }
     show(arguments, &plan, &there, path, &host_entry(&host))?;
     if !is_confirmed("Do it?", arguments.yes) {
@@ -168,9 +183,13 @@ fn keep(path: &Path, host: &Host, copied: Option<Copied>) -> anyhow::Result<()> 
 
 /// Notes that the program there is from here.
 fn note(name: &str, copied: Copied) -> anyhow::Result<()> {
+    copies()?.note(name, Some(copied))
+}
+
+/// What was copied before.
+fn copies() -> anyhow::Result<Copies> {
     let project = paths::project().context("no folder for what Pilotlight remembers is known: set HOME")?;
-    let noted = Copies::read(&paths::state_folder(&project)).note(name, Some(copied));
-    noted.context("what was copied cannot be noted")
+    Copies::read(&paths::state_folder(&project))
 }
 
 /// Writes a host into the settings, as they are now: the question may have waited for long.
@@ -179,6 +198,28 @@ fn write(path: &Path, host: &Host) -> anyhow::Result<()> {
     let text = config::read(path).map_err(|why| anyhow!("{} {why}", path.display()))?;
     let changed = || format!("{} has changed: add the lines above to it yourself", path.display());
     write_settings(path, &with_host(&text, host).with_context(changed)?)
+}
+
+/// What is wrong with the arguments, if anything is, by their names.
+fn wrong(name: &str, way: &Way) -> Option<String> {
+    if matches!(way, Way::Command(words) if words.is_empty()) {
+        return Some(
+            "the words after `--` run Pilotlight on this machine: begin with what runs a command there, such as `docker exec -i box`"
+                .into(),
+        );
+    }
+    let shown = |text: &str| format!("{:?}", plain(text, QUOTED_MAX));
+    Some(match wrong_host(&way.host(name, "/pilotlight", "/"))? {
+        WrongPart::Name => format!(
+            "NAME takes up to 24 letters, digits, \"-\", \"_\" and \".\", not \"-\" first and not dots alone; {} is not that",
+            shown(name)
+        ),
+        WrongPart::Ssh | WrongPart::Program => format!(
+            "`--ssh` takes a host of your ssh config, or user@address; {} is neither",
+            if let Way::Ssh(to) = way { shown(to) } else { shown(name) }
+        ),
+        WrongPart::Command(why) => format!("the words after `--` are no command: {why}"),
+    })
 }
 
 /// How the machine is reached. Of a whole command that serves, only what is before Pilotlight.

@@ -5,7 +5,7 @@ use super::super::context::{Context, runtime};
 use super::super::report::{FAILED, REFUSED, USAGE, say};
 use super::talk::{hold_off_others, is_confirmed, wait, write_settings};
 use crate::config;
-use crate::config::edit::without_host;
+use crate::config::edit::{names_host, without_host};
 use crate::hosts::copied::{Copied, Copies};
 use crate::hosts::there::{Errand, Removed};
 use crate::system::paths;
@@ -28,8 +28,10 @@ pub(super) struct Arguments {
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (name, yes) = (&*arguments.name, arguments.yes);
     let project = paths::project().context("no folder for settings is known: set HOME")?;
+    context.report_problems();
     let copies = Copies::read(&paths::state_folder(&project));
-    let copied = copies.of(name).filter(|_| !arguments.keep_program).cloned();
+    let copied = copies.as_ref().ok().and_then(|copies| copies.of(name).cloned());
+    let copied = copied.filter(|_| !arguments.keep_program);
     let path = context.config_path.as_deref().context("no folder for settings is known: set HOME")?;
     if context.config.hosts.iter().any(|host| host.name == name) {
         without(path, name)?;
@@ -41,16 +43,30 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         write_settings(path, &without(path, name)?)?;
         drop(held_off);
         say(&format!("{name} is no longer in the settings"));
-    } else if copied.is_none() {
+    } else if is_unreadable(path, name) {
+        say(&format!(
+            "the settings cannot be used as they are, so {name} was not removed: mend them with `pilotlight config --edit`"
+        ));
+        return Ok(ExitCode::from(FAILED));
+    } else if copied.is_none() && copies.is_ok() {
         say(&format!("no machine in the settings is called {name:?}: `pilotlight host list` lists them"));
         return Ok(ExitCode::from(USAGE));
     }
-    let Some(copied) = copied else { return Ok(ExitCode::SUCCESS) };
+    if let (Err(unread), false) = (copies, arguments.keep_program) {
+        say(&format!("{unread:#}. If `host add` copied a program to {name}, it is still there"));
+        return Ok(ExitCode::from(FAILED));
+    }
+    copied.map_or(Ok(ExitCode::SUCCESS), |copied| take_away(context, name, copied, yes))
+}
+
+/// Takes the program away that was copied for this machine, unless another entry uses it; asks first.
+fn take_away(context: &Context, name: &str, copied: Copied, yes: bool) -> anyhow::Result<ExitCode> {
+    let project = paths::project().context("no folder for what Pilotlight remembers is known: set HOME")?;
     let others = || context.config.hosts.iter().filter(|host| host.name != name);
     if let Some(other) = others().find(|host| copied.way.is_of(host)) {
         say(&format!("the program there stays: {} uses it, too", other.name));
         let _held_off = hold_off_others()?;
-        let mut copies = Copies::read(&paths::state_folder(&project));
+        let mut copies = Copies::read(&paths::state_folder(&project))?;
         copies.note(&other.name, Some(copied))?;
         copies.note(name, None)?;
         return Ok(ExitCode::SUCCESS);
@@ -64,7 +80,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     match remove_program(&copied)? {
         Ok(removed) => {
             let _held_off = hold_off_others()?;
-            Copies::read(&paths::state_folder(&project)).note(name, None)?;
+            Copies::read(&paths::state_folder(&project))?.note(name, None)?;
             say(match removed {
                 Removed::Now => "the program there is removed",
                 Removed::Before => "the program there was removed already",
@@ -80,6 +96,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
             Ok(ExitCode::from(FAILED))
         }
     }
+}
+
+/// Whether the settings may have a machine of this name in what is not understood of them.
+fn is_unreadable(path: &Path, name: &str) -> bool {
+    config::read(path).map_or(true, |text| names_host(&text, name).unwrap_or(true))
 }
 
 /// The text of the settings without the machine.

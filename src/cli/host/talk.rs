@@ -7,7 +7,7 @@ use crate::core::text::plain;
 use crate::system::plain_file::{self, Links};
 use crate::system::signals::Signals;
 use crate::system::{deadline, paths, state_file};
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow, bail};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -56,20 +56,33 @@ pub(super) fn hold_off_others() -> anyhow::Result<File> {
     locked.context("another `pilotlight host` is changing the machines: try again")?.with_context(cannot)
 }
 
-/// Replaces the text of the settings. The target of a link is replaced, not the link.
+/// Replaces the text of the settings.
 pub(super) fn write_settings(path: &Path, text: &str) -> anyhow::Result<()> {
-    let replaced = state_file::replace(&target(path), text.as_bytes());
-    replaced.with_context(|| format!("{} cannot be written", path.display()))
+    let written = state_file::replace(&replaced(path)?, text.as_bytes());
+    written.map_err(|error| anyhow!("{} cannot be written: {}", path.display(), error.root_cause()))
 }
 
 /// Checks that this could be done.
 pub(super) fn check_settings(path: &Path) -> anyhow::Result<()> {
-    let checked = state_file::check_replaceable(&target(path));
-    checked.with_context(|| format!("{} cannot be written, so nothing was changed", path.display()))
+    let checked = state_file::check_replaceable(&replaced(path)?);
+    checked.map_err(|error| {
+        anyhow!("{} cannot be written, so nothing was changed: {}", path.display(), error.root_cause())
+    })
 }
 
-fn target(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+/// The file that is replaced: the target of a link, not the link.
+///
+/// # Errors
+/// If it is a link that leads to no file.
+pub(super) fn replaced(path: &Path) -> anyhow::Result<PathBuf> {
+    path.canonicalize().or_else(|_| match path.read_link() {
+        Ok(target) => bail!(
+            "{} is a link to {}, which is not there, so nothing was changed: make that file, or remove the link",
+            path.display(),
+            target.display()
+        ),
+        Err(_) => Ok(path.to_owned()),
+    })
 }
 
 /// Prints a line. Its spaces stay as they are, which `plain` would make one.

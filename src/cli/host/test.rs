@@ -60,7 +60,7 @@ pub(super) fn run(context: &Context, name: &str) -> anyhow::Result<ExitCode> {
         say(&format!("{name} is not reached: {why}"));
         return Ok(ExitCode::from(FAILED));
     }
-    tell(&format!("  {}", counted(sessions.len(), "session")))?;
+    tell(&format!("  it tells of {}", counted(sessions.len(), "session")))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::edit::{with_host, without_host, wrong_host};
+use crate::config::edit::{WrongPart, with_host, without_host, wrong_host};
 use crate::config::{Host, Reach};
 
 fn by_ssh(name: &str, to: &str, program: &str) -> Host {
@@ -101,6 +101,9 @@ fn case_423_what_cannot_be_edited_is_left_to_the_user() {
     let without = without_host(text, "gpu");
     assert!(without.is_none_or(|text| right(&text).hosts.is_empty() && right(&text).tray.count));
     assert_eq!(wrong_host(&devbox), None);
+    for bad in [".", "..."] {
+        assert_eq!(wrong_host(&by_ssh(bad, "devbox", "pilotlight")), Some(WrongPart::Name));
+    }
     for bad in ["", "-x", "a b", "../x", "a\nb", "\u{202e}", &"x".repeat(25)] {
         assert!(wrong_host(&by_ssh(bad, "devbox", "pilotlight")).is_some(), "{bad}");
         assert!(bad == "../x" || bad.len() > 24 || wrong_host(&by_ssh("a", bad, "pilotlight")).is_some(), "{bad}");
@@ -111,6 +114,7 @@ pub(super) fn any_hosts() -> impl Strategy<Value = Vec<Host>> {
     let ssh = ("[a-z@.][a-z0-9@.:-]{0,8}", "[~a-z/][a-z/.-]{0,8}").prop_map(|(to, program)| Reach::Ssh { to, program });
     let command = ("[a-z]{1,8}", prop::collection::vec("\\PC{0,4}", 0..3))
         .prop_map(|(program, words)| Reach::Command([vec![program], words].concat()));
-    prop::collection::btree_map("[a-z0-9._][a-z0-9._-]{0,8}", prop_oneof![ssh, command], 0..3)
+    let name = "[a-z0-9._][a-z0-9._-]{0,8}".prop_filter("dots alone", |name| name.chars().any(|c| c != '.'));
+    prop::collection::btree_map(name, prop_oneof![ssh, command], 0..3)
         .prop_map(|hosts| hosts.into_iter().map(|(name, reach)| Host { name, reach }).collect())
 }

@@ -115,7 +115,7 @@ impl Engine {
                 }
             }
             Err(what) if !std::mem::replace(&mut host.said_nonsense, true) => {
-                tracing::warn!(tag = "host", host = %news.host, "of what it tells, {what}");
+                tracing::info!(tag = "host", host = %news.host, "of what it tells, {what}");
             }
             Err(_) => {}
         }

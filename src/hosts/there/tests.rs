@@ -170,12 +170,51 @@ fn case_427_no_shell_no_home_and_hostile_words_are_told() {
     assert!(windows.starts_with("no POSIX shell") && windows.ends_with("external command"), "{windows}");
     assert!(error(&["/no/such/program"]).contains("cannot be started"));
     assert_eq!(error(&["env", "-i", "PATH=/usr/bin:/bin"]), "the user has no home there");
-    assert!(error_of("yes").starts_with("no POSIX shell"));
-    assert!(error_of("echo pilotlight-there; yes x | tr -d '\\n'").starts_with("no POSIX shell"));
+    assert!(error_of("exit 127").starts_with("no POSIX shell"));
+    for flood in ["yes", "echo pilotlight-there; yes x | tr -d '\\n'"] {
+        assert!(error_of(flood).starts_with("what answers there prints too much"), "{}", error_of(flood));
+    }
     let said = "pilotlight-there\nsystem \\033[31mDarwin\nmachine arm64\nhome /h\nprogram /p\nversion pilotlight \\033]0;x\\007\nhello {\nready\n";
     let way = ["/bin/sh", "-c", &format!("echo motd; printf '{said}'; read x")].map(str::to_owned).to_vec();
     let there = wait(async { Ok::<_, String>(Errand::start(Way::Command(way)).await?.1) }).unwrap();
     assert!(!format!("{}{}", there.system, there.programs[0].version).chars().any(char::is_control), "{there:?}");
     assert_eq!((&*there.architecture, there.usable()), ("aarch64", None));
     assert_eq!((&*system("Linux"), &*system("Darwin"), &*architecture("amd64")), ("linux", "macos", "x86_64"));
+}
+
+#[test]
+fn case_458_a_command_that_ends_and_one_that_stops_answering_are_told_apart() {
+    let error = |script: &str| {
+        let way = Way::Command(["/bin/sh", "-c", script].map(str::to_owned).to_vec());
+        wait(Errand::start(way)).map(|(_, there)| there).unwrap_err()
+    };
+    assert_eq!(error("exit 3"), "`/bin/sh -c exit 3 sh` ended with exit code 3");
+    let said = error("echo 'no such box' >&2; exit 1");
+    assert!(said.ends_with(" ended with exit code 1: no such box"), "{said}");
+    let said = error("echo 'ada@box: Permission denied (publickey).' >&2; exit 255");
+    assert!(said.starts_with("it does not let you in without asking"), "{said}");
+    let mute = "printf 'pilotlight-there\nsystem Linux\nmachine x86_64\nhome /h\nready\n'; while read -r line; do :; done; sleep 60";
+    let way = Way::Command(["/bin/sh", "-c", mute].map(str::to_owned).to_vec());
+    let (copied, removed) = wait(async {
+        let mut errands = Vec::new();
+        for _ in 0..2 {
+            let mut errand = Errand::start(way.clone()).await.unwrap().0;
+            errand.patience = Duration::from_millis(50);
+            errands.push(errand);
+        }
+        (errands[0].copy(b"x", |_| {}).await, errands[1].remove("1 2").await)
+    });
+    let said = "its shell was reached, and did not answer within 0 s";
+    assert_eq!((copied, removed), (Err(format!("{said}; nothing was changed")), Err(said.to_owned())));
+}
+
+#[test]
+fn case_462_a_home_with_a_line_break_is_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let home = scratch.path().join("a\nsystem Plan9");
+    fs::create_dir(&home).unwrap();
+    let home = format!("HOME={}", home.display());
+    let way = Way::Command(["env", "-i", &home, "PATH=/usr/bin:/bin"].map(str::to_owned).to_vec());
+    let error = wait(Errand::start(way)).map(|(_, there)| there).unwrap_err();
+    assert_eq!(error, "the name of the user's home there has a line break, which no setting can name");
 }
