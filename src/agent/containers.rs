@@ -21,6 +21,11 @@ pub(crate) fn agents_elsewhere(names: &[String]) -> BTreeSet<(&'static str, Plac
         let place = place_of(pid)?;
         (place != Place::Sandbox || has_other_home(pid)).then_some((agent, place))
     });
+    places(found)
+}
+
+/// As many places as are told of. An agent of many processes is in one of them.
+fn places(found: impl Iterator<Item = (&'static str, Place)>) -> BTreeSet<(&'static str, Place)> {
     let mut places = BTreeSet::new();
     for (agent, place) in found {
         if places.len() < PLACES_MAX {
@@ -42,6 +47,15 @@ mod tests {
     use crate::system::process::testing::now;
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
+
+    #[test]
+    fn case_471_an_agent_of_many_processes_hides_no_other_container() {
+        let docker = |n: usize| Place::Docker(format!("{n:012x}").into());
+        let crowd = std::iter::repeat_n(("Codex", docker(1)), 3 * PLACES_MAX);
+        let found = places(crowd.chain([("Copilot", docker(1)), ("Copilot", docker(2))]));
+        assert_eq!(found, [("Codex", docker(1)), ("Copilot", docker(1)), ("Copilot", docker(2))].into());
+        assert_eq!(places((0..2 * PLACES_MAX).map(|n| ("Codex", docker(n)))).len(), PLACES_MAX);
+    }
 
     /// A program in a sandbox whose home is its own, and one that shares the home. Nothing is checked where the system makes
     /// no sandboxes.

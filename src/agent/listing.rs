@@ -84,3 +84,20 @@ impl Glimpses<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::Source;
+    use super::super::wing::Wing;
+
+    #[test]
+    fn case_472_whoever_lists_once_notes_no_times_of_folders() {
+        for (wing, logs) in [(Wing::ClaudeCode, "projects/-a"), (Wing::Codex, "sessions/2026/11/21")] {
+            let home = tempfile::tempdir().unwrap();
+            std::fs::create_dir_all(home.path().join(logs)).unwrap();
+            let source = Source::of(wing, home.path().to_owned());
+            assert!(!source.list().unwrap().take_stamps().stand(), "{wing:?}");
+            assert!(source.list_for_good().unwrap().take_stamps().stand(), "{wing:?}");
+        }
+    }
+}

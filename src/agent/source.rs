@@ -14,6 +14,7 @@ use super::openings::Noted;
 use super::reader::Reader;
 use super::reading::LogPaths;
 use super::reported;
+use super::stamps::Stamps;
 use super::starting;
 #[cfg(test)]
 use super::sundial;
@@ -191,11 +192,23 @@ impl Source {
     /// # Errors
     /// Where the folder cannot be listed.
     pub(crate) fn list(&self) -> io::Result<SessionIds> {
+        self.list_noting(Stamps::default())
+    }
+
+    /// The same for whoever lists it again and again: what is read is noted, where that can spare the next listing.
+    ///
+    /// # Errors
+    /// Where the folder cannot be listed.
+    pub(crate) fn list_for_good(&self) -> io::Result<SessionIds> {
+        self.list_noting(Stamps::kept())
+    }
+
+    fn list_noting(&self, stamps: Stamps) -> io::Result<SessionIds> {
         match self.wing {
             Wing::Copilot => store::session_ids(&self.root).map(SessionIds::Copilot),
-            Wing::ClaudeCode => claude_code::store::list(&self.home, &self.root).map(SessionIds::from),
+            Wing::ClaudeCode => claude_code::store::list(&self.home, &self.root, stamps).map(SessionIds::from),
             Wing::Reported => reported::list(&self.root).map(SessionIds::from),
-            Wing::Codex => threads::list(&self.root).map(SessionIds::from),
+            Wing::Codex => threads::list(&self.root, stamps).map(SessionIds::from),
             #[cfg(test)]
             Wing::Sundial => sundial::list(&self.root).map(SessionIds::from),
         }

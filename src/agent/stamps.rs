@@ -9,25 +9,32 @@ use std::path::{Path, PathBuf};
 const RESOLUTION: Span = Span::seconds(2);
 
 /// The folders and files that a listing read, and when each was last changed by then. While that stands, another listing
-/// would find the same.
+/// would find the same. The default notes nothing, for whoever lists once.
 #[derive(Debug, Default)]
-pub(crate) struct Stamps(Vec<(PathBuf, Option<Times>)>);
+pub(crate) struct Stamps(Option<Vec<(PathBuf, Option<Times>)>>);
 
 /// When a file was last written, and when it or its metadata was last changed.
 type Times = (Time, (i64, i64));
 
 impl Stamps {
+    /// Those of a listing that is made again and again.
+    pub(crate) const fn kept() -> Self {
+        Self(Some(Vec::new()))
+    }
+
     /// Notes what is about to be read.
-    pub(crate) fn note(&mut self, path: PathBuf) {
-        let times = times(&path);
-        self.0.push((path, times));
+    pub(crate) fn note(&mut self, path: &Path) {
+        if let Some(noted) = &mut self.0 {
+            noted.push((path.to_owned(), times(path)));
+        }
     }
 
     /// Forgets those that `is_one` holds for, but for the last `kept` by name.
     pub(crate) fn retain_last(&mut self, kept: usize, is_one: impl Fn(&Path) -> bool) {
-        self.0.sort_by(|(one, _), (other, _)| other.cmp(one));
+        let Some(noted) = &mut self.0 else { return };
+        noted.sort_by(|(one, _), (other, _)| other.cmp(one));
         let mut found = 0;
-        self.0.retain(|(path, _)| {
+        noted.retain(|(path, _)| {
             found += usize::from(is_one(path));
             !is_one(path) || found <= kept
         });
@@ -35,14 +42,14 @@ impl Stamps {
 
     /// Whether nothing of it has changed since. `false` where nothing was noted.
     pub(crate) fn stand(&self) -> bool {
-        !self.0.is_empty() && self.0.iter().all(|(path, then)| times(path) == *then)
+        self.0.as_ref().is_some_and(|noted| !noted.is_empty() && noted.iter().all(|(path, then)| times(path) == *then))
     }
 
     /// Whether every later change will show. `now` is the wall clock.
     pub(crate) fn are_settled(&self, now: Time) -> bool {
         // The clock may have been set back.
         let is_settled = |written: Time| written + RESOLUTION < now || now + RESOLUTION < written;
-        self.0.iter().all(|(_, times)| times.is_none_or(|(written, _)| is_settled(written)))
+        self.0.iter().flatten().all(|(_, times)| times.is_none_or(|(written, _)| is_settled(written)))
     }
 }
 

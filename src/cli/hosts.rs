@@ -5,7 +5,7 @@ use super::context::{Context, runtime};
 use super::report::say;
 use crate::agent::wing::agent_named;
 use crate::config::Host;
-use crate::control::pipe::lines::{FromHost, PAST_MAX};
+use crate::control::pipe::lines::{FromHost, PAST_MAX, SHOWN_MAX};
 use crate::control::{self, HostReport};
 use crate::core::far::{Account, Clocks, read};
 use crate::core::fleet::Session;
@@ -26,8 +26,6 @@ use tokio::time::{Instant, timeout, timeout_at};
 const TRAY_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a machine may take to tell of its sessions.
 pub(super) const TOLD_WITHIN: Duration = Duration::from_secs(3);
-/// Maximum number of sessions that are taken up of one machine if those that ended long ago are not asked for.
-const SESSIONS_MAX: usize = 1000;
 /// Maximum length of a reason, in characters.
 const WHY_MAX: usize = 300;
 
@@ -57,18 +55,20 @@ pub(super) fn known(context: &Context, only: Option<&str>, which: Which, now: Mo
     }
     let Ok(runtime) = runtime() else { return Vec::new() };
     let mut known = runtime.block_on(async {
-        // The tray has none of the past.
-        let reports = if which == Which::All { None } else { ask_tray().await };
-        match reports {
-            // The tray may have other settings by now, or have been started with others.
-            Some(reports) if hosts.iter().all(|host| reports.iter().any(|report| *report.host == *host.name)) => {
+        match ask_tray().await {
+            // The tray has none of the past. It may have other settings by now, or have been started with others.
+            Some(reports)
+                if which == Which::Recent
+                    && hosts.iter().all(|host| reports.iter().any(|report| *report.host == *host.name)) =>
+            {
                 let known = |report: HostReport| {
                     Some(report_read(hosts.iter().find(|host| *host.name == *report.host)?, report, now))
                 };
                 reports.into_iter().filter_map(known).collect()
             }
-            _ => {
+            reports => {
                 let mut asking = Asking::start(&hosts, which, now);
+                asking.recall(reports.unwrap_or_default());
                 let until = Instant::now() + TOLD_WITHIN;
                 while !asking.is_complete() && timeout_at(until, asking.next()).await.is_ok() {}
                 asking.known()
@@ -119,10 +119,13 @@ pub(super) async fn ask_tray() -> Option<Vec<HostReport>> {
 }
 
 fn report_read(host: &Host, report: HostReport, now: Moment) -> Known {
-    let (far, clocks) = (far_host(host), Clocks { now, behind: report.behind });
-    let told = report.sessions.into_iter().take(SESSIONS_MAX);
-    let sessions = told.filter_map(|account| read(&far, account, &clocks, agent_named).ok()).collect();
+    let sessions = sessions_of(report.sessions, &far_host(host), &Clocks { now, behind: report.behind }).collect();
     Known { host: report.host, sessions, trouble: report.trouble }
+}
+
+/// The sessions that the tray tells of.
+fn sessions_of(told: Vec<Account>, far: &FarHost, clocks: &Clocks) -> impl Iterator<Item = Session> {
+    told.into_iter().take(SHOWN_MAX).filter_map(|account| read(far, account, clocks, agent_named).ok())
 }
 
 fn far_host(host: &Host) -> FarHost {
@@ -161,6 +164,18 @@ impl Asking {
             (host.name.as_str().into(), asked)
         };
         Self { news, hosts: hosts.iter().map(ask).collect(), which }
+    }
+
+    /// Takes up what the tray knows. Its connection may lead to what no other does, such as a container that was made for it:
+    /// there, other processes run, with the sessions that they report.
+    pub(super) fn recall(&mut self, reports: Vec<HostReport>) {
+        for HostReport { host, behind, sessions, .. } in reports {
+            let Some(asked) = self.hosts.get_mut(&host) else { continue };
+            let clocks = Clocks { behind, ..asked.clocks };
+            for session in sessions_of(sessions, &asked.far, &clocks) {
+                asked.sessions.entry(session.id.clone()).or_insert_with(|| Arc::new(session));
+            }
+        }
     }
 
     /// Takes up what is told next. Returns whether a machine has told what it tells in one go, or is not reached.
@@ -231,7 +246,7 @@ impl Asked {
     }
 
     fn keep(&mut self, account: Account, which: Which) {
-        let most = if which == Which::All { PAST_MAX } else { SESSIONS_MAX };
+        let most = if which == Which::All { PAST_MAX } else { SHOWN_MAX };
         if (self.sessions.len() < most || self.sessions.contains_key(account.id()))
             && let Ok(session) = read(&self.far, account, &self.clocks, agent_named)
         {
@@ -264,7 +279,7 @@ mod tests {
             recent.take(Said::Line(FromHost::Session(account(&n.to_string()))), Which::Recent);
             all.take(Said::Line(FromHost::Past(account(&n.to_string()))), Which::All);
         }
-        assert_eq!((recent.sessions.len(), all.sessions.len()), (SESSIONS_MAX, PAST_MAX));
+        assert_eq!((recent.sessions.len(), all.sessions.len()), (SHOWN_MAX, PAST_MAX));
         let mut unasked = asked();
         unasked.take(Said::Line(FromHost::Past(account("1"))), Which::Recent);
         assert_eq!(unasked.sessions.len(), 0, "what was not asked for");

@@ -30,6 +30,7 @@ use sessions::Sessions;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use tokio::task::spawn_blocking;
 use typing::{Typed, Typing};
 use unicode_width::UnicodeWidthStr;
 
@@ -118,13 +119,12 @@ fn choose(context: &Context, here: Vec<Row>, now: Moment) -> anyhow::Result<Opti
     runtime()?.block_on(async {
         let (mut signals, mut typing) = (Signals::new()?, Typing::new()?);
         let mut screen = Screen::take()?;
-        let mut sessions = Sessions::start(context, here, now);
-        let mut finder = sessions.here();
+        let (mut sessions, mut finder) = Sessions::start(context, here, now)?;
         let mut refused: Option<String> = None;
         loop {
             let style = Style::of_stdout(context.color);
-            let note = refused.clone().or_else(|| sessions.note());
-            screen.show(&picture(&finder, note.as_deref(), clock.now().wall, style), style)?;
+            let note = refused.as_deref().or_else(|| sessions.note());
+            screen.show(&picture(&finder, note, clock.now().wall, style), style)?;
             tokio::select! {
                 biased;
                 typed = typing.next() => for typed in typed? {
@@ -139,7 +139,11 @@ fn choose(context: &Context, here: Vec<Row>, now: Moment) -> anyhow::Result<Opti
                         other => apply(other, &mut finder, page_height(style)),
                     }
                 },
-                all = sessions.change() => all.into_iter().for_each(|all| finder.renew(all)),
+                all = sessions.change() => if let Some(all) = all {
+                    let before = finder.renew(all);
+                    // Elsewhere, as it takes longer than a key may.
+                    drop(spawn_blocking(move || drop(before)));
+                },
                 signal = signals.next() => match signal {
                     Signal::Interrupt | Signal::End => return Ok(None),
                     Signal::Redraw => screen.forget(),

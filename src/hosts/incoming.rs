@@ -1,5 +1,6 @@
-//! What a host says, line by line: bounded in size and in rate.
+//! What a host says, line by line: bounded in size, in rate and, in the long run, in number.
 
+use super::allowance::Allowance;
 use crate::control::pipe::lines::{AnyHello, FromHost, Hello, SCHEMA};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
@@ -24,6 +25,7 @@ pub(super) struct Incoming<R> {
     until: Instant,
     bytes: usize,
     lines: usize,
+    allowance: Allowance,
 }
 
 /// Why a host is not listened to any more.
@@ -33,12 +35,14 @@ pub(super) enum Unheard {
     Ended,
     /// It says what it must not, or what is not understood here.
     Nonsense(String),
+    /// It says more than there can be to say, without end.
+    Flood,
 }
 
 impl<R: AsyncRead + Unpin> Incoming<R> {
     pub(super) fn new(from: R) -> Self {
-        let until = Instant::now() + SLICE;
-        Self { from: BufReader::new(from), line: Vec::new(), until, bytes: 0, lines: 0 }
+        let (now, from) = (Instant::now(), BufReader::new(from));
+        Self { from, line: Vec::new(), until: now + SLICE, bytes: 0, lines: 0, allowance: Allowance::new(now) }
     }
 
     /// Reads the first line.
@@ -87,15 +91,24 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
 
     /// Whether another line has arrived already, so that [`next`](Self::next) need not wait for one.
     pub(super) fn has_more(&self) -> bool {
-        self.lines < LINES_MAX && memchr::memchr(b'\n', self.from.buffer()).is_some()
+        self.lines < LINES_MAX && !self.allowance.is_used_up() && memchr::memchr(b'\n', self.from.buffer()).is_some()
     }
 
+    /// Reads on until the line is whole.
+    ///
+    /// # Errors
+    /// If that does not happen, or it says too much.
     async fn read_line(&mut self, most: usize) -> Result<(), Unheard> {
         loop {
             let now = Instant::now();
             if now >= self.until {
                 (self.until, self.bytes, self.lines) = (now + SLICE, 0, 0);
-            } else if self.bytes >= BYTES_MAX || self.lines >= LINES_MAX {
+                self.allowance.renew(now);
+                if self.allowance.is_flooded(now) {
+                    return Err(Unheard::Flood);
+                }
+            }
+            if self.bytes >= BYTES_MAX || self.lines >= LINES_MAX || self.allowance.is_used_up() {
                 sleep_until(self.until).await;
                 continue;
             }
@@ -105,6 +118,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
             let read = (&mut self.from).take(room as u64).read_until(b'\n', &mut self.line).await;
             // Counted after the fact if this is cancelled: what was read is in the line.
             self.bytes += self.line.len() - before;
+            self.allowance.take(before, self.line.len(), now);
             match (self.line.last(), read) {
                 (Some(b'\n'), _) => {
                     self.lines += 1;
@@ -122,6 +136,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::allowance::FLOODS_AFTER;
     use super::*;
 
     fn reader(said: &[u8]) -> Incoming<&[u8]> {
@@ -169,6 +184,19 @@ mod tests {
                 incoming.next(false).await.unwrap();
             }
             assert!(began.elapsed() >= SLICE / 2, "{:?}", began.elapsed());
+        });
+    }
+
+    #[test]
+    fn case_473_a_host_that_floods_is_not_listened_to_any_more() {
+        wait(async {
+            let mut incoming = reader(b"\"ready\"\n");
+            // Long ago, and so much that time has not made up for it.
+            let then = Instant::now().checked_sub(FLOODS_AFTER).unwrap();
+            incoming.allowance = Allowance::new(then);
+            incoming.allowance.take(0, 1 << 40, then);
+            assert!(!incoming.has_more());
+            assert_eq!(incoming.next(false).await.unwrap_err(), Unheard::Flood);
         });
     }
 }

@@ -1,5 +1,6 @@
 //! The connection to one host: its child process, kept by a task beside the loop.
 
+use super::allowance::FLOODS_AFTER;
 use super::command::{Leader, serve};
 use super::incoming::{Incoming, Unheard};
 use super::orders::Orders;
@@ -31,6 +32,8 @@ const LAST_WORDS_WITHIN: Duration = Duration::from_millis(200);
 const RETRIES: [u64; 6] = [1, 2, 5, 15, 60, 300];
 /// A connection that lasted as long begins the list again.
 const LASTED: Duration = Duration::from_secs(30);
+/// Where in the list a host begins that floods, however long it was connected: long enough that its user is told.
+const FLOODED: usize = 3;
 /// How many lines are passed on at a time.
 const BATCH: usize = 64;
 /// How many commands may wait for the link.
@@ -101,6 +104,19 @@ impl Link {
     }
 }
 
+/// Why a connection ended.
+struct Ended {
+    why: String,
+    /// The host said too much, for as long as it was let: that it was connected is no sign that it will be.
+    is_flood: bool,
+}
+
+impl From<String> for Ended {
+    fn from(why: String) -> Self {
+        Self { why, is_flood: false }
+    }
+}
+
 struct Keeper {
     host: Host,
     name: Arc<str>,
@@ -130,9 +146,11 @@ impl Keeper {
         let mut failed = 0;
         loop {
             let began = Instant::now();
-            let why = self.connect().await;
+            let Ended { why, is_flood } = self.connect().await;
             self.orders.lose(&self.name);
-            if began.elapsed() >= LASTED {
+            if is_flood {
+                failed = failed.max(FLOODED);
+            } else if began.elapsed() >= LASTED {
                 failed = 0;
             }
             let again_in = RETRIES[failed.min(RETRIES.len() - 1)];
@@ -171,16 +189,16 @@ impl Keeper {
         let _ = self.news.send(news).await;
     }
 
-    /// Connects, and speaks with the host until the connection is lost. Returns why it was.
-    async fn connect(&mut self) -> String {
+    /// Connects, and speaks with the host until the connection is lost.
+    async fn connect(&mut self) -> Ended {
         let mut running = match start(&self.host) {
             Ok(running) => running,
-            Err(why) => return why,
+            Err(why) => return why.into(),
         };
         let hello = match timeout(HELLO_WITHIN, running.incoming.hello()).await {
             Ok(Ok(hello)) => hello,
             Ok(Err(unheard)) => return self.why(running, unheard, false).await,
-            Err(_) => return format!("it did not answer within {} s", HELLO_WITHIN.as_secs()),
+            Err(_) => return format!("it did not answer within {} s", HELLO_WITHIN.as_secs()).into(),
         };
         self.pass_on(vec![Said::Hello(hello)]).await;
         let unheard = self.talk(&mut running).await;
@@ -188,14 +206,17 @@ impl Keeper {
     }
 
     /// Why nothing more is heard of a child. Ends it.
-    async fn why(&self, mut running: Running, unheard: Unheard, has_greeted: bool) -> String {
-        if let Unheard::Nonsense(words) = unheard {
-            return words;
+    async fn why(&self, mut running: Running, unheard: Unheard, has_greeted: bool) -> Ended {
+        match unheard {
+            Unheard::Nonsense(words) => return words.into(),
+            Unheard::Flood => return Ended { why: why::flood(FLOODS_AFTER), is_flood: true },
+            Unheard::Ended => {}
         }
         let status = timeout(END_WITHIN, running.child.wait()).await.ok().and_then(Result::ok);
         // What it said last may still be on its way. Something that lives on may hold the other end for ever.
         let _ = timeout(LAST_WORDS_WITHIN, &mut running.reading).await;
-        why::ended(&self.host, has_greeted, status.and_then(|status| status.code()), &running.complaints.text())
+        let code = status.and_then(|status| status.code());
+        why::ended(&self.host, has_greeted, code, &running.complaints.text()).into()
     }
 
     async fn talk(&mut self, running: &mut Running) -> Unheard {

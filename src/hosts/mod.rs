@@ -4,12 +4,13 @@
 //! what keeps it from working. Whoever uses a [`Link`] gets [`News`] from it, and gives it [`ToLink`]s. [`there`] is what
 //! `host add` finds on a machine and copies there, [`copied`] remembers that, [`suggest`] looks for machines to add.
 //!
-//! What a host says is hostile: each line is bounded in size, all of them in rate, and what they say reaches the rest of
-//! the program only as the [`lines`](crate::control::pipe::lines) of the pipe, with the name that the settings give the
-//! host. A link that is lost is tried again after a while, ever later.
+//! What a host says is hostile: each line is bounded in size, all of them in rate and in the long run ([`allowance`]), and
+//! what they say reaches the rest of the program only as the [`lines`](crate::control::pipe::lines) of the pipe, with the
+//! name that the settings give the host. A link that is lost is tried again after a while, ever later.
 //!
 //! May import: core, system, config, control.
 
+mod allowance;
 pub(crate) mod command;
 pub(crate) mod copied;
 mod incoming;

@@ -8,8 +8,10 @@ use tokio::time::sleep;
 
 /// How much of it is kept, in bytes.
 const KEPT: usize = 4 << 10;
+/// How much is read at a time, in bytes: in four pieces all that a pipe holds.
+const PIECE: usize = 16 << 10;
 /// A pause after each piece, so that a child that floods costs little.
-const PAUSE: Duration = Duration::from_millis(2);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The last line of what was said that is not blank, fit to be shown.
 pub(super) fn last_line(complaints: &str, most: usize) -> Option<Box<str>> {
@@ -23,7 +25,7 @@ pub(super) struct Complaints(Arc<Mutex<Vec<u8>>>);
 impl Complaints {
     /// Reads everything, to the end.
     pub(super) async fn read(self, mut from: impl AsyncRead + Unpin) {
-        let mut piece = [0; KEPT];
+        let mut piece = vec![0; PIECE];
         while let Ok(read @ 1..) = from.read(&mut piece).await {
             {
                 let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,6 +3,7 @@
 use super::stderr;
 use crate::config::{Host, Reach};
 use crate::core::text::plain;
+use std::time::Duration;
 
 /// Maximum length of what is quoted, in characters.
 const QUOTED_MAX: usize = 160;
@@ -59,6 +60,11 @@ const OF_SSH: [&str; 4] =
     ["Permission denied (", "Host key verification failed", "ssh: Could not resolve hostname", "ssh: connect to host"];
 /// What it says before the name that it finds no address for.
 const UNRESOLVED: &str = "Could not resolve hostname ";
+
+/// That a host has said too much for as long.
+pub(super) fn flood(after: Duration) -> String {
+    format!("for {} s it sent more than any Pilotlight has to tell, without a pause", after.as_secs())
+}
 
 /// Why `ssh` did not connect, if it did not.
 pub(super) fn unreached(is_ssh: bool, code: Option<i32>, complaints: &str) -> Option<String> {

@@ -224,6 +224,47 @@ fn case_412_what_a_hostile_host_says_costs_only_that_host() {
     assert!(changed.elapsed() < Duration::from_secs(2), "{:?}", changed.elapsed());
 }
 
+/// The tray is told of nothing but `"ready"`, again and again. Its use of a processor is printed.
+#[test]
+#[ignore = "tests/long.sh"]
+fn case_473_a_machine_that_floods_costs_little_and_is_left_with_a_word() {
+    let near = User::new();
+    let file = near.scratch.path().join("hello");
+    fs::write(&file, hello(1)).unwrap();
+    let words = format!("cat {}; exec yes '\"ready\"'", file.display());
+    name_hosts(&near, &[("flood", vec!["sh".into(), "-c".into(), words])]);
+    let tray = Tray::start(&near);
+    let began = Instant::now();
+    let seconds = |of: f64| {
+        let (from, before) = (Instant::now(), ticks(tray.pid()));
+        let _ = crate::support::wait(Duration::from_secs_f64(of), || None::<()>);
+        f64::from(u32::try_from(ticks(tray.pid()) - before).unwrap()) / 100.0 / from.elapsed().as_secs_f64()
+    };
+    println!("a flood, at once: {:.1} % of a processor", 100.0 * seconds(3.0));
+    let _ = crate::support::wait(Duration::from_secs(10), || None::<()>);
+    println!("a flood, slowed down: {:.1} % of a processor", 100.0 * seconds(5.0));
+    let child = child_of(tray.pid());
+    let said = || texts(&near, &["status"]).1;
+    let is_said = || {
+        said()
+            .contains("flood is not reached: for 30 s it sent more than any Pilotlight has to tell, without a pause")
+            .then_some(())
+    };
+    wait_until(Duration::from_secs(60), "it is said", said, is_said);
+    assert!(began.elapsed() > Duration::from_secs(25), "not before: {:?}", began.elapsed());
+    assert!(has_ended(child), "its child ends");
+    let after = 100.0 * seconds(5.0);
+    println!("a flood, left: {after:.1} % of a processor");
+    assert!(after < 5.0, "it is not tried again at once: {after}");
+}
+
+/// How many hundredths of a second a process has used.
+fn ticks(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
 /// A short interruption is no news; the children end with the program.
 #[test]
 fn case_413_a_connection_is_made_anew_and_ends_with_the_program() {

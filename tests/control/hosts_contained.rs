@@ -1,6 +1,7 @@
 //! Another machine that is a container: a `[[host]]` whose command runs `serve` in namespaces of its own.
 
 use super::hosts::{child_of, has_ended, name_hosts, serves};
+use super::trays::Tray;
 use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
@@ -50,4 +51,30 @@ fn case_455_the_sessions_of_a_container_are_those_that_are_in_it() {
         assert_eq!(watch.end(Signal::TERM), Some(0));
         wait_until(SOON, "the container ends", || child.to_string(), || has_ended(child).then_some(()));
     }
+}
+
+/// Its hook names a process that no other container has: only the tray's own connection leads to that one.
+#[test]
+fn case_476_what_a_hook_in_a_container_reports_is_in_every_list() {
+    let unshare = ["unshare", "--user", "--map-root-user", "--fork", "--pid", "--mount-proc", "--kill-child"];
+    if !is_possible(&unshare) {
+        return;
+    }
+    let (near, far) = (User::new(), User::new());
+    // The agent lives in the first container alone: one that is made later has other processes.
+    let home = far.scratch.path().display();
+    fs::copy("/bin/bash", far.scratch.path().join("aider")).unwrap();
+    let program = env!("CARGO_BIN_EXE_pilotlight");
+    let agent = format!("sh -c '{program} report --agent aider --session s1 --state working'; sleep 3600; :");
+    let script = format!(
+        "[ -e {home}/once ] || {{ touch {home}/once; HOME={home} {home}/aider -c \"{agent}\" & }}; exec \"$@\""
+    );
+    name_hosts(&near, &[("box", contained(&[&unshare[..], &["sh", "-c", &script, "sh"]].concat(), &far))]);
+    let _tray = Tray::start(&near);
+    let ids = |args: &[&str]| near.rows(args).iter().map(|row| row["id"].clone()).collect::<Vec<_>>();
+    wait_until(SOON, "the tray knows it", String::new, || (ids(&[]) == ["s1"]).then_some(()));
+    assert_eq!(ids(&["--all"]), ["s1"]);
+    let picker = near.run(&["resume"]);
+    let listed = String::from_utf8_lossy(&picker.stdout).into_owned();
+    assert!(listed.contains("@box"), "{listed}");
 }

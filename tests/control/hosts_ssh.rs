@@ -1,7 +1,9 @@
 //! Another machine over the real OpenSSH: a server of the test's own on loopback, with keys of its own.
 
 use super::hosts::{child_of, has_ended};
+use super::trays::Tray;
 use crate::program::resume::user as resumable;
+use crate::support::freeze::freeze;
 use crate::support::synthetic::User;
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
@@ -11,6 +13,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Where Debian has it.
@@ -213,6 +216,82 @@ fn case_417_another_machine_is_reached_by_the_users_own_ssh() {
     sshd.stop();
     let text = run(&["status"]);
     assert!(text.contains("devbox is not reached: nothing listens for ssh there"), "{text}");
+}
+
+/// The process of `serve` that runs as this user.
+fn serve_of(far: &User) -> u32 {
+    let home = format!("HOME={}", far.scratch.path().display());
+    let is_it = |pid: u32| {
+        let has = |file: &str, word: &str| {
+            let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+            text.split(|byte| *byte == 0).any(|part| part == word.as_bytes())
+        };
+        let runs = fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|path| path.ends_with("pilotlight"));
+        runs && has("cmdline", "serve") && has("environ", &home)
+    };
+    let pids = || fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    wait_until(SOON, "it serves", || home.clone(), || pids().find(|pid| is_it(*pid)))
+}
+
+#[test]
+#[ignore = "tests/long.sh"]
+fn case_478_another_version_a_frozen_far_side_and_a_password_are_said_over_ssh() {
+    if !Path::new(SSHD).exists() {
+        return; // tests/long.sh installs it, as root
+    }
+    let (near, far, mut sshd) = (User::new(), User::new(), Sshd::new());
+    sshd.start("");
+    let folder = near.scratch.path().join(".config/pilotlight");
+    fs::create_dir_all(&folder).unwrap();
+    let config = |program: &str| {
+        fs::write(folder.join("config.toml"), format!("[[host]]\nname = \"devbox\"\nprogram = \"{program}\"\n"))
+            .unwrap();
+    };
+    let path = format!("{}:{}", sshd.client().display(), std::env::var("PATH").unwrap_or_default());
+    let run = |args: &[&str]| {
+        let ran = near.pilotlight(args).env("PATH", &path).output().unwrap();
+        (ran.status.code(), String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned())
+    };
+    let says = |words: &str, sshd: &Sshd| {
+        let (_, text) = run(&["status"]);
+        assert_eq!(text.matches("devbox is not reached: ").count(), 1, "{text}");
+        assert!(text.contains(&format!("devbox is not reached: {words}")), "{text}\n{}", sshd.log());
+    };
+    let session = far.session(2);
+    let _owner = session.owner(&far);
+    session.prompt();
+
+    // A program of another version.
+    let program = program(&far);
+    let other = far.scratch.path().join("other");
+    let later = "s/\"version\":\"[^\"]*\",\"schema\":1/\"version\":\"9.9.0\",\"schema\":2/";
+    write_script(&other, &format!("#!/bin/sh\n{program} \"$@\" | sed -u '{later}'\n"));
+    config(&other.display().to_string());
+    let here = env!("CARGO_PKG_VERSION");
+    says(&format!("Pilotlight 9.9.0 there and {here} here do not understand each other: update the older one"), &sshd);
+
+    // The program there is frozen while it is asked for something.
+    config(&program);
+    let mut tray = near.pilotlight(&["tray"]);
+    tray.env("PATH", &path);
+    let tray = Tray::start_from(&near, tray);
+    wait_until(SOON, "the tray knows it", || tray.output(), || near.row(&session).map(drop));
+    let frozen = serve_of(&far);
+    freeze(frozen);
+    let began = Instant::now();
+    let (code, text) = run(&["stop", &session.id]);
+    assert!(code == Some(5) && text.contains("may have happened"), "{code:?} {text}");
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    // Another connection is made at once.
+    wait_until(SOON, "it is reached again", || tray.output(), || near.row(&session).map(drop));
+    kill_process(Pid::from_raw(i32::try_from(frozen).unwrap()).unwrap(), Signal::CONT).unwrap();
+    wait_until(SOON, "it ends", || frozen.to_string(), || has_ended(frozen).then_some(()));
+    tray.end(Signal::TERM);
+
+    // A server that wants a password, which nobody could type.
+    sshd.stop();
+    sshd.start("PubkeyAuthentication no\nKbdInteractiveAuthentication no\nPasswordAuthentication yes");
+    says("it does not let you in without asking: a key without a password is needed, or an agent that has it", &sshd);
 }
 
 /// From a home with nothing in it, by one login.

@@ -4,6 +4,7 @@ mod asking;
 mod attacks;
 mod clicks;
 mod consent;
+mod elsewhere;
 mod ending;
 mod forms;
 pub(super) mod givers;

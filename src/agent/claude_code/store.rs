@@ -37,17 +37,16 @@ pub(super) fn subject_inside<'a>(parts: &[&'a str]) -> Option<&'a str> {
 }
 
 /// The ids of all sessions of a home: those with a log, and those that a process runs without one yet. And where the logs
-/// are, and what was read.
+/// are, and what was read, as far as `stamps` note it.
 ///
 /// # Errors
 /// Where the folder of the logs cannot be listed.
-pub(crate) fn list(home: &Path, root: &Path) -> io::Result<(Vec<Arc<str>>, LogPaths, Stamps)> {
-    let mut stamps = Stamps::default();
-    stamps.note(home.join(pid_file::FOLDER));
+pub(crate) fn list(home: &Path, root: &Path, mut stamps: Stamps) -> io::Result<(Vec<Arc<str>>, LogPaths, Stamps)> {
+    stamps.note(&home.join(pid_file::FOLDER));
     let mut ids = HashSet::<Arc<str>>::new();
     for pid in pid_file::pids(home).unwrap_or_default() {
         // What it says is changed in place.
-        stamps.note(pid_file::path(home, pid));
+        stamps.note(&pid_file::path(home, pid));
         ids.extend(pid_file::read(home, pid).map(|file| file.session.into()));
     }
     let logs = match logs(root, &mut stamps) {
@@ -62,10 +61,10 @@ pub(crate) fn list(home: &Path, root: &Path) -> io::Result<(Vec<Arc<str>>, LogPa
 
 /// The logs in the folders of a home, by the ids of their sessions. Notes the folders.
 fn logs(root: &Path, stamps: &mut Stamps) -> io::Result<HashMap<Arc<str>, PathBuf>> {
-    stamps.note(root.to_owned());
+    stamps.note(root);
     let folders = fs::read_dir(root)?.flatten().map(|entry| entry.path());
     let files = folders.flat_map(|folder| {
-        stamps.note(folder.clone());
+        stamps.note(&folder);
         fs::read_dir(folder).into_iter().flatten().flatten()
     });
     let mut logs = HashMap::new();
@@ -176,7 +175,7 @@ mod tests {
                 log.set_modified(UNIX_EPOCH + Duration::from_secs(u64::from(project == last))).unwrap();
             }
             let log = root.join(last).join("one.jsonl");
-            let (ids, logs, _) = list(home.path(), &root).unwrap();
+            let (ids, logs, _) = list(home.path(), &root, Stamps::default()).unwrap();
             assert_eq!(
                 (&*ids, logs.get("one"), find_log(&root, "one")),
                 (&["one".into()][..], Some(&log), Some(log.clone()))

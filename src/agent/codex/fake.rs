@@ -11,6 +11,11 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_tungstenite::tungstenite::Message;
 
+/// Whether a process runs Codex, or is this one: tests hold locks themselves.
+pub(super) fn runs_codex(pid: u32) -> bool {
+    pid == std::process::id() || super::target::runs_codex(pid)
+}
+
 /// A home whose daemon is this process.
 pub(super) fn home(daemon: u32) -> TempDir {
     let home = tempfile::tempdir().unwrap();

@@ -56,21 +56,21 @@ fn walk(
 }
 
 /// The ids of the threads of a home: those that have a log, and those that are open without one. And where the logs are,
-/// and what of it may change. From the folder of a day that is over a log can only be taken away; that shows with the next
-/// listing, and at once where the folder is watched.
+/// and what of it may change, as far as `stamps` note it. From the folder of a day that is over a log can only be taken
+/// away; that shows with the next listing, and at once where the folder is watched.
 ///
 /// # Errors
 /// Where the folder of the logs cannot be listed.
-pub(crate) fn list(root: &Path) -> io::Result<(Vec<Arc<str>>, LogPaths, Stamps)> {
-    let (mut logs, mut stamps) = (HashMap::<Arc<str>, PathBuf>::new(), Stamps::default());
-    walk(root, DEPTH, &mut |folder| stamps.note(folder.to_owned()), &mut |id, log| {
+pub(crate) fn list(root: &Path, mut stamps: Stamps) -> io::Result<(Vec<Arc<str>>, LogPaths, Stamps)> {
+    let mut logs = HashMap::<Arc<str>, PathBuf>::new();
+    walk(root, DEPTH, &mut |folder| stamps.note(folder), &mut |id, log| {
         logs.insert(id.into(), log);
         true
     })?;
     stamps.retain_last(CHANGING_DAYS, |folder| {
         folder.strip_prefix(root).is_ok_and(|day| day.components().count() == DEPTH)
     });
-    root.parent().into_iter().for_each(|home| stamps.note(home.join(lock::LOCKS)));
+    root.parent().into_iter().for_each(|home| stamps.note(&home.join(lock::LOCKS)));
     let open = root.parent().into_iter().flat_map(lock::ids);
     let ids: BTreeSet<_> = logs.keys().cloned().chain(open).collect();
     Ok((ids.into_iter().collect(), logs.into(), stamps))
@@ -215,7 +215,7 @@ mod tests {
             fs::write(&log, "").unwrap();
             fs::write(root.join("note.txt"), "").unwrap();
             assert_eq!(log_of(&root, id).as_ref(), Some(&log), "{day}");
-            let (ids, logs, _) = list(&root).unwrap();
+            let (ids, logs, _) = list(&root, Stamps::default()).unwrap();
             assert_eq!((&*ids, &logs[id]), (&[Arc::from(id)][..], &log));
         }
     }
@@ -239,7 +239,7 @@ mod tests {
             ("2026/11/21", true),
             ("2026/11/22", true),
         ] {
-            let (_, _, listed) = list(&root).unwrap();
+            let (_, _, listed) = list(&root, Stamps::kept()).unwrap();
             assert!(listed.stand());
             put(change, "22-56-46");
             assert_eq!(!listed.stand(), is_seen, "{change}");
@@ -302,7 +302,7 @@ mod tests {
             openings: OpenSessions::NONE,
             all,
         };
-        let (_, logs, _) = list(&root).unwrap();
+        let (_, logs, _) = list(&root, Stamps::default()).unwrap();
         for listed in [None, Some(&logs)] {
             let glimpses = Glimpses::new(&root, listed);
             let is_past = |id: &str, after, all| glimpses.past(id, &reading(after, all)).is_some();

@@ -57,9 +57,5 @@ impl Target {
 
 /// Whether a process runs Codex.
 pub(super) fn runs_codex(pid: u32) -> bool {
-    #[cfg(test)] // tests hold locks themselves
-    if pid == std::process::id() {
-        return true;
-    }
     executable(pid).is_some_and(|path| path.file_name().is_some_and(|name| is_named(name, PROGRAM)))
 }

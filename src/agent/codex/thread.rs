@@ -11,6 +11,7 @@ use super::head::{Head, Opening};
 use super::lock::Lock;
 use super::store;
 use super::subagents::SubAgents;
+use super::target::runs_codex;
 use crate::agent::reading::{ReadStatus, Reading};
 use crate::agent::tail::{ReadOutcome, Tail};
 use crate::core::owner::Owner;
@@ -48,6 +49,8 @@ pub struct Thread {
     closed: Option<Time>,
     agents: SubAgents,
     asking: Asking,
+    /// Whether a process runs Codex.
+    runs_codex: fn(u32) -> bool,
     /// When to read it again, by the awake clock, even without an event.
     recheck_at: Option<Time>,
 }
@@ -68,6 +71,7 @@ impl Thread {
             closed: None,
             agents: SubAgents::default(),
             asking: Asking::default(),
+            runs_codex,
             recheck_at: None,
         }
     }

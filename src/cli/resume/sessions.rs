@@ -1,95 +1,207 @@
 //! All sessions that can be chosen: those of this machine, and those of other machines as they come in. Nothing waits for
-//! another machine.
+//! another machine, and nothing that one tells is read on the thread that takes the keys: of thousands of sessions, that
+//! takes longer than a key may.
 
-use crate::cli::context::Context;
-use crate::cli::hosts::{Asking, TOLD_WITHIN, Which};
+use crate::cli::context::{Context, runtime};
+use crate::cli::hosts::{Asking, TOLD_WITHIN, Which, ask_tray};
+use crate::config::Host;
 use crate::core::fleet::{Finder, Row, Session, distinguish};
 use crate::core::limits::Limits;
 use crate::core::text::listed;
 use crate::core::time::Moment;
 use std::sync::Arc;
-use tokio::task::{JoinHandle, spawn_blocking};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant, sleep_until};
 
-/// The sessions that are known.
-pub(super) struct Sessions<'a> {
-    context: &'a Context,
-    /// Those of this machine, with their names before they were made unique.
-    here: Arc<[Row]>,
-    asking: Option<Asking>,
-    now: Moment,
-    /// From then on it is said which machines are late.
-    patient_until: Instant,
-    /// Makes a finder of all that was known when it began, beside the loop: it takes longer than a key may.
-    making: Option<JoinHandle<Finder>>,
-    /// More is known than is being made.
-    has_more: bool,
+/// What machines tell within this is shown at once: with many, each change costs more than it shows.
+const GATHERED: Duration = Duration::from_millis(50);
+
+/// The sessions of other machines that are known, and what is told of them.
+pub(super) struct Sessions {
+    /// `None` while they are left.
+    changes: Option<Receiver<Change>>,
+    /// Which machines are not reached, or late, in a line.
+    note: Option<String>,
+    thread: Option<JoinHandle<()>>,
 }
 
-impl<'a> Sessions<'a> {
-    /// Begins to ask the other machines, on the current runtime.
-    pub(super) fn start(context: &'a Context, here: Vec<Row>, now: Moment) -> Self {
-        let hosts: Vec<_> = context.hosts().collect();
-        let asking = (!hosts.is_empty()).then(|| Asking::start(&hosts, Which::All, now));
-        let patient_until = Instant::now() + TOLD_WITHIN;
-        Self { context, here: here.into(), asking, now, patient_until, making: None, has_more: false }
+struct Change {
+    /// A finder of more sessions.
+    finder: Option<Finder>,
+    note: Option<String>,
+}
+
+/// What is asked of whom, for which list.
+#[derive(Clone)]
+struct Asked {
+    hosts: Vec<Host>,
+    /// The agents whose sessions are shown; none: all.
+    agents: Vec<Box<str>>,
+    /// The sessions of this machine, with their names before they were made unique.
+    here: Vec<Row>,
+    now: Moment,
+    limits: Limits,
+}
+
+impl Sessions {
+    /// Begins to ask the other machines. Returns a finder of the sessions of this one, too.
+    ///
+    /// # Errors
+    /// Where the system refuses a thread or an event loop.
+    pub(super) fn start(context: &Context, here: Vec<Row>, now: Moment) -> anyhow::Result<(Self, Finder)> {
+        let (hosts, limits) = (context.hosts().cloned().collect(), context.config.limits);
+        Self::ask(Asked { hosts, agents: context.only.clone(), here, now, limits })
     }
 
-    /// A finder of the sessions of this machine.
-    pub(super) fn here(&self) -> Finder {
-        finder(&self.here, &[], self.now, &self.context.config.limits)
+    fn ask(asked: Asked) -> anyhow::Result<(Self, Finder)> {
+        let finder = asked.finder(&[]);
+        let (sender, changes) = channel(1);
+        let thread = if asked.hosts.is_empty() {
+            None
+        } else {
+            let runtime = runtime()?;
+            let follow = move || runtime.block_on(asked.follow(sender));
+            Some(thread::Builder::new().name("hosts".into()).spawn(follow)?)
+        };
+        Ok((Self { changes: Some(changes), note: None, thread }, finder))
     }
 
     /// Waits until there is a finder of more sessions, or another note. Cancel-safe.
     pub(super) async fn change(&mut self) -> Option<Finder> {
-        let Some(asking) = &mut self.asking else { return std::future::pending().await };
-        let is_patient = !asking.is_complete() && Instant::now() < self.patient_until;
-        loop {
-            if self.has_more && self.making.is_none() {
-                self.has_more = false;
-                let is_wanted = |session: &&Arc<Session>| self.context.is_wanted_agent(&session.observed.agent);
-                let far: Vec<_> = asking.sessions().filter(is_wanted).cloned().collect();
-                let (here, limits, now) = (Arc::clone(&self.here), self.context.config.limits, self.now);
-                self.making = Some(spawn_blocking(move || finder(&here, &far, now, &limits)));
-            }
-            tokio::select! {
-                is_news = asking.next() => if is_news {
-                    self.has_more = true;
-                    return None;
-                },
-                () = sleep_until(self.patient_until), if is_patient => return None,
-                made = made(&mut self.making) => {
-                    self.making = None;
-                    return made;
-                }
-            }
-        }
+        let change = match &mut self.changes {
+            Some(changes) => changes.recv().await,
+            None => None,
+        };
+        let Some(Change { finder, note }) = change else { return std::future::pending().await };
+        self.note = note;
+        finder
     }
 
     /// Which machines are not reached, or late, in a line.
-    pub(super) fn note(&self) -> Option<String> {
-        let asking = self.asking.as_ref()?;
-        let mut notes: Vec<_> = asking.troubles().map(|(host, why)| format!("{host} is not reached: {why}")).collect();
-        let late: Vec<_> = asking.late().filter(|_| Instant::now() >= self.patient_until).collect();
-        if !late.is_empty() {
-            let has = if late.len() == 1 { "has" } else { "have" };
-            notes.push(format!("{} {has} not told of all sessions yet", listed(&late)));
-        }
-        (!notes.is_empty()).then(|| notes.join("; "))
+    pub(super) fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 }
 
-/// A finder of the sessions of this machine and of others.
-fn finder(here: &[Row], far: &[Arc<Session>], now: Moment, limits: &Limits) -> Finder {
-    let far = far.iter().map(|session| session.row(now, limits).0);
-    let mut rows: Vec<_> = here.iter().cloned().chain(far).collect();
-    distinguish(&mut rows);
-    Finder::new(rows)
+/// What runs for the other machines is ended then.
+impl Drop for Sessions {
+    fn drop(&mut self) {
+        self.changes = None;
+        let _ = self.thread.take().map(JoinHandle::join); // it has said what went wrong
+    }
 }
 
-async fn made(making: &mut Option<JoinHandle<Finder>>) -> Option<Finder> {
-    match making {
-        Some(making) => making.await.ok(),
-        None => std::future::pending().await,
+impl Asked {
+    /// A finder of the sessions of this machine and of others.
+    fn finder(&self, far: &[Arc<Session>]) -> Finder {
+        let far = far.iter().map(|session| session.row(self.now, &self.limits).0);
+        let mut rows: Vec<_> = self.here.iter().cloned().chain(far).collect();
+        distinguish(&mut rows);
+        Finder::new(rows)
+    }
+
+    /// Asks the machines, and tells of what they tell, until nobody wants to know.
+    async fn follow(self, tell: Sender<Change>) {
+        let mut asking = Asking::start(&self.hosts.iter().collect::<Vec<_>>(), Which::All, self.now);
+        let patient_until = Instant::now() + TOLD_WITHIN;
+        let mut due = None;
+        if let Some(reports) = ask_tray().await {
+            asking.recall(reports);
+            due = Some(Instant::now());
+        }
+        let mut is_patient = true;
+        loop {
+            let finder = tokio::select! {
+                () = tell.closed() => return,
+                is_news = asking.next() => {
+                    if is_news {
+                        due.get_or_insert_with(|| Instant::now() + GATHERED);
+                    }
+                    continue;
+                }
+                () = sleep_until(due.unwrap_or(patient_until)), if due.is_some() => {
+                    due = None;
+                    let is_wanted = |session: &&Arc<Session>| self.wants(session);
+                    Some(self.finder(&asking.sessions().filter(is_wanted).cloned().collect::<Vec<_>>()))
+                }
+                () = sleep_until(patient_until), if is_patient => {
+                    is_patient = false;
+                    None
+                }
+            };
+            if tell.send(Change { finder, note: note(&asking, is_patient) }).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn wants(&self, session: &Session) -> bool {
+        self.agents.is_empty() || self.agents.iter().any(|name| **name == *session.observed.agent.name())
+    }
+}
+
+/// Which machines are not reached, or late, in a line.
+fn note(asking: &Asking, is_patient: bool) -> Option<String> {
+    let mut notes: Vec<_> = asking.troubles().map(|(host, why)| format!("{host} is not reached: {why}")).collect();
+    let late: Vec<_> = asking.late().filter(|_| !is_patient).collect();
+    if !late.is_empty() {
+        let has = if late.len() == 1 { "has" } else { "have" };
+        notes.push(format!("{} {has} not told of all sessions yet", listed(&late)));
+    }
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use crate::config::Reach;
+    use crate::control::pipe::lines::FromHost;
+    use crate::core::far::Account;
+    use crate::system::clock::Clock;
+    use std::fmt::Write as _;
+
+    /// How long this thread has used a processor.
+    fn used() -> Duration {
+        let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        Duration::from_nanos(stat.split(' ').next().unwrap().parse().unwrap())
+    }
+
+    /// A machine that tells of so many old sessions.
+    fn told(folder: &std::path::Path, count: usize) -> Host {
+        let mut said = String::from(
+            r#"{"pilotlight":{"version":"0.1.0","schema":1,"now":"2026-01-01T00:00:00Z","system":"linux","architecture":"x86_64","has-tray":false}}"#,
+        );
+        for n in 0..count {
+            let session = Session { id: format!("{n:08x}").into(), ..Session::default() };
+            let row = session.row(Moment::default(), &Limits::default()).0;
+            let account = Account::of(&session, &row, (&row.name, &row.label), Moment::default());
+            let _ = write!(said, "\n{}", serde_json::to_string(&FromHost::Past(Box::new(account))).unwrap());
+        }
+        std::fs::write(folder.join("said"), said + "\n\"ready\"\n\"all-past\"\n").unwrap();
+        let words = format!("cat {}; cat >/dev/null", folder.join("said").display());
+        Host { name: "devbox".into(), reach: Reach::Command(["sh", "-c", &words].map(Into::into).into()) }
+    }
+
+    /// While the sessions come in, the thread that takes the keys does hardly anything, however busy the machine is.
+    #[test]
+    fn case_475_sessions_that_come_in_cost_no_key_anything() {
+        const COUNT: usize = 5000;
+        let folder = tempfile::tempdir().unwrap();
+        let hosts = vec![told(folder.path(), COUNT)];
+        let (now, limits) = (Clock::start().now(), Limits::default());
+        let asked = Asked { hosts, agents: Vec::new(), here: Vec::new(), now, limits };
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+            let (mut sessions, _) = Sessions::ask(asked).unwrap();
+            let mut finders = Vec::new();
+            let before = used();
+            while finders.last().is_none_or(|finder: &Finder| finder.count().1 < COUNT) {
+                finders.extend(sessions.change().await);
+            }
+            let used = used() - before;
+            assert!(used < Duration::from_millis(50), "{used:?}");
+        });
     }
 }

@@ -50,6 +50,8 @@ pub(crate) enum ToHost {
     History,
 }
 
+/// Maximum number of sessions that are shown of one machine, besides those that are told of as past.
+pub(crate) const SHOWN_MAX: usize = 1000;
 /// Maximum number of sessions that are told of as past.
 pub(crate) const PAST_MAX: usize = 10_000;
 

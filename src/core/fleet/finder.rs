@@ -25,16 +25,18 @@ impl Finder {
         Self { rows, texts, typed: String::new(), found, at: 0 }
     }
 
-    /// These are the sessions now. What is typed stays, and so does the selected session, if it is still among them.
-    pub fn renew(&mut self, all: Self) {
+    /// These are the sessions now. What is typed stays, and so does the selected session, if it is still among them. Returns
+    /// those before.
+    pub fn renew(&mut self, all: Self) -> Self {
         let selected = self.selected().map(|row| (row.host.clone(), row.id.clone()));
         let typed = std::mem::take(&mut self.typed);
-        *self = Self { typed, ..all };
+        let before = std::mem::replace(self, Self { typed, ..all });
         self.narrow(0..self.rows.len());
         let is_selected = |index: &usize| {
             selected.as_ref().is_some_and(|(host, id)| (&self.rows[*index].host, &self.rows[*index].id) == (host, id))
         };
         self.at = self.found.iter().position(is_selected).unwrap_or_default();
+        before
     }
 
     /// A character is typed: fewer sessions are found.
@@ -187,11 +189,12 @@ mod tests {
         let far = Row { host: Some("devbox".into()), ..row("77aa", "infra", "Load test", 40) };
         let mut rows = finder.rows().to_vec();
         rows.push(far);
-        finder.renew(Finder::new(rows));
+        let before = finder.renew(Finder::new(rows));
+        assert_eq!(before.count().1, 3);
         assert_eq!((found(&finder), finder.typed()), (vec!["77aa", "90ff", "77aa"], "infra"));
         let selected = finder.selected().unwrap();
         assert_eq!((&*selected.id, &selected.host, selected.last()), ("77aa", &None, Time(20)));
-        finder.renew(Finder::new(vec![row("1111", "infra", "Another", 1)]));
+        drop(finder.renew(Finder::new(vec![row("1111", "infra", "Another", 1)])));
         assert_eq!(finder.selected().unwrap().id, "1111".into(), "else the first one");
     }
 

@@ -21,8 +21,6 @@ const QUIET: Span = Span::seconds(55);
 const SLEEP_MIN: Span = Span::seconds(5);
 /// How much news may wait for the loop.
 const QUEUED: usize = 16;
-/// Maximum number of sessions that are shown of one machine.
-pub(crate) const SESSIONS_MAX: usize = 1000;
 
 /// One machine.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use crate::agent::wing::agent_named;
 use crate::control::HostReport;
-use crate::control::pipe::lines::FromHost;
+use crate::control::pipe::lines::{FromHost, SHOWN_MAX};
 use crate::control::{PendingOrder, origin};
 use crate::core::action::{Trait, offer};
 use crate::core::far::{self, Account, Clocks};
@@ -10,7 +10,6 @@ use crate::core::order::{Ask, Outcome, Report};
 use crate::core::session::Key;
 use crate::core::session::far::Host as FarHost;
 use crate::core::text::is_uuid;
-use crate::engine::parts::hosts::SESSIONS_MAX;
 use crate::engine::parts::settings_file::SettingsFile;
 use crate::engine::{Changes, Engine};
 use crate::hosts::{News, Said, ToLink, command};
@@ -100,7 +99,7 @@ impl Engine {
         let Some(host) = self.hosts.of_news(news) else { return };
         // Counted by what is held: a machine may break off before it has told of all, again and again.
         let is_new = self.fleet.shown_as(&host.key(account.id())).is_none();
-        if is_new && self.fleet.keys_at(&news.host).nth(SESSIONS_MAX - 1).is_some() {
+        if is_new && self.fleet.keys_at(&news.host).nth(SHOWN_MAX - 1).is_some() {
             return;
         }
         let (clocks, name) = (host.clocks(now), host.config.name.as_str().into());

@@ -133,7 +133,7 @@ impl Engine {
             return true;
         }
         self.watcher.watch_shared_folders(source.watch_plan(), root);
-        match source.list() {
+        match source.list_for_good() {
             Ok(mut ids) => {
                 self.homes.set_listed(home, ids.take_stamps(), self.clock.now().wall);
                 self.agenda.listings.retain(|listing| listing.home != home);

@@ -4,7 +4,6 @@ use super::Thread;
 use crate::agent::codex::daemon;
 use crate::agent::codex::door::Door;
 use crate::agent::codex::lock::{Holder, LOCKS, Lock};
-use crate::agent::codex::target::runs_codex;
 use crate::agent::evidence::Evidence;
 use crate::agent::reading::{GRACE, Reading};
 use crate::core::action::Action;
@@ -111,7 +110,7 @@ impl Thread {
             };
             // Any program can lock a file. That it does keeps Codex from the thread, and says nothing of who has it loaded. A
             // process that is ending shows no program any more.
-            let is_foreign = !runs_codex(pid);
+            let is_foreign = !(self.runs_codex)(pid);
             if is_shown && is_foreign && executable(pid).is_some() {
                 return (Owner::Unknown { pid }, Held::Unverified);
             }

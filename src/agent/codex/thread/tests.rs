@@ -27,7 +27,7 @@ const ID: &str = "01a20053-8e6c-7863-a4ca-0d958e862685";
 const SUB: &str = "01a20053-9e6c-7863-a4ca-0d958e862685";
 
 fn thread(root: &Path, id: &str) -> Thread {
-    Thread::new(root, id, store::path(root, id))
+    Thread { runs_codex: fake::runs_codex, ..Thread::new(root, id, store::path(root, id)) }
 }
 
 /// A home with one thread.
