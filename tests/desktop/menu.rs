@@ -5,7 +5,8 @@ use crate::desk::panel::{Entry, Panel};
 use crate::desk::popups::Popups;
 use crate::desk::sessions::Sessions;
 use crate::desk::tray::User;
-use crate::support::{SOON, wait_until};
+use crate::support::executable::executable;
+use crate::support::{SOON, tmux, wait_until};
 use unicode_width::UnicodeWidthStr;
 
 #[test]
@@ -114,6 +115,49 @@ fn the_submenu_has_the_details_and_the_actions() {
         "About",
     ];
     assert_eq!(words(&settings.entries), expected);
+}
+
+/// Case 496: from the click to the question, in a terminal that stands for xterm.
+#[test]
+fn case_496_add_a_machine_opens_a_terminal_that_asks_which_one() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let bin = user.scratch.path().join("bin");
+    let server = Server(user.scratch.path().join("tmux"));
+    let socket = &server.0;
+    std::fs::create_dir(&bin).unwrap();
+    let opens = "#!/bin/sh\nwhile [ \"$1\" != -e ]; do shift; done; shift\n";
+    let opens =
+        format!("{opens}exec tmux -S {} -f /dev/null new-session -d -x 120 -y 30 -- \"$@\"\n", socket.display());
+    executable(&bin.join("xterm"), &opens);
+    std::fs::create_dir(user.scratch.path().join(".ssh")).unwrap();
+    std::fs::write(user.scratch.path().join(".ssh/config"), "Host devbox\n").unwrap();
+    let mut tray = user.command(Some(&bus), &[]);
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    tray.env("PATH", path).env("DISPLAY", ":0").env("TERMINAL", "xterm");
+    let _tray = user.start_tray_as(tray);
+    panel.wait_for_icon();
+    let adds = panel.wait_for("the entry", |entry| entry.label == "Add a machine…");
+    panel.open();
+    assert!(panel.click(adds.id));
+    panel.close();
+    let screen = || tmux::on(socket, &["capture-pane", "-p"]);
+    let asks = || {
+        let screen = screen();
+        (screen.contains("devbox") && screen.contains("Which one?")).then_some(())
+    };
+    wait_until(SOON, "the terminal asks which machine to add", screen, asks);
+    tmux::on(socket, &["send-keys", "Enter"]);
+    wait_until(SOON, "it stays open until it was read", screen, || screen().contains("Press Enter").then_some(()));
+}
+
+/// A server of tmux that the program under test may have started, ended with this.
+struct Server(std::path::PathBuf);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        tmux::on(&self.0, &["kill-server"]);
+    }
 }
 
 #[test]

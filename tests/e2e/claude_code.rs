@@ -140,7 +140,7 @@ fn its_pane_is_shown_and_killed_it_is_resumed_in_xterm() {
     wait_until(SOON, "its end is seen", || pilot.log(), ended);
 }
 
-/// With a display: whoever looks at the terminal that asks is not told of it, unless no answer comes.
+/// Case 339, with a display: whoever looks at the terminal that asks is not told of it, unless no answer comes.
 #[test]
 #[ignore = "needs a display: tests/visible/terminal.sh"]
 fn its_popup_waits_while_its_terminal_has_the_focus_in_xterm() {
