@@ -129,3 +129,41 @@ impl Attempts {
 fn follows(event: Time, sent: Time) -> bool {
     event >= sent - SLACK && event <= sent + OURS
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Time = Time(1_763_700_000_000);
+
+    fn recovered(known: Marks) -> Attempts {
+        let mut attempts = Attempts::default();
+        attempts.note_attempt(&known, NOW);
+        attempts
+    }
+
+    fn prompted(event: u64, at: Time) -> Marks {
+        Marks { prompt: Some(Mark { event, at }), ..Marks::default() }
+    }
+
+    #[test]
+    fn only_what_came_after_a_recovery_resets_it() {
+        // Where none was known, the time decides; else whether it is another one.
+        let first = recovered(Marks::default());
+        assert_eq!([Span::ZERO, Span(1)].map(|later| first.count(&prompted(1, NOW + later))), [1, 0]);
+        let again = recovered(prompted(1, NOW));
+        assert_eq!([1, 2].map(|event| again.count(&prompted(event, NOW))), [1, 0]);
+        // A completion may be dated a little before it.
+        let completed = |at| Marks { completed: Some(at), ..Marks::default() };
+        assert_eq!([SLACK, SLACK - Span(1)].map(|before| first.count(&completed(NOW - before))), [1, 0]);
+    }
+
+    #[test]
+    fn a_prompt_is_ours_if_it_is_written_in_time() {
+        let mut attempts = recovered(Marks::default());
+        let sent = NOW + Span::minutes(1);
+        attempts.note_prompt(sent);
+        let count = |at| attempts.count(&prompted(1, at));
+        assert_eq!([sent - SLACK - Span(1), sent - SLACK, sent + OURS, sent + OURS + Span(1)].map(count), [0, 1, 1, 0]);
+    }
+}

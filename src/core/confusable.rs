@@ -113,6 +113,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn text_of_many_lines_reads_as_it_is_if_nothing_in_it_acts_or_hides() {
+        for text in ["", "make\n\tcargo test\n", "mkdir Документы\ncd Документы"] {
+            assert!(reads_as_it_is(text), "{text:?}");
+        }
+        for text in ["a\u{1b}[2J", "a\rb", "a\u{7f}b", "a\u{3164}b", "a\u{200b}b", "ls\ncаt"] {
+            assert!(!reads_as_it_is(text), "{text:?}");
+        }
+    }
+
+    #[test]
     fn case_114_commands_in_other_languages_can_be_approved() {
         for command in [
             "ls -l",

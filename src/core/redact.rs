@@ -183,6 +183,7 @@ mod tests {
     use crate::core::form::Form;
     use crate::core::limits::Limits;
     use crate::core::session::Kind;
+    use crate::core::stated::{State, Wait};
     use crate::core::time::{Moment, Time};
     use crate::core::turn::{Call, OpenTool, Request, Turn};
 
@@ -276,6 +277,19 @@ mod tests {
             let redacted = redacted(&session);
             assert!(!format!("{redacted:?}").contains("hunter2"), "{redacted:#?}");
             assert!(redacted.observed.problem.is_some());
+        }
+    }
+
+    #[test]
+    fn of_what_a_process_waits_with_only_the_agents_own_tools_survive() {
+        let now = Moment::of(Time(1_000_000));
+        for (tool, shown) in [("hunter2", "a tool"), ("bash", "bash")] {
+            let asks = Some(Asks { tool: tool.into(), text: Some("hunter2".into()) });
+            let state = State::Waiting(Wait::Permission);
+            let mut session = full_of("hunter2", now);
+            session.observed.stated = Some(Stated { state, since: now, by: "its process", asks });
+            let stated = redacted(&session).observed.stated.unwrap();
+            assert_eq!((stated.state, stated.asks), (state, Some(Asks { tool: shown.into(), text: None })));
         }
     }
 

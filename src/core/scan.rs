@@ -312,6 +312,32 @@ mod tests {
     }
 
     #[test]
+    fn only_true_and_false_are_truth_values() {
+        for (json, value) in
+            [("true", Some(true)), (" false", Some(false)), ("null", None), ("1", None), ("\"true\"", None)]
+        {
+            assert_eq!(Scan::new(json.as_bytes()).bool(), Ok(value), "{json}");
+        }
+    }
+
+    #[test]
+    fn of_an_array_the_first_element_is_read_if_it_is_an_object() {
+        let keys = |json: &str| {
+            let mut keys = Vec::new();
+            let read = Scan::new(json.as_bytes()).first_object(|key, scan| {
+                keys.push(String::from_utf8_lossy(key).into_owned());
+                scan.skip()
+            });
+            read.map(|()| keys)
+        };
+        assert_eq!(keys("[{\"a\": 1, \"b\": {}}, {\"c\": 2}]"), Ok(vec!["a".to_owned(), "b".to_owned()]));
+        for other in ["[]", "[1, {\"a\": 1}]", "[\"a\"]", "[[{\"a\": 1}]]"] {
+            assert_eq!(keys(other), Ok(vec![]), "{other}");
+        }
+        assert_eq!(keys("{\"a\": 1}"), Err(Malformed));
+    }
+
+    #[test]
     fn broken_json_is_malformed() {
         for broken in [
             &b""[..],

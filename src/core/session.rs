@@ -311,3 +311,87 @@ impl Session {
         self.observed.about.cwd.as_deref().or(self.observed.facts.cwd.as_deref())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::time::Moment;
+    use crate::core::turn::{Agent as SubAgent, Turn};
+
+    const AT: Moment = Moment::of(Time(1_763_700_000_000));
+
+    fn with(change: impl FnOnce(&mut Session)) -> Session {
+        let mut session = Session::default();
+        change(&mut session);
+        session
+    }
+
+    #[test]
+    fn a_session_is_listed_if_it_was_used_or_may_be_open() {
+        assert!(!Session::default().is_listed());
+        assert!(with(|session| session.observed.facts.progress = Some(AT)).is_listed());
+        assert!(with(|session| session.observed.problem = Some("its log cannot be read".into())).is_listed());
+        assert!(with(|session| session.observed.owner = Owner::Unheld { pid: 7 }).is_listed());
+        // Unread, it may have been used, if there is a log.
+        for has_log in [true, false] {
+            let unread = with(|session| (session.observed.unread, session.observed.has_log) = (true, has_log));
+            assert_eq!(unread.is_listed(), has_log);
+        }
+        assert!(!with(|session| session.observed.has_log = true).is_listed());
+    }
+
+    #[test]
+    fn everything_is_approved_if_one_of_those_who_know_says_so() {
+        let reported = |bridge: Option<bool>, server: Option<(bool, i64)>, changed: Option<i64>| {
+            let session = with(|session| {
+                session.control.approves_all = bridge;
+                session.live.approves_all = server.map(|(all, at)| (all, Time(at)));
+                session.observed.facts.approvals_at = changed.map(Time);
+            });
+            session.reported_approvals()
+        };
+        assert_eq!(reported(None, None, None), None);
+        assert_eq!(
+            [(true, false), (false, true), (false, false)].map(|(bridge, server)| reported(
+                Some(bridge),
+                Some((server, 5)),
+                None
+            )),
+            [Some(true), Some(true), Some(false)]
+        );
+        // The log tells of a change since the server was asked.
+        assert_eq!([5, 6].map(|changed| reported(None, Some((true, 5)), Some(changed))), [Some(true), None]);
+    }
+
+    #[test]
+    fn its_model_is_asked_while_its_turn_or_a_sub_agent_may_wait() {
+        let asked = |change: fn(&mut Session)| {
+            let mut session = with(|session| session.observed.facts.asked = Some(AT));
+            change(&mut session);
+            session.asked_model()
+        };
+        assert_eq!(asked(|_| ()), None, "no turn is open");
+        assert_eq!(asked(|session| session.observed.facts.turn = Some(Turn::new(AT, true, true))), Some(AT.wall));
+        let agent = |session: &mut Session| {
+            let agent = SubAgent { id: "a".into(), call: None, last: AT, tools: Vec::new() };
+            session.observed.facts.agents.push(agent);
+        };
+        assert_eq!(asked(agent), Some(AT.wall));
+    }
+
+    #[test]
+    fn only_of_a_program_it_is_unknown_whether_answers_are_streamed() {
+        let streams = |kind, server| {
+            with(|session| (session.observed.about.kind, session.live.streams) = (kind, server)).streams()
+        };
+        assert!(streams(Kind::Terminal, false) && streams(Kind::Sdk, true) && !streams(Kind::Sdk, false));
+    }
+
+    #[test]
+    fn an_agent_that_asks_again_late_is_stuck_later() {
+        let limits = Limits::default();
+        let late = limits.thinking_stuck + Span::seconds(1);
+        let session = with(|session| session.observed.asks_again_after = Some(late));
+        assert_eq!(session.limits(&limits), Limits { fresh_stuck: late, thinking_stuck: late, ..limits });
+    }
+}

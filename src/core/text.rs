@@ -346,6 +346,47 @@ mod tests {
     }
 
     #[test]
+    fn alternatives_are_worded() {
+        assert_eq!(any_of(&[""; 0]), "");
+        assert_eq!(any_of(&["a"]), "a");
+        assert_eq!(any_of(&["a", "b", "c"]), "a, b or c");
+    }
+
+    #[test]
+    fn sizes_are_worded_alike_from_the_least_one_on() {
+        for (bytes, words, least) in [
+            (0, "0 B", 0),
+            (999, "999 B", 999),
+            (1000, "1 KB", 1000),
+            (2999, "2 KB", 2000),
+            (999_999, "999 KB", 999_000),
+            (1_000_000, "1 MB", 1_000_000),
+            (12_345_678, "12 MB", 12_000_000),
+        ] {
+            assert_eq!((&*size(bytes), least_of_size(bytes)), (words, least));
+            assert_eq!(size(least), words);
+        }
+    }
+
+    #[test]
+    fn markup_and_what_acts_on_a_terminal_are_escaped() {
+        assert_eq!(escaped("<b>&amp;"), "&lt;b&gt;&amp;amp;");
+        for harmless in ["", "{\"a\": \"b\\n\"}\n", "é 日本語 👩"] {
+            assert_eq!(escaped_json(harmless.to_owned()), harmless);
+        }
+        for (acts, escaped) in [
+            ('\u{7f}', "\\u007f"),
+            ('\u{9b}', "\\u009b"),
+            ('\u{202e}', "\\u202e"),
+            ('\u{2028}', "\\u2028"),
+            ('\u{2029}', "\\u2029"),
+            ('\u{e0041}', "\\udb40\\udc41"),
+        ] {
+            assert_eq!(escaped_json(format!("\"é{acts}\"")), format!("\"é{escaped}\""));
+        }
+    }
+
+    #[test]
     fn only_uuids_are_recognized() {
         assert!(is_uuid("36535f61-5c7b-4f09-a70b-2f8aed970001") && is_uuid("36535F61-5C7B-4F09-A70B-2F8AED970001"));
         for not in [

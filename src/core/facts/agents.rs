@@ -181,3 +181,61 @@ fn whole_paths(paths: &[Text<'_>]) -> Vec<Box<str>> {
     };
     paths.iter().map(whole).collect::<Option<_>>().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::event::Event;
+    use crate::core::time::Time;
+
+    const PROMPT: Body<'_> = Body::Prompt { joins: false, continuation: false, autopilot: None };
+    const OVER: Body<'_> = Body::Answer { asks: false, model: None };
+
+    fn at(seconds: i64) -> Moment {
+        Moment::of(Time(1_763_700_000_000 + seconds * 1000))
+    }
+
+    fn facts(events: &[(i64, Body<'_>)]) -> Facts {
+        let mut facts = Facts::default();
+        for (seconds, body) in events {
+            let at = at(*seconds);
+            let event = Event { kind: b"x", at: Some(at.wall), id: b"", parent: b"", agent: None, body: body.clone() };
+            facts.fold(&event, at, &Limits::default());
+        }
+        facts
+    }
+
+    /// The session's facts, with sub-agents that have logs of their own.
+    fn with(agents: &[(&str, &Facts, bool)]) -> Facts {
+        let mut facts = facts(&[(0, PROMPT), (10, Body::RoundStart)]);
+        facts.set_agents(agents.iter().map(|&(id, facts, is_done)| SubAgent { id, facts, is_done }));
+        facts
+    }
+
+    #[test]
+    fn sub_agents_with_logs_of_their_own_work_until_their_turn_is_over() {
+        let works = facts(&[(5, PROMPT), (20, Body::RoundStart)]);
+        let (over, later) = (facts(&[(5, PROMPT), (30, OVER)]), facts(&[(5, PROMPT), (40, OVER)]));
+        let ids =
+            |facts: &Facts| facts.agents.iter().map(|agent| (agent.id.to_string(), agent.last)).collect::<Vec<_>>();
+        let all =
+            with(&[("a", &works, false), ("b", &later, false), ("c", &over, false), ("d", &Facts::default(), false)]);
+        assert_eq!(ids(&all), [("a".to_owned(), at(20))]);
+        // The latest one to rest, and the latest one that wrote, are noted, in whatever order they come.
+        assert_eq!((all.rested, all.progress), (Some(at(40)), Some(at(40))));
+        // One that is said to have ended has ended, whatever its log says.
+        let done = with(&[("a", &works, true)]);
+        assert_eq!((ids(&done), done.rested, done.progress), (vec![], Some(at(20)), Some(at(20))));
+        // What an agent wrote earlier than its session is no progress of it.
+        let before = facts(&[(5, PROMPT)]);
+        assert_eq!(with(&[("a", &before, false)]).progress, Some(at(10)));
+    }
+
+    #[test]
+    fn no_more_sub_agents_are_kept_than_there_may_be() {
+        let works = facts(&[(5, PROMPT)]);
+        let many: Vec<_> = (0..=OPEN_MAX).map(|_| ("a", &works, false)).collect();
+        let kept = with(&many);
+        assert_eq!((kept.agents.len(), kept.rested), (OPEN_MAX, None));
+    }
+}

@@ -119,3 +119,32 @@ fn case_408_times_are_by_the_clock_of_this_machine() {
     let row = row_of(&session);
     assert_eq!((row.since, row.gist.words(NOW)), (NOW.wall, "silent 2 min".into()));
 }
+
+#[test]
+fn case_407_what_is_told_arrives_up_to_its_limits() {
+    let mut told = account(&session());
+    let (id, path, text) = ("i".repeat(ID_MAX), "p".repeat(PATH_MAX), "t".repeat(TEXT_MAX));
+    for key in ["id", "root", "wanted"] {
+        told[key] = json!(id);
+    }
+    for key in ["cwd", "branch"] {
+        told[key] = json!(path);
+    }
+    told["agent"] = json!("Robot");
+    told["opened"] = json!((NOW.wall - Span::hours(2)).to_string());
+    told["question"] = json!({"id": "q", "text": "Which?", "choices": ["a", "b"]});
+    let request =
+        |id: &str, kind: &str| json!({"id": id, "kind": kind, "text": text, "paths": [path], "is-probable": false});
+    let long = "i".repeat(ID_MAX + 1);
+    told["requests"] = json!([request(&id, &id), request("", "shell"), request(&long, "shell"), request("r", &long)]);
+    let session = read_as(&told, true).unwrap();
+    let (observed, about) = (&session.observed, &session.observed.about);
+    assert_eq!((&*session.id, observed.agent.to_string()), (&*id, "Robot".to_owned()));
+    assert_eq!((about.cwd.as_deref(), about.branch.as_deref()), (Some(&*path), Some(&*path)));
+    assert_eq!(about.created, Some(NOW.wall - Span::hours(2)));
+    assert_eq!((observed.facts.root.as_deref(), session.control.wanted.as_deref()), (Some(&*id), Some(&*id)));
+    assert_eq!(session.live.questions[0].question.text.as_ref(), "Which?");
+    let [request] = &observed.facts.requests[..] else { panic!("{:?}", observed.facts.requests) };
+    assert_eq!((&*request.request, &*request.kind), (&*id, &*id));
+    assert_eq!((request.asks.as_deref(), &*request.paths[0]), (Some(&*text), &*path));
+}

@@ -116,8 +116,15 @@ fn a_form_not_fully_understood_cannot_be_answered() {
     assert!(form(&one_of_two).is_err(), "a form is filled in whole, or not at all");
     assert!(form(&json!({"properties": {"a": {"type": "string"}}, "required": [7]})).is_err());
     assert!(form(&json!({"properties": {}, "anyOf": []})).is_err());
-    let url = json!({"requestId": "r", "message": "Sign in", "mode": "url", "url": "https://example.com/"});
-    assert!(Form::read("elicitation.requested", &url).unwrap_err().contains("browser"));
+    for (mode, url) in [
+        (json!("url"), json!("https://example.com/")),
+        (json!("url"), json!(null)),
+        (json!("form"), json!("https://example.com/")),
+        (json!(null), json!("https://example.com/")),
+    ] {
+        let page = json!({"requestId": "r", "message": "Sign in", "mode": mode, "url": url});
+        assert!(Form::read("elicitation.requested", &page).unwrap_err().contains("browser"), "{page}");
+    }
     let long = json!({"requestId": "r", "question": "x".repeat(WHOLE_MAX + 1)});
     assert_eq!(Form::read("user_input.requested", &long).unwrap_err(), "it is too long");
     for broken in

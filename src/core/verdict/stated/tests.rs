@@ -157,6 +157,51 @@ fn the_log_has_a_second_to_tell_what_is_asked() {
 }
 
 #[test]
+fn a_dialog_is_of_a_tool_or_else_only_a_note() {
+    const DIALOG: State = State::Waiting(Wait::Dialog);
+    let done = facts(&[(0, PROMPT), (1000, answer(false))]);
+    assert_eq!(
+        told(&done, DIALOG, 2000, 9000),
+        (Status::Idle, "done, your turn; a dialog is open in its terminal".into())
+    );
+    let open = facts(&[(0, PROMPT), (900, tool("Bash", false))]);
+    assert_eq!(told(&open, DIALOG, 1000, 1100).0, Status::NeedsInput);
+    // The log has a second to tell which.
+    let bare = facts(&[(0, PROMPT)]);
+    assert_eq!([1999, 2000].map(|now| told(&bare, DIALOG, 1000, now).0), [Status::Working, Status::Idle]);
+}
+
+#[test]
+fn the_log_has_a_second_to_tell_which_question_is_open() {
+    const INPUT: State = State::Waiting(Wait::Input);
+    let bare = facts(&[(0, PROMPT)]);
+    assert_eq!([1999, 2000].map(|now| told(&bare, INPUT, 1000, now).0), [Status::Working, Status::NeedsInput]);
+    let named = facts(&[(0, PROMPT), (900, tool("Bash", false))]);
+    assert_eq!(told(&named, INPUT, 1000, 1100).0, Status::NeedsInput, "a tool is told");
+}
+
+#[test]
+fn what_works_beside_its_log_is_silent_since_its_last_line() {
+    let agent = Body::AgentStart { call: None };
+    let stuck = |facts: &Facts, now| told(facts, State::Busy, 2000, now).0 == Status::Stuck;
+    let limit = Limits::default().tool_stuck.0;
+    let done = facts(&[(0, PROMPT), (1000, answer(false))]);
+    assert_eq!([2000 + limit - 1, 2000 + limit].map(|now| stuck(&done, now)), [false, true]);
+    let wrote = facts(&[(0, PROMPT), (1000, answer(false)), (50_000, agent)]);
+    assert_eq!([50_000 + limit - 1, 50_000 + limit].map(|now| stuck(&wrote, now)), [false, true]);
+}
+
+#[test]
+fn whatever_brings_a_turn_on_or_ends_it_ends_the_tries() {
+    let ask = Body::ModelAsked { request: Text(b"one") };
+    let tried = [(0, PROMPT), (100, ask.clone()), (5000, ask), (6000, Body::ModelFailed)];
+    assert_eq!(facts(&tried).tries, 2);
+    for end in [Body::Abort, Body::Shutdown, Body::Error { kind: None, message: None, status: None }, PROMPT] {
+        assert_eq!(facts(&[&tried[..], &[(7000, end.clone())]].concat()).tries, 0, "{end:?}");
+    }
+}
+
+#[test]
 fn only_what_was_at_work_is_a_crash() {
     let gone = Owner::Gone { pid: 7, at: Some(at(5000).wall) };
     let open = facts(&[(0, PROMPT), (900, tool("Bash", false))]);
