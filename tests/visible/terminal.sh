@@ -3,7 +3,7 @@
 # to run a program in a folder with a hostile name, with hostile arguments; windows are brought to the front, and in kitty and Konsole the tab of a process.
 #
 # Also kills sessions of the real Copilot CLI and Claude Code, and resumes them in a window; shows the pane of one. tests/all.sh
-# says where the programs are. Then the windows of sway, which needs no display.
+# says where the programs are. A popup waits while its terminal has the focus (case 339). Then the windows of sway, which needs no display.
 #
 # The tests themselves are in Rust, and ignored elsewhere because they need the display. Linux only; installs what is
 # missing.
