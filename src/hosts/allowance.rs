@@ -5,13 +5,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// What is counted: each line, and of a long one each of so many bytes. What is told of a session takes one.
-const PIECE: usize = 2 << 10;
+const PIECE: usize = 4 << 10;
 /// How many pieces may come at once. Of a machine, [`SHOWN_MAX`] sessions are shown, and [`PAST_MAX`] more are told of to
 /// whoever chooses among all: twice that.
 const AT_ONCE: usize = 2 * (SHOWN_MAX + PAST_MAX);
-/// How many more each second: two of each session that is shown. A Pilotlight that has more to say than is read tells of
+/// How many more each second: one of each session that is shown. A Pilotlight that has more to say than is read tells of
 /// each session only the latest (`control::pipe::outbox`), so this keeps nothing from its user.
-const A_SECOND: usize = 2 * SHOWN_MAX;
+const A_SECOND: usize = SHOWN_MAX;
 /// How long a host may say so much, without a second in which it says nothing, before it is left.
 pub(super) const FLOODS_AFTER: Duration = Duration::from_secs(30);
 
@@ -38,6 +38,11 @@ impl Allowance {
         if self.used + A_SECOND <= AT_ONCE {
             self.used_up = None;
         }
+    }
+
+    /// Nothing becomes due for as long: whoever is told was busy with what was said.
+    pub(super) fn withhold(&mut self, time: Duration) {
+        self.renewed += time;
     }
 
     /// Takes what a line needs that has grown from so many bytes to so many.
@@ -88,22 +93,37 @@ mod tests {
 
     #[test]
     fn case_473_a_flood_is_slowed_down_and_then_left() {
-        for (bytes, most) in [(8, AT_ONCE + 35 * A_SECOND), (1 << 20, 200)] {
+        for (bytes, most) in [(8, AT_ONCE + 35 * A_SECOND), (1 << 20, 250)] {
             let (left, read) = said(|_| 100_000, bytes, 10);
             assert!(left.is_some_and(|left| left < Duration::from_secs(35)) && read <= most, "{left:?} {read}");
         }
     }
 
-    /// Thousands of sessions at first, then bursts of all that are shown, and each of them every second.
+    /// What takes long to take up is too much sooner.
+    #[test]
+    fn case_473_no_more_becomes_due_while_the_loop_is_busy_with_it() {
+        let began = Instant::now();
+        let (mut busy, mut idle) = (Allowance::new(began), Allowance::new(began));
+        let later = began + Duration::from_secs(10);
+        for (allowance, is_busy) in [(&mut busy, true), (&mut idle, false)] {
+            allowance.take(0, AT_ONCE * PIECE, began);
+            allowance.withhold(if is_busy { later - began } else { Duration::ZERO });
+            allowance.renew(later);
+            assert_eq!(allowance.is_used_up(), is_busy);
+        }
+    }
+
+    /// Thousands of sessions at first, then bursts, and many that change all the time.
     #[test]
     fn case_474_a_busy_host_is_read_and_never_left() {
         let busy = |slice: usize| match slice {
             0 => 5 * SHOWN_MAX + PAST_MAX,
-            _ if slice % 300 == 0 => 10 * SHOWN_MAX,
-            _ => SHOWN_MAX / 10,
+            _ if slice.is_multiple_of(300) => 4 * SHOWN_MAX,
+            // Each of 200, four times a second.
+            _ => 80,
         };
-        let (left, read) = said(busy, 1500, 60);
+        let (left, read) = said(busy, 3000, 60);
         assert_eq!(left, None);
-        assert!(read > 60 * 60 * SHOWN_MAX, "all of it: {read}");
+        assert!(read > 60 * 60 * 800, "all of it: {read}");
     }
 }

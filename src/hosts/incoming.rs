@@ -14,6 +14,8 @@ const REPORT_MAX: usize = 8 << 20;
 const BYTES_MAX: usize = 1 << 20;
 const LINES_MAX: usize = 1000;
 const SLICE: Duration = Duration::from_millis(100);
+/// From so many lines in a [`SLICE`] on, the others are gathered until it ends.
+const GATHERED_FROM: usize = 64;
 /// How much may come before the first line of ours: what a shell prints when it starts.
 const NOISE_MAX: usize = 64 << 10;
 
@@ -89,9 +91,16 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         said.map_err(|_| Unheard::Nonsense("it says what is not understood here".into()))
     }
 
-    /// Whether another line has arrived already, so that [`next`](Self::next) need not wait for one.
-    pub(super) fn has_more(&self) -> bool {
-        self.lines < LINES_MAX && !self.allowance.is_used_up() && memchr::memchr(b'\n', self.from.buffer()).is_some()
+    /// Whoever is told was busy for as long with what this host has said.
+    pub(super) fn withhold(&mut self, time: Duration) {
+        self.allowance.withhold(time);
+    }
+
+    /// Until when more is to be gathered before it is passed on, if the host has much to say: whoever is told does the same
+    /// for many lines as for one. Before that, what is said is passed on at once.
+    pub(super) fn gathers_until(&self) -> Option<Instant> {
+        let is_busy = self.lines >= GATHERED_FROM;
+        (is_busy || memchr::memchr(b'\n', self.from.buffer()).is_some()).then_some(self.until)
     }
 
     /// Reads on until the line is whole.
@@ -158,7 +167,7 @@ mod tests {
         wait(async {
             let mut incoming = reader(said.as_bytes());
             assert!(incoming.hello().await.unwrap().has_tray);
-            assert!(incoming.has_more());
+            assert!(incoming.gathers_until().is_some(), "another line has come");
             assert!(matches!(incoming.next(false).await, Ok(FromHost::Ready)));
             assert_eq!(incoming.next(false).await.unwrap_err(), Unheard::Ended);
             let other = hello(SCHEMA + 1) + "\n";
@@ -195,7 +204,7 @@ mod tests {
             let then = Instant::now().checked_sub(FLOODS_AFTER).unwrap();
             incoming.allowance = Allowance::new(then);
             incoming.allowance.take(0, 1 << 40, then);
-            assert!(!incoming.has_more());
+            assert_eq!(incoming.gathers_until(), None);
             assert_eq!(incoming.next(false).await.unwrap_err(), Unheard::Flood);
         });
     }

@@ -34,8 +34,8 @@ const RETRIES: [u64; 6] = [1, 2, 5, 15, 60, 300];
 const LASTED: Duration = Duration::from_secs(30);
 /// Where in the list a host begins that floods, however long it was connected: long enough that its user is told.
 const FLOODED: usize = 3;
-/// How many lines are passed on at a time.
-const BATCH: usize = 64;
+/// Maximum number of lines that are passed on at a time.
+const BATCH: usize = 1000;
 /// How many commands may wait for the link.
 const QUEUED: usize = 64;
 
@@ -201,7 +201,11 @@ impl Keeper {
             Err(_) => return format!("it did not answer within {} s", HELLO_WITHIN.as_secs()).into(),
         };
         self.pass_on(vec![Said::Hello(hello)]).await;
-        let unheard = self.talk(&mut running).await;
+        let mut batch = Vec::new();
+        let unheard = self.talk(&mut running, &mut batch).await;
+        if !batch.is_empty() {
+            self.pass_on(batch).await;
+        }
         self.why(running, unheard, true).await
     }
 
@@ -219,20 +223,28 @@ impl Keeper {
         why::ended(&self.host, has_greeted, code, &running.complaints.text()).into()
     }
 
-    async fn talk(&mut self, running: &mut Running) -> Unheard {
-        let (mut batch, mut expected, mut pings) = (Vec::new(), None, 0);
+    /// Returns why nothing more is heard. What was heard last is in the batch.
+    async fn talk(&mut self, running: &mut Running, batch: &mut Vec<Said>) -> Unheard {
+        let (mut gathered, mut expected, mut pings) = (None, None, 0);
         loop {
             let line = tokio::select! {
                 said = running.incoming.next(!self.orders.is_empty()) => {
                     expected = None;
                     match said {
                         Ok(FromHost::Over(words)) => return Unheard::Nonsense(crate::core::text::plain(&words, 200).into()),
-                        Ok(said) => self.take(said, &mut batch),
+                        Ok(said) => self.take(said, batch),
                         Err(unheard) => return unheard,
                     }
-                    if !batch.is_empty() && (batch.len() >= BATCH || !running.incoming.has_more()) {
-                        self.pass_on(std::mem::take(&mut batch)).await;
+                    let gathers_until = running.incoming.gathers_until().filter(|_| batch.len() < BATCH);
+                    if !batch.is_empty() && gathers_until.is_none_or(|until| until <= Instant::now()) {
+                        self.hand_over(running, batch).await;
                     }
+                    gathered = gathers_until.filter(|_| !batch.is_empty());
+                    continue;
+                }
+                () = sleep_until(gathered.unwrap_or_else(Instant::now)), if gathered.is_some() => {
+                    gathered = None;
+                    self.hand_over(running, batch).await;
                     continue;
                 }
                 told = self.told.recv() => match told {
@@ -265,6 +277,13 @@ impl Keeper {
                 expected = expected.or(Some(Instant::now() + ANSWER_WITHIN));
             }
         }
+    }
+
+    /// Passes on what was gathered.
+    async fn hand_over(&self, running: &mut Running, batch: &mut Vec<Said>) {
+        let began = Instant::now();
+        self.pass_on(std::mem::take(batch)).await;
+        running.incoming.withhold(began.elapsed());
     }
 
     /// Passes reports on, and keeps the rest.
