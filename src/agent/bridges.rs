@@ -27,6 +27,8 @@ pub(crate) struct BridgeConfig {
     pub files: BridgeFiles,
     /// Whether no tool of a session that this process runs can have started us.
     pub is_users: fn(u32) -> bool,
+    /// Other processes may listen there as well, one at a time: this one begins when it is told to, and not while another does.
+    pub shared: bool,
 }
 
 /// What an event of a bridge has changed.
@@ -85,11 +87,18 @@ impl Bridges {
         self.scripted = Some(events);
     }
 
+    /// Begins to listen, unless it waits to be told to.
+    pub(crate) fn start(&mut self) {
+        if self.config.as_ref().is_some_and(|config| !config.shared) {
+            self.update_listener();
+        }
+    }
+
     /// Listens if there is a key, and stops if there is none.
     pub(crate) fn update_listener(&mut self) {
         let Some(config) = &self.config else { return };
         let Some(key) = config.files.key() else { return self.close() };
-        if self.socket.is_some() {
+        if self.socket.is_some() || config.shared && is_listened_to(&config.folder) {
             return;
         }
         match serve(&config.folder, key.to_vec(), config.files.may_elevate(), config.is_users) {

@@ -27,7 +27,15 @@ pub(super) fn place_for_bridges() -> Option<BridgeConfig> {
         return None;
     }
     let folder = folders.into_iter().find(|folder| Runtime::make(folder).is_ok())?;
-    Some(BridgeConfig { folder, files, is_users: origin::is_listener_of_user })
+    Some(BridgeConfig { folder, files, is_users: origin::is_listener_of_user, shared: false })
+}
+
+/// Where a process that others may run beside listens for bridges once it is told to.
+pub(super) fn shared_place() -> Option<BridgeConfig> {
+    let project = paths::project()?;
+    let folder = paths::runtime_folders(&project).into_iter().find(|folder| Runtime::make(folder).is_ok())?;
+    let files = BridgeFiles::new(&project);
+    Some(BridgeConfig { folder, files, is_users: origin::is_listener_of_user, shared: true })
 }
 
 /// How long bridges have to connect: they watch for somebody who listens, and are there within two seconds.

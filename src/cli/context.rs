@@ -14,6 +14,7 @@ use crate::doctor::Ground;
 use crate::engine::last_seen::{self, Seen};
 use crate::engine::ledger::{Ledger, Page};
 use crate::engine::{Engine, SettingsSource, View, exit_note};
+use crate::hosts::Purpose;
 use crate::system::clock::Clock;
 use crate::system::mounts::{Mounts, SilentHome};
 use crate::system::paths;
@@ -128,10 +129,10 @@ impl Context {
     }
 
     /// An engine that shows their sessions as well.
-    pub(super) fn engine_with_hosts(&self) -> Engine {
+    pub(super) fn engine_with_hosts(&self, purpose: Purpose) -> Engine {
         let mut engine = self.engine();
         if self.demo.is_none() {
-            engine.show_hosts(self.only_hosts.clone(), self.only.clone());
+            engine.show_hosts(self.only_hosts.clone(), self.only.clone(), purpose);
         }
         engine
     }

@@ -12,7 +12,7 @@ use crate::core::fleet::Session;
 use crate::core::session::far::Host as FarHost;
 use crate::core::text::plain;
 use crate::core::time::{Moment, Span};
-use crate::hosts::{Link, News, Said, ToLink, command};
+use crate::hosts::{Link, News, Purpose, Said, ToLink, command};
 use crate::system::clock::Clock;
 use crate::system::paths;
 use crate::system::runtime::Runtime;
@@ -154,7 +154,7 @@ impl Asking {
     pub(super) fn start(hosts: &[&Host], which: Which, now: Moment) -> Self {
         let (sender, news) = channel(hosts.len().max(1));
         let ask = |host: &&Host| {
-            let link = Link::start((*host).clone(), 0, false, sender.clone());
+            let link = Link::start((*host).clone(), 0, Purpose::Look, sender.clone());
             if which == Which::All {
                 link.tell(ToLink::History);
             }

@@ -24,6 +24,7 @@ use crate::core::session::Key;
 use crate::core::text::{any_of, counted, fit, plain, wrap};
 use crate::core::time::{Moment, Span, Time};
 use crate::engine::{Fleet, Settings, View};
+use crate::hosts::Purpose;
 use crate::system::log;
 use crossterm::terminal::{self, ClearType};
 use crossterm::{cursor, execute, queue};
@@ -50,7 +51,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         context.report_problems();
     }
     context.report_ended();
-    let engine = context.engine_with_hosts();
+    let engine = context.engine_with_hosts(Purpose::Watch);
     let mut table = Live::new(Arc::new(context), engine.command_sender())?;
     let result = watch_until_stopped(engine, &mut table);
     let written = std::mem::replace(&mut table.result, Ok(()));

@@ -6,7 +6,7 @@
 
 mod relay;
 
-use super::bridges::place_for_bridges;
+use super::bridges::shared_place;
 use super::context::{Context, runtime};
 use super::report::{USAGE, say};
 use crate::control::caller::CallerPolicy;
@@ -72,7 +72,7 @@ async fn serve(context: &Context) -> anyhow::Result<()> {
 
 async fn with_own_engine(context: &Context, folders: Vec<PathBuf>) -> anyhow::Result<()> {
     let mut engine = context.engine();
-    if let Some(place) = place_for_bridges() {
+    if let Some(place) = shared_place() {
         engine.listen_to_bridges(place);
     }
     engine.forward_to_holders(folders.clone());

@@ -10,6 +10,7 @@ use crate::control::caller::CallerPolicy;
 use crate::control::{Command, origin};
 use crate::doctor::{examine, report::report};
 use crate::engine::View;
+use crate::hosts::Purpose;
 use crate::system::{log, paths};
 use crate::tray::autostart::Login;
 use crate::tray::feed::Console;
@@ -50,7 +51,7 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
     let menu = menu(&context);
     let homes = context.followed().iter().map(|source| source.home().to_owned()).collect();
     let terminal = context.config.actions.terminal.clone();
-    let mut engine = context.engine_with_hosts();
+    let mut engine = context.engine_with_hosts(Purpose::Act);
     engine.forward_to_holders(project.iter().flat_map(paths::runtime_folders).collect());
     // Only with the lock: without it, another tray may be serving the socket.
     let control_folder = instance.as_ref().map(|instance| instance.folder().to_owned());
@@ -61,6 +62,7 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
             folder: folder.clone(),
             files: BridgeFiles::new(project),
             is_users: origin::is_listener_of_user,
+            shared: false,
         });
     }
     let judge = CallerPolicy { names: context.agent_names().to_vec() };

@@ -12,6 +12,7 @@ use crate::core::limits::Limits;
 use crate::core::session::Key;
 use crate::core::time::{Moment, Time};
 use crate::engine::{Fleet, Settings, Trouble, View};
+use crate::hosts::Purpose;
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -40,7 +41,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     for problem in context.unreadable_homes() {
         say(&format!("{problem}; waiting for it"));
     }
-    let engine = context.engine_with_hosts();
+    let engine = context.engine_with_hosts(Purpose::Watch);
     let commander = engine.command_sender();
     let writer = Writer::start(move || {
         let _ = commander.send(Command::Quit); // fails only when the engine has ended

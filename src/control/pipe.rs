@@ -23,6 +23,7 @@ use std::io;
 use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::{Sender, channel, unbounded_channel};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 /// Maximum number of orders under way over one pipe.
@@ -96,12 +97,18 @@ pub(crate) async fn serve_pipe(
     }
 }
 
+fn listen_for_bridges(service: &Service<'_>) {
+    let (reply, _) = oneshot::channel(); // nobody waits for it
+    (service.handle)(Command::RestartBridgeListener(reply));
+}
+
 impl Orders {
     /// Does what a line asks for. Returns what is answered at once.
     fn take(&mut self, asked: ToHost, service: &Service<'_>, reply: &Sender<(u64, Report)>) -> Option<FromHost> {
         match asked {
             ToHost::Ping(n) => return Some(FromHost::Pong(n)),
             ToHost::Seen(ids) => (service.handle)(Command::SeenByIds(ids)),
+            ToHost::Acts => listen_for_bridges(service),
             // `serve` answers it, and does not pass it on.
             ToHost::History => {}
             ToHost::TakeBack(n) => {
@@ -110,6 +117,8 @@ impl Orders {
                 return stand.take_back().then(|| FromHost::Report { n, report: Report::End(outcome) });
             }
             ToHost::Order { n, order } => {
+                // Another process may have listened for them, and have ended since.
+                listen_for_bridges(service);
                 if let Err(why) = self.give(n, *order, service, reply) {
                     return Some(FromHost::Report { n, report: Report::End(Outcome::Refused(why)) });
                 }

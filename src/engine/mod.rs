@@ -45,6 +45,7 @@ use crate::config::Config;
 use crate::control::Command;
 use crate::core::session::{Key, SourceId};
 use crate::core::time::{Span, Time};
+use crate::hosts::Purpose;
 use crate::system::clock::Clock;
 use crate::system::heap;
 use crate::system::signals::Signals;
@@ -183,8 +184,8 @@ impl Engine {
     }
 
     /// Shows the sessions of the machines in the settings as well: of these alone, if any are named, and of these agents.
-    pub(crate) fn show_hosts(&mut self, only: Vec<String>, agents: Vec<Box<str>>) {
-        self.hosts.want(only, agents);
+    pub(crate) fn show_hosts(&mut self, only: Vec<String>, agents: Vec<Box<str>>, purpose: Purpose) {
+        self.hosts.want(only, agents, purpose);
     }
 
     /// A sender for commands to this engine.
@@ -215,7 +216,7 @@ impl Engine {
         tracing::info!(tag = "start", version = env!("CARGO_PKG_VERSION"), "Pilotlight starts watching");
         self.file_systems.reload(&self.homes);
         self.ask_file_systems(changes);
-        self.bridges.update_listener();
+        self.bridges.start();
         self.watch_seen();
         self.start_following_config(view);
         self.follow_hosts(changes);

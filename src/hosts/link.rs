@@ -72,7 +72,18 @@ pub(crate) enum ToLink {
     Retry,
 }
 
-/// A connection that is kept. Dropping it ends the child.
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To look once: it is not made anew when it is lost.
+    Look,
+    /// To watch, as long as it is there.
+    Watch,
+    /// To watch and to give orders.
+    Act,
+}
+
+/// A connection to a host. Dropping it ends the child.
 #[derive(Debug)]
 pub(crate) struct Link {
     commands: Sender<ToLink>,
@@ -86,12 +97,12 @@ impl Drop for Link {
 }
 
 impl Link {
-    /// Starts to keep a connection, on the current runtime. `tries_again`: whether it is made anew when it is lost.
-    pub(crate) fn start(host: Host, generation: u64, tries_again: bool, news: Sender<News>) -> Self {
+    /// Starts to keep a connection, on the current runtime.
+    pub(crate) fn start(host: Host, generation: u64, purpose: Purpose, news: Sender<News>) -> Self {
         let (commands, told) = channel(QUEUED);
         let name: Arc<str> = host.name.as_str().into();
-        let keeper = Keeper { host, name, generation, news, told, orders: Orders::default() };
-        Self { commands, task: tokio::spawn(keeper.keep(tries_again)).abort_handle() }
+        let keeper = Keeper { host, name, generation, purpose, news, told, orders: Orders::default() };
+        Self { commands, task: tokio::spawn(keeper.keep()).abort_handle() }
     }
 
     /// Tells the link something. What it has no room for is lost, except that an order is refused.
@@ -121,6 +132,7 @@ struct Keeper {
     host: Host,
     name: Arc<str>,
     generation: u64,
+    purpose: Purpose,
     news: Sender<News>,
     told: Receiver<ToLink>,
     orders: Orders,
@@ -142,7 +154,7 @@ impl Drop for Running {
 }
 
 impl Keeper {
-    async fn keep(mut self, tries_again: bool) {
+    async fn keep(mut self) {
         let mut failed = 0;
         loop {
             let began = Instant::now();
@@ -157,7 +169,7 @@ impl Keeper {
             failed += 1;
             tracing::info!(tag = "host", host = %self.name, "not reached: {why}");
             self.pass_on(vec![Said::Lost { why }]).await;
-            if !tries_again {
+            if self.purpose == Purpose::Look {
                 return;
             }
             let mut waits = std::pin::pin!(sleep(Duration::from_secs(again_in)));
@@ -201,6 +213,9 @@ impl Keeper {
             Err(_) => return format!("it did not answer within {} s", HELLO_WITHIN.as_secs()).into(),
         };
         self.pass_on(vec![Said::Hello(hello)]).await;
+        if self.purpose == Purpose::Act {
+            let _ = write(&mut running.to, &ToHost::Acts).await; // what is read says why it was not taken
+        }
         let mut batch = Vec::new();
         let unheard = self.talk(&mut running, &mut batch).await;
         if !batch.is_empty() {

@@ -21,4 +21,4 @@ pub(crate) mod suggest;
 pub(crate) mod there;
 mod why;
 
-pub(crate) use link::{Link, News, Said, ToLink};
+pub(crate) use link::{Link, News, Purpose, Said, ToLink};

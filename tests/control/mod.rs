@@ -7,6 +7,7 @@ mod concurrent;
 mod floods;
 mod host_add;
 pub(crate) mod hosts;
+mod hosts_bridges;
 mod hosts_contained;
 mod hosts_network;
 mod hosts_ssh;

@@ -374,7 +374,8 @@ async fn wait_for_place(session: &Session, order: &Order) -> Option<BridgeConfig
                 if began.elapsed() >= NOTICE_AFTER && !is_noticed {
                     is_noticed = true;
                     say(
-                        "another command is answering a terminal, and this one waits until it has ended; Ctrl-C cancels",
+                        "another Pilotlight answers terminals here, a command or one on another machine: this command waits for it (start \
+                         `pilotlight`, and both use that); Ctrl-C cancels",
                     );
                 }
                 sleep(LOOK_INTERVAL).await;

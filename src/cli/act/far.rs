@@ -9,6 +9,7 @@ use crate::core::order::{Order, Outcome, Report};
 use crate::core::session::Key;
 use crate::core::time::Moment;
 use crate::engine::{Fleet, View};
+use crate::hosts::Purpose;
 use crate::system::signals::Signals;
 use std::ops::ControlFlow;
 use std::pin::pin;
@@ -30,7 +31,7 @@ pub(super) fn carry_out(
     }
     runtime()?.block_on(async {
         let mut engine = context.engine();
-        engine.show_hosts(vec![host.to_owned()], Vec::new());
+        engine.show_hosts(vec![host.to_owned()], Vec::new(), Purpose::Act);
         let (commander, (reply, mut reports)) = (engine.command_sender(), unbounded_channel());
         let (sender, mut state) = watch::channel(State::Waits);
         let mut view = Reached { key: Key::far(host, &*order.id), host: host.into(), sender };

@@ -6,7 +6,7 @@ use super::talk::{tell, wait};
 use crate::config::Reach;
 use crate::control::pipe::lines::{FromHost, Hello};
 use crate::core::text::{counted, plain};
-use crate::hosts::{Link, Said};
+use crate::hosts::{Link, Purpose, Said};
 use std::collections::BTreeSet;
 use std::io;
 use std::process::ExitCode;
@@ -32,7 +32,7 @@ pub(super) fn run(context: &Context, name: &str) -> anyhow::Result<ExitCode> {
     tell(&format!("{name}: by `{how}`"))?;
     let runtime = runtime()?;
     let (sender, mut news) = channel(4);
-    let link = runtime.block_on(async { Link::start(host.clone(), 0, false, sender) });
+    let link = runtime.block_on(async { Link::start(host.clone(), 0, Purpose::Look, sender) });
     let (began, mut sessions) = (Instant::now(), BTreeSet::<Box<str>>::new());
     let tried = async {
         while let Some(news) = news.recv().await {

@@ -46,6 +46,8 @@ pub(crate) enum ToHost {
     Seen(Vec<Box<str>>),
     /// To be answered at once.
     Ping(u64),
+    /// Whoever asks gives orders: the bridges to terminals are listened for.
+    Acts,
     /// To be told of all sessions once, also of those that ended long ago.
     History,
 }

@@ -6,7 +6,7 @@ use crate::core::agent::Agent;
 use crate::core::far::Clocks;
 use crate::core::session::Key;
 use crate::core::time::{Moment, Span, Time};
-use crate::hosts::{Link, News, ToLink};
+use crate::hosts::{Link, News, Purpose, ToLink};
 use crate::system::awakening::Awakening;
 use crate::system::network::Network;
 use std::collections::{BTreeMap, HashSet};
@@ -59,6 +59,7 @@ pub(crate) struct Hosts {
     generation: u64,
     /// Whether any are to be connected to, and which. `None`: none.
     wanted: Option<Vec<String>>,
+    purpose: Purpose,
     /// The agents whose sessions are shown; none: all.
     agents: Vec<Box<str>>,
     /// For how long the machine had slept when that was last looked at.
@@ -76,6 +77,7 @@ impl Default for Hosts {
             sender,
             generation: 0,
             wanted: None,
+            purpose: Purpose::Watch,
             agents: Vec::new(),
             asleep: None,
             awakening: Awakening::default(),
@@ -85,10 +87,10 @@ impl Default for Hosts {
 }
 
 impl Hosts {
-    /// From now on, those are connected to that the settings name, and of them only those of these names, if any are given. `agents`: whose
-    /// sessions are shown; none: those of all.
-    pub(crate) fn want(&mut self, only: Vec<String>, agents: Vec<Box<str>>) {
-        (self.wanted, self.agents) = (Some(only), agents);
+    /// From now on, those are connected to that the settings name, and of them only those of these names, if any are given.
+    /// `agents`: whose sessions are shown; none: those of all.
+    pub(crate) fn want(&mut self, only: Vec<String>, agents: Vec<Box<str>>, purpose: Purpose) {
+        (self.wanted, self.agents, self.purpose) = (Some(only), agents, purpose);
     }
 
     /// Whether sessions of this agent are shown.
@@ -113,7 +115,7 @@ impl Hosts {
                 continue;
             }
             self.generation += 1;
-            let link = Link::start(config.clone(), self.generation, true, self.sender.clone());
+            let link = Link::start(config.clone(), self.generation, self.purpose, self.sender.clone());
             let host = Host {
                 config,
                 generation: self.generation,
@@ -288,7 +290,7 @@ mod tests {
     fn case_452_after_a_sleep_a_machine_is_tried_again_at_once() {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
             let mut hosts = Hosts::default();
-            hosts.want(Vec::new(), Vec::new());
+            hosts.want(Vec::new(), Vec::new(), Purpose::Watch);
             hosts.follow(&[config::Host { name: "devbox".into(), reach: Reach::Command(vec!["false".into()]) }]);
             let lost = async |hosts: &mut Hosts| {
                 let news = hosts.next_news().await.unwrap();

@@ -185,7 +185,7 @@ fn case_201g_a_command_that_waits_for_another_says_so_and_is_interrupted_at_once
     let other = bridged.pilot.user().join(".local/state/pilotlight/bridge.sock");
     let other = std::os::unix::net::UnixListener::bind(other).unwrap();
     let mut one = Staying::start(bridged.pilot.command(&["approve", &id]));
-    one.wait_output("another command is answering a terminal");
+    one.wait_output("another Pilotlight answers terminals here");
     one.signal(Signal::INT);
     assert_eq!(one.code(), Some(1), "{}", one.output());
     one.wait_output("interrupted; nothing was sent");
