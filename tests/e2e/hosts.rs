@@ -113,3 +113,31 @@ fn case_416_a_request_on_another_machine_is_answered_from_here() {
     pilot.click(&id, "Stop the turn");
     pilot.wait_status(&id, "idle", "");
 }
+
+/// Before, a command that read what a session there asks for had approved it by that session's words.
+#[test]
+fn case_487_a_request_that_a_command_only_looked_at_was_not_approved() {
+    let (home, model) = (Home::new("project"), Model::start());
+    let server = Server::start(&home, &model);
+    let (pilot, _folders) = pilot_of(&home);
+    let (client, person) = (server.connect(), Person::new(Manner::Waits));
+    let session = server.create(&client, Some(&person));
+    let id = session.id();
+    let approved = |row: &serde_json::Value| row["because"].as_str().unwrap().contains("a command approved");
+    session.send("SCRIPT:tool Paint the fence");
+    let asks = pilot.wait_status(&id, "needs-permission", "");
+    let request = asks["request"]["id"].as_str().unwrap();
+    let ran = pilot.run(&["approve", &id, "--request", request, "--sha256", "another"]);
+    assert!(ran.code == Some(4) && ran.out.contains("for i in"), "{ran:?}");
+    let ran = pilot.run(&["deny", &id]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let row = pilot.wait_status(&id, "idle", "");
+    assert!(!approved(&row), "{row}");
+
+    session.send("SCRIPT:tool Paint the gate");
+    pilot.wait_status(&id, "needs-permission", "");
+    let ran = pilot.run(&["approve", &id]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    home.release_tools();
+    assert!(approved(&pilot.wait_status(&id, "idle", "a command approved")), "an approval is told of");
+}

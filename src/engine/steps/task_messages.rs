@@ -4,7 +4,7 @@ use crate::agent::channel::event::{Event, EventKind};
 use crate::agent::channel::fault::Fault;
 use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
-use crate::core::order::{Outcome, Report, Step};
+use crate::core::order::{Ask, Outcome, Report, Step};
 use crate::core::session::Key;
 use crate::engine::last_seen::Marks;
 use crate::engine::parts::tasks::{Continuation, TaskEnd, TaskId, TaskMessage};
@@ -71,7 +71,9 @@ impl Engine {
         let may_be_done = matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_));
         self.resume_ended(task, &key, may_be_done);
         let cut_off = self.tasks.cut_off_before(task);
-        let is_by_command = self.tasks.order_of(task).is_some_and(PendingOrder::is_by_command);
+        // One that only looks at a request is of the same action.
+        let approves = |order: &PendingOrder| order.is_by_command() && matches!(order.order.ask, Ask::Approve(_));
+        let is_approval_by_command = self.tasks.order_of(task).is_some_and(approves);
         let early = self.tasks.finish(task, end);
         let is_attached = self.tasks.connection_state(&key).is_some();
         if let Some(session) = self.fleet.session(&key) {
@@ -90,7 +92,7 @@ impl Engine {
             let is_known =
                 matches!(outcome, Outcome::Done(_) | Outcome::Failed(_)) && continuation != Continuation::Sent;
             let is_undone = is_known && action.is(Trait::Counted) && is_attached;
-            let is_approved = action == Action::Approve && is_by_command && may_be_done;
+            let is_approved = is_approval_by_command && may_be_done;
             let marks = Marks {
                 attached: (is_attached && !session.control.server.is_attached()).then_some(now),
                 left_undone: cut_off.filter(|_| is_undone),
