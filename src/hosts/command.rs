@@ -1,4 +1,5 @@
 //! What is run to reach a host.
+#![cfg_attr(target_os = "linux", allow(unsafe_code))]
 
 use crate::config::{Host, Reach};
 use crate::system::paths::{expand, user_home};
@@ -15,6 +16,16 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 #[derive(Debug)]
 pub(super) struct Leader(Child);
 
+/// What becomes of a child when this program is killed, before it could end the child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Orphan {
+    /// It ends at once: one that waits for a machine that never answers would not find out. Only on Linux; elsewhere as
+    /// below.
+    Ends,
+    /// It reads the end of its input, and tidies up.
+    TidiesUp,
+}
+
 /// The ends of its standard streams.
 pub(super) type Pipes = (ChildStdin, ChildStdout, ChildStderr);
 
@@ -23,10 +34,16 @@ impl Leader {
     ///
     /// # Errors
     /// Why it cannot be started, in words for the user.
-    pub(super) fn piped(words: &[OsString]) -> Result<(Self, Pipes), String> {
+    pub(super) fn piped(words: &[OsString], orphan: Orphan) -> Result<(Self, Pipes), String> {
         let (program, arguments) = words.split_first().ok_or("there is no command")?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        #[cfg(target_os = "linux")]
+        if orphan == Orphan::Ends {
+            end_with_us(&mut command);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = orphan;
         let mut child = Self::start(&mut command)?;
         match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
             (Some(to), Some(from), Some(said)) => Ok((child, (to, from, said))),
@@ -48,6 +65,15 @@ impl Leader {
         let name = || Path::new(command.as_std().get_program()).display().to_string();
         started.map(Self).map_err(|error| format!("`{}` cannot be started: {error}", name()))
     }
+}
+
+/// Has the system end the child once the thread has ended that starts it, which is the one that runs the loop.
+#[cfg(target_os = "linux")]
+fn end_with_us(command: &mut Command) {
+    use rustix::process::{Signal, set_parent_process_death_signal};
+    let bind = || set_parent_process_death_signal(Some(Signal::TERM)).map_err(std::io::Error::from);
+    // SAFETY: only this system call is made between fork and exec, and nothing is allocated.
+    unsafe { command.pre_exec(bind) };
 }
 
 impl Deref for Leader {

@@ -1,7 +1,7 @@
 //! The connection to one host: its child process, kept by a task beside the loop.
 
 use super::allowance::FLOODS_AFTER;
-use super::command::{Leader, serve};
+use super::command::{Leader, Orphan, serve};
 use super::incoming::{Incoming, Unheard};
 use super::orders::Orders;
 use super::stderr::Complaints;
@@ -317,7 +317,7 @@ impl Keeper {
 /// # Errors
 /// Why it cannot be started.
 fn start(host: &Host) -> Result<Running, String> {
-    let (child, (to, from, said)) = Leader::piped(&serve(host))?;
+    let (child, (to, from, said)) = Leader::piped(&serve(host), Orphan::Ends)?;
     let complaints = Complaints::default();
     let reading = tokio::spawn(complaints.clone().read(said));
     Ok(Running { child, to, incoming: Incoming::new(from), complaints, reading })

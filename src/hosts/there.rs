@@ -3,7 +3,7 @@
 //!
 //! What it says is bounded in size and time, and never shown but as plain text.
 
-use super::command::{Leader, Way};
+use super::command::{Leader, Orphan, Way};
 use super::stderr::{self, Complaints};
 use super::why;
 use crate::control::pipe::lines::{AnyHello, SCHEMA};
@@ -167,7 +167,7 @@ impl Errand {
 
     fn connect(way: Way) -> Result<Self, String> {
         // Ctrl-C is for this program, which then has the shell clean up.
-        let (child, (to, from, said)) = Leader::piped(&way.words(&["sh"]))?;
+        let (child, (to, from, said)) = Leader::piped(&way.words(&["sh"]), Orphan::TidiesUp)?;
         let complaints = Complaints::default();
         let reading = tokio::spawn(complaints.clone().read(said));
         let from = BufReader::new(from);

@@ -2,11 +2,12 @@
 //! said, and what is left alone.
 
 use super::host_add::Two;
-use super::hosts::{name_hosts, says, serves, told_by};
+use super::hosts::{has_ended, name_hosts, says, serves, told_by};
 use super::trays::Tray;
 use crate::support::executable::executable;
 use crate::support::synthetic::User;
-use rustix::process::Signal;
+use crate::support::{SOON, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
@@ -219,4 +220,23 @@ fn case_466_serve_fails_if_it_is_told_nonsense() {
     }
     let ran = far.pilotlight(&["serve", "--stdio"]).stdin(Stdio::null()).output().unwrap();
     assert!(ran.status.success() && !ran.stdout.is_empty(), "{ran:?}");
+}
+
+/// It never learns from its pipe that nobody waits any more.
+#[cfg(target_os = "linux")]
+#[test]
+fn case_486_nothing_stays_of_a_connection_whose_machine_never_answers() {
+    let near = User::new();
+    let pid = near.scratch.path().join("pid");
+    let mute = format!("echo $$ >'{0}.new'; mv '{0}.new' '{0}'; exec sleep 600", pid.display());
+    name_hosts(&near, &[("mute", words(&mute))]);
+    for (signal, verb) in [(Signal::INT, "status"), (Signal::KILL, "status"), (Signal::KILL, "tray")] {
+        let mut child = near.pilotlight(&[verb]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let started = || fs::read_to_string(&pid).ok()?.trim().parse().ok();
+        let connection: u32 = wait_until(SOON, "it connects", String::new, started);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        child.wait().unwrap();
+        wait_until(SOON, "it ends", || format!("{verb} {signal:?}"), || has_ended(connection).then_some(()));
+        fs::remove_file(&pid).unwrap();
+    }
 }
