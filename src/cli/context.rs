@@ -231,7 +231,11 @@ impl Context {
         }
         // Where no agent has a home yet, any of them may make the first one.
         let is_any = self.named_homes.is_empty() && self.only.is_empty() && self.homes.len() == 1;
-        let problems = homes.filter_map(|home| home_problem(home, is_any, &self.config.agents.off));
+        // Whoever watches other machines misses none here.
+        let is_missed = |home: &&Source| {
+            !is_any || self.hosts().next().is_none() || !home.home().try_exists().is_ok_and(|exists| !exists)
+        };
+        let problems = homes.filter(is_missed).filter_map(|home| home_problem(home, is_any, &self.config.agents.off));
         let silent = self.silent.iter().map(SilentHome::words);
         problems.chain(silent).map(|line| plain(&line, LINE_MAX).into()).collect()
     }

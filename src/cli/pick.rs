@@ -61,13 +61,12 @@ pub(super) fn pick(context: &Context, Named { id: named, host }: &Named, all: bo
         unreadable.iter().for_each(|problem| say(problem));
         return Err(ExitCode::from(NO_HOME));
     }
+    let unknown = host.as_ref().filter(|host| !context.hosts().any(|one| one.name == **host));
+    let unknown = unknown.map(|host| format!("no machine in the settings is called {host:?}"));
     // Every id starts with the empty string: an unset variable in a script must not name a session.
-    if let Some(host) = host.as_ref().filter(|host| !context.hosts().any(|one| one.name == **host)) {
-        say(&format!("no machine in the settings is called {host:?}"));
-        return Err(ExitCode::from(USAGE));
-    }
-    if named.is_empty() {
-        say("name a session by its id, folder or title; `pilotlight status --all` lists them");
+    let unnamed = "name a session by its id, folder or title; `pilotlight status --all` lists them";
+    if let Some(wrong) = unknown.or_else(|| named.is_empty().then(|| unnamed.into())) {
+        say(&wrong);
         return Err(ExitCode::from(USAGE));
     }
     let Candidates { shown, ids, now, unreached } = candidates(context, named, host.as_deref(), all);
@@ -112,9 +111,21 @@ pub(super) fn pick(context: &Context, Named { id: named, host }: &Named, all: bo
         }
         n => {
             let matches = enumerated(found.iter().map(|(_, row)| with_id(row, &ids)).collect(), ", ");
-            say(&format!("{named:?} means {}: {matches}. Name one by its id, folder or title", counted(n, "session")));
+            let ways = ways_to_name(found.iter().map(|(session, _)| session));
+            say(&format!("{named:?} means {}: {matches}. Name one by {ways}", counted(n, "session")));
             Err(ExitCode::from(USAGE))
         }
+    }
+}
+
+/// What tells these apart.
+fn ways_to_name<'a>(found: impl Iterator<Item = &'a Session>) -> &'static str {
+    let mut machines = found.map(|session| session.far.as_ref().map(|far| &far.host.name));
+    let first = machines.next();
+    if machines.any(|machine| Some(machine) != first) {
+        "its id, folder or title, or its machine by `--host NAME`"
+    } else {
+        "its id, folder or title"
     }
 }
 

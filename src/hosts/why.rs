@@ -14,7 +14,10 @@ pub(super) const NOT_FOUND: [i32; 2] = [126, 127];
 
 /// What each of these lines of OpenSSH means, to be done about it.
 const KNOWN: [(&str, &str); 7] = [
-    ("IDENTIFICATION HAS CHANGED", "its host key has changed: find out why, and connect once by hand"),
+    (
+        "IDENTIFICATION HAS CHANGED",
+        "its host key has changed: find out why; `ssh`, run by hand, says how to take the new one",
+    ),
     ("Host key verification failed", "its host key is not known: connect once by hand, and compare it"),
     ("Too many authentication failures", "it does not let you in by a key"),
     (

@@ -240,3 +240,36 @@ fn case_486_nothing_stays_of_a_connection_whose_machine_never_answers() {
         fs::remove_file(&pid).unwrap();
     }
 }
+
+/// As on a laptop from which somebody only looks at other machines.
+#[test]
+fn case_489_who_watches_other_machines_is_not_told_of_homes_that_are_missing_here() {
+    let (near, far) = (User::new(), User::new());
+    let session = far.session(1);
+    let _owner = session.owner(&far);
+    session.prompt();
+    fs::remove_dir_all(near.home()).unwrap();
+    name_hosts(&near, &[("devbox", serves(&far))]);
+    let (code, listed, said) = texts(&near, &["status", "--json"]);
+    assert_eq!((code, &*said), (Some(0), ""));
+    assert!(listed.contains(&session.id), "{listed}");
+    let (_, _, said) = texts(&near, &["status", "--home", "/nonexistent"]);
+    assert!(said.contains("/nonexistent"), "one that is named is missed: {said}");
+}
+
+#[test]
+fn case_490_where_the_machine_tells_sessions_apart_that_is_said() {
+    let (near, far, other) = (User::new(), User::new(), User::new());
+    let sessions = [far.session(1), far.session(2), other.session(3)];
+    let _owners = [sessions[0].owner(&far), sessions[1].owner(&far), sessions[2].owner(&other)];
+    for session in &sessions {
+        session.workspace("cwd: /code/billing-api\n");
+        session.prompt();
+    }
+    name_hosts(&near, &[("devbox", serves(&far)), ("gpu", serves(&other))]);
+    let (code, _, said) = texts(&near, &["explain", "billing-api"]);
+    assert!(code == Some(2) && said.contains("means 3 sessions"), "{said}");
+    assert!(said.ends_with("by its id, folder or title, or its machine by `--host NAME`\n"), "{said}");
+    let (code, _, said) = texts(&near, &["explain", "--host", "devbox", "billing-api"]);
+    assert!(code == Some(2) && said.ends_with("by its id, folder or title\n"), "{said}");
+}
