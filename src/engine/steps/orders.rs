@@ -134,7 +134,7 @@ impl Engine {
         let unclear = format!("a tool of the session can have started what asks for this, which {why}");
         if !pending.is_by_other() {
             return Err(format!(
-                "{unclear}: answer in the session's terminal, or here from a shell that was open before the session; \
+                "{unclear}: answer in the session's terminal, or from a shell there that was open before the session; \
                  `scripts-may-answer` in the settings allows it in sessions that are created later"
             ));
         }
