@@ -30,6 +30,13 @@ pub(crate) struct Ground {
     pub user_home: Option<PathBuf>,
 }
 
+impl Ground {
+    /// Whether a home is missed if it is not there: not by whoever watches other machines.
+    pub(super) fn misses(&self, source: &Source) -> bool {
+        self.config.hosts.is_empty() || source.home().try_exists().unwrap_or(true)
+    }
+}
+
 /// The results of one or of all checks.
 #[derive(Debug, Default)]
 pub(crate) struct Examined {

@@ -41,7 +41,7 @@ pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
     }
     let Snapshot { sessions, .. } = snapshot::take(&ground.homes, &ground.config, &ground.seen, false);
     for (number, home) in (1..).zip(&ground.homes) {
-        findings.push(one_home(home, number));
+        findings.push(one_home(home, number, ground.misses(home)));
         findings.extend(without_events(home, number, &sessions));
         findings.extend(links(home.root()));
     }
@@ -50,7 +50,7 @@ pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
     (findings, sessions)
 }
 
-fn one_home(source: &Source, number: usize) -> Finding {
+fn one_home(source: &Source, number: usize, is_missed: bool) -> Finding {
     const CHECK: &str = "home";
     let (home, profile) = (source.home(), source.wing().profile());
     let (shown, word) = (home.display(), profile.names.word);
@@ -61,6 +61,10 @@ fn one_home(source: &Source, number: usize) -> Finding {
         }
         Err(error) if error.kind() == ErrorKind::NotFound && home.is_dir() => {
             (Finding::ok(CHECK, format!("{shown}: no session was ever started in it")), "empty".into())
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound && !is_missed => {
+            let text = format!("there is no {word} home here: the settings name other machines");
+            (Finding::ok(CHECK, text), "not there, and not missed".into())
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let remedy = format!(

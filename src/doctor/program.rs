@@ -8,9 +8,10 @@ use crate::agent::copilot::program::{VERSION_TIMEOUT, find_version};
 use crate::agent::source::reached;
 use crate::system::paths::expand;
 
-/// Whether Copilot is used, as far as can be told: a home of it is watched, or none of any agent, and none is switched off.
+/// Whether Copilot is used, as far as can be told: a home of it is watched that would be missed, or none of any agent, and none is switched off.
 pub(super) fn is_used(ground: &Ground) -> bool {
-    ground.homes.is_empty() && ground.config.agents.off.is_empty() || !reached(&ground.homes).is_empty()
+    let missed = reached(ground.homes.iter().filter(|home| ground.misses(home)));
+    ground.homes.is_empty() && ground.config.agents.off.is_empty() || !missed.is_empty()
 }
 
 pub(super) fn program(ground: &Ground) -> Vec<Finding> {

@@ -324,10 +324,10 @@ impl Errand {
         self.give_up().await;
         match what {
             "taken" => "~/.local/bin/pilotlight there is something else, or a link, and was left alone".into(),
-            "folder" => format!("~/.local/bin there cannot be written{}", self.last_words()),
+            "folder" => format!("~/.local/bin there cannot be written{}; nothing was changed", self.last_words()),
             "write" => format!("it cannot be written there{}; nothing was changed", self.last_words()),
             "cut" => "it did not arrive whole; nothing was changed".into(),
-            "run" => format!("it does not run there: {}; nothing was changed", quoted(rest)),
+            "run" => format!("it does not run there, or is not Pilotlight: {}; nothing was changed", quoted(rest)),
             "version" => {
                 let (here, there) = (env!("CARGO_PKG_VERSION"), quoted(rest.trim_start_matches("pilotlight ")));
                 format!("Pilotlight {there} and {here} here do not understand each other; nothing was changed")

@@ -67,13 +67,15 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-/// Looks for them, and says why some may be missing. `None` if the user ended it.
+/// Looks for them, and says why some may be missing. `None` if the user ended it, and was told.
 fn find(context: &Context) -> anyhow::Result<Option<Vec<Candidate>>> {
     let suggested = wait(&runtime()?, candidates(&context.config.hosts, Vec::new()));
-    Ok(suggested.map(|Suggested { candidates, missing }| {
-        missing.iter().for_each(|words| say(words));
-        candidates
-    }))
+    let Some(Suggested { candidates, missing }) = suggested else {
+        say("interrupted");
+        return Ok(None);
+    };
+    missing.iter().for_each(|words| say(words));
+    Ok(Some(candidates))
 }
 
 /// Has the user choose one of them. `None` if none is chosen, of which the user was told.
