@@ -203,3 +203,6 @@ pub fn may_end_without_asking(session: &Session) -> Result<(), Refusal> {
         (Held::Pending | Held::Unverified, Some(pid)) => Err(Refusal::OnlyByLock { pid }),
     }
 }
+
+#[cfg(test)]
+mod tests;
