@@ -173,7 +173,16 @@ impl Serialize for Agent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::hash::DefaultHasher;
     use unicode_width::UnicodeWidthStr;
+
+    static ROBOT: Names = Names {
+        name: "robot",
+        no_owner: "nobody holds it",
+        left_behind: "its lock was left",
+        contested: "a lock on it",
+        ..UNKNOWN
+    };
 
     #[test]
     fn a_reported_name_is_one_bounded_line() {
@@ -198,5 +207,26 @@ mod tests {
         static NAMES: Names = Names { name: "aider", ..UNKNOWN };
         assert_eq!(Agent::Known(&NAMES), Agent::reported("aider").unwrap());
         assert_ne!(Agent::Known(&NAMES), Agent::default());
+    }
+
+    #[test]
+    fn what_is_said_of_an_agent_alone_comes_from_its_wing() {
+        let (robot, other) = (Agent::Known(&ROBOT), Agent::reported("aider").unwrap());
+        let said = |agent: &Agent| [agent.no_owner(), agent.left_behind(), agent.contested()];
+        assert_eq!(said(&robot), ["nobody holds it", "its lock was left", "a lock on it"]);
+        assert_eq!(said(&other), said(&Agent::default()), "nothing is known of it");
+    }
+
+    #[test]
+    fn agents_are_in_the_order_of_their_names() {
+        let (robot, other) = (Agent::Known(&ROBOT), Agent::reported("aider").unwrap());
+        assert!(other < robot && robot > other);
+        let hash = |agent: &Agent| {
+            let mut hasher = DefaultHasher::new();
+            agent.hash(&mut hasher);
+            hasher.finish()
+        };
+        assert_eq!(hash(&robot), hash(&Agent::reported("robot").unwrap()));
+        assert_ne!(hash(&robot), hash(&other));
     }
 }

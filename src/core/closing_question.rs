@@ -104,4 +104,12 @@ mod tests {
             assert!(!asks(text), "{text}");
         }
     }
+
+    #[test]
+    fn case_96_escapes_and_fences_are_seen_through() {
+        assert!(ends_in_question(Text(br"Shall I go on\u003f")));
+        for text in ["~~~\ncode\n~~~ ok?", "```\ncode\n``` ok?", "It prints \"Go on? (y/n)", "I ran (what) (now)"] {
+            assert!(!asks(text), "{text}");
+        }
+    }
 }

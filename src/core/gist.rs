@@ -116,8 +116,7 @@ fn rounded(age: Span) -> Span {
 
 /// Words an age in these steps.
 fn age(age: Span) -> String {
-    let age = rounded(age);
-    if age < Span::minutes(1) { age.to_string() } else { age.in_minutes() }
+    rounded(age).in_minutes()
 }
 
 /// The step that an age is rounded down to, and the next step. An exact age would change all the time.
@@ -148,8 +147,8 @@ pub fn age_step(age: Span) -> (Span, Span) {
 const SECONDS: Span = Span::seconds(5);
 
 /// Rounds a span down to a multiple of `step`, in milliseconds.
-const fn floor(span: Span, step: Span) -> i64 {
-    if span.0 < 0 { 0 } else { span.0 / step.0 * step.0 }
+fn floor(span: Span, step: Span) -> i64 {
+    span.max(Span::ZERO).0 / step.0 * step.0
 }
 
 /// How long ago `last` was, if that is worth saying: `45 s`. It is no silence: an answer may be on its way.
@@ -243,8 +242,9 @@ mod tests {
             assert_eq!(at(&done, seconds), format!("done, {age} ago"));
         }
         assert_eq!((turn(4), at(&done, 4)), ("just begun, 8 tools".into(), "done, just now".into()));
+        assert_eq!((turn(5), at(&done, 5)), ("5 s, 8 tools".into(), "done, 5 s ago".into()));
         // No negative age if the clock was set back.
-        assert_eq!(at(&done, -90), "done, just now");
+        assert_eq!((at(&done, -90), at(&silent, -90)), ("done, just now".into(), "silent 0 s".into()));
     }
 
     #[test]
@@ -283,5 +283,48 @@ mod tests {
         assert_eq!((words(28, 0), words(20, 0)), ("at least 1 h 15 min".into(), "at least 1 h 15 min".into()));
         let silent = Gist::Silent { since: now, what: "x".into(), runs_long: false };
         assert_eq!(silent.words_within(0, now), "silent 0 s");
+    }
+
+    #[test]
+    fn a_coarse_age_is_rounded_down_to_its_step() {
+        let day = 24 * 60;
+        for (age, step, next) in [
+            (0, 0, 1),
+            (1, 1, 2),
+            (59, 30, 60),
+            (60, 60, 120),
+            (day - 1, 23 * 60, day),
+            (day, day, 2 * day),
+            (100 * day - 1, 99 * day, 100 * day),
+            (100 * day, 100 * day, 200 * day),
+        ] {
+            assert_eq!(age_step(Span::minutes(age)), (Span::minutes(step), Span::minutes(next)), "{age} min");
+        }
+    }
+
+    #[test]
+    fn a_lull_is_worded_anew_with_each_step() {
+        let last = Time(1_700_000_000_000);
+        for (seconds, next) in [(0, 10), (9, 10), (10, 15), (59, 60), (60, 120), (119, 120)] {
+            let next = last + Span::seconds(next);
+            assert_eq!(next_lull(last, last + Span::seconds(seconds)), next, "{seconds} s");
+        }
+    }
+
+    #[test]
+    fn what_a_reason_says_of_time_depends_on_what_it_is() {
+        let (then, now) = (Moment::of(Time(1_700_000_000_000)), Time(1_700_000_060_000));
+        let turn = TurnView { since: then.wall, tools: 0, older: false };
+        let silent = Gist::Silent { since: then, what: "x".into(), runs_long: false };
+        for (gist, has_age, has_last, with_last) in [
+            (Gist::of("x"), false, false, Gist::of("x")),
+            (silent.clone(), true, false, silent),
+            (Gist::Turn(turn, then.wall), true, true, Gist::Turn(turn, now)),
+            (Gist::Work("x".into(), then.wall), true, true, Gist::Work("x".into(), now)),
+            (Gist::rested("x", then.wall), true, false, Gist::rested("x", now)),
+        ] {
+            assert_eq!((gist.has_age(), gist.has_last()), (has_age, has_last), "{gist:?}");
+            assert_eq!(gist.with_last(now), with_last);
+        }
     }
 }

@@ -114,4 +114,11 @@ mod tests {
             assert_eq!((owner.pid(), owner.live()), (pid, live), "{owner:?}");
         }
     }
+
+    #[test]
+    fn a_process_is_called_by_its_id_if_it_has_one() {
+        assert_eq!((process(7), process(Owner::UNNAMED)), ("process 7".into(), "a process".into()));
+        let words = may_have_it_open(7, &Agent::reported("Robot").unwrap());
+        assert!(words.starts_with("process 7, a Robot that"), "{words}");
+    }
 }

@@ -416,4 +416,11 @@ mod tests {
         let cut = lines("exactly8 more", 8, 1);
         assert!(cut.len() == 1 && cut[0].ends_with('…') && cut[0].width() <= 8, "{cut:?}");
     }
+
+    #[test]
+    fn text_is_cut_to_its_columns_and_isolated_if_it_reads_from_the_right() {
+        assert_eq!((fit("abc", 3), fit("abc", 2), fit("abc", 0)), ("abc".into(), "a…".into(), String::new()));
+        assert_eq!((isolated("abc"), isolated("שלום")), ("abc".into(), "\u{2068}שלום\u{2069}".into()));
+        assert_eq!(wrap("a b c d", 5), ["a b c", "d"], "each space takes a column");
+    }
 }

@@ -392,39 +392,4 @@ pub(crate) struct Lapse {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::core::time::Time;
-
-    /// What `explain` and Why show is what the verdict applies, see `verdict/open.rs`.
-    #[test]
-    fn the_limits_of_a_silence_depend_on_what_is_open() {
-        let limits = Limits::default();
-        let at = Moment::of(Time(0));
-        let mut turn = Turn::new(at, true, true);
-        let tool = (limits.tool_quiet, limits.tool_stuck);
-        let of = |turn: &Turn, is_compacting| {
-            let (what, quiet, stuck) = turn.silence_limits(is_compacting, None, &limits);
-            (what, (quiet, stuck))
-        };
-        assert_eq!(of(&turn, false), ("no tool was used", (limits.fresh_quiet, limits.fresh_stuck)));
-        assert_eq!(of(&turn, true), ("its history is being compacted", tool));
-        turn.used = 1;
-        let thinking = (limits.thinking_quiet, limits.thinking_stuck);
-        assert_eq!(of(&turn, false), ("tools were used, none is open", thinking));
-        assert_eq!(of(&turn, true), ("its history is being compacted", tool));
-        turn.tools.push(OpenTool {
-            call: Call::of("t1"),
-            name: "bash".into(),
-            command: None,
-            question: None,
-            detached: false,
-            asks: false,
-            unasked: false,
-            asks_by: None,
-            at,
-        });
-        assert_eq!(of(&turn, false), ("a tool is open", tool));
-        assert_eq!(of(&turn, true), ("a tool is open", tool));
-    }
-}
+mod tests;

@@ -273,11 +273,9 @@ fn who_has_it_open_may_be_about_to_type() {
 
 #[test]
 fn only_a_denied_turn_that_is_still_open_is_waited_for() {
-    for (status, turn, waited_for) in [
-        (Status::PermissionLost, turn(), true),
-        (Status::PermissionLost, None, false),
-        (Status::Stuck, turn(), false),
-    ] {
+    for (status, turn, waited_for) in
+        [(Status::PermissionLost, turn(), true), (Status::PermissionLost, None, false), (Status::Stuck, turn(), false)]
+    {
         let session = with(|it| (it.control.server, it.observed.facts.turn) = (ServerState::Attached, turn));
         let continues = Does::Continues { by: None, after_turn: waited_for, sends: Sends::Prompt };
         assert_eq!(offer(Action::Continue, &session, status), Ok(continues), "{status:?}");

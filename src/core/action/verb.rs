@@ -317,4 +317,11 @@ mod tests {
             assert!(earlier.iter().all(|other| other.menu_label() != action.menu_label()), "{action:?}");
         }
     }
+
+    #[test]
+    fn what_was_done_is_said_of_the_session() {
+        let done = [Action::Approve, Action::Continue, Action::ForceQuit].map(Action::done);
+        assert_eq!(done, ["approved", "continues its work", "ended"]);
+        assert!(Action::ALL.into_iter().all(|action| !action.done().is_empty()));
+    }
 }

@@ -145,6 +145,12 @@ mod tests {
         assert!(!quiet.is_muted("a", None));
         quiet.unmute_folder("/code/one");
         assert_eq!(quiet, Quiet::default());
+        for id in ["a", "b"] {
+            quiet.mute_session(id);
+        }
+        quiet.unmute_session("a");
+        assert_eq!(["a", "b"].map(|id| quiet.is_session_muted(id)), [false, true]);
+        quiet.unmute_session("b");
         quiet.mute_folder("");
         assert!(!quiet.is_muted("a", Some("/code")), "an empty path does not match every folder");
     }

@@ -187,6 +187,7 @@ mod tests {
     use super::*;
     use crate::core::event::Event;
     use crate::core::time::Time;
+    use crate::core::turn::COMMAND_TOO_LONG;
 
     const PROMPT: Body<'_> = Body::Prompt { joins: false, continuation: false, autopilot: None };
     const OVER: Body<'_> = Body::Answer { asks: false, model: None };
@@ -237,5 +238,88 @@ mod tests {
         let many: Vec<_> = (0..=OPEN_MAX).map(|_| ("a", &works, false)).collect();
         let kept = with(&many);
         assert_eq!((kept.agents.len(), kept.rested), (OPEN_MAX, None));
+    }
+
+    #[test]
+    fn what_a_sub_agent_wrote_last_is_noted_as_its_own() {
+        let alone = facts(&[(0, PROMPT), (10, Body::RoundStart)]).last_written;
+        let wrote = |seconds| with(&[("a", &facts(&[(seconds, PROMPT)]), false)]).last_written;
+        assert_eq!((wrote(10), wrote(11)), (alone, alone.by_agent()), "of one moment, its session's counts");
+        assert_ne!(alone, alone.by_agent());
+        // Whichever comes last in the list.
+        let (over, later) = (facts(&[(5, PROMPT), (30, OVER)]), facts(&[(5, PROMPT), (40, OVER)]));
+        assert_eq!(with(&[("c", &over, false), ("b", &later, false)]).rested, Some(at(40)));
+    }
+
+    /// Folds events of sub-agents: when, of which, and what.
+    fn by_agents(events: &[(i64, &str, Body<'_>)]) -> Facts {
+        let mut facts = facts(&[(0, PROMPT)]);
+        for (seconds, agent, body) in events {
+            let (at, agent) = (at(*seconds), Some(Text(agent.as_bytes())));
+            let event = Event { kind: b"x", at: Some(at.wall), id: b"", parent: b"", agent, body: body.clone() };
+            facts.fold(&event, at, &Limits::default());
+        }
+        facts
+    }
+
+    fn asked<'a>(request: &'a str, call: &'a str, command: Option<&'a str>) -> Body<'a> {
+        Body::PermissionAsked {
+            request: Text(request.as_bytes()),
+            call: Some(Text(call.as_bytes())),
+            kind: Some(Text(b"path")),
+            asks: Some(Text(b"/tmp")),
+            paths: Vec::new(),
+            access: None,
+            command: command.map(|command| Text(command.as_bytes())),
+            by_hook: false,
+            managed: false,
+        }
+    }
+
+    #[test]
+    fn a_sub_agent_that_ends_takes_only_what_is_its_own() {
+        let start = Body::AgentStart { call: None };
+        let facts = by_agents(&[
+            (1, "a", start.clone()),
+            (2, "b", start),
+            (3, "a", asked("r1", "t1", None)),
+            (4, "b", asked("r2", "t2", None)),
+            (5, "a", Body::AgentDone),
+        ]);
+        let agents: Vec<_> = facts.agents.iter().map(|agent| &*agent.id).collect();
+        let requests: Vec<_> = facts.requests.iter().map(|request| &*request.request).collect();
+        assert_eq!((agents, requests, facts.rested), (vec!["b"], vec!["r2"], Some(at(5))));
+    }
+
+    #[test]
+    fn a_tool_of_a_sub_agent_that_is_done_waits_for_nothing() {
+        let done = |result| Body::ToolDone { call: Text(b"t1"), result, by_user: false, shell: None, ended: None };
+        for (result, last_ran, denied) in
+            [(ToolResult::Success, Some(at(5)), 0), (ToolResult::Denied, None, 0), (ToolResult::Unasked, None, 1)]
+        {
+            let facts = by_agents(&[
+                (1, "a", Body::AgentStart { call: None }),
+                (3, "a", asked("r1", "t1", None)),
+                (4, "a", asked("r2", "t2", None)),
+                (5, "a", done(result)),
+            ]);
+            let requests: Vec<_> = facts.requests.iter().map(|request| &*request.request).collect();
+            assert_eq!(
+                (requests, facts.last_ran, facts.denials.after(None)),
+                (vec!["r2"], last_ran, denied),
+                "{result:?}"
+            );
+            assert_eq!(facts.denials.of(), 1);
+        }
+    }
+
+    #[test]
+    fn a_command_is_kept_whole_or_said_to_be_too_long() {
+        let kept = |length: usize| {
+            let command = "x".repeat(length);
+            by_agents(&[(1, "a", asked("r1", "t1", Some(&command)))]).requests[0].command.clone().unwrap()
+        };
+        assert_eq!(kept(COMMAND_MAX).len(), COMMAND_MAX);
+        assert_eq!(&*kept(COMMAND_MAX + 1), COMMAND_TOO_LONG);
     }
 }

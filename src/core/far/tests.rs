@@ -1,8 +1,13 @@
+use super::super::form;
 use super::*;
 use crate::core::action::offer;
 use crate::core::fleet::Row;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
+use crate::core::session::ServerState;
+use crate::core::turn::{Closed, Ending, OpenTool, Turn};
+use crate::core::words::offer::Does;
+use crate::core::words::refusal::Refusal;
 use serde_json::{Value, json};
 
 const NOW: Moment = Moment { wall: Time(1_700_000_000_000), awake: Time(50_000) };
@@ -110,7 +115,9 @@ fn case_407_whatever_a_host_says_is_bounded_and_safe_to_show() {
 fn case_408_times_are_by_the_clock_of_this_machine() {
     let hour = Span::hours(1);
     assert_eq!(Clocks::behind(NOW, NOW.wall - hour), hour);
-    assert_eq!(Clocks::behind(NOW, NOW.wall - Span(1500)), Span::ZERO, "that is the way of a line");
+    for millis in [1500, 2000] {
+        assert_eq!(Clocks::behind(NOW, NOW.wall - Span(millis)), Span::ZERO, "that is the way of a line");
+    }
     let mut told = account(&session());
     told["since"] = json!((NOW.wall - hour).to_string());
     told["gist"] = json!({"silent": {"for_ms": 120_000, "what": "bash is open", "runs_long": false}});
@@ -147,4 +154,166 @@ fn case_407_what_is_told_arrives_up_to_its_limits() {
     let [request] = &observed.facts.requests[..] else { panic!("{:?}", observed.facts.requests) };
     assert_eq!((&*request.request, &*request.kind), (&*id, &*id));
     assert_eq!((request.asks.as_deref(), &*request.paths[0]), (Some(&*text), &*path));
+}
+
+#[test]
+fn what_resumes_a_session_there_opens_a_terminal_here() {
+    let offered = |action: Action, is_resumed_only: bool, has_terminal: bool| {
+        let mut told = account(&session());
+        told["offers"] = json!([{"action": action.name(), "is-possible": true, "words": "does it"}]);
+        told["is-resumed-only"] = json!(is_resumed_only);
+        told["stops-if-waiting"] = json!(true);
+        offer(action, &read_as(&told, has_terminal).unwrap(), Status::Idle)
+    };
+    let opens = Ok(Does::ResumesThere { host: "devbox".into() });
+    let there = Ok(Does::There { what: "does it".into() });
+    assert_eq!(offered(Action::Resume, false, true), opens);
+    assert_eq!(offered(Action::Reconnect, true, true), opens);
+    assert_eq!(offered(Action::Reconnect, true, false), Err(Refusal::ResumedThere { host: "devbox".into() }));
+    assert_eq!(
+        [true, false].map(|terminal| offered(Action::Reconnect, false, terminal)),
+        [there.clone(), there.clone()]
+    );
+    assert_eq!(offered(Action::Stop, false, true), Ok(Does::Stops { even_if_waiting: true }));
+    assert_eq!(offered(Action::End, false, true), there);
+}
+
+fn told(session: &Session) -> Account {
+    let row = row_of(session);
+    Account::of(session, &row, (&row.name, &row.label), NOW)
+}
+
+fn asks(id: &str, kind: &str) -> Request {
+    let told = RequestAccount { id: id.into(), kind: kind.into(), text: None, paths: Vec::new(), is_probable: false };
+    request(told).unwrap()
+}
+
+#[test]
+fn what_only_its_user_may_answer_is_not_told() {
+    let mut session = session();
+    session.observed.facts.requests = vec![asks("a", "extension-permission-access"), asks("b", "shell")];
+    let ids: Vec<_> = told(&session).requests.into_iter().map(|request| request.id).collect();
+    assert_eq!(ids, ["b".into()]);
+}
+
+#[test]
+fn a_turn_was_completed_if_it_was_answered_and_none_is_open() {
+    let completed = |ending, is_open: bool| {
+        let mut session = session();
+        session.observed.facts.closed = Some(Closed { ending, at: NOW, asks: false });
+        session.observed.facts.turn = is_open.then(|| Turn::new(NOW, true, true));
+        told(&session).completed
+    };
+    assert_eq!(completed(Ending::Completed, false), Some(NOW.wall));
+    assert_eq!(completed(Ending::Completed, true), None);
+    assert_eq!(completed(Ending::Aborted, false), None);
+}
+
+#[test]
+fn it_is_told_whether_to_reconnect_means_to_resume_and_to_stop_means_more() {
+    let resumed_only = |owner: Owner, kind: Kind| {
+        let mut session = session();
+        session.id = "36535f61-5c7b-4f09-a70b-2f8aed970001".into();
+        (session.observed.owner, session.observed.about.kind) = (owner, kind);
+        told(&session).is_resumed_only
+    };
+    let gone = || Owner::Gone { pid: 7, at: None };
+    assert!(resumed_only(gone(), Kind::Terminal));
+    assert!(!resumed_only(gone(), Kind::Sdk), "it is hosted instead");
+    assert!(!resumed_only(Owner::Alive { pid: 7, started: None }, Kind::Terminal));
+    let stops_if_waiting = |silence: Span| {
+        let (mut session, mut turn) = (session(), Turn::new(NOW, true, true));
+        turn.tools.push(OpenTool {
+            call: Call::of("t"),
+            name: "bash".into(),
+            command: None,
+            question: None,
+            detached: false,
+            asks: false,
+            unasked: false,
+            asks_by: None,
+            at: NOW,
+        });
+        session.observed.facts.turn = Some(turn);
+        session.observed.facts.progress = Some(Moment { wall: NOW.wall - silence, awake: NOW.awake - silence });
+        session.control.server = ServerState::Listening;
+        told(&session).stops_if_waiting
+    };
+    assert_eq!([Span::ZERO, Limits::default().tool_quiet].map(stops_if_waiting), [false, true]);
+}
+
+#[test]
+fn a_session_that_is_only_to_be_found_again_is_told_in_brief() {
+    let mut whole = told(&session());
+    whole.requests = vec![RequestAccount {
+        id: "r".into(),
+        kind: "shell".into(),
+        text: None,
+        paths: Vec::new(),
+        is_probable: false,
+    }];
+    whole.question = Some(QuestionAccount { id: None, text: "Which?".into(), choices: Vec::new() });
+    whole.form = Some(form("q"));
+    assert!(!whole.offers.is_empty());
+    let brief = whole.clone().in_brief();
+    assert_eq!((brief.id(), &brief.name), ("a-1", &whole.name));
+    assert!(brief.offers.is_empty() && brief.requests.is_empty() && brief.question.is_none() && brief.form.is_none());
+}
+
+#[test]
+fn what_was_heard_since_is_told_by_the_clock_there() {
+    let (first, hour) = (told(&session()), Span::hours(1));
+    let since = Moment { wall: NOW.wall - Span::seconds(5), awake: NOW.awake - Span::seconds(5) };
+    let silent = Gist::Silent { since, what: "bash is open".into(), runs_long: false };
+    let row = Row { last_progress: Some(NOW.wall), gist: silent, ..row_of(&session()) };
+    let clocks = Clocks { now: NOW, behind: hour };
+    let again = first.clone().told_again(&row, &clocks);
+    assert_eq!(again.last_progress, Some(NOW.wall - hour));
+    let silent = GistAccount::Silent { for_ms: 5000, what: "bash is open".into(), runs_long: false };
+    assert_eq!(again.gist, silent);
+    let rests = Row { gist: Gist::rested("done", NOW.wall), ..row };
+    assert_eq!(first.clone().told_again(&rests, &clocks).gist, first.gist, "its time is by the clock there");
+}
+
+fn form(request: &str) -> Form {
+    let (text, choices) = ("Which?".into(), Vec::new());
+    Form { request: request.into(), kind: form::Kind::Input, text, choices, takes_text: true }
+}
+
+#[test]
+fn a_form_that_is_too_long_is_no_way_to_answer() {
+    let can_be_answered = |form: Form| {
+        let mut told = account(&session());
+        told["question"] = json!({"id": "q", "text": "Which?", "choices": []});
+        told["form"] = serde_json::to_value(&form).unwrap();
+        read_as(&told, true).unwrap().live.questions[0].form.is_ok()
+    };
+    assert!(can_be_answered(form(&"q".repeat(ID_MAX))));
+    assert!(!can_be_answered(form(&"q".repeat(ID_MAX + 1))));
+    assert!(!can_be_answered(Form { text: "x".repeat(10_000_000).into(), ..form("q") }));
+}
+
+#[test]
+fn who_runs_it_and_since_when_it_is_silent_arrive_as_told() {
+    let mut told = account(&session());
+    told["owner"] = json!({"pid": 7, "state": "alive", "attachable": true, "bridge": "elevated"});
+    told["gist"] = json!({"silent": {"for_ms": 5000, "what": "x", "runs_long": false}});
+    let far = read_as(&told, true).unwrap().far.unwrap();
+    let owner = FarOwner { pid: 7, state: "alive", attachable: Some(true), bridge: Some("elevated") };
+    assert_eq!(far.owner, Some(owner));
+    let since = Moment { wall: NOW.wall - Span::seconds(5), awake: NOW.awake - Span::seconds(5) };
+    assert_eq!(far.gist, Gist::Silent { since, what: "x".into(), runs_long: false });
+    told["owner"]["bridge"] = json!("root");
+    assert_eq!(read_as(&told, true).unwrap().far.unwrap().owner.unwrap().bridge, None);
+}
+
+#[test]
+fn a_request_is_shown_while_its_host_says_that_it_waits_for_that() {
+    let shown = |status: Status| {
+        let mut told = account(&session());
+        told["status"] = json!(status.name());
+        told["requests"] = json!([{"id": "r", "kind": "shell", "text": "make", "paths": [], "is-probable": false}]);
+        row_of(&read_as(&told, true).unwrap()).request.is_some()
+    };
+    assert_eq!([Status::NeedsPermission, Status::Working].map(shown), [true, false]);
 }

@@ -159,3 +159,76 @@ pub fn limit_ended(rows: &mut Vec<Row>, earliest: Time, most: usize) {
         row.status != Status::Ended || row.since >= earliest && ended <= most
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::limits::Limits;
+    use crate::core::session::Session;
+    use crate::core::time::{Moment, Span};
+
+    const START: Time = Time(1_700_000_000_000);
+
+    fn row(id: &str, status: Status, seconds: i64) -> Row {
+        let (row, _) = Session::default().row(Moment::of(START), &Limits::default());
+        Row { id: id.into(), status, since: START + Span::seconds(seconds), ..row }
+    }
+
+    #[test]
+    fn who_needs_the_user_comes_first_by_urgency_then_by_the_longest_wait() {
+        let mut rows = [
+            row("idle long ago", Status::Idle, 0),
+            row("idle just now", Status::Idle, 9),
+            row("asks just now", Status::NeedsInput, 9),
+            row("asks long ago", Status::NeedsInput, 1),
+            row("wants to run", Status::NeedsPermission, 9),
+            row("failed", Status::Failed, 0),
+        ];
+        sort(&mut rows);
+        let order = rows.map(|row| row.id.to_string());
+        let expected = ["wants to run", "asks long ago", "asks just now", "failed", "idle just now", "idle long ago"];
+        assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn a_glance_counts_every_group_and_what_was_not_seen() {
+        let mut rows = vec![
+            row("a", Status::Failed, 0),
+            Row { is_seen: true, ..row("b", Status::Failed, 0) },
+            row("c", Status::Quiet, 0),
+            row("d", Status::Working, 0),
+            row("e", Status::Finishing, 0),
+            row("f", Status::Ended, 0),
+        ];
+        rows.extend((0..3).map(|_| Row { unseen: true, ..row("g", Status::Idle, 0) }));
+        let glance = Glance::of(rows.iter());
+        let expected =
+            Glance { state: State::Trouble, need_you: 1, quiet: 1, working: 2, aside: 1, idle: 3, unseen: 3 };
+        assert_eq!(glance, expected);
+        assert_eq!(glance.to_string(), "1 needs you · 1 quiet · 2 working · 1 set aside · 3 idle");
+        // Who waits goes before who is in trouble, whatever comes first.
+        rows.push(row("h", Status::NeedsInput, 0));
+        assert_eq!(Glance::of(rows.iter()).state, State::NeedsYou);
+        assert_eq!(Glance::of(rows.iter().rev()).state, State::NeedsYou);
+        assert_eq!(Glance::of(rows[5..6].iter()).to_string(), "no session is open");
+    }
+
+    #[test]
+    fn a_fold_says_what_it_holds() {
+        let rows = |all: &[(Status, usize)]| -> Vec<Row> {
+            all.iter().flat_map(|&(status, n)| (0..n).map(move |_| row("a", status, 0))).collect()
+        };
+        let words = |all: &[(Status, usize)]| folded(rows(all).iter());
+        assert_eq!(words(&[(Status::Working, 3)]), "3 more working");
+        assert_eq!(
+            (words(&[(Status::NeedsInput, 1)]), words(&[(Status::NeedsInput, 2)])),
+            ("1 more asks".into(), "2 more ask".into())
+        );
+        assert_eq!(
+            words(&[(Status::NeedsPermission, 1), (Status::NeedsInput, 1), (Status::Stuck, 1), (Status::Crashed, 2)]),
+            "5 more: 2 ask, 1 stuck, 2 crashed"
+        );
+        let seen: Vec<_> = rows(&[(Status::Failed, 2)]).into_iter().map(|row| Row { is_seen: true, ..row }).collect();
+        assert_eq!(folded(seen.iter()), "2 more set aside");
+    }
+}

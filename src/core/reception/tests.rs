@@ -251,3 +251,18 @@ fn connections_belong_to_sessions_by_when_they_asked() {
     let none = findings(None, &sockets(&[]), &asked, false, NOW);
     assert_eq!([none[0].finding, none[1].finding], [Finding::NoConnection, Finding::NoConnection]);
 }
+
+/// Whichever of them is whose, when something last arrived is not known of any.
+#[test]
+fn of_connections_that_say_the_same_only_that_is_known() {
+    let receives = |id| {
+        let last_received = Span::seconds(5);
+        Connection { id, received: 100 * SEGMENT, segments: ANSWER, last_received, ..connection(60) }
+    };
+    let asked = NOW - Span::seconds(60);
+    let both = findings(None, &sockets(&[receives(1), receives(2)]), &[asked, asked], false, NOW);
+    let receiving = Finding::Receiving { bytes: None, within: WINDOW };
+    assert_eq!(both, [Found::from(receiving), Found::from(receiving)]);
+    let alone = findings(None, &sockets(&[receives(1)]), &[asked], false, NOW);
+    assert_eq!(alone, [Found { finding: receiving, last: Some(Span::seconds(5)) }]);
+}

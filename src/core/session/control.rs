@@ -90,3 +90,13 @@ impl Bridge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn a_bridge_is_elevated_only_if_it_may_answer() {
+        let all = [Bridge::Watches, Bridge::Joined, Bridge::Declined, Bridge::Asking, Bridge::Elevated];
+        assert_eq!(all.map(Bridge::name), ["joined", "joined", "joined", "joined", "elevated"]);
+    }
+}

@@ -66,3 +66,14 @@ pub(crate) const fn without_program(has_instructions: bool) -> &'static str {
         "without the tools, hooks and instructions that its program gave it"
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn a_hosted_session_lacks_its_instructions_unless_its_log_has_them() {
+        assert_eq!(without_program(true), "without the tools and hooks that its program gave it");
+        assert!(without_program(false).contains("tools, hooks and instructions"));
+        assert!(Way::Host.to_string().contains(without_program(true)));
+    }
+}

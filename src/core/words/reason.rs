@@ -342,3 +342,42 @@ fn lasting(age: Span) -> String {
 fn some(is: bool, before: &str, words: impl fmt::Display, after: &str) -> String {
     if is { format!("{before}{words}{after}") } else { String::new() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    /// What a reason is called in the menu for this status, a minute on.
+    fn brief(reason: &Reason, status: Status) -> String {
+        let since = Moment::of(Time(1_700_000_000_000));
+        reason.gist(status, since.wall, since).words(since.plus(Span::minutes(1)))
+    }
+
+    #[test]
+    fn a_reason_is_told_in_the_fewest_words() {
+        let no_answer = NoAnswer { file_system: "nfs", since: Moment::default(), is_behind: false };
+        let unheard = |proof| Reason::Unheard { silence: Span::ZERO, proof, agent: Agent::default() };
+        let rests = |unprompted| Reason::Rests { unprompted, ending: None, background: Background::default() };
+        for (reason, status, words) in [
+            (Reason::ProbablyAsks { command: Some("make".into()) }, Status::NeedsPermission, "probably asks: make"),
+            (Reason::ProbablyAsks { command: None }, Status::NeedsPermission, "probably asks"),
+            (Reason::NoAnswer { no_answer }, Status::Quiet, "file system does not answer"),
+            (unheard(Proof::Connecting), Status::Stuck, "it cannot reach its model"),
+            (Reason::ProcessGone { is_seen: true }, Status::Crashed, "died, 1 min ago"),
+            (Reason::ProcessGone { is_seen: false }, Status::Crashed, "died, last seen 1 min ago"),
+            (Reason::ProcessGone { is_seen: true }, Status::Ended, "its process is gone, 1 min ago"),
+            (Reason::ProcessGone { is_seen: false }, Status::Ended, "its process is gone, 1 min ago"),
+            (Reason::Crashed { ago: Span::hours(2), is_seen: true }, Status::Ended, "crashed 2 h ago"),
+            (rests(true), Status::Idle, "no prompt yet"),
+            (rests(false), Status::Idle, "no turn is open, 1 min ago"),
+        ] {
+            assert_eq!(brief(&reason, status), words, "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_system_that_does_not_answer_is_named() {
+        let words = |is_behind| NoAnswer { file_system: "nfs", since: Moment::default(), is_behind }.to_string();
+        assert_eq!(words(false), "its file system (nfs) does not answer");
+        assert_eq!(words(true), "its file system (nfs) is not read while another one does not answer");
+    }
+}

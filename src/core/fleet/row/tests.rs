@@ -1,6 +1,8 @@
 use super::*;
 use crate::core::attempts::Mark;
+use crate::core::session::NoAnswer;
 use crate::core::stated::{State, Stated};
+use crate::core::turn::{Closed, Ending};
 
 const START: Time = Time(1_700_000_000_000);
 
@@ -43,7 +45,8 @@ fn case_293_a_turn_that_was_silent_from_its_beginning_tells_its_age_once() {
     };
     assert_eq!(silent(Status::Quiet, 1, 0), "silent 2 min");
     assert_eq!(silent(Status::Stuck, 1, 3), "silent 2 min; 2 min, 3 tools");
-    assert_eq!(silent(Status::Stuck, 240, 0), "silent 2 min; 6 min", "it said something before");
+    assert_eq!(silent(Status::Stuck, 59, 0), "silent 2 min");
+    assert_eq!(silent(Status::Stuck, 60, 0), "silent 2 min; 3 min", "it said something before");
     assert_eq!(silent(Status::NeedsInput, 1, 0), "silent 2 min; 2 min");
 }
 
@@ -130,7 +133,7 @@ fn case_350_that_a_command_approved_is_told_until_the_session_is_looked_at_or_pr
         row.because.to_string().contains("a command approved")
     };
     assert!(tells(&session));
-    for (seconds, told) in [(-1, true), (1, false)] {
+    for (seconds, told) in [(-1, true), (0, false), (1, false)] {
         let at = START + Span::seconds(seconds);
         session.observed.facts.marks.prompt = Some(Mark { event: 1, at });
         assert_eq!(tells(&session), told);
@@ -173,4 +176,58 @@ fn case_358_what_is_told_of_background_work_is_one_and_ends_with_its_process() {
     session.observed.facts.shells = vec!["one".into()];
     session.observed.owner = Owner::Gone { pid: 7, at: None };
     assert_eq!((row(&session).status, row(&session).background), (Status::Ended, Background::default()));
+}
+
+#[test]
+fn what_is_as_new_as_the_look_at_it_was_seen() {
+    let seen = |seconds: i64| {
+        let mut session = Session::default();
+        session.observed.facts.progress = Some(Moment::of(START));
+        session.observed.facts.closed = Some(Closed { ending: Ending::Completed, at: Moment::of(START), asks: false });
+        session.observed.owner = Owner::Alive { pid: 7, started: None };
+        session.seen = Some(START + Span::seconds(seconds));
+        let row = session.row(Moment::of(START + Span::minutes(1)), &Limits::default()).0;
+        assert_eq!((row.status, row.since), (Status::Idle, START));
+        (row.is_seen, row.unseen)
+    };
+    assert_eq!([-1, 0, 1].map(seen), [(false, true), (true, false), (true, false)]);
+}
+
+#[test]
+fn a_session_that_is_not_read_any_more_is_quiet_unless_its_process_is_known_to_be_gone() {
+    let status = |owner: Owner| {
+        let mut session = Session::default();
+        session.observed.facts.progress = Some(Moment::of(START));
+        session.observed.owner = owner;
+        let since = Moment::of(START + Span::hours(24));
+        session.no_answer = Some(NoAnswer { file_system: "nfs", since, is_behind: false });
+        let row = session.row(Moment::of(START + Span::hours(25)), &Limits::default()).0;
+        (row.status, row.because.to_string().contains("does not answer"))
+    };
+    assert_eq!(status(Owner::Alive { pid: 7, started: None }), (Status::Quiet, true));
+    assert_eq!(status(Owner::Gone { pid: 7, at: None }), (Status::Ended, false));
+    assert_eq!(status(Owner::Never), (Status::Quiet, true), "whether it ended is in what is not read");
+}
+
+#[test]
+fn nothing_can_be_done_with_what_was_not_read_and_has_no_log() {
+    let actions = |has_log: bool| {
+        let mut session = Session { id: "36535f61-5c7b-4f09-a70b-2f8aed970001".into(), ..Session::default() };
+        (session.observed.unread, session.observed.has_log) = (true, has_log);
+        session.row(Moment::of(START), &Limits::default()).0.actions
+    };
+    assert_eq!([true, false].map(actions), [vec![Action::Reconnect, Action::Resume], vec![]]);
+}
+
+#[test]
+fn a_log_that_cannot_be_read_tells_no_more_than_its_owner_does() {
+    let status = |owner: Owner, has_log: bool| {
+        let mut session = Session::default();
+        session.observed.problem = Some("its log cannot be read".into());
+        (session.observed.owner, session.observed.has_log) = (owner, has_log);
+        session.row(Moment::of(START), &Limits::default()).0.status
+    };
+    assert_eq!([true, false].map(|log| status(Owner::Never, log)), [Status::Ended, Status::Quiet]);
+    assert_eq!(status(Owner::Alive { pid: 7, started: None }, true), Status::Quiet);
+    assert_eq!(status(Owner::Gone { pid: 7, at: None }, false), Status::Ended);
 }
