@@ -248,4 +248,10 @@ mod tests {
         }
         assert!(!Outcome::Unknown.words().is_empty());
     }
+
+    #[test]
+    fn an_order_names_the_machine_that_it_is_for() {
+        let host = |host| Order::new("a", Ask::Stop).at(host).host;
+        assert_eq!((host(None), host(Some("devbox"))), (None, Some("devbox".into())));
+    }
 }

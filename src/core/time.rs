@@ -247,4 +247,9 @@ mod tests {
             ["0 s", "30 s", "59 s", "1 min", "2 min", "10 min", "1 h", "2 h", "3 d"]
         );
     }
+
+    #[test]
+    fn a_negative_span_is_none_to_the_standard_library() {
+        assert_eq!([1500, -1].map(|millis| Span(millis).to_std().as_millis()), [1500, 0]);
+    }
 }

@@ -380,3 +380,6 @@ fn asked(question: &Question, since: Time, open: usize) -> Found {
 fn after_error(closed: Option<&Closed>) -> Option<Note> {
     Some(Note::AfterError { fault: closed?.failure()?.clone() })
 }
+
+#[cfg(test)]
+mod tests;

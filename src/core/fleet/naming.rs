@@ -122,3 +122,39 @@ fn rename(row: &mut Row, folder: &str, by: &[&str]) {
         row.label.of_agent = Some(apart(folder, &[by, &[&row.agent.mark()]].concat()).into());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::label::Label;
+    use super::*;
+    use crate::core::limits::Limits;
+    use crate::core::session::Session;
+    use crate::core::time::Moment;
+
+    /// The labels' folders of sessions with these ids, folders and branches.
+    fn told(sessions: &[(&str, &str, Option<&str>)]) -> Vec<String> {
+        let row = |&(id, who, branch): &(&str, &str, Option<&str>)| {
+            let (row, _) = Session::default().row(Moment::default(), &Limits::default());
+            let label = Label { who: who.into(), ..Label::default() };
+            Row { id: id.into(), branch: branch.map(Into::into), label, ..row }
+        };
+        let mut rows: Vec<_> = sessions.iter().map(row).collect();
+        distinguish(&mut rows);
+        rows.into_iter().map(|row| row.label.who).collect()
+    }
+
+    #[test]
+    fn a_long_folder_is_cut_so_that_what_distinguishes_it_fits() {
+        let folder = "a-folder-with-a-very-long-name";
+        let told = told(&[("aaaa-1", folder, None), ("bbbb-1", folder, None)]);
+        assert_eq!(told, ["a-folder-with-a-… (aaaa)", "a-folder-with-a-… (bbbb)"]);
+        assert!(told.iter().all(|who| who.width() == LABEL_DISTINCT_WIDTH), "all of the room is used");
+    }
+
+    #[test]
+    fn ids_that_begin_alike_are_shown_by_their_ends() {
+        let (one, two) = ("36535f61-5c7b-4f09-a70b-2f8aed970001", "36535f61-5c7b-4f09-a70b-2f8aed970002");
+        assert_eq!(told(&[(one, "api", None), (two, "api", None)]), ["api (…ed970001)", "api (…ed970002)"]);
+        assert_eq!(told(&[(one, "api", Some("main")), (two, "api", Some("dev"))]), ["api (main)", "api (dev)"]);
+    }
+}

@@ -263,6 +263,26 @@ fn of_connections_that_say_the_same_only_that_is_known() {
     let both = findings(None, &sockets(&[receives(1), receives(2)]), &[asked, asked], false, NOW);
     let receiving = Finding::Receiving { bytes: None, within: WINDOW };
     assert_eq!(both, [Found::from(receiving), Found::from(receiving)]);
+    let dead = [Connection { is_resent: true, ..receives(1) }, Connection { phase: Phase::Connecting, ..receives(2) }];
+    let dead = findings(None, &sockets(&dead), &[asked, asked], false, NOW);
+    assert_eq!(dead, [Found::from(Finding::Unanswered), Found::from(Finding::Unanswered)]);
     let alone = findings(None, &sockets(&[receives(1)]), &[asked], false, NOW);
     assert_eq!(alone, [Found { finding: receiving, last: Some(Span::seconds(5)) }]);
+}
+
+#[test]
+fn the_limits_of_what_a_connection_shows_are_exact() {
+    let sends = |sent| at_once(&[Connection { sent, ..connection(60) }]);
+    assert_eq!([REQUEST - 1, REQUEST].map(sends), [Finding::NoConnection, SILENT]);
+    let acknowledged = |last_acknowledged| at_once(&[Connection { last_acknowledged, ..connection(60) }]);
+    assert_eq!([ACKNOWLEDGES_WITHIN, ACKNOWLEDGES_WITHIN + Span(1)].map(acknowledged), [SILENT, Finding::Unanswered]);
+    assert_eq!(at_once(&[connection(5)]), SILENT, "nothing was received");
+    for (more, expected) in [(Span::ZERO, Finding::Kept), (Span(1), Finding::Unread)] {
+        let last_received = READS_WITHIN + more;
+        let unread = Connection { received: 100, segments: 1, unread: 10, last_received, ..connection(60) };
+        assert_eq!(at_once(&[unread]), expected);
+        let before = Connection { received: 90, unread: 0, ..unread };
+        let unread = Connection { unread: 10, ..unread };
+        assert_eq!(found(&[before], &[unread]), expected);
+    }
 }

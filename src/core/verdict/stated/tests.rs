@@ -1,5 +1,5 @@
 use crate::core::agent::Agent;
-use crate::core::event::{Body, Event};
+use crate::core::event::{Body, Event, ToolResult};
 use crate::core::facts::Facts;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
@@ -239,4 +239,40 @@ fn a_session_is_not_stuck_before_its_agent_asks_again() {
     let limits = session.limits(&Limits::default());
     assert_eq!((limits.fresh_quiet, limits.fresh_stuck), (Span::seconds(60), Span::seconds(300)));
     assert_eq!(limits.thinking_stuck, Span::seconds(600));
+}
+
+#[test]
+fn idle_counts_from_its_very_moment() {
+    // Its log was written two seconds before, which is not just before.
+    let done = facts(&[(0, PROMPT), (1000, answer(false))]);
+    assert_eq!([2999, 3000].map(|since| told(&done, IDLE, since, since + 100).0), [Status::Finishing, Status::Idle]);
+    // A prompt of that moment is the one that is over.
+    let silent = facts(&[(0, PROMPT)]);
+    assert_eq!([-1, 0].map(|since| told(&silent, IDLE, since, 4000).0), [Status::Working, Status::Idle]);
+}
+
+#[test]
+fn a_turn_that_failed_in_the_log_has_failed_at_once() {
+    let error = Body::Error { kind: None, message: None, status: None };
+    assert_eq!(told(&facts(&[(0, PROMPT), (1000, error)]), IDLE, 1100, 1200).0, Status::Failed);
+}
+
+#[test]
+fn what_ended_at_rest_left_no_turn_open() {
+    let done = facts(&[(0, PROMPT), (1000, answer(false))]);
+    assert_eq!(told(&done, State::Ended, 1100, 2000), (Status::Ended, "no process runs it any more".into()));
+    let open = told(&facts(&[(0, PROMPT)]), State::Ended, 1100, 2000).1;
+    assert_eq!(open, "no process runs it any more; its turn was open");
+}
+
+#[test]
+fn a_session_at_rest_says_what_nobody_could_be_asked() {
+    let result = ToolResult::Unasked;
+    let denied = Body::ToolDone { call: Text(b"t"), result, by_user: false, shell: None, ended: None };
+    let facts = facts(&[(0, PROMPT), (100, tool("bash", false)), (200, denied), (1000, answer(false))]);
+    let (status, because) = told(&facts, IDLE, 1100, 9000);
+    assert_eq!(
+        (status, &*because),
+        (Status::Idle, "done, your turn; 1 of its last 1 tools denied: nobody could be asked")
+    );
 }
