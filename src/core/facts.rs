@@ -254,3 +254,6 @@ impl Facts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -411,4 +411,11 @@ mod tests {
             assert_eq!(Text(inside.as_bytes()).read(usize::MAX), expected, "{inside}");
         }
     }
+
+    #[test]
+    fn a_comma_is_no_value() {
+        for json in [&b","[..], b":", b",1", b"]"] {
+            assert!(Scan::new(json).skip().is_err(), "{json:?}");
+        }
+    }
 }

@@ -224,6 +224,7 @@ const fn state_words(cause: Cause) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::alertable::Request;
     use super::*;
     use crate::core::fleet::Session;
     use crate::core::limits::Limits;
@@ -262,5 +263,49 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_request_is_worded_by_what_is_known_of_it() {
+        let words = |wanted: bool, probable: bool| {
+            let key = Key::new(SourceId::default(), "a");
+            let row = Session::default().row(Moment::default(), &Limits::default()).0;
+            let request = Some(Request { id: 1, kind: "shell", what: None, probable, answerable: true, wanted });
+            let (question, completed) = (None, None);
+            let alertable = Alertable {
+                key: &key,
+                row: &row,
+                request,
+                question,
+                completed,
+                cli_notifies: false,
+                has_terminal: true,
+            };
+            activity(&alertable, Cause::NeedsPermission, true)
+        };
+        assert_eq!(words(false, false), "still wants to run");
+        assert_eq!(words(false, true), "still probably wants to run");
+        assert_eq!(words(true, false), "still wants to run, and a command wants to approve it: allow?");
+    }
+
+    #[test]
+    fn a_summary_names_as_many_as_it_may_and_counts_the_rest() {
+        let more = |sessions: usize| {
+            let key = Key::new(SourceId::default(), "a");
+            let row = Session::default().row(Moment::default(), &Limits::default()).0;
+            let (request, question, completed) = (None, None, None);
+            let alertable = Alertable {
+                key: &key,
+                row: &row,
+                request,
+                question,
+                completed,
+                cli_notifies: false,
+                has_terminal: true,
+            };
+            summary(&vec![(Cause::Stuck, &alertable); sessions], Detail::Full).1
+        };
+        assert_eq!(more(SUMMARY_MAX).lines().count(), SUMMARY_MAX);
+        assert_eq!(more(SUMMARY_MAX + 1).lines().last(), Some("and 1 more"));
     }
 }

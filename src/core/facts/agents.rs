@@ -186,6 +186,7 @@ fn whole_paths(paths: &[Text<'_>]) -> Vec<Box<str>> {
 mod tests {
     use super::*;
     use crate::core::event::Event;
+    use crate::core::facts::LastWritten;
     use crate::core::time::Time;
     use crate::core::turn::COMMAND_TOO_LONG;
 
@@ -244,8 +245,9 @@ mod tests {
     fn what_a_sub_agent_wrote_last_is_noted_as_its_own() {
         let alone = facts(&[(0, PROMPT), (10, Body::RoundStart)]).last_written;
         let wrote = |seconds| with(&[("a", &facts(&[(seconds, PROMPT)]), false)]).last_written;
-        assert_eq!((wrote(10), wrote(11)), (alone, alone.by_agent()), "of one moment, its session's counts");
-        assert_ne!(alone, alone.by_agent());
+        let LastWritten::Event { kind, by_agent: false } = alone else { panic!("{alone:?}") };
+        let by_agent = LastWritten::Event { kind, by_agent: true };
+        assert_eq!((wrote(10), wrote(11)), (alone, by_agent), "of one moment, its session's counts");
         // Whichever comes last in the list.
         let (over, later) = (facts(&[(5, PROMPT), (30, OVER)]), facts(&[(5, PROMPT), (40, OVER)]));
         assert_eq!(with(&[("c", &over, false), ("b", &later, false)]).rested, Some(at(40)));

@@ -179,6 +179,10 @@ mod tests {
         finder.pop_word();
         finder.pop();
         assert_eq!(finder.count().0, 3);
+        finder.clear();
+        "rotate tls".chars().for_each(|c| finder.push(c));
+        finder.pop_word();
+        assert_eq!(finder.typed(), "rotate ", "the words before it stay");
     }
 
     #[test]

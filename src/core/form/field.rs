@@ -348,4 +348,32 @@ mod tests {
             assert!(one.fits(&Value::Null).is_err());
         }
     }
+
+    #[test]
+    fn other_words_are_said_and_taken_only_where_the_form_has_them() {
+        let one = field(&json!({"type": "string", "enum": ["t", "prod"]}));
+        assert_eq!((one.words(), one.value(&["dev"])), ("one of its choices".into(), Err(NO_CHOICE)));
+        let other = Field { takes_other: true, ..one };
+        assert_eq!(other.words(), "one of its choices, or other words");
+    }
+
+    #[test]
+    fn a_bound_itself_is_valid() {
+        let of = ["a", "b", "c"].map(|value| FieldOption { words: value.into(), value: json!(value) }).to_vec();
+        let takes = FieldType::Some { of, least: 1, most: 2 };
+        let fits = |takes: &FieldType, value: Value| {
+            let field = Field {
+                name: "f".into(),
+                about: Vec::new(),
+                takes: takes.clone(),
+                is_required: true,
+                takes_other: false,
+            };
+            field.fits(&value).is_ok()
+        };
+        let lists = [json!([]), json!(["a"]), json!(["a", "b"]), json!(["a", "b", "c"])];
+        assert_eq!(lists.map(|value| fits(&takes, value)), [false, true, true, false]);
+        let takes = FieldType::Text { least: 2, most: 3 };
+        assert_eq!(["a", "ab", "abc", "abcd"].map(|text| fits(&takes, json!(text))), [false, true, true, false]);
+    }
 }

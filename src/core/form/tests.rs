@@ -271,3 +271,14 @@ fn case_200d_other_words_are_an_answer_to_the_agents_own_form() {
         assert_eq!(yes.result(&FormAnswer::Text(text.into())), accepted(value), "{text}");
     }
 }
+
+#[test]
+fn a_form_without_a_choice_or_a_text_is_filled_in() {
+    let whole = field(&json!({"type": "string", "enum": ["a", "b"]})).unwrap();
+    let is_filled_in = |choices: bool, takes_text: bool| {
+        let choices = if choices { whole.choices.clone() } else { Vec::new() };
+        Form { choices, takes_text, ..whole.clone() }.is_filled_in()
+    };
+    assert!(is_filled_in(false, false));
+    assert!(!is_filled_in(true, false) && !is_filled_in(false, true) && !is_filled_in(true, true));
+}

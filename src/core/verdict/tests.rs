@@ -1,6 +1,8 @@
 use super::*;
 use crate::core::event::{Body, Event};
+use crate::core::reception::Finding;
 use crate::core::scan::Text;
+use crate::core::turn::Agent as SubAgent;
 use crate::core::turn::{Call, OpenTool, Phase, Request};
 
 const ALIVE: Owner = Owner::Alive { pid: 7, started: None };
@@ -164,4 +166,48 @@ fn only_who_waits_waits() {
     for status in [Status::NeedsPermission, Status::PermissionLost, Status::NeedsInput] {
         assert!(waits.contains(&status));
     }
+}
+
+#[test]
+fn work_that_its_server_reports_overrules_only_a_guess() {
+    let status = |ending, works| {
+        let mut facts = open(|_, _| ());
+        (facts.turn, facts.closed) = (None, Some(Closed { ending, at: at(0), asks: true }));
+        told(&facts, &ALIVE, &Live { has_active_work: works, ..Live::default() }, at(1)).0
+    };
+    assert_eq!(status(Ending::Unanswered, Some(true)), Status::Working);
+    assert_eq!(status(Ending::Unanswered, None), Status::NeedsInput);
+    assert_eq!(status(Ending::Completed, Some(true)), Status::NeedsInput);
+}
+
+#[test]
+fn a_silence_counts_from_what_was_heard_last() {
+    let quiet = Limits::default().fresh_quiet;
+    let status = |tries: u32, received: Option<i64>, from: i64| {
+        let facts = open(|facts, _| (facts.asked, facts.tries) = (Some(at(10)), tries));
+        let finding = Finding::Silent { may_not_stream: false };
+        let reception =
+            received.map(|last| Reception { progress: at(0).wall, at: at(30), finding, last: Some(at(last)) });
+        told(&facts, &ALIVE, &Live { reception, ..Live::default() }, at(from).plus(quiet)).0
+    };
+    assert_eq!((status(0, None, 5), status(1, None, 5)), (Status::Quiet, Status::Working), "another try is heard");
+    assert_eq!((status(1, None, 10), status(1, Some(20), 15)), (Status::Quiet, Status::Working));
+    assert_eq!(status(1, Some(20), 20), Status::Quiet);
+}
+
+#[test]
+fn what_ended_by_silence_ended_with_its_limit() {
+    let limits = Limits::default();
+    let since = |facts: &Facts, owner: &Owner, now| {
+        judge(Told::by_log(facts), owner, &Live::default(), None, now, &limits).since
+    };
+    let now = at(0).plus(limits.ownerless + limits.ownerless);
+    assert_eq!(since(&open(|_, _| ()), &Owner::Never, now), at(0).wall + limits.ownerless);
+    // A sub-agent in the background that says no more ended with its limit, too.
+    let mut facts = open(|facts, _| {
+        facts.agents.push(SubAgent { id: "a".into(), call: None, last: at(3), tools: Vec::new() });
+    });
+    (facts.turn, facts.closed) = (None, Some(Closed { ending: Ending::Completed, at: at(0), asks: false }));
+    let rested = at(3).plus(limits.background_agent);
+    assert_eq!(since(&facts, &ALIVE, rested), rested.wall);
 }
