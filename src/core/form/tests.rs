@@ -282,3 +282,18 @@ fn a_form_without_a_choice_or_a_text_is_filled_in() {
     assert!(is_filled_in(false, false));
     assert!(!is_filled_in(true, false) && !is_filled_in(false, true) && !is_filled_in(true, true));
 }
+
+#[test]
+fn only_the_agents_own_form_takes_other_words() {
+    let takes_other = |source: Value, call: Value| {
+        let schema = json!({"type": "object", "properties": {
+            "a": {"type": "string", "enum": ["t", "prod"]},
+            "b": {"type": "string", "enum": ["t", "prod"]},
+        }});
+        let data = json!({"requestId": "r", "elicitationSource": source, "toolCallId": call, "message": "Which?",
+            "requestedSchema": schema});
+        Form::read("elicitation.requested", &data).unwrap().fields()[0].takes_other
+    };
+    assert!(takes_other(json!(null), json!("t1")));
+    assert!(!takes_other(json!("asker"), json!("t1")) && !takes_other(json!(null), json!(null)));
+}

@@ -211,3 +211,12 @@ fn what_ended_by_silence_ended_with_its_limit() {
     let rested = at(3).plus(limits.background_agent);
     assert_eq!(since(&facts, &ALIVE, rested), rested.wall);
 }
+
+#[test]
+fn only_a_process_that_started_after_the_last_event_has_left_its_turn_behind() {
+    let rests = |started: i64| {
+        let owner = Owner::Alive { pid: 7, started: Some(at(started).wall) };
+        told(&open(|_, _| ()), &owner, &Live::default(), at(1).plus(Limits::default().resumed)).0 == Status::Idle
+    };
+    assert_eq!([0, 1].map(rests), [false, true]);
+}
