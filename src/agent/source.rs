@@ -121,6 +121,11 @@ impl Source {
         &self.home
     }
 
+    /// Whether nothing is where the home would be. `false` where that cannot be found out.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.home.try_exists().is_ok_and(|exists| !exists)
+    }
+
     /// The folder of the home that holds its sessions.
     pub(crate) fn root(&self) -> &Path {
         &self.root

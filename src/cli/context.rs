@@ -97,6 +97,7 @@ impl Context {
             state_folder: project.as_ref().map(paths::state_folder),
             runtime_folders: project.as_ref().map(paths::runtime_folders).unwrap_or_default(),
             user_home: paths::user_home(),
+            is_home_optional: self.is_home_optional(),
         }
     }
 
@@ -222,6 +223,16 @@ impl Context {
         self.problems_of(self.homes.iter())
     }
 
+    /// Whether what is followed is whatever home there is, since none was named.
+    fn follows_any(&self) -> bool {
+        self.named_homes.is_empty() && self.only.is_empty() && self.homes.len() == 1
+    }
+
+    /// Whether a home that is absent is no trouble: none was named, and other machines are watched.
+    fn is_home_optional(&self) -> bool {
+        self.follows_any() && self.hosts().next().is_some()
+    }
+
     fn problems_of<'a>(&self, homes: impl Iterator<Item = &'a Source>) -> Vec<String> {
         if self.wants_reports_alone() {
             return Vec::new();
@@ -230,11 +241,8 @@ impl Context {
             return vec![no_home(&self.config)];
         }
         // Where no agent has a home yet, any of them may make the first one.
-        let is_any = self.named_homes.is_empty() && self.only.is_empty() && self.homes.len() == 1;
-        // Whoever watches other machines misses none here.
-        let is_missed = |home: &&Source| {
-            !is_any || self.hosts().next().is_none() || !home.home().try_exists().is_ok_and(|exists| !exists)
-        };
+        let is_any = self.follows_any();
+        let is_missed = |home: &&Source| !(self.is_home_optional() && home.is_absent());
         let problems = homes.filter(is_missed).filter_map(|home| home_problem(home, is_any, &self.config.agents.off));
         let silent = self.silent.iter().map(SilentHome::words);
         problems.chain(silent).map(|line| plain(&line, LINE_MAX).into()).collect()

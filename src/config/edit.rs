@@ -28,8 +28,7 @@ pub(crate) fn wrong_host(host: &Host) -> Option<WrongPart> {
     let is_command = matches!(host.reach, Reach::Command(_));
     let any = || if is_command { WrongPart::Command("they cannot be written".into()) } else { WrongPart::Ssh };
     let Ok(document) = DeTable::parse(&entry) else { return Some(any()) };
-    let hosts = document.get_ref().get(host_keys::TABLE).and_then(|hosts| hosts.get_ref().as_array());
-    let Some(table) = hosts.and_then(|hosts| hosts.first()?.get_ref().as_table()) else { return Some(any()) };
+    let Some(table) = tables(document.get_ref()).next() else { return Some(any()) };
     fn wrong<T>(table: &DeTable<'_>, key: &str, form: &Form<T>) -> Option<String> {
         table.get(key).and_then(|value| (form.read)(value).err()).map(|wrong| wrong.what)
     }
@@ -44,10 +43,15 @@ pub(crate) fn wrong_host(host: &Host) -> Option<WrongPart> {
 /// Whether a text that may be wrong has a host of this name. `None`: it is not known, since the text is not TOML.
 pub(crate) fn names_host(text: &str, name: &str) -> Option<bool> {
     let document = DeTable::parse(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
-    let hosts = document.get_ref().get(host_keys::TABLE).and_then(|hosts| hosts.get_ref().as_array());
-    let mut names =
-        hosts.into_iter().flatten().filter_map(|host| host.get_ref().as_table()?.get("name")?.get_ref().as_str());
-    Some(names.any(|one| one == name))
+    let named =
+        tables(document.get_ref()).filter_map(|host| host.get("name")?.get_ref().as_str()).any(|one| one == name);
+    Some(named)
+}
+
+/// The hosts of a text that may be wrong.
+fn tables<'a, 'i>(document: &'a DeTable<'i>) -> impl Iterator<Item = &'a DeTable<'i>> {
+    let hosts = document.get(host_keys::TABLE).and_then(|hosts| hosts.get_ref().as_array());
+    hosts.into_iter().flatten().filter_map(|host| host.get_ref().as_table())
 }
 
 /// The text with one host more. `None` if that cannot be added to it.

@@ -28,12 +28,14 @@ pub(crate) struct Ground {
     /// Where the lock and the socket of a running tray may be, the best first.
     pub runtime_folders: Vec<PathBuf>,
     pub user_home: Option<PathBuf>,
+    /// A home that is absent is no trouble: none was named, and other machines are watched.
+    pub is_home_optional: bool,
 }
 
 impl Ground {
-    /// Whether a home is missed if it is not there: not by whoever watches other machines.
+    /// Whether a home is missed if it is not there.
     pub(super) fn misses(&self, source: &Source) -> bool {
-        self.config.hosts.is_empty() || source.home().try_exists().unwrap_or(true)
+        !(self.is_home_optional && source.is_absent())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a host cannot be reached, in words for the user.
 
-use super::stderr;
+use super::stderr::last_line;
 use crate::config::{Host, Reach};
 use crate::core::text::plain;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(super) fn ended(host: &Host, has_greeted: bool, code: Option<i32>, complaint
     if let Some(why) = unreached(is_ssh, code, complaints) {
         return why;
     }
-    let last = last_line(complaints);
+    let last = last_line(complaints, QUOTED_MAX);
     match code {
         Some(code) if NOT_FOUND.contains(&code) => match &host.reach {
             Reach::Ssh { program, .. } => {
@@ -83,11 +83,11 @@ pub(super) fn unreached(is_ssh: bool, code: Option<i32>, complaints: &str) -> Op
         return Some(format!("no address is known for {name}{reason}"));
     }
     let known = KNOWN.iter().find(|(said, _)| complaints.contains(said)).map(|(_, means)| (*means).to_owned());
-    Some(known.or_else(|| last_line(complaints).map(Into::into)).unwrap_or_else(|| "ssh cannot connect".into()))
-}
-
-fn last_line(complaints: &str) -> Option<Box<str>> {
-    stderr::last_line(complaints, QUOTED_MAX)
+    Some(
+        known
+            .or_else(|| last_line(complaints, QUOTED_MAX).map(Into::into))
+            .unwrap_or_else(|| "ssh cannot connect".into()),
+    )
 }
 
 #[cfg(test)]

@@ -84,6 +84,11 @@ impl Sshd {
         fs::read_to_string(self.path("log")).unwrap_or_default()
     }
 
+    /// What to set PATH to, so that `ssh` is [`client`](Self::client)'s.
+    fn search_path(&self) -> String {
+        format!("{}:{}", self.client().display(), std::env::var("PATH").unwrap_or_default())
+    }
+
     /// The real `ssh` with the test's own settings in place of the developer's, as a folder for PATH.
     fn client(&self) -> PathBuf {
         let folder = self.path("bin");
@@ -124,6 +129,14 @@ fn program(far: &User) -> String {
     path.display().to_string()
 }
 
+/// Gives a user the machine behind the `sshd`, where this program is Pilotlight.
+fn name_devbox(near: &User, program: &str) {
+    let folder = near.scratch.path().join(".config/pilotlight");
+    fs::create_dir_all(&folder).unwrap();
+    let config = format!("[[host]]\nname = \"devbox\"\nprogram = \"{program}\"\n");
+    fs::write(folder.join("config.toml"), config).unwrap();
+}
+
 /// The agent there has this terminal, over `ssh -t`.
 #[test]
 #[ignore = "tests/long.sh"]
@@ -133,12 +146,9 @@ fn case_453_a_session_that_ended_there_is_chosen_and_resumed_in_a_terminal_here(
     }
     let (near, (far, sessions), mut sshd) = (User::new(), resumable(&["Write the migration", "Old"]), Sshd::new());
     sshd.start("");
-    let folder = near.scratch.path().join(".config/pilotlight");
-    fs::create_dir_all(&folder).unwrap();
-    let program = program(&far);
-    fs::write(folder.join("config.toml"), format!("[[host]]\nname = \"devbox\"\nprogram = \"{program}\"\n")).unwrap();
+    name_devbox(&near, &program(&far));
     let mut resume = near.pilotlight(&["resume"]);
-    resume.env("PATH", format!("{}:{}", sshd.client().display(), std::env::var("PATH").unwrap_or_default()));
+    resume.env("PATH", sshd.search_path());
     let terminal = Tmux::with_exit_code(&resume, 120, 12);
     terminal.shows("2 sessions");
     terminal.text("old @devbox");
@@ -160,14 +170,9 @@ fn case_417_another_machine_is_reached_by_the_users_own_ssh() {
     }
     let (near, far, mut sshd) = (User::new(), User::new(), Sshd::new());
     sshd.start("");
-    let folder = near.scratch.path().join(".config/pilotlight");
-    fs::create_dir_all(&folder).unwrap();
-    let config = |program: &str| {
-        fs::write(folder.join("config.toml"), format!("[[host]]\nname = \"devbox\"\nprogram = \"{program}\"\n"))
-            .unwrap();
-    };
+    let config = |program: &str| name_devbox(&near, program);
     config(&program(&far));
-    let path = format!("{}:{}", sshd.client().display(), std::env::var("PATH").unwrap_or_default());
+    let path = sshd.search_path();
     let run = |args: &[&str]| {
         let ran = near.pilotlight(args).env("PATH", &path).output().unwrap();
         String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned()
@@ -241,13 +246,8 @@ fn case_478_another_version_a_frozen_far_side_and_a_password_are_said_over_ssh()
     }
     let (near, far, mut sshd) = (User::new(), User::new(), Sshd::new());
     sshd.start("");
-    let folder = near.scratch.path().join(".config/pilotlight");
-    fs::create_dir_all(&folder).unwrap();
-    let config = |program: &str| {
-        fs::write(folder.join("config.toml"), format!("[[host]]\nname = \"devbox\"\nprogram = \"{program}\"\n"))
-            .unwrap();
-    };
-    let path = format!("{}:{}", sshd.client().display(), std::env::var("PATH").unwrap_or_default());
+    let config = |program: &str| name_devbox(&near, program);
+    let path = sshd.search_path();
     let run = |args: &[&str]| {
         let ran = near.pilotlight(args).env("PATH", &path).output().unwrap();
         (ran.status.code(), String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned())
@@ -307,7 +307,7 @@ fn case_434_a_machine_is_added_over_the_users_own_ssh() {
         "ForceCommand env -i HOME={} LANG=C.UTF-8 PATH=/usr/bin:/bin sh -c \"$SSH_ORIGINAL_COMMAND\"",
         home.display()
     ));
-    let path = format!("{}:{}", sshd.client().display(), std::env::var("PATH").unwrap_or_default());
+    let path = sshd.search_path();
     let run = |args: &[&str]| {
         let ran = near.pilotlight(args).env("PATH", &path).output().unwrap();
         (ran.status.code(), String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned())

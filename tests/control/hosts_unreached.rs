@@ -256,6 +256,8 @@ fn case_489_who_watches_other_machines_is_not_told_of_homes_that_are_missing_her
     let (_, found, _) = texts(&near, &["doctor"]);
     assert!(found.contains("no Copilot home here: the settings name other machines"), "{found}");
     assert!(!found.contains("problem  home") && !found.contains("problem  copilot"), "{found}");
+    let (_, found, _) = texts(&near, &["doctor", "--home", "/nonexistent"]);
+    assert!(found.contains("problem  home") && found.contains("/nonexistent"), "one that is named is missed: {found}");
     let (_, _, said) = texts(&near, &["status", "--home", "/nonexistent"]);
     assert!(said.contains("/nonexistent"), "one that is named is missed: {said}");
 }

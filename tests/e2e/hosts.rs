@@ -4,7 +4,7 @@ use crate::support::home::Home;
 use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
 use crate::support::pilotlight::Pilot;
-use crate::support::server::Server;
+use crate::support::server::{Client, Server, Session};
 use crate::support::wait_until;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -20,6 +20,38 @@ fn pilot_of(home: &Home) -> (Pilot, [TempDir; 2]) {
     let config = format!("[[host]]\nname = \"devbox\"\ncommand = {}\n", serde_json::to_string(&words).unwrap());
     std::fs::create_dir_all(empty.path().join("session-state")).unwrap();
     (Pilot::watching(vec![empty.path().to_owned()], &config, &[]), [there, empty])
+}
+
+/// A session there whose person waits, and a Pilotlight here. Fields drop from the top.
+struct Stage {
+    session: Session,
+    _person: Person,
+    _client: Client,
+    _folders: [TempDir; 2],
+    pilot: Pilot,
+    _server: Server,
+    _model: Model,
+    home: Home,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let (home, model) = (Home::new("project"), Model::start());
+        let server = Server::start(&home, &model);
+        let (pilot, folders) = pilot_of(&home);
+        let (client, person) = (server.connect(), Person::new(Manner::Waits));
+        let session = server.create(&client, Some(&person));
+        Self {
+            session,
+            _person: person,
+            _client: client,
+            _folders: folders,
+            pilot,
+            _server: server,
+            _model: model,
+            home,
+        }
+    }
 }
 
 /// The connection to the session is kept there, as long as the one to the machine is.
@@ -48,11 +80,8 @@ fn case_421_lost_permissions_come_back_over_the_connection() {
 
 #[test]
 fn case_422_a_question_on_another_machine_is_answered_from_the_menu() {
-    let (home, model) = (Home::new("project"), Model::start());
-    let server = Server::start(&home, &model);
-    let (pilot, _folders) = pilot_of(&home);
-    let (client, person) = (server.connect(), Person::new(Manner::Waits));
-    let session = server.create(&client, Some(&person));
+    let stage = Stage::new();
+    let Stage { pilot, session, .. } = &stage;
     let id = session.id();
     let known = || pilot.row_in_tray(&id).map(drop);
     wait_until(Duration::from_secs(30), "the tray knows it", String::new, known);
@@ -71,11 +100,8 @@ fn case_422_a_question_on_another_machine_is_answered_from_the_menu() {
 /// answered there.
 #[test]
 fn case_416_a_request_on_another_machine_is_answered_from_here() {
-    let (home, model) = (Home::new("project"), Model::start());
-    let server = Server::start(&home, &model);
-    let (pilot, _folders) = pilot_of(&home);
-    let (client, person) = (server.connect(), Person::new(Manner::Waits));
-    let session = server.create(&client, Some(&person));
+    let stage = Stage::new();
+    let Stage { home, pilot, session, .. } = &stage;
     let id = session.id();
     let answered = |nth, allowed: &str| {
         let event = session.folder.wait_nth("permission.completed", nth);
@@ -117,11 +143,8 @@ fn case_416_a_request_on_another_machine_is_answered_from_here() {
 /// Before, a command that read what a session there asks for had approved it by that session's words.
 #[test]
 fn case_487_a_request_that_a_command_only_looked_at_was_not_approved() {
-    let (home, model) = (Home::new("project"), Model::start());
-    let server = Server::start(&home, &model);
-    let (pilot, _folders) = pilot_of(&home);
-    let (client, person) = (server.connect(), Person::new(Manner::Waits));
-    let session = server.create(&client, Some(&person));
+    let stage = Stage::new();
+    let Stage { home, pilot, session, .. } = &stage;
     let id = session.id();
     let approved = |row: &serde_json::Value| row["because"].as_str().unwrap().contains("a command approved");
     session.send("SCRIPT:tool Paint the fence");

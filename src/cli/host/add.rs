@@ -90,7 +90,7 @@ fn check(context: &Context, path: &Path, name: &str, way: &Way) -> anyhow::Resul
         return Ok(Err(ExitCode::from(USAGE)));
     }
     let candidate = way.host(name, "/pilotlight", "/");
-    if let Some(wrong) = wrong(name, way) {
+    if let Some(wrong) = wrong(&candidate, way) {
         say(&wrong);
         return Ok(Err(ExitCode::from(USAGE)));
     }
@@ -201,7 +201,7 @@ fn write(path: &Path, host: &Host) -> anyhow::Result<()> {
 }
 
 /// What is wrong with the arguments, if anything is, by their names.
-fn wrong(name: &str, way: &Way) -> Option<String> {
+fn wrong(host: &Host, way: &Way) -> Option<String> {
     if matches!(way, Way::Command(words) if words.is_empty()) {
         return Some(
             "the words after `--` run Pilotlight on this machine: begin with what runs a command there, such as `docker exec -i box`"
@@ -209,14 +209,14 @@ fn wrong(name: &str, way: &Way) -> Option<String> {
         );
     }
     let shown = |text: &str| format!("{:?}", plain(text, QUOTED_MAX));
-    Some(match wrong_host(&way.host(name, "/pilotlight", "/"))? {
+    Some(match wrong_host(host)? {
         WrongPart::Name => format!(
             "NAME takes up to 24 letters, digits, \"-\", \"_\" and \".\", not \"-\" first and not dots alone; {} is not that",
-            shown(name)
+            shown(&host.name)
         ),
         WrongPart::Ssh | WrongPart::Program => format!(
             "`--ssh` takes a host of your ssh config, or user@address; {} is neither",
-            if let Way::Ssh(to) = way { shown(to) } else { shown(name) }
+            if let Way::Ssh(to) = way { shown(to) } else { shown(&host.name) }
         ),
         WrongPart::Command(why) => format!("the words after `--` are no command: {why}"),
     })

@@ -4,7 +4,7 @@ use crate::core::attempts::Mark;
 use crate::core::question::Question;
 use crate::core::session::{NoAnswer, Supervised};
 use crate::core::time::{Moment, Time};
-use crate::core::turn::{Call, Closed, DENIED, Ending, Request, Turn};
+use crate::core::turn::{Closed, DENIED, Ending, Request, Turn};
 use crate::core::verdict::Asking;
 use crate::core::words::offer::{Sends, Way};
 use crate::core::words::refusal::Place;
@@ -34,19 +34,7 @@ fn turn() -> Option<Turn> {
 }
 
 fn request(kind: &str) -> Request {
-    Request {
-        id: Call::of("r"),
-        request: "r".into(),
-        call: None,
-        kind: kind.into(),
-        asks: None,
-        paths: Vec::new(),
-        command: None,
-        agent: None,
-        is_managed: false,
-        is_probable: false,
-        at: AT,
-    }
+    Request::of_kind("r", kind, AT)
 }
 
 fn attach() -> Refusal {

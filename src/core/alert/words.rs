@@ -226,11 +226,18 @@ const fn state_words(cause: Cause) -> &'static str {
 mod tests {
     use super::super::alertable::Request;
     use super::*;
+    use crate::core::fleet::Row;
     use crate::core::fleet::Session;
     use crate::core::limits::Limits;
     use crate::core::owner::Owner;
     use crate::core::session::{Key, Observed, SourceId};
     use crate::core::time::Moment;
+
+    /// A session in a terminal that asks for nothing.
+    fn unasking<'a>(key: &'a Key, row: &'a Row) -> Alertable<'a> {
+        let (request, question, completed) = (None, None, None);
+        Alertable { key, row, request, question, completed, cli_notifies: false, has_terminal: true }
+    }
 
     #[test]
     fn case_230_a_popup_offers_a_terminal_only_if_it_can_be_shown() {
@@ -244,16 +251,7 @@ mod tests {
                 ..Session::default()
             };
             let row = session.row(Moment::default(), &Limits::default()).0;
-            let (request, question, completed) = (None, None, None);
-            let alertable = Alertable {
-                key: &key,
-                row: &row,
-                request,
-                question,
-                completed,
-                cli_notifies: false,
-                has_terminal: true,
-            };
+            let alertable = unasking(&key, &row);
             for cause in [NeedsPermission, NeedsInput, PermissionLost, Stuck, Crashed, Failed, Done] {
                 let buttons = buttons(&alertable, cause, None);
                 assert_eq!(
@@ -271,16 +269,7 @@ mod tests {
             let key = Key::new(SourceId::default(), "a");
             let row = Session::default().row(Moment::default(), &Limits::default()).0;
             let request = Some(Request { id: 1, kind: "shell", what: None, probable, answerable: true, wanted });
-            let (question, completed) = (None, None);
-            let alertable = Alertable {
-                key: &key,
-                row: &row,
-                request,
-                question,
-                completed,
-                cli_notifies: false,
-                has_terminal: true,
-            };
+            let alertable = Alertable { request, ..unasking(&key, &row) };
             activity(&alertable, Cause::NeedsPermission, true)
         };
         assert_eq!(words(false, false), "still wants to run");
@@ -293,16 +282,7 @@ mod tests {
         let more = |sessions: usize| {
             let key = Key::new(SourceId::default(), "a");
             let row = Session::default().row(Moment::default(), &Limits::default()).0;
-            let (request, question, completed) = (None, None, None);
-            let alertable = Alertable {
-                key: &key,
-                row: &row,
-                request,
-                question,
-                completed,
-                cli_notifies: false,
-                has_terminal: true,
-            };
+            let alertable = unasking(&key, &row);
             summary(&vec![(Cause::Stuck, &alertable); sessions], Detail::Full).1
         };
         assert_eq!(more(SUMMARY_MAX).lines().count(), SUMMARY_MAX);

@@ -223,17 +223,7 @@ fn it_is_told_whether_to_reconnect_means_to_resume_and_to_stop_means_more() {
     assert!(!resumed_only(Owner::Alive { pid: 7, started: None }, Kind::Terminal));
     let stops_if_waiting = |silence: Span| {
         let (mut session, mut turn) = (session(), Turn::new(NOW, true, true));
-        turn.tools.push(OpenTool {
-            call: Call::of("t"),
-            name: "bash".into(),
-            command: None,
-            question: None,
-            detached: false,
-            asks: false,
-            unasked: false,
-            asks_by: None,
-            at: NOW,
-        });
+        turn.tools.push(OpenTool::running("t", NOW));
         session.observed.facts.turn = Some(turn);
         session.observed.facts.progress = Some(Moment { wall: NOW.wall - silence, awake: NOW.awake - silence });
         session.control.server = ServerState::Listening;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::core::hooked::Said;
 use crate::core::time::Moment;
-use crate::core::turn::{Agent as SubAgent, Call, Request, Turn};
+use crate::core::turn::{Agent as SubAgent, Request, Turn};
 use crate::core::verdict::Reception;
 
 const AT: Moment = Moment::of(Time(1_763_700_000_000));
@@ -108,19 +108,7 @@ fn what_was_found_out_of_an_answer_counts_while_it_is_waited_for() {
 
 #[test]
 fn only_the_oldest_request_that_can_be_answered_is_wanted() {
-    let request = |id: &str, kind: &str| Request {
-        id: Call::of(id),
-        request: id.into(),
-        call: None,
-        kind: kind.into(),
-        asks: None,
-        paths: Vec::new(),
-        command: None,
-        agent: None,
-        is_managed: false,
-        is_probable: false,
-        at: AT,
-    };
+    let request = |id: &str, kind: &str| Request::of_kind(id, kind, AT);
     let wanted = |id: Option<&str>| {
         let requests = vec![request("a", "extension-permission-access"), request("b", "shell"), request("c", "shell")];
         let session = with(|session| {

@@ -1,6 +1,42 @@
 use super::*;
 use crate::core::time::Time;
 
+impl OpenTool {
+    /// For tests: a command that runs.
+    pub(crate) fn running(id: &str, at: Moment) -> Self {
+        Self {
+            call: Call::of(id),
+            name: "bash".into(),
+            command: None,
+            question: None,
+            detached: false,
+            asks: false,
+            unasked: false,
+            asks_by: None,
+            at,
+        }
+    }
+}
+
+impl Request {
+    /// For tests: one of this kind, of which nothing else is known.
+    pub(crate) fn of_kind(id: &str, kind: &str, at: Moment) -> Self {
+        Self {
+            id: Call::of(id),
+            request: id.into(),
+            call: None,
+            kind: kind.into(),
+            asks: None,
+            paths: Vec::new(),
+            command: None,
+            agent: None,
+            is_managed: false,
+            is_probable: false,
+            at,
+        }
+    }
+}
+
 /// What `explain` and Why show is what the verdict applies, see `verdict/open.rs`.
 #[test]
 fn the_limits_of_a_silence_depend_on_what_is_open() {
@@ -18,17 +54,7 @@ fn the_limits_of_a_silence_depend_on_what_is_open() {
     let thinking = (limits.thinking_quiet, limits.thinking_stuck);
     assert_eq!(of(&turn, false), ("tools were used, none is open", thinking));
     assert_eq!(of(&turn, true), ("its history is being compacted", tool));
-    turn.tools.push(OpenTool {
-        call: Call::of("t1"),
-        name: "bash".into(),
-        command: None,
-        question: None,
-        detached: false,
-        asks: false,
-        unasked: false,
-        asks_by: None,
-        at,
-    });
+    turn.tools.push(OpenTool::running("t1", at));
     assert_eq!(of(&turn, false), ("a tool is open", tool));
     assert_eq!(of(&turn, true), ("a tool is open", tool));
 }

@@ -3,7 +3,7 @@ use crate::core::event::{Body, Event};
 use crate::core::reception::Finding;
 use crate::core::scan::Text;
 use crate::core::turn::Agent as SubAgent;
-use crate::core::turn::{Call, OpenTool, Phase, Request};
+use crate::core::turn::{OpenTool, Phase, Request};
 
 const ALIVE: Owner = Owner::Alive { pid: 7, started: None };
 
@@ -21,33 +21,11 @@ fn open(change: impl FnOnce(&mut Facts, &mut Turn)) -> Facts {
 }
 
 fn tool() -> OpenTool {
-    OpenTool {
-        call: Call::of("t"),
-        name: "bash".into(),
-        command: None,
-        question: None,
-        detached: false,
-        asks: false,
-        unasked: false,
-        asks_by: None,
-        at: at(0),
-    }
+    OpenTool::running("t", at(0))
 }
 
 fn request(kind: &str, is_probable: bool) -> Request {
-    Request {
-        id: Call::of(kind),
-        request: kind.into(),
-        call: None,
-        kind: kind.into(),
-        asks: None,
-        paths: Vec::new(),
-        command: None,
-        agent: None,
-        is_managed: false,
-        is_probable,
-        at: at(0),
-    }
+    Request { is_probable, ..Request::of_kind(kind, kind, at(0)) }
 }
 
 fn told(facts: &Facts, owner: &Owner, live: &Live, now: Moment) -> (Status, String) {
