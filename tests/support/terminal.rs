@@ -64,8 +64,9 @@ impl Terminal {
 
     /// Pastes a line, and presses Enter.
     ///
-    /// While Copilot reloads its servers, as after `/cwd`, it may drop what is typed. Then this does as a person does: it
-    /// pastes the line again once the input has stayed empty for a while.
+    /// While Copilot reloads its servers, as after `/cwd`, it may drop what is typed; right after Escape, it may drop an
+    /// Enter. Then this does as a person does: it pastes the line again once the input has stayed empty for a while, and
+    /// presses Enter again once the line has stayed there.
     pub(crate) fn enter(&self, line: &str) {
         const DROPPED_AFTER: Duration = Duration::from_secs(15);
         self.tmux.paste(line);
@@ -74,6 +75,9 @@ impl Terminal {
         }
         self.wait_typed(line);
         self.tmux.press(&["Enter"]);
+        if wait(DROPPED_AFTER, || (!self.holds_typed(line)).then_some(())).is_none() {
+            self.tmux.press(&["Enter"]);
+        }
     }
 
     /// Waits until its input shows this line: an Enter that comes with the paste is part of it.
@@ -85,6 +89,13 @@ impl Terminal {
     fn shows_typed(&self, line: &str) -> Option<()> {
         let screen = self.tmux.screen();
         screen.rsplit_once('❯').filter(|(_, input)| input.contains(line)).map(drop)
+    }
+
+    /// Whether the line still stands in the input, which is framed: an earlier prompt, said above, is not.
+    fn holds_typed(&self, line: &str) -> bool {
+        let screen = self.tmux.screen();
+        let framed = screen.rsplit_once('❯').filter(|(above, _)| above.trim_end().ends_with('─'));
+        framed.is_some_and(|(_, input)| input.contains(line))
     }
 
     /// The first line of its input, below all that was said before.
