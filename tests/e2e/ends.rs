@@ -57,6 +57,7 @@ fn killed_with_its_lock_removed_is_crashed_and_can_be_resumed() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn killed_between_turns_is_ended() {
     let mut stage = Stage::new(Manner::Approves);
     stage.session.send("SCRIPT:plain Paint the fence");
@@ -66,6 +67,7 @@ fn killed_between_turns_is_ended() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn killed_during_a_request_is_crashed() {
     let mut stage = Stage::new(Manner::Waits);
     stage.session.send("SCRIPT:tool Paint the fence");
@@ -76,6 +78,7 @@ fn killed_during_a_request_is_crashed() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn terminated_mid_turn_is_ended() {
     let mut stage = in_the_middle();
     stage.server.terminate();
@@ -87,6 +90,7 @@ fn terminated_mid_turn_is_ended() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn destroyed_while_its_server_stays_is_ended() {
     let stage = Stage::new(Manner::Approves);
     stage.session.send("SCRIPT:plain Paint the fence");

@@ -99,6 +99,7 @@ fn wait_screen(terminal: &Tmux, what: &str) {
 
 /// A command that is killed in the middle of resuming a session.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_182_a_resume_that_is_killed_is_over_at_once_and_leaves_no_server() {
     let crashed = Crashed::new();
     let project = crashed.home.project();
@@ -137,6 +138,7 @@ fn case_182_a_resume_that_is_killed_is_over_at_once_and_leaves_no_server() {
 
 /// Only its program knew which tools, hooks and instructions it had.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_188_a_hosted_session_is_sent_nothing_before_the_user_knows_what_it_lacks() {
     let crashed = Crashed::new();
     for flag in ["--continue", "--resend"] {
@@ -259,6 +261,7 @@ fn case_188a_a_hosted_session_keeps_the_instructions_of_its_program() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_132_requests_of_a_session_held_by_a_command_can_be_answered_by_any_command() {
     let crashed = Crashed::new();
     let terminal = Tmux::start(&crashed.command(&["reconnect", "--continue", "--yes", &crashed.id]), 160, 50);

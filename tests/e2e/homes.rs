@@ -8,6 +8,7 @@ use crate::support::pilotlight::Pilot;
 use crate::support::server::Server;
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn two_sessions_in_one_server() {
     let mut stage = Stage::new(Manner::Approves);
     let other = stage.server.create(&stage.client, Some(&stage.person));

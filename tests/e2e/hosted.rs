@@ -46,6 +46,7 @@ fn give_model(reach: &Reach, hosted: &Hosted) {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_crashed_session_works_again() {
     let (reach, site) = crashed();
     let dead = reach.session.folder.locks();

@@ -209,6 +209,7 @@ fn resumed_by_hand() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_118_a_session_resumed_by_hand_is_not_hosted() {
     resumed_by_hand();
 }
@@ -548,6 +549,7 @@ fn is_forked(folder: &Folder) -> bool {
 
 /// Case 160: Copilot writes the abort, the request's end and the round's end in another order than that of their chain.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_160_a_stop_while_a_request_is_open_is_no_conflict() {
     let (home, model) = (Home::new("project"), Model::start());
     let mut server = Server::start(&home, &model);

@@ -14,6 +14,7 @@ use serde_json::Value;
 const DENIED: &str = "SCRIPT:denied3 Paint the fence";
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn lost_when_the_person_is_away() {
     let stage = Stage::new(Manner::Away);
     stage.session.send(DENIED);
@@ -26,6 +27,7 @@ fn lost_when_the_person_is_away() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn lost_when_the_client_cannot_ask() {
     let stage = Stage::without_person();
     stage.session.send(DENIED);

@@ -111,6 +111,7 @@ fn the_third_stuck_turn_in_a_row_advises_a_new_session() {
 
 /// Case 102: "done" causes a popup if that is set, unless the terminal itself notifies.
 #[test]
+#[ignore = "tests/long.sh"]
 fn done_causes_a_popup_if_it_is_set_and_the_terminal_does_not_notify() {
     let (home, model) = (Home::new("project"), Model::start());
     let pilot = Pilot::configured(&[&home], &format!("{AT_ONCE}done = true\ndone-min = \"1ms\"\ncooldown = \"1ms\"\n"));

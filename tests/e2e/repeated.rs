@@ -37,6 +37,7 @@ fn case_37_a_third_recovery_of_a_turn_is_refused() {
 
 /// Case 38.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_38_two_orders_at_once_are_one_recovery() {
     let stage = Stage::without_person();
     let id = stage.session.id();

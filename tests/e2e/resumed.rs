@@ -6,6 +6,7 @@ use crate::support::server::Server;
 use serde_json::json;
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn without_its_pending_work() {
     let mut stage = Stage::new(Manner::Approves);
     stage.session.send("SCRIPT:tool Paint the fence");
@@ -62,6 +63,7 @@ fn with_its_pending_work() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn with_pending_work_that_cannot_continue() {
     let mut stage = Stage::new(Manner::Approves);
     stage.session.send("SCRIPT:tool Paint the fence");

@@ -43,6 +43,7 @@ fn a_tool_that_does_nothing() {
 
 /// It takes a while to measure how busy a tool is.
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_tool_that_is_busy() {
     let times = "tool-quiet = \"3s\"\ntool-stuck = \"8s\"\ntool-busy-stuck = \"25s\"\n";
     let stage = Stage::configured(&limits(times));

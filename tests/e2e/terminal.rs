@@ -110,6 +110,7 @@ fn killed_and_resumed_in_another_terminal() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_new_session_in_the_same_terminal() {
     let stage = Stage::new();
     stage.terminal.enter("SCRIPT:plain Paint the fence");
@@ -137,6 +138,7 @@ fn a_new_session_in_the_same_terminal() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_user_command_and_a_compaction() {
     let stage = Stage::new();
     stage.terminal.enter("SCRIPT:plain Paint the fence");
@@ -162,6 +164,7 @@ fn a_user_command_and_a_compaction() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn autopilot_is_never_idle_between_rounds() {
     let stage = Stage::with(&["--autopilot", "--allow-all"]);
     stage.wait_status("idle", "no prompt yet");

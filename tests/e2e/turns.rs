@@ -49,6 +49,7 @@ fn asks_runs_a_tool_thinks_and_finishes() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn several_rounds_are_one_turn() {
     let stage = Stage::new(Manner::Approves);
     stage.wait_status("idle", "no prompt yet");
@@ -74,6 +75,7 @@ fn asks_a_question_with_ask_user() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn asks_a_question_in_words() {
     let stage = Stage::new(Manner::Approves);
     stage.session.send("SCRIPT:question Paint the fence");
@@ -113,6 +115,7 @@ fn fails_when_the_model_answers_500() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn fails_when_the_model_is_gone() {
     let stage = Stage::new(Manner::Approves);
     stage.model.stop();

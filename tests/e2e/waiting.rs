@@ -92,6 +92,7 @@ fn case_126_unattached_a_question_is_never_reported_as_stuck() {
 
 /// Case 126: an attached client receives the question's text. Reconnecting aborts nothing that is known to wait.
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_126_attached_a_question_needs_input_and_is_not_aborted() {
     // Without the probe it is stuck.
     let asking = Asking::new(&format!("{LIMITS}[actions]\nask-servers = false\n"));

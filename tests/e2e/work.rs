@@ -5,6 +5,7 @@ use crate::support::person::Manner;
 use std::os::unix::fs::MetadataExt;
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn steered_while_the_model_thinks() {
     let stage = Stage::new(Manner::Approves);
     let first = stage.model.hold("plain", 0);
@@ -49,6 +50,7 @@ fn steered_while_a_tool_runs() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_queued_prompt_opens_the_next_turn() {
     let stage = Stage::new(Manner::Approves);
     let first = stage.model.hold("plain", 0);
@@ -176,6 +178,7 @@ fn a_truncated_history_is_read_again() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_user_command_is_no_turn() {
     let stage = Stage::new(Manner::Approves);
     stage.session.send("SCRIPT:plain Paint the fence");

@@ -15,6 +15,7 @@ const RATE: u32 = 200;
 
 /// Twenty sessions that write 200 batches a second each: nothing is lost, and the panel is not flooded.
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_storm_of_batches_loses_nothing_and_does_not_flood_the_panel() {
     const LASTS: u32 = 3;
     let (bus, sessions) = (Bus::start(), Sessions::new());

@@ -274,6 +274,7 @@ fn case_198_after_a_change_of_folder_nothing_is_approved_there() {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_199_approvals_that_are_switched_off_show_in_the_row_and_by_a_popup() {
     let bridged = Bridged::new(&[]);
     let (id, terminal, pilot) = (bridged.id(), &bridged.terminal, &bridged.pilot);

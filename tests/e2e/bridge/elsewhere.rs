@@ -17,6 +17,7 @@ fn pilot_of(bridged: &Bridged) -> Pilot {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_477_the_question_whether_pilotlight_may_answer_is_asked_on_another_machine() {
     let bridged = Bridged::new(&[]);
     let (id, terminal, pilot) = (bridged.id(), &bridged.terminal, pilot_of(&bridged));

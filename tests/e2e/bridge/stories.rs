@@ -21,6 +21,7 @@ pub(super) fn ends(folder: &Folder) -> Vec<(String, bool)> {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn a_turn_is_stopped_in_every_state_and_continued_after_a_failure() {
     let bridged = Bridged::with_tap(&[]);
     let (id, terminal) = (bridged.id(), &bridged.terminal);
@@ -71,6 +72,7 @@ pub(super) fn open(bridged: &Bridged) -> String {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn each_kind_of_question_is_answered() {
     let bridged = Bridged::with_tap(&[]);
     let (id, terminal) = (bridged.id(), &bridged.terminal);

@@ -40,6 +40,7 @@ fn wait_refused(popups: &Popups) {
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_156_a_servers_answer_is_not_aborted() {
     let stage = Stage::new("late on a server", &QUICK, AT_ONCE);
     let (model, popups, person) =

@@ -240,6 +240,7 @@ fn case_316_a_click_on_resume_starts_the_demos_own_stand_in_and_no_real_agent() 
 }
 
 #[test]
+#[ignore = "tests/long.sh"]
 fn case_317_a_demo_leaves_nothing_of_the_other_agents_either() {
     for end in [Signal::TERM, Signal::KILL] {
         let mut spied = Spied::at_speed("8");
