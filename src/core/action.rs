@@ -195,8 +195,10 @@ fn end(action: Action, session: &Session) -> Result<Does, Refusal> {
 /// # Errors
 /// Why a click is not enough, and what to do instead.
 pub fn may_end_without_asking(session: &Session) -> Result<(), Refusal> {
-    if let Some(why) = session.far.as_ref().and_then(|far| far.not_ended_unasked.clone()) {
-        return Err(Refusal::There { why });
+    if let Some(far) = session.far.as_ref()
+        && let Some(why) = far.not_ended_unasked.clone()
+    {
+        return Err(Refusal::There { host: far.host.name.clone(), why });
     }
     match (session.observed.held, session.observed.owner.pid()) {
         (Held::Verified, _) | (_, None) => Ok(()),

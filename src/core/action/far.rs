@@ -14,15 +14,14 @@ pub(super) fn offer(action: Action, far: &Far) -> Result<Does, Refusal> {
     let Some(told) = far.offers.iter().find(|told| told.action == action) else {
         return Err(Refusal::Untold { host: host() });
     };
-    match action {
-        Action::ShowTerminal => return Err(Refusal::ShownThere { host: host() }),
-        Action::Resume if !far.host.has_terminal => return Err(Refusal::ResumedThere { host: host() }),
-        _ => {}
+    if action == Action::ShowTerminal {
+        return Err(Refusal::ShownThere { host: host() });
     }
     if !told.is_possible {
-        return Err(Refusal::There { why: told.words.clone() });
+        return Err(Refusal::There { host: host(), why: told.words.clone() });
     }
     match action {
+        Action::Resume if !far.host.has_terminal => Err(Refusal::ResumedThere { host: host() }),
         // It opens a terminal, which is here.
         Action::Resume => Ok(Does::ResumesThere { host: host() }),
         Action::Reconnect if far.is_resumed_only && far.host.has_terminal => Ok(Does::ResumesThere { host: host() }),

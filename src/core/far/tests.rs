@@ -178,6 +178,19 @@ fn what_resumes_a_session_there_opens_a_terminal_here() {
     assert_eq!(offered(Action::End, false, true), there);
 }
 
+#[test]
+fn case_497_what_is_refused_there_says_where_and_why() {
+    let mut told = account(&session());
+    let refused =
+        |action: &str| json!({"action": action, "is-possible": false, "words": "run `pilotlight bridge install`"});
+    told["offers"] = json!([refused("stop"), refused("resume")]);
+    let session = read_as(&told, false).unwrap();
+    for action in [Action::Stop, Action::Resume] {
+        let why = offer(action, &session, Status::Idle).unwrap_err();
+        assert_eq!(why.to_string(), "on devbox: run `pilotlight bridge install`");
+    }
+}
+
 fn told(session: &Session) -> Account {
     let row = row_of(session);
     Account::of(session, &row, (&row.name, &row.label), NOW)

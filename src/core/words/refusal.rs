@@ -108,7 +108,7 @@ said! {
             "you told Copilot there that Pilotlight may not: that holds until the session is restarted";
         AlreadyAsking => "Copilot is already asking in its terminal";
         Autopilot => "not in autopilot, where Copilot asks nobody";
-        There { why: Box<str> } => "{why}";
+        There { host: Box<str>, why: Box<str> } => "on {host}: {why}";
         Untold { host: Box<str> } => "{host} does not say whether it can be done there";
         ShownThere { host: Box<str> } => "its terminal is on {host}, and nothing on this machine shows it";
         ResumedThere { host: Box<str> } =>
