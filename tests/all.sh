@@ -10,8 +10,8 @@ readonly PACKAGES=(tmux:tmux dbus-daemon:dbus-daemon)
 # The releases of the agents that the tests run. Another release may write other events: update it together with
 # tests/traces. The variables override them.
 readonly COPILOT=${PILOTLIGHT_TEST_RELEASE:-1.0.102}
-readonly CLAUDE_CODE=${PILOTLIGHT_TEST_CLAUDE_RELEASE:-2.1.330}
-readonly CODEX=${PILOTLIGHT_TEST_CODEX_RELEASE:-0.169.0}
+readonly CLAUDE_CODE=${PILOTLIGHT_TEST_CLAUDE_RELEASE:-2.1.332}
+readonly CODEX=${PILOTLIGHT_TEST_CODEX_RELEASE:-0.171.0}
 # Most tests spend their time waiting for a program, a limit or a server, so more of them run at once than there are
 # cores.
 readonly THREADS=6

@@ -19,7 +19,7 @@ pub(crate) const PROFILE: Profile = Profile {
     },
     program: "claude",
     installed: &[".local/bin", ".claude/local", ".npm-global/bin"],
-    tried: "2.1.330",
+    tried: "2.1.332",
     gaps: Some("what it asks is answered in its terminal; while a model answers, nothing is written"),
     home: HOME,
     home_variable: HOME_VARIABLE,

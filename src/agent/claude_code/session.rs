@@ -22,7 +22,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The releases that this was tried with.
-const TRIED: [&str; 2] = ["2.1.197", "2.1.330"];
+const TRIED: [&str; 3] = ["2.1.197", "2.1.330", "2.1.332"];
 /// Who says what a session does.
 const BY: &str = "its process";
 /// After how long a silence of its model Claude Code asks again. Seen with 2.1.330.

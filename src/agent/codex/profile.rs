@@ -20,7 +20,7 @@ pub(crate) const PROFILE: Profile = Profile {
     },
     program: "codex",
     installed: &[".local/bin", ".npm-global/bin", ".bun/bin"],
-    tried: "0.169.0",
+    tried: "0.171.0",
     gaps: Some("outside of its daemon nothing says for certain that it asks"),
     home: ".codex",
     home_variable: "CODEX_HOME",

@@ -22,8 +22,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The version with which all of this was seen.
-const TRIED: &str = "0.169.0";
+/// The releases that this was tried with.
+const TRIED: [&str; 2] = ["0.169.0", "0.171.0"];
 /// The originator of `codex exec`.
 const EXEC: &str = "codex_exec";
 /// The originator of terminals.
@@ -190,7 +190,7 @@ impl Thread {
             self.opening = Opening::read(&self.path);
         }
         observed.about = self.describe(observed.facts.title.as_deref());
-        observed.untried = self.head.as_ref().map(|head| head.version.clone()).filter(|version| **version != *TRIED);
+        observed.untried = self.head.as_ref().map(|head| head.version.clone()).filter(|version| !TRIED.contains(&&**version));
         matches!(result, Ok(ReadOutcome::More))
     }
 
