@@ -19,7 +19,11 @@ pub(crate) fn for_shares<W: FnMut(Range<usize>) -> ControlFlow<()>>(folders: usi
             }
         }
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(folders.div_ceil(FOLDERS_AT_ONCE));
+    // To learn how many processors there are costs the reading of several files.
+    let threads = match folders.div_ceil(FOLDERS_AT_ONCE) {
+        0 | 1 => 1,
+        shares => std::thread::available_parallelism().map_or(1, usize::from).min(shares),
+    };
     std::thread::scope(|scope| {
         for _ in 1..threads {
             // If the system refuses a thread, the others do its share.
