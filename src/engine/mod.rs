@@ -7,14 +7,14 @@
 //! Nothing blocks the loop for long either: what remains to be read waits in the [agenda](parts::agenda), and each
 //! iteration does part of it.
 //!
-//! One iteration: `next_event` waits, `handle_event` applies the event and records what changed in [`Changes`],
+//! One iteration: `next_wakeup` waits, `handle_wakeup` applies what came and records what changed in [`Changes`],
 //! `run_due_work` does part of the agenda and everything that is due, and `show_changes` passes the changes to the
 //! view.
 //!
 //! - This file is the loop: the [`Engine`] and its iteration.
 //! - [`parts`] are the engine's fields. Each owns its state, knows nothing of the engine and is tested alone.
 //! - [`steps`] are the rest of `impl Engine`: what the loop does with its parts, one kind of work per file.
-//! - [`command`], [`event`], [`view`], [`changes`] and [`key`] define the types that loop, parts and steps share.
+//! - [`command`], [`wakeup`], [`view`], [`changes`] and [`key`] define the types that loop, parts and steps share.
 //! - [`snapshot`] reads everything once, for commands that do not run the loop. [`ledger`], [`last_seen`] and
 //!   [`exit_note`] are what our processes leave in the state folder for each other.
 //!
@@ -23,7 +23,6 @@
 //! May import: core, system, agent, config, terminal, control, hosts.
 
 mod changes;
-mod event;
 pub mod exit_note;
 pub mod last_seen;
 pub mod ledger;
@@ -31,6 +30,7 @@ mod parts;
 pub mod snapshot;
 mod steps;
 mod view;
+mod wakeup;
 
 use changes::Changes;
 pub(crate) use parts::fleet::Trouble;
@@ -50,7 +50,6 @@ use crate::system::clock::Clock;
 use crate::system::heap;
 use crate::system::signals::Signals;
 use crate::system::watcher::Watcher;
-use event::EventSources;
 use last_seen::Seen;
 use ledger::Ledger;
 use parts::agenda::Agenda;
@@ -75,6 +74,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::mpsc;
+use wakeup::WakeupSources;
 
 /// How often everything is checked without an event (file systems that lose events, folders that could not be watched).
 const RESCAN_INTERVAL: Span = Span::seconds(60);
@@ -200,10 +200,10 @@ impl Engine {
             return;
         }
         let mut flow = self.show_changes(&mut changes, view);
-        let mut sources = EventSources::new(signals);
+        let mut sources = WakeupSources::new(signals);
         while flow.is_continue() {
-            let event = self.next_event(&mut sources, view).await;
-            flow = self.handle_event(event, view, &mut changes);
+            let wakeup = self.next_wakeup(&mut sources, view).await;
+            flow = self.handle_wakeup(wakeup, view, &mut changes);
             if flow.is_continue() {
                 flow = self.run_due_work(view, &mut changes);
             }

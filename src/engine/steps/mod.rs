@@ -2,7 +2,6 @@
 //! methods, so the engine imports nothing from here.
 
 mod bridges;
-mod events;
 mod file_events;
 mod file_systems;
 mod history;
@@ -22,6 +21,7 @@ mod settings;
 mod shutdown;
 mod task_messages;
 mod timers;
+mod wakeups;
 
 use super::parts::owners::Owners;
 use super::parts::process_scans::ProcessScans;

@@ -1,4 +1,4 @@
-//! The events of the loop, and where they come from.
+//! What wakes the loop, and where that comes from.
 
 use super::parts::tasks::TaskMessage;
 use crate::agent::bridges::BridgeEvent;
@@ -8,8 +8,8 @@ use crate::system::signals::{Signal, Signals};
 use crate::system::timer::Alarm;
 use crate::system::watcher::Hints;
 
-/// An event of the loop.
-pub(super) enum Event {
+/// What the loop wakes for.
+pub(super) enum Wakeup {
     /// A signal to exit, stop or redraw.
     Signal(Signal),
     /// A message from a task or a kept connection.
@@ -26,19 +26,19 @@ pub(super) enum Event {
     Command(Command),
     /// The process with this id has exited.
     Exit(u32),
-    /// A timer has fired, or work remains and no other event arrived.
+    /// A timer has fired, or work remains and nothing else arrived.
     Timer,
 }
 
-/// The sources of events that the engine does not own itself.
-pub(super) struct EventSources {
+/// The sources of wakeups that the engine does not own itself.
+pub(super) struct WakeupSources {
     pub(super) signals: Signals,
     pub(super) alarm: Alarm,
     /// Files change faster than they are read.
     pub(super) event_storm: bool,
 }
 
-impl EventSources {
+impl WakeupSources {
     pub(super) fn new(signals: Signals) -> Self {
         Self { signals, alarm: Alarm::default(), event_storm: false }
     }
