@@ -5,8 +5,8 @@
 //! server that was tried.
 
 pub(crate) mod connection;
+pub mod connection_event;
 pub mod endpoint;
-pub mod event;
 pub mod failure;
 pub mod fault;
 pub(crate) mod listener;
@@ -26,7 +26,7 @@ use super::copilot::server::recover;
 use super::copilot::server::request::Request;
 use crate::core::order::{Reply, Step, Which};
 use connection::Connection;
-use event::Event;
+use connection_event::ConnectionEvent;
 use failure::Failure;
 use order::{Policy, SilentTurn};
 use says::ServiceSays;
@@ -196,7 +196,7 @@ impl Service {
 pub(crate) async fn attach(
     site: &Site,
     policy: Policy,
-    events: UnboundedSender<Event>,
+    events: UnboundedSender<ConnectionEvent>,
     generation: u64,
 ) -> Result<(Connection, Result<SilentTurn, Failure>), Failure> {
     let (attached, silent) = attached::attach(site, policy, events, generation).await?;
@@ -209,7 +209,7 @@ pub(crate) async fn host(
     home: &Path,
     site: &Site,
     policy: Policy,
-    events: UnboundedSender<Event>,
+    events: UnboundedSender<ConnectionEvent>,
     generation: u64,
 ) -> Result<Connection, Failure> {
     hosted::host(program, home, site, policy, events, generation).await.map(Connection::Hosted)

@@ -108,13 +108,13 @@ impl TestNotification {
         let closed = async {
             loop {
                 match self.bus.next().await {
-                    server::Event::Signal(message) => {
+                    server::ServerEvent::Signal(message) => {
                         let signal = self.server.read(&message);
                         if matches!(signal, Some((number, server::Signal::Closed { .. })) if number == self.number) {
                             return;
                         }
                     }
-                    server::Event::Owner(_) | server::Event::Lost => return,
+                    server::ServerEvent::Owner(_) | server::ServerEvent::Lost => return,
                 }
             }
         };

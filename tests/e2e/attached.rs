@@ -5,7 +5,7 @@ use crate::support::person::{Manner, Person};
 use crate::support::process::kill;
 use crate::support::server::Server;
 use crate::support::{SOON, block_on, wait_until};
-use pilotlight::agent::channel::event::EventKind;
+use pilotlight::agent::channel::connection_event::ConnectionEventKind;
 use pilotlight::agent::channel::failure::FailureKind;
 use pilotlight::agent::channel::fault::Fault;
 use pilotlight::agent::channel::order::Policy;
@@ -76,7 +76,7 @@ fn case_135_long_commands_are_shown_and_approved_in_full() {
     assert!(shown.len() > 39_000 && shown.contains("\nEND\n\nThe agent says: "), "{} bytes", shown.len());
     assert_eq!(reach.session.folder.wait("tool.execution_complete")["data"]["success"], true);
     assert_eq!(std::fs::metadata(reach.home.project().join("long.txt")).unwrap().len(), 39_000);
-    received.wait("it is idle", |what| *what == EventKind::Idle);
+    received.wait("it is idle", |what| *what == ConnectionEventKind::Idle);
     block_on(attached.leave());
     // The same with automatic approval, where the request arrives in an event.
     let reach = Reach::new(Manner::Leaves);
@@ -103,14 +103,17 @@ fn the_last_client_keeps_the_session_alive() {
         "approved 1 request"
     );
     reach.home.release_tools();
-    let idle = received.wait("it is idle", |what| *what == EventKind::Idle);
+    let idle = received.wait("it is idle", |what| *what == ConnectionEventKind::Idle);
     assert_eq!((idle.generation, &*idle.id), (7, &*reach.session.id()));
-    received.wait("it no longer works", |what| *what == EventKind::Active(false));
+    received.wait("it no longer works", |what| *what == ConnectionEventKind::Active(false));
     assert!(!reach.session.folder.types().iter().any(|kind| kind == "session.shutdown"));
     block_on(attached.leave());
     reach.session.folder.wait("session.shutdown");
     reach.session.folder.assert_one_chain();
-    assert!(!received.all().iter().any(|event| matches!(event.kind, EventKind::Lost(_))), "we left, which is no loss");
+    assert!(
+        !received.all().iter().any(|event| matches!(event.kind, ConnectionEventKind::Lost(_))),
+        "we left, which is no loss"
+    );
 }
 
 #[test]
@@ -129,10 +132,10 @@ fn attaching_aborts_a_silent_turn() {
     assert_eq!((steps.count(Step::Abort), steps.count(Step::Verify)), (1, 1));
     reach.session.folder.wait("abort");
     let first = received.all().into_iter().find(|event| event.generation == 2).unwrap();
-    assert_eq!(first.kind, EventKind::Active(true), "the first event reports its activity");
+    assert_eq!(first.kind, ConnectionEventKind::Active(true), "the first event reports its activity");
     block_on(attached.send("SCRIPT:plain Never mind")).unwrap();
     reach.session.folder.wait_nth("user.message", 2);
-    received.wait("it no longer works", |what| *what == EventKind::Active(false));
+    received.wait("it no longer works", |what| *what == ConnectionEventKind::Active(false));
     reach.session.folder.assert_one_chain();
 }
 
@@ -194,13 +197,13 @@ fn case_50_the_loss_of_a_server_is_reported_once() {
     let (events, received) = event_channel();
     let attached = block_on(attach(&reach.site(), Policy::Ask, events, 3)).unwrap();
     reach.session.send("SCRIPT:hang Paint the fence");
-    received.wait("it works", |what| *what == EventKind::Active(true));
+    received.wait("it works", |what| *what == ConnectionEventKind::Active(true));
     reach.server.kill();
-    let lost = received.wait("it is lost", |what| matches!(what, EventKind::Lost(_)));
-    assert!(matches!(lost.kind, EventKind::Lost(Fault::Gone(_))), "{lost:?}");
+    let lost = received.wait("it is lost", |what| matches!(what, ConnectionEventKind::Lost(_)));
+    assert!(matches!(lost.kind, ConnectionEventKind::Lost(Fault::Gone(_))), "{lost:?}");
     assert!(matches!(block_on(attached.send("SCRIPT:plain Go on")), Err(Fault::Gone(_))));
     let after = received.all();
-    assert!(matches!(after.last().unwrap().kind, EventKind::Lost(_)), "{after:?}");
+    assert!(matches!(after.last().unwrap().kind, ConnectionEventKind::Lost(_)), "{after:?}");
 }
 
 /// What a client of the server switches off leaves the same trace as the user's own command, so neither is told apart.
@@ -210,12 +213,12 @@ fn case_205_that_a_session_approves_everything_is_reported_while_we_are_attached
     let reach = Reach::new(Manner::Approves);
     let (events, received) = event_channel();
     let _attached = block_on(attach(&reach.site(), Policy::Ask, events, 3)).unwrap();
-    received.wait("it asks", |what| *what == EventKind::Approves(false));
+    received.wait("it asks", |what| *what == ConnectionEventKind::Approves(false));
     reach.session.send("SCRIPT:plain Paint the fence");
     reach.session.folder.wait("assistant.turn_end");
     let mode = serde_json::json!({"mode": "allow-all", "source": "slash_command"});
     reach.session.call("session.permissions.setMode", mode);
-    received.wait("it approves everything", |what| *what == EventKind::Approves(true));
+    received.wait("it approves everything", |what| *what == ConnectionEventKind::Approves(true));
     let changed = reach.session.folder.wait("session.permissions_changed");
     let data = changed["data"].as_object().unwrap();
     assert!(!data.contains_key("source"), "it tells who: {changed}");
@@ -227,8 +230,8 @@ fn a_session_closed_by_its_server_is_reported_as_lost() {
     let (events, received) = event_channel();
     let _attached = block_on(attach(&reach.site(), Policy::Ask, events, 3)).unwrap();
     reach.client.call("sessions.close", serde_json::json!({"sessionId": reach.session.id()}));
-    let lost = received.wait("it is lost", |what| matches!(what, EventKind::Lost(_)));
-    assert!(matches!(lost.kind, EventKind::Lost(Fault::NotLoaded(_))), "{lost:?}");
+    let lost = received.wait("it is lost", |what| matches!(what, ConnectionEventKind::Lost(_)));
+    assert!(matches!(lost.kind, ConnectionEventKind::Lost(Fault::NotLoaded(_))), "{lost:?}");
 }
 
 #[test]
@@ -255,7 +258,7 @@ fn case_41_a_server_that_dies_while_we_attach_leaves_the_session_unchanged() {
             }
             Ok(_attached) => {
                 assert_eq!(fatal, 3, "nothing is requested after the last step");
-                received.wait("it is lost", |what| matches!(what, EventKind::Lost(Fault::Gone(_))));
+                received.wait("it is lost", |what| matches!(what, ConnectionEventKind::Lost(Fault::Gone(_))));
             }
         }
         reach.server.kill();

@@ -6,7 +6,7 @@ use crate::support::person::{Manner, Person};
 use crate::support::process::{is_live, kill};
 use crate::support::server::Server;
 use crate::support::{SOON, block_on, wait_until};
-use pilotlight::agent::channel::event::EventKind;
+use pilotlight::agent::channel::connection_event::ConnectionEventKind;
 use pilotlight::agent::channel::failure::Failure;
 use pilotlight::agent::channel::fault::{Fault, Place};
 use pilotlight::agent::channel::order::Policy;
@@ -33,7 +33,7 @@ fn crashed() -> (Reach, Site) {
 fn hosted(
     reach: &Reach,
     site: &Site,
-    events: UnboundedSender<pilotlight::agent::channel::event::Event>,
+    events: UnboundedSender<pilotlight::agent::channel::connection_event::ConnectionEvent>,
 ) -> Result<Hosted, Failure> {
     let program = reach.home.program(&reach.model);
     block_on(host(&program, &reach.home.dir(), site, Policy::ApproveAll, events, 1))
@@ -64,7 +64,7 @@ fn a_crashed_session_works_again() {
     block_on(hosted.attached().send("SCRIPT:seq Go on")).unwrap();
     // That it works is reported too, unless it is idle again at the next poll.
     folder.wait_nth("assistant.turn_end", 3);
-    received.wait("it is idle", |what| *what == EventKind::Idle);
+    received.wait("it is idle", |what| *what == ConnectionEventKind::Idle);
     assert_eq!(folder.locks(), [pid], "our server owns it");
     let since = folder.events().split_off(before.len());
     let kinds: Vec<&str> = since.iter().map(|event| event["type"].as_str().unwrap()).collect();

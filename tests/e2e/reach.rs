@@ -5,8 +5,8 @@ use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
 use crate::support::server::{Client, Server, Session};
 use crate::support::{SOON, spawn, wait_until};
+use pilotlight::agent::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
 use pilotlight::agent::channel::endpoint::Endpoint;
-use pilotlight::agent::channel::event::{Event, EventKind};
 use pilotlight::agent::channel::failure::Failure;
 use pilotlight::agent::channel::order::Policy;
 use pilotlight::agent::channel::site::{LogView, Permit, PermitQuestion, Reports, Site};
@@ -119,7 +119,7 @@ fn granted() -> Permit {
 pub(crate) async fn attach(
     site: &Site,
     policy: Policy,
-    events: mpsc::UnboundedSender<Event>,
+    events: mpsc::UnboundedSender<ConnectionEvent>,
     generation: u64,
 ) -> Result<Attached, Failure> {
     let (attached, silent) = attached::attach(site, policy, events, generation).await?;
@@ -220,19 +220,19 @@ pub(crate) fn at_step(site: &Site, step: Step, act: impl Fn() + Send + Sync + 's
 
 /// The received events of an attachment.
 pub(crate) struct Received {
-    events: Mutex<mpsc::UnboundedReceiver<Event>>,
-    so_far: Mutex<Vec<Event>>,
+    events: Mutex<mpsc::UnboundedReceiver<ConnectionEvent>>,
+    so_far: Mutex<Vec<ConnectionEvent>>,
 }
 
 /// A channel for the events of an attachment.
-pub(crate) fn event_channel() -> (mpsc::UnboundedSender<Event>, Received) {
+pub(crate) fn event_channel() -> (mpsc::UnboundedSender<ConnectionEvent>, Received) {
     let (sender, events) = mpsc::unbounded_channel();
     (sender, Received { events: Mutex::new(events), so_far: Mutex::default() })
 }
 
 impl Received {
     /// Everything so far.
-    pub(crate) fn all(&self) -> Vec<Event> {
+    pub(crate) fn all(&self) -> Vec<ConnectionEvent> {
         let (mut events, mut so_far) = (self.events.lock().unwrap(), self.so_far.lock().unwrap());
         while let Ok(event) = events.try_recv() {
             so_far.push(event);
@@ -241,7 +241,7 @@ impl Received {
     }
 
     /// Waits for an event that fits.
-    pub(crate) fn wait(&self, what: &str, fits: impl Fn(&EventKind) -> bool) -> Event {
+    pub(crate) fn wait(&self, what: &str, fits: impl Fn(&ConnectionEventKind) -> bool) -> ConnectionEvent {
         let dump = || format!("{:?}", self.all());
         wait_until(SOON, what, dump, || self.all().into_iter().find(|event| fits(&event.kind)))
     }

@@ -15,7 +15,7 @@ pub(crate) use order_task::OrderTask;
 
 use super::resumes::{ResumeRecord, Resumer};
 use crate::agent::channel::connection::Connection;
-use crate::agent::channel::event::Event;
+use crate::agent::channel::connection_event::ConnectionEvent;
 use crate::agent::channel::fault::Place;
 use crate::agent::channel::site::LogView;
 use crate::agent::channel::warnings::ServerWarnings;
@@ -55,7 +55,7 @@ struct RunningTask {
     /// The session had no owner, and this gives it one.
     new_owner: Option<NewOwner>,
     /// Events of the task's connection from before it is kept.
-    early: Vec<Event>,
+    early: Vec<ConnectionEvent>,
     /// When the task was started, by the wall clock.
     started_at: Time,
 }
@@ -137,7 +137,7 @@ impl Tasks {
                 TaskMessage::End(task, end) => drop(self.finish(task, end)),
                 TaskMessage::MaySend(..)
                 | TaskMessage::Receives(_)
-                | TaskMessage::Live(_)
+                | TaskMessage::Connection(_)
                 | TaskMessage::Probed(_)
                 | TaskMessage::ServiceSays(..)
                 | TaskMessage::Heard(..) => {}
@@ -236,7 +236,7 @@ impl Tasks {
 
     /// Buffers an event of a connection that is not kept yet. Returns the event if its task is over, so that the
     /// connection is kept, or has been replaced.
-    pub(crate) fn buffer_early(&mut self, event: Event) -> Option<Event> {
+    pub(crate) fn buffer_early(&mut self, event: ConnectionEvent) -> Option<ConnectionEvent> {
         match self.running.get_mut(&event.generation) {
             Some(running) => {
                 running.early.push(event);
@@ -257,7 +257,7 @@ impl Tasks {
 
     /// Ends a task: keeps its connection and reports its outcome. Returns the events that the connection sent in the
     /// meantime.
-    pub(crate) fn finish(&mut self, task: TaskId, end: TaskEnd) -> Vec<Event> {
+    pub(crate) fn finish(&mut self, task: TaskId, end: TaskEnd) -> Vec<ConnectionEvent> {
         let Some(running) = self.running.remove(&task) else { return Vec::new() };
         let key = &running.key;
         let tag = match &end.outcome {

@@ -1,6 +1,6 @@
 //! Handles the messages of tasks and kept connections.
 
-use crate::agent::channel::event::{Event, EventKind};
+use crate::agent::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
 use crate::agent::channel::fault::Fault;
 use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
@@ -24,9 +24,9 @@ impl Engine {
                 }
             }
             TaskMessage::End(task, end) => self.task_ended(task, end, changes),
-            TaskMessage::Live(event) => {
+            TaskMessage::Connection(event) => {
                 if let Some(event) = self.tasks.buffer_early(event) {
-                    self.handle_live_event(event, changes);
+                    self.handle_connection_event(event, changes);
                 }
             }
             TaskMessage::ServiceSays(source, says) => self.service_says(source, &says, changes),
@@ -110,32 +110,32 @@ impl Engine {
         }
         self.connection_changed(&key, changes);
         for event in early {
-            self.handle_live_event(event, changes);
+            self.handle_connection_event(event, changes);
         }
     }
 
     /// Handles an event of a kept connection.
-    pub(super) fn handle_live_event(&mut self, event: Event, changes: &mut Changes) {
+    pub(super) fn handle_connection_event(&mut self, event: ConnectionEvent, changes: &mut Changes) {
         // Events of a connection that has been replaced say nothing about the one that is kept.
         let Some(key) = self.tasks.session_of(event.generation) else { return };
         let active = match event.kind {
-            EventKind::Idle => Some(false),
-            EventKind::Active(active) => Some(active),
-            EventKind::Activity => return,
-            EventKind::Approves(all) => {
+            ConnectionEventKind::Idle => Some(false),
+            ConnectionEventKind::Active(active) => Some(active),
+            ConnectionEventKind::Activity => return,
+            ConnectionEventKind::Approves(all) => {
                 let now = self.clock.now().wall;
                 if let Some(session) = self.fleet.session(&key) {
                     session.live.approves_all = Some((all, now));
                 }
                 return self.judge(&key, changes);
             }
-            EventKind::Asks(questions) => {
+            ConnectionEventKind::Asks(questions) => {
                 if let Some(session) = self.fleet.session(&key) {
                     session.live.questions = questions;
                 }
                 return self.judge(&key, changes);
             }
-            EventKind::Lost(fault) => {
+            ConnectionEventKind::Lost(fault) => {
                 self.warn_of_faults(std::slice::from_ref(&fault));
                 self.tasks.drop_connection(&key);
                 let now = self.clock.now().wall;

@@ -1,6 +1,6 @@
 //! Waits for clicks on the notes that are on the screen, or in the server's history.
 
-use super::server::{Bus, Event, Server, Signal};
+use super::server::{Bus, Server, ServerEvent, Signal};
 use crate::tray::note::{Offer, OfferTaken};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -56,7 +56,7 @@ impl Listeners {
 async fn clicked(Shown { mut bus, server, number }: Shown) -> Option<bool> {
     loop {
         match bus.next().await {
-            Event::Signal(message) => match server.read(&message) {
+            ServerEvent::Signal(message) => match server.read(&message) {
                 Some((of, Signal::Invoked(action))) if of == number => {
                     let _ = server.close(number).await; // some servers leave that to us, others have done it
                     return match &*action {
@@ -68,8 +68,8 @@ async fn clicked(Shown { mut bus, server, number }: Shown) -> Option<bool> {
                 Some((of, Signal::Closed { .. })) if of == number => return None,
                 _ => {}
             },
-            Event::Owner(owner) if owner.as_ref() == Some(&server.owner) => {}
-            Event::Owner(_) | Event::Lost => return None,
+            ServerEvent::Owner(owner) if owner.as_ref() == Some(&server.owner) => {}
+            ServerEvent::Owner(_) | ServerEvent::Lost => return None,
         }
     }
 }

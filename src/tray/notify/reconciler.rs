@@ -11,7 +11,7 @@ mod notification;
 mod retry;
 
 use super::config::PopupConfig;
-use super::server::{Bus, Event, NO_REPLY, Server, Signal, TIMEOUT};
+use super::server::{Bus, NO_REPLY, Server, ServerEvent, Signal, TIMEOUT};
 use super::wanted::{State, Wanted, lock};
 use crate::core::action::Action;
 use crate::core::alert::{Button, Popup, PopupId};
@@ -280,14 +280,14 @@ impl Reconciler {
         });
     }
 
-    fn handle_event(&mut self, event: Event) {
+    fn handle_event(&mut self, event: ServerEvent) {
         match event {
-            Event::Signal(message) => {
+            ServerEvent::Signal(message) => {
                 if let Some((number, signal)) = self.server.as_ref().and_then(|server| server.read(&message)) {
                     self.handle_signal(number, signal);
                 }
             }
-            Event::Owner(owner) => {
+            ServerEvent::Owner(owner) => {
                 if owner.is_some() {
                     self.retry_soon();
                 }
@@ -296,7 +296,7 @@ impl Reconciler {
                     self.server_gone();
                 }
             }
-            Event::Lost => {
+            ServerEvent::Lost => {
                 self.bus = None;
                 self.server_gone();
             }
@@ -410,7 +410,7 @@ impl Reconciler {
 }
 
 /// The next event of a bus; never resolves if there is none.
-async fn next(bus: &mut Option<Bus>) -> Event {
+async fn next(bus: &mut Option<Bus>) -> ServerEvent {
     match bus {
         Some(bus) => bus.next().await,
         None => std::future::pending().await,

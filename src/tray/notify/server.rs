@@ -47,7 +47,7 @@ pub(super) struct Bus {
 
 /// An event from the bus.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(super) enum ServerEvent {
     /// A signal that claims to be from a notification server.
     Signal(Message),
     /// The server changed; `None` if it is gone.
@@ -180,18 +180,18 @@ impl Bus {
     }
 
     /// Waits for the next event. Cancel safe.
-    pub(super) async fn next(&mut self) -> Event {
+    pub(super) async fn next(&mut self) -> ServerEvent {
         let signals = poll_fn(|context| Pin::new(&mut self.signals).poll_next(context));
         let owners = poll_fn(|context| Pin::new(&mut self.owners).poll_next(context));
         tokio::select! {
             biased;
             owner = owners => match owner {
-                Some(Ok(message)) => Event::Owner(new_owner(&message)),
-                Some(Err(_)) | None => Event::Lost,
+                Some(Ok(message)) => ServerEvent::Owner(new_owner(&message)),
+                Some(Err(_)) | None => ServerEvent::Lost,
             },
             signal = signals => match signal {
-                Some(Ok(message)) => Event::Signal(message),
-                Some(Err(_)) | None => Event::Lost,
+                Some(Ok(message)) => ServerEvent::Signal(message),
+                Some(Err(_)) | None => ServerEvent::Lost,
             },
         }
     }

@@ -39,8 +39,8 @@ pub(super) fn lock(state: &Mutex<MenuState>) -> MutexGuard<'_, MenuState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An event in `EventGroup`: the entry, the event, its data, a timestamp.
-type Event<'a> = (i32, &'a str, Value<'a>, u32);
+/// A panel's event in `EventGroup`: the entry, the event, its data, a timestamp.
+type PanelEvent<'a> = (i32, &'a str, Value<'a>, u32);
 
 impl Menu {
     async fn handle_event(&self, emitter: &SignalEmitter<'_>, number: i32, event: &str) -> bool {
@@ -146,7 +146,7 @@ impl Menu {
     async fn event_group(
         &self,
         #[zbus(signal_emitter)] emitter: SignalEmitter<'_>,
-        events: Vec<Event<'_>>,
+        events: Vec<PanelEvent<'_>>,
     ) -> fdo::Result<Vec<i32>> {
         let mut unknown = Vec::new();
         for (id, event, ..) in &events {

@@ -36,18 +36,18 @@ const FOLDER: &str = "pilotlight-demo";
 /// # Errors
 /// If the folder cannot be created or written, or a player cannot be started. Everything is removed then, too.
 pub(crate) fn run(speed: u32, programs: &dyn Programs) -> anyhow::Result<()> {
-    let (sender, events) = channel();
+    let (sender, cues) = channel();
     let stop = sender.clone();
     spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
             if let Ok(ordered) = serde_json::from_str(&line) {
-                let _ = stop.send(Event::Ordered(ordered)); // fails only when the stage has ended
+                let _ = stop.send(Cue::Ordered(ordered)); // fails only when the stage has ended
             }
         }
-        let _ = stop.send(Event::Stop);
+        let _ = stop.send(Cue::Stop);
     })?;
     let mut stage = Stage::create(sender, speed, programs)?;
-    stage.play(&events).with_context(|| format!("the demo cannot continue in {}", stage.folder.display()))
+    stage.play(&cues).with_context(|| format!("the demo cannot continue in {}", stage.folder.display()))
 }
 
 /// Runs a function on a new thread.
@@ -61,7 +61,8 @@ pub(crate) fn wait_for_end(input: &mut impl Read) {
     let _ = io::copy(input, &mut io::sink()); // an error is an end, too
 }
 
-enum Event {
+/// What the stage waits for.
+enum Cue {
     /// The demo has ended.
     Stop,
     /// The user has acted on a session.
@@ -78,7 +79,7 @@ struct Stage<'a> {
     folder: PathBuf,
     clock: Clock,
     speed: u32,
-    events: Sender<Event>,
+    cues: Sender<Cue>,
     programs: &'a dyn Programs,
     /// In the order of [`CAST`].
     sessions: Vec<Session>,
@@ -90,14 +91,14 @@ struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     /// Creates a new folder, with its subfolders.
-    fn create(events: Sender<Event>, speed: u32, programs: &'a dyn Programs) -> anyhow::Result<Self> {
+    fn create(cues: Sender<Cue>, speed: u32, programs: &'a dyn Programs) -> anyhow::Result<Self> {
         let folder = new_folder(&std::env::temp_dir())?;
         let (clock, sessions, aftermath) = (Clock::start(), Vec::new(), Vec::new());
-        let ended = events.clone();
+        let ended = cues.clone();
         let guests = Guests::new(&folder, speed, move |pid| {
-            let _ = ended.send(Event::GuestEnded(pid)); // fails only when the stage has ended
+            let _ = ended.send(Cue::GuestEnded(pid)); // fails only when the stage has ended
         });
-        let mut stage = Self { folder, clock, speed, events, programs, sessions, aftermath, guests };
+        let mut stage = Self { folder, clock, speed, cues, programs, sessions, aftermath, guests };
         for subfolder in [&format!("{HOME}/{SESSIONS}"), STATE, "work", "bin"] {
             fs::create_dir_all(stage.folder.join(subfolder))?;
         }
@@ -112,7 +113,7 @@ impl<'a> Stage<'a> {
         Ok(stage)
     }
 
-    fn play(&mut self, events: &Receiver<Event>) -> anyhow::Result<()> {
+    fn play(&mut self, cues: &Receiver<Cue>) -> anyhow::Result<()> {
         tell(&Told::Ready { folder: self.folder.clone() })?;
         let start = Instant::now();
         self.guests.begin(start);
@@ -120,15 +121,15 @@ impl<'a> Stage<'a> {
         while let Some(&(scripted, _)) = script.peek() {
             let due = self.aftermath.first().map_or(scripted, |(due, _)| scripted.min(*due));
             let guests = self.guests.due();
-            match events.recv_timeout(due.min(guests).saturating_duration_since(Instant::now())) {
-                Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
-                Ok(Event::Ordered(ordered)) => {
+            match cues.recv_timeout(due.min(guests).saturating_duration_since(Instant::now())) {
+                Ok(Cue::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Ok(Cue::Ordered(ordered)) => {
                     let error = self.carry_out(&ordered)?.err().map(Into::into);
                     tell(&Told::Did { id: ordered.id, error })?;
                 }
-                Ok(Event::Called(who, call)) => self.answer(who, &call)?,
-                Ok(Event::PlayerEnded(who, pid)) => self.player_ended(who, pid)?,
-                Ok(Event::GuestEnded(pid)) => self.guests.ended(pid),
+                Ok(Cue::Called(who, call)) => self.answer(who, &call)?,
+                Ok(Cue::PlayerEnded(who, pid)) => self.player_ended(who, pid)?,
+                Ok(Cue::GuestEnded(pid)) => self.guests.ended(pid),
                 Err(RecvTimeoutError::Timeout) if guests < due => self.guests.play(self.programs)?,
                 Err(RecvTimeoutError::Timeout) if due < scripted => {
                     let (_, beat) = self.aftermath.remove(0);
@@ -216,13 +217,13 @@ impl<'a> Stage<'a> {
         let mut child = self.programs.player(has_server)?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let pid = child.id();
         if let Some(output) = child.stdout.take() {
-            let events = self.events.clone();
+            let cues = self.cues.clone();
             spawn(move || {
                 for line in BufReader::new(output).lines().map_while(Result::ok) {
                     let call = serde_json::from_str(&line).ok();
-                    let _ = call.map(|call| events.send(Event::Called(who, call)));
+                    let _ = call.map(|call| cues.send(Cue::Called(who, call)));
                 }
-                let _ = events.send(Event::PlayerEnded(who, pid)); // fails only when the stage has ended
+                let _ = cues.send(Cue::PlayerEnded(who, pid)); // fails only when the stage has ended
             })?;
         }
         session.player = Some(child);

@@ -17,7 +17,7 @@ use super::recover::answer::{answer_over, requests_over};
 use super::recover::stop;
 use super::reply;
 use super::request::Request;
-use crate::agent::channel::event::Event;
+use crate::agent::channel::connection_event::ConnectionEvent;
 use crate::agent::channel::failure::Failure;
 use crate::agent::channel::fault::Fault;
 use crate::agent::channel::order::{Policy, SilentTurn};
@@ -117,7 +117,7 @@ impl PermissionHandler for RequestHandler {
 pub async fn attach(
     site: &Site,
     policy: Policy,
-    events: UnboundedSender<Event>,
+    events: UnboundedSender<ConnectionEvent>,
     generation: u64,
 ) -> Result<(Attached, Result<SilentTurn, Failure>), Failure> {
     let (link, _) = find(site).await?;
@@ -138,7 +138,7 @@ impl Attached {
         site: &Site,
         policy: Policy,
         config: ResumeSessionConfig,
-        events: UnboundedSender<Event>,
+        events: UnboundedSender<ConnectionEvent>,
         generation: u64,
     ) -> Result<Self, Fault> {
         let silent_clients = site.log_view.borrow().denied.then(|| link.other_clients()).flatten();

@@ -9,7 +9,7 @@
 
 use super::attached::Attached;
 use super::client::{LOAD_TIMEOUT, Link};
-use crate::agent::channel::event::Event;
+use crate::agent::channel::connection_event::ConnectionEvent;
 use crate::agent::channel::failure::Failure;
 use crate::agent::channel::fault::{Fault, Place};
 use crate::agent::channel::order::Policy;
@@ -54,7 +54,7 @@ pub async fn host(
     home: &Path,
     site: &Site,
     policy: Policy,
-    events: UnboundedSender<Event>,
+    events: UnboundedSender<ConnectionEvent>,
     generation: u64,
 ) -> Result<Hosted, Failure> {
     let failed = |fault| Failure {

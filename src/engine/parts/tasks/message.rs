@@ -1,7 +1,7 @@
 //! Messages from tasks to the loop, and the connections that tasks make.
 
 use crate::agent::channel::connection::Connection;
-use crate::agent::channel::event::Event;
+use crate::agent::channel::connection_event::ConnectionEvent;
 use crate::agent::channel::fault::{Fault, Place};
 use crate::agent::channel::says::ServiceSays;
 use crate::core::order::{Outcome, Report};
@@ -24,8 +24,8 @@ pub(crate) enum TaskMessage {
     /// The session's model is answering.
     Receives(TaskId),
     End(TaskId, TaskEnd),
-    /// An event of a session that we are attached to.
-    Live(Event),
+    /// An event of a kept connection, or of one that may be kept.
+    Connection(ConnectionEvent),
     /// What servers report about silent sessions.
     Probed(Vec<ProbedSession>),
     /// What the service of a source's sessions says of one of them.

@@ -1,7 +1,7 @@
 //! Forwards an attached session's events to the engine: whether it works, what it asks, and that the connection is
 //! lost.
 
-use crate::agent::channel::event::{Event, EventKind};
+use crate::agent::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
 use crate::agent::channel::fault::Fault;
 use crate::agent::copilot::server::client::Link;
 use crate::agent::copilot::server::questions::{self, Questions};
@@ -29,7 +29,7 @@ pub(super) struct EventForwarder {
     pub(super) link: Link,
     pub(super) id: Box<str>,
     pub(super) generation: u64,
-    pub(super) events: UnboundedSender<Event>,
+    pub(super) events: UnboundedSender<ConnectionEvent>,
     pub(super) questions: Arc<watch::Sender<Questions>>,
     pub(super) recheck: Arc<Notify>,
 }
@@ -60,7 +60,7 @@ impl Checks {
 impl EventForwarder {
     /// Runs until the connection or the session is over.
     pub(super) async fn run(self, mut subscription: EventSubscription, active: bool) {
-        self.send(EventKind::Active(active));
+        self.send(ConnectionEventKind::Active(active));
         let mut checks = Checks {
             active: Some(active),
             approves: None,
@@ -105,14 +105,14 @@ impl EventForwarder {
                 }
             }
         };
-        self.send(EventKind::Lost(fault));
+        self.send(ConnectionEventKind::Lost(fault));
         self.link.leave();
     }
 
     /// Forwards what an event itself says, and has the rest checked.
     fn hear(&self, event: SessionEvent, checks: &mut Checks) {
         if event.event_type == "session.idle" && event.agent_id.is_none() {
-            self.send(EventKind::Idle);
+            self.send(ConnectionEventKind::Idle);
             checks.active = None;
         }
         checks.mode_changed |= event.event_type == "session.permissions_changed";
@@ -129,7 +129,7 @@ impl EventForwarder {
     /// Checks what the events of the last burst may have changed. Fails if the connection or the session is over.
     async fn check(&self, checks: &mut Checks) -> Result<(), Fault> {
         checks.at = None;
-        self.send(EventKind::Activity);
+        self.send(ConnectionEventKind::Activity);
         if std::mem::take(&mut checks.lagged)
             && let Ok(now) = self.link.questions(&self.id).await
         {
@@ -160,7 +160,7 @@ impl EventForwarder {
         match self.link.activity(&self.id).await {
             Ok(now) if Some(now.has_active_work) != *active => {
                 *active = Some(now.has_active_work);
-                self.send(EventKind::Active(now.has_active_work));
+                self.send(ConnectionEventKind::Active(now.has_active_work));
                 Ok(())
             }
             Err(fault @ (Fault::NotLoaded(_) | Fault::Gone(_) | Fault::NotCopilot(_) | Fault::TooLong(_))) => {
@@ -176,7 +176,7 @@ impl EventForwarder {
         if let Some(all) = self.link.approves_all(&self.id).await
             && approves.replace(all) != Some(all)
         {
-            self.send(EventKind::Approves(all));
+            self.send(ConnectionEventKind::Approves(all));
         }
     }
 
@@ -184,12 +184,12 @@ impl EventForwarder {
     fn update_questions(&self, update: impl FnOnce(&mut Questions) -> bool) {
         if self.questions.send_if_modified(update) {
             let open = self.questions.borrow().open();
-            self.send(EventKind::Asks(open));
+            self.send(ConnectionEventKind::Asks(open));
         }
     }
 
-    fn send(&self, kind: EventKind) {
+    fn send(&self, kind: ConnectionEventKind) {
         // Fails only while the attachment is being dropped.
-        let _ = self.events.send(Event { generation: self.generation, id: self.id.clone(), kind });
+        let _ = self.events.send(ConnectionEvent { generation: self.generation, id: self.id.clone(), kind });
     }
 }

@@ -2,7 +2,7 @@ mod silence;
 
 use super::super::fake::{FakeServer, Response, event, greeting, site_at};
 use super::*;
-use crate::agent::channel::event::{Event, EventKind};
+use crate::agent::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
 use crate::agent::channel::failure::FailureKind;
 use crate::agent::channel::order::{Policy, Prompt};
 use crate::agent::channel::site::{LogView, Reports};
@@ -31,7 +31,7 @@ fn default_response(method: &str) -> Response {
     })
 }
 
-async fn attached(fake: &FakeServer, policy: Policy) -> (Attached, mpsc::UnboundedReceiver<Event>) {
+async fn attached(fake: &FakeServer, policy: Policy) -> (Attached, mpsc::UnboundedReceiver<ConnectionEvent>) {
     let (site, _sender) = site_at(vec![fake.endpoint.clone()], LogView::default());
     let (sender, events) = mpsc::unbounded_channel();
     let (attached, silent) = attach(&site, policy, sender, 9).await.unwrap();
@@ -39,7 +39,7 @@ async fn attached(fake: &FakeServer, policy: Policy) -> (Attached, mpsc::Unbound
     (attached, events)
 }
 
-async fn next(events: &mut mpsc::UnboundedReceiver<Event>) -> EventKind {
+async fn next(events: &mut mpsc::UnboundedReceiver<ConnectionEvent>) -> ConnectionEventKind {
     let event = timeout(Duration::from_secs(30), events.recv()).await.expect("an event arrives").expect("still open");
     assert_eq!((event.generation, &*event.id), (9, "s"));
     event.kind
@@ -56,8 +56,8 @@ fn case_51_an_event_during_attaching_is_not_lost() {
         })
         .await;
         let (_attached, mut events) = attached(&fake, Policy::Ask).await;
-        assert_eq!(next(&mut events).await, EventKind::Active(false));
-        assert_eq!(next(&mut events).await, EventKind::Idle);
+        assert_eq!(next(&mut events).await, ConnectionEventKind::Active(false));
+        assert_eq!(next(&mut events).await, ConnectionEventKind::Idle);
     });
 }
 
@@ -74,7 +74,12 @@ fn a_session_that_was_briefly_idle_is_working_again() {
         })
         .await;
         let (_attached, mut events) = attached(&fake, Policy::Observe).await;
-        for kind in [EventKind::Active(true), EventKind::Idle, EventKind::Activity, EventKind::Active(true)] {
+        for kind in [
+            ConnectionEventKind::Active(true),
+            ConnectionEventKind::Idle,
+            ConnectionEventKind::Activity,
+            ConnectionEventKind::Active(true),
+        ] {
             assert_eq!(next(&mut events).await, kind);
         }
     });
@@ -89,8 +94,8 @@ fn a_server_that_stops_responding_is_lost() {
         })
         .await;
         let (_attached, mut events) = attached(&fake, Policy::Ask).await;
-        assert_eq!(next(&mut events).await, EventKind::Active(false));
-        assert!(matches!(next(&mut events).await, EventKind::Lost(Fault::Silent { .. })));
+        assert_eq!(next(&mut events).await, ConnectionEventKind::Active(false));
+        assert!(matches!(next(&mut events).await, ConnectionEventKind::Lost(Fault::Silent { .. })));
         assert_eq!(events.recv().await, None, "that was the last");
         assert_eq!(fake.called("ping"), 5, "three in a row timed out");
     });
@@ -106,7 +111,7 @@ fn a_server_that_is_slow_once_is_kept() {
         })
         .await;
         let (_attached, mut events) = attached(&fake, Policy::Ask).await;
-        assert_eq!(next(&mut events).await, EventKind::Active(false));
+        assert_eq!(next(&mut events).await, ConnectionEventKind::Active(false));
         let more_pings = async {
             while fake.called("ping") < 5 {
                 sleep(Duration::from_millis(10)).await;
@@ -131,7 +136,7 @@ fn a_session_that_its_server_no_longer_has_is_lost() {
         })
         .await;
         let (attached, mut events) = attached(&fake, Policy::Ask).await;
-        assert_eq!(next(&mut events).await, EventKind::Active(false));
+        assert_eq!(next(&mut events).await, ConnectionEventKind::Active(false));
         // The folder may only have been moved: while the server has the session, the attachment lasts.
         attached.recheck_loaded();
         let rechecked = async {
@@ -141,12 +146,12 @@ fn a_session_that_its_server_no_longer_has_is_lost() {
         };
         timeout(Duration::from_secs(20), rechecked).await.expect("each heartbeat asks again");
         while let Ok(event) = events.try_recv() {
-            assert_eq!(event.kind, EventKind::Activity);
+            assert_eq!(event.kind, ConnectionEventKind::Activity);
         }
         deleted.store(true, Ordering::SeqCst);
         let lost = async {
             loop {
-                if let EventKind::Lost(fault) = next(&mut events).await {
+                if let ConnectionEventKind::Lost(fault) = next(&mut events).await {
                     break fault;
                 }
             }

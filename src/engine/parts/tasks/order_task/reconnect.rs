@@ -2,7 +2,7 @@
 
 use super::{FollowUp, OrderError, OrderResult, OrderTask, on_thread};
 use crate::agent::channel::connection::Connection;
-use crate::agent::channel::event::Event;
+use crate::agent::channel::connection_event::ConnectionEvent;
 use crate::agent::channel::failure::FailureKind;
 use crate::agent::channel::order::{Policy, Prompt, SilentTurn};
 use crate::agent::channel::site::RECEIVES;
@@ -184,12 +184,12 @@ impl OrderTask {
         }
     }
 
-    fn events(&self) -> mpsc::UnboundedSender<Event> {
-        let (events, mut live) = mpsc::unbounded_channel();
+    fn events(&self) -> mpsc::UnboundedSender<ConnectionEvent> {
+        let (events, mut received) = mpsc::unbounded_channel();
         let messages = self.messages.clone();
         tokio::spawn(async move {
-            while let Some(event) = live.recv().await {
-                if messages.send(TaskMessage::Live(event)).is_err() {
+            while let Some(event) = received.recv().await {
+                if messages.send(TaskMessage::Connection(event)).is_err() {
                     return;
                 }
             }

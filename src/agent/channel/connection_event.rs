@@ -3,20 +3,20 @@
 use super::fault::Fault;
 use crate::core::verdict::Asking;
 
-/// An event of an attached session.
+/// What is heard of an attached session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// The generation given to the attachment. It distinguishes late events of one that was replaced.
+pub struct ConnectionEvent {
+    /// The generation given to the attachment. It distinguishes late ones of one that was replaced.
     pub generation: u64,
     /// The session's id.
     pub id: Box<str>,
     /// What happened.
-    pub kind: EventKind,
+    pub kind: ConnectionEventKind,
 }
 
 /// What happened in an attached session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EventKind {
+pub enum ConnectionEventKind {
     /// The turn is over, and the session waits.
     Idle,
     /// Whether the session works. Sent at the start and on each change.
