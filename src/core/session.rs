@@ -62,7 +62,7 @@ pub struct Session {
     /// When the user last looked at it.
     pub seen: Option<Time>,
     /// Why changes of its files may cause no file event, if they may not.
-    pub no_events: Option<NoEvents>,
+    pub no_file_events: Option<NoFileEvents>,
     /// What is known of it besides, if it is on another machine: nothing here runs it, or may be done to it.
     pub far: Option<Box<Far>>,
     /// The process that runs it, and why its terminal cannot be brought to the front, if it cannot.
@@ -164,7 +164,7 @@ impl Allows {
 /// Why changes of a session's folder may cause no file event. It is looked at every few seconds instead while a process
 /// may have it open, else with the rescan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoEvents {
+pub enum NoFileEvents {
     /// What the folder is on, in a word for the user.
     FileSystem(&'static str),
     /// The system refused to watch it.

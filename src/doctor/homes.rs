@@ -42,7 +42,7 @@ pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
     let Snapshot { sessions, .. } = snapshot::take(&ground.homes, &ground.config, &ground.seen, false);
     for (number, home) in (1..).zip(&ground.homes) {
         findings.push(one_home(home, number, ground.misses(home)));
-        findings.extend(without_events(home, number, &sessions));
+        findings.extend(without_file_events(home, number, &sessions));
         findings.extend(links(home.root()));
     }
     findings.extend(locks(&sessions));
@@ -84,10 +84,10 @@ fn one_home(source: &Source, number: usize, is_missed: bool) -> Finding {
 }
 
 /// Case 161: a home, or a live session in it, on a file system that may not report changes.
-fn without_events(source: &Source, number: usize, sessions: &[Session]) -> Option<Finding> {
+fn without_file_events(source: &Source, number: usize, sessions: &[Session]) -> Option<Finding> {
     let live = sessions.iter().filter(|session| session.may_be_open()).map(|session| source.path(&session.id));
     let mut folders = [source.home().to_owned(), source.root().to_owned()].into_iter().chain(live);
-    let (name, folder) = folders.find_map(|folder| Some((file_system::without_events(&folder)?, folder)))?;
+    let (name, folder) = folders.find_map(|folder| Some((file_system::without_file_events(&folder)?, folder)))?;
     let text = format!("{} is on {name}, which may not report changes of files", folder.display());
     Some(Finding::warning("home", text, POLLING).redacted(format!("home {number}: on {name}, without file events")))
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 /// What a folder is on, in a word for the user, if the system may not report changes there. `None` also where that
 /// cannot be read: the folder is gone, or its file events tell more than this.
 #[cfg(target_os = "linux")]
-pub(crate) fn without_events(folder: &Path) -> Option<&'static str> {
+pub(crate) fn without_file_events(folder: &Path) -> Option<&'static str> {
     kind(rustix::fs::statfs(folder).ok()?.f_type as u64)
 }
 
@@ -38,7 +38,7 @@ const fn kind(number: u64) -> Option<&'static str> {
 /// What a folder is on, in a word for the user, if the system may not report changes there: FSEvents reports those made
 /// on this machine.
 #[cfg(target_os = "macos")]
-pub(crate) fn without_events(folder: &Path) -> Option<&'static str> {
+pub(crate) fn without_file_events(folder: &Path) -> Option<&'static str> {
     /// `MNT_LOCAL` of `sys/mount.h`: the file system is stored locally.
     const LOCAL: u32 = 0x1000;
     (rustix::fs::statfs(folder).ok()?.f_flags & LOCAL == 0).then_some("a network volume")
@@ -47,7 +47,7 @@ pub(crate) fn without_events(folder: &Path) -> Option<&'static str> {
 /// What a folder is on, in a word for the user, if the system may not report changes there: a drive that is mapped to a
 /// share has the share's name in its real path, and so has a folder of WSL.
 #[cfg(windows)]
-pub(crate) fn without_events(folder: &Path) -> Option<&'static str> {
+pub(crate) fn without_file_events(folder: &Path) -> Option<&'static str> {
     use std::path::{Component, Prefix};
     let real = folder.canonicalize().ok()?;
     let Some(Component::Prefix(prefix)) = real.components().next() else { return None };
@@ -68,7 +68,7 @@ mod tests {
         // As a signed number of 32 bits: i386, s390x.
         let cifs = i64::from(0xff53_4d42_u32.cast_signed()).cast_unsigned();
         assert_eq!((kind(cifs), kind(0xff53_4d42)), (Some("SMB"), Some("SMB")));
-        assert_eq!(without_events(Path::new("/proc/self")), None);
-        assert_eq!(without_events(Path::new("/proc/self/nothing")), None);
+        assert_eq!(without_file_events(Path::new("/proc/self")), None);
+        assert_eq!(without_file_events(Path::new("/proc/self/nothing")), None);
     }
 }

@@ -21,7 +21,7 @@ mod portable;
 mod route;
 mod throttle;
 
-use crate::core::session::{Key, NoEvents, SourceId};
+use crate::core::session::{Key, NoFileEvents, SourceId};
 use crate::system::mounts::Mounts;
 use crate::system::timer::Alarm;
 use filter::{Filter, Home};
@@ -150,7 +150,7 @@ impl Watcher {
     /// Returns whether a new watch was added.
     pub(crate) fn rewatch_session(&mut self, key: &Key, path: &Path) -> bool {
         let Some(source) = &mut self.source else { return false };
-        if source.no_events(key, path) == Some(NoEvents::Refused) {
+        if source.no_file_events(key, path) == Some(NoFileEvents::Refused) {
             return false;
         }
         match source.rewatch_session(key, path) {
@@ -160,8 +160,8 @@ impl Watcher {
     }
 
     /// Why changes of a session that is held may cause no event, if they may not.
-    pub(crate) fn no_events(&self, key: &Key, path: &Path) -> Option<NoEvents> {
-        self.source.as_ref().map_or(Some(NoEvents::Refused), |source| source.no_events(key, path))
+    pub(crate) fn no_file_events(&self, key: &Key, path: &Path) -> Option<NoFileEvents> {
+        self.source.as_ref().map_or(Some(NoFileEvents::Refused), |source| source.no_file_events(key, path))
     }
 
     /// Watches the folder of an old session, which will most likely never change again, with less memory. Returns

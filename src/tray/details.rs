@@ -7,7 +7,7 @@ use crate::core::fleet::{Row, Session};
 use crate::core::gist::Gist;
 use crate::core::limits::Limits;
 use crate::core::owner::{Owner, process};
-use crate::core::session::NoEvents;
+use crate::core::session::NoFileEvents;
 use crate::core::session::far::Far;
 use crate::core::text::{counted, lines, listed, plain};
 pub use crate::engine::Shown as Source;
@@ -76,8 +76,8 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
         say(format!("Agent: {}", row.agent));
     }
     say(format!("Owner: {}", owner(&session.observed.owner)));
-    if let Some(no_events) = &session.no_events {
-        say(format!("Files: {}", without_events(*no_events, session.may_be_open())));
+    if let Some(no_file_events) = &session.no_file_events {
+        say(format!("Files: {}", without_file_events(*no_file_events, session.may_be_open())));
     }
     say(format!("Model: {}", session.observed.facts.model.as_deref().unwrap_or("not known")));
     if let Some(background) = background(row) {
@@ -140,10 +140,10 @@ fn owner(owner: &Owner) -> String {
     }
 }
 
-fn without_events(why: NoEvents, is_live: bool) -> String {
+fn without_file_events(why: NoFileEvents, is_live: bool) -> String {
     let why = match why {
-        NoEvents::FileSystem(name) => format!("on {name}, no file events"),
-        NoEvents::Refused => "the system cannot watch them".into(),
+        NoFileEvents::FileSystem(name) => format!("on {name}, no file events"),
+        NoFileEvents::Refused => "the system cannot watch them".into(),
     };
     format!("{why}; read {}", if is_live { "every 5 s" } else { "once a minute" })
 }

@@ -245,15 +245,15 @@ impl Homes {
         (self.is_unsettled, self.check_at) = (true, now + UNSETTLED_CHECK);
     }
 
-    /// When to check them next without an event. `has_events`: the system reports when a home is replaced.
-    pub(crate) fn check_at(&self, has_events: bool) -> Option<Time> {
-        let is_needed = self.is_unsettled || !has_events && !self.homes.is_empty();
+    /// When to check them next without an event. `has_file_events`: the system reports when a home is replaced.
+    pub(crate) fn check_at(&self, has_file_events: bool) -> Option<Time> {
+        let is_needed = self.is_unsettled || !has_file_events && !self.homes.is_empty();
         is_needed.then_some(self.check_at)
     }
 
     /// Whether that check is due. If so, the next one is due in five seconds.
-    pub(crate) fn is_due(&mut self, has_events: bool, now: Time) -> bool {
-        let is_due = self.check_at(has_events).is_some_and(|at| at <= now);
+    pub(crate) fn is_due(&mut self, has_file_events: bool, now: Time) -> bool {
+        let is_due = self.check_at(has_file_events).is_some_and(|at| at <= now);
         if is_due {
             (self.is_unsettled, self.check_at) = (false, now + CHECK_INTERVAL);
         }

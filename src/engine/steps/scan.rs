@@ -3,7 +3,7 @@
 use crate::core::session::{Key, SourceId};
 use crate::engine::parts::agenda::Listing;
 use crate::engine::{Changes, Engine, RESCAN_INTERVAL};
-use crate::system::file_system::without_events;
+use crate::system::file_system::without_file_events;
 use crate::system::plain_file::is_absence;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -87,7 +87,7 @@ impl Engine {
             self.agenda.push_other(key);
         }
         // Folders that could not be watched, or that may change without an event, are checked here, and only here.
-        let is_unreported = |root| !self.watcher.has_room() || without_events(root).is_some();
+        let is_unreported = |root| !self.watcher.has_room() || without_file_events(root).is_some();
         for (home, _) in self.homes.followed().filter(|(_, root)| is_unreported(root)) {
             for key in self.history.of_home(home) {
                 self.agenda.push_other(key);
@@ -129,7 +129,7 @@ impl Engine {
         let source = self.homes.source(home);
         let root = source.root();
         // Hundreds of folders that sessions share take longer to list than everything else that a rescan does.
-        if self.homes.is_as_listed(home) && without_events(root).is_none() {
+        if self.homes.is_as_listed(home) && without_file_events(root).is_none() {
             return true;
         }
         self.watcher.watch_shared_folders(source.watch_plan(), root);

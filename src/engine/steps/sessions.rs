@@ -160,9 +160,9 @@ impl Engine {
     /// event.
     fn poll_if_needed(&mut self, key: &Key) {
         let Some(Entry { reader, session, .. }) = self.fleet.entry(key) else { return };
-        let no_events = self.watcher.no_events(key, reader.path());
-        session.no_events = no_events;
-        let is_polled = no_events.is_some() && session.may_be_open();
+        let no_file_events = self.watcher.no_file_events(key, reader.path());
+        session.no_file_events = no_file_events;
+        let is_polled = no_file_events.is_some() && session.may_be_open();
         self.polled_sessions.set(key, is_polled, self.clock.now().awake);
     }
 

@@ -3,8 +3,8 @@
 use super::filter::Filter;
 use super::hints::{Hints, Refusal};
 use super::plan::WatchPlan;
-use crate::core::session::{Key, NoEvents};
-use crate::system::file_system::without_events;
+use crate::core::session::{Key, NoFileEvents};
+use crate::system::file_system::without_file_events;
 use notify::event::{EventKind, ModifyKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,11 +95,11 @@ impl Source {
     pub(super) const fn unwatch_beside(&self, _: &Key) {}
 
     /// Why changes of a session in this folder may cause no event, if they may not.
-    pub(super) fn no_events(&self, _: &Key, path: &Path) -> Option<NoEvents> {
+    pub(super) fn no_file_events(&self, _: &Key, path: &Path) -> Option<NoFileEvents> {
         let Some(file_system) = path.ancestors().find_map(|folder| self.watched.get(folder)) else {
-            return Some(NoEvents::Refused);
+            return Some(NoFileEvents::Refused);
         };
-        file_system.map(NoEvents::FileSystem)
+        file_system.map(NoFileEvents::FileSystem)
     }
 
     /// Does nothing: a session is watched with its home.
@@ -155,7 +155,7 @@ impl Source {
         }
         match self.notify.watch(path, RecursiveMode::Recursive) {
             Ok(()) => {
-                self.watched.insert(path.to_owned(), without_events(path));
+                self.watched.insert(path.to_owned(), without_file_events(path));
                 Ok(())
             }
             Err(error) if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) => Err(Refusal::Full),

@@ -18,7 +18,7 @@ use crate::core::gist::Gist;
 use crate::core::order::{Ask, Order};
 use crate::core::owner::Owner;
 use crate::core::session::SourceId;
-use crate::core::session::{Allows, Key, NoEvents};
+use crate::core::session::{Allows, Key, NoFileEvents};
 use crate::core::turn::{Call, Request};
 use crate::core::verdict::Status;
 use crate::engine::LastProgress;
@@ -278,9 +278,9 @@ fn the_menu_shows_what_is_muted_or_paused() {
 #[test]
 fn case_161_why_says_that_a_sessions_files_may_change_without_an_event() {
     let mut world = World::all(&["a", "b", "c"], Status::Working);
-    let causes = [Some(NoEvents::FileSystem("NFS")), Some(NoEvents::Refused), None];
-    for ((_, session, _), no_events) in world.sessions.iter_mut().zip(causes) {
-        session.no_events = no_events;
+    let causes = [Some(NoFileEvents::FileSystem("NFS")), Some(NoFileEvents::Refused), None];
+    for ((_, session, _), no_file_events) in world.sessions.iter_mut().zip(causes) {
+        session.no_file_events = no_file_events;
     }
     world.sessions[0].1.observed.owner = Owner::Alive { pid: 1, started: None };
     let view = world.update().unwrap();

@@ -2,8 +2,8 @@
 
 use super::place::Place;
 use super::{CHANGES, Source};
-use crate::core::session::{Key, NoEvents, SourceId};
-use crate::system::file_system::without_events;
+use crate::core::session::{Key, NoFileEvents, SourceId};
+use crate::system::file_system::without_file_events;
 use crate::system::watcher::hints::Refusal;
 use std::path::{Path, PathBuf};
 
@@ -22,11 +22,11 @@ impl Source {
         if let Some(folder) = self.shared_folder(key, path) {
             self.watch(folder)?;
             let Some((watch, _)) = self.folders.get(folder) else { return Ok(false) };
-            let held = (*watch, without_events(folder));
+            let held = (*watch, without_file_events(folder));
             return Ok(self.held.insert(key.clone(), held).is_none_or(|(former, _)| former != held.0));
         }
         let watch = self.add_watch(path, CHANGES)?;
-        let former = self.held.insert(key.clone(), (watch, without_events(path)));
+        let former = self.held.insert(key.clone(), (watch, without_file_events(path)));
         if former.is_some_and(|(former, _)| former == watch) {
             return Ok(false);
         }
@@ -59,9 +59,9 @@ impl Source {
     }
 
     /// Why changes of a current session may cause no event, if they may not.
-    pub(in crate::system::watcher) fn no_events(&self, key: &Key, _: &Path) -> Option<NoEvents> {
-        let Some((_, file_system)) = self.held.get(key) else { return Some(NoEvents::Refused) };
-        file_system.map(NoEvents::FileSystem)
+    pub(in crate::system::watcher) fn no_file_events(&self, key: &Key, _: &Path) -> Option<NoFileEvents> {
+        let Some((_, file_system)) = self.held.get(key) else { return Some(NoFileEvents::Refused) };
+        file_system.map(NoFileEvents::FileSystem)
     }
 
     pub(in crate::system::watcher) fn watch_old_session(&mut self, key: &Key, path: &Path) -> Result<(), Refusal> {
