@@ -28,8 +28,8 @@ pub struct Behind {
     pub agent: &'static str,
 }
 
-/// An agent, as far as it is recognised above a process.
-struct Agent {
+/// What an agent is recognised by above a process.
+struct Fingerprint {
     name: &'static str,
     /// The file name of its program.
     program: &'static str,
@@ -46,23 +46,23 @@ const COPILOT: &str = "Copilot";
 
 /// The agents besides Copilot. Observed: Claude Code 2.1.330, Codex 0.169.0, opencode 1.18.33. Of Gemini CLI 0.61.0 the
 /// variable was read in its code.
-const OTHERS: [Agent; 4] = [
-    Agent {
+const OTHERS: [Fingerprint; 4] = [
+    Fingerprint {
         name: "Claude Code",
         program: "claude",
         releases: Some("claude/versions"),
         package: "@anthropic-ai/claude-code",
         marks: &["CLAUDECODE", "CLAUDE_CODE_SESSION_ID"],
     },
-    Agent {
+    Fingerprint {
         name: "Codex",
         program: "codex",
         releases: None,
         package: "@openai/codex",
         marks: &["CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID"],
     },
-    Agent { name: "opencode", program: "opencode", releases: None, package: "opencode-ai", marks: &["OPENCODE"] },
-    Agent {
+    Fingerprint { name: "opencode", program: "opencode", releases: None, package: "opencode-ai", marks: &["OPENCODE"] },
+    Fingerprint {
         name: "Gemini CLI",
         program: "gemini",
         releases: None,
@@ -104,7 +104,7 @@ pub(super) fn agent_that_runs(
     if runs_copilot(path, names, || scripts.clone()) == Some(true) {
         return Some(COPILOT);
     }
-    let is_it = |agent: &&Agent| {
+    let is_it = |agent: &&Fingerprint| {
         path.file_name().is_some_and(|name| is_named(name, agent.program))
             || path.parent().zip(agent.releases).is_some_and(|(folder, releases)| folder.ends_with(releases))
             || scripts.iter().flatten().any(|argument| is_script_of(argument, agent.package))

@@ -231,9 +231,9 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
         page.line("open tool", format!("{} for {}{command}", tool.name, ago(now, tool.at.wall)));
     }
     for request in &session.observed.facts.requests {
-        let agent = request.agent.as_deref().map(|agent| format!(", by sub-agent {agent}")).unwrap_or_default();
+        let by = request.sub_agent.as_deref().map(|id| format!(", by sub-agent {id}")).unwrap_or_default();
         let (kind, since) = (&request.kind, ago(now, request.at.wall));
-        page.line("asks permission", format!("{kind} for {since}{agent}, request {}", request.request));
+        page.line("asks permission", format!("{kind} for {since}{by}, request {}", request.request));
     }
 }
 

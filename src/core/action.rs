@@ -153,7 +153,7 @@ fn stop(session: &Session, status: Status) -> Result<Does, Refusal> {
         Course::Over | Course::Rests => false,
     };
     // A question, or lost permissions, can outlast the turn.
-    if !works || session.observed.facts.turn.is_none() && session.observed.facts.agents.is_empty() {
+    if !works || session.observed.facts.turn.is_none() && session.observed.facts.sub_agents.is_empty() {
         return Err(Refusal::NoTurn);
     }
     Ok(Does::Stops { even_if_waiting: status.is_silent() && may_await_user(session) })

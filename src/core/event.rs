@@ -20,7 +20,7 @@ pub struct Event<'a> {
     /// The id of the preceding event. Empty for the first.
     pub parent: &'a [u8],
     /// The sub-agent that wrote it; `None` for the root.
-    pub agent: Option<Text<'a>>,
+    pub sub_agent: Option<Text<'a>>,
     /// What happened.
     pub body: Body<'a>,
 }

@@ -4,11 +4,11 @@
 //! to [`verdict`](super::verdict). Both share one rule: a turn can end because of time alone. [`Facts::lapse`] decides
 //! that; the fold calls it before each event, and the verdict for the current time.
 
-mod agents;
 mod chain;
 mod lapse;
 mod last_written;
 mod root;
+mod sub_agents;
 
 pub use last_written::{EventType, LastWritten};
 
@@ -18,7 +18,7 @@ use super::hash::hash;
 use super::limits::Limits;
 use super::text::{NAME_MAX, plain};
 use super::time::{Moment, Time};
-use super::turn::{Agent, Call, Closed, Denials, Ending, Phase, Request, Turn};
+use super::turn::{Call, Closed, Denials, Ending, Phase, Request, SubAgent, Turn};
 use chain::Chain;
 use std::collections::VecDeque;
 
@@ -37,7 +37,7 @@ pub struct Facts {
     /// The latest tool results, and which of them were denied because nobody could be asked.
     pub denials: Denials,
     /// Sub-agents that have not ended.
-    pub agents: Vec<Agent>,
+    pub sub_agents: Vec<SubAgent>,
     /// When a sub-agent last ended.
     pub rested: Option<Moment>,
     /// Background shells that have not ended, by the id that Copilot gave them.
@@ -103,7 +103,7 @@ const OPEN_MAX: usize = 256;
 
 /// A sub-agent with a log of its own, and the facts from it.
 #[derive(Clone, Copy, Debug)]
-pub struct SubAgent<'a> {
+pub struct SubAgentLog<'a> {
     /// Its id.
     pub id: &'a str,
     /// The facts from its log.
@@ -143,8 +143,8 @@ impl Facts {
             }
         }
         self.fold_asking(&event.body, at);
-        match event.agent {
-            Some(agent) if event.body.is_progress() => self.fold_agent(agent, &event.body, at),
+        match event.sub_agent {
+            Some(id) if event.body.is_progress() => self.fold_sub_agent(id, &event.body, at),
             Some(_) => {}
             None => self.fold_root(&event.body, event.id, at),
         }
@@ -186,7 +186,7 @@ impl Facts {
     /// tool open anyway.
     fn has_open_work(&self) -> bool {
         self.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
-            || self.requests.iter().any(|request| request.agent.is_none())
+            || self.requests.iter().any(|request| request.sub_agent.is_none())
     }
 
     /// Records activity in the turn: if it is answered, the wait for its end starts over.
@@ -207,7 +207,7 @@ impl Facts {
     /// turn may wait for the sub-agent, and a person who answers the sub-agent is there.
     fn is_beside_the_turn(&self, event: &Event<'_>) -> bool {
         let asks = matches!(event.body, Body::PermissionAsked { .. } | Body::PermissionDone { .. });
-        event.agent.is_some() && !asks && self.turn.as_ref().is_some_and(|turn| turn.tools.is_empty())
+        event.sub_agent.is_some() && !asks && self.turn.as_ref().is_some_and(|turn| turn.tools.is_empty())
     }
 
     fn open(&mut self, at: Moment, prompted: bool, id: &[u8]) -> &mut Turn {
@@ -221,26 +221,27 @@ impl Facts {
 
     /// Closes the open turn with all its tools, and all requests except those of background sub-agents.
     fn close(&mut self, ending: Ending, at: Moment, asks: bool) {
-        self.end_foreground_agents();
+        self.end_foreground_sub_agents();
         if self.turn.take().is_some() {
             if ending == Ending::Completed {
                 self.marks.completed = Some(at.wall);
             }
             self.closed = Some(Closed { ending, at, asks });
         }
-        let background = &self.agents;
-        self.requests.retain(|request| background.iter().any(|agent| request.agent.as_ref() == Some(&agent.id)));
+        let background = &self.sub_agents;
+        self.requests
+            .retain(|request| background.iter().any(|sub_agent| request.sub_agent.as_ref() == Some(&sub_agent.id)));
     }
 
     /// Removes the sub-agents in the foreground: they end with the turn.
-    fn end_foreground_agents(&mut self) {
-        let ended: Vec<_> = self.foreground_agents().into_iter().map(|agent| agent.id.clone()).collect();
-        self.agents.retain(|agent| !ended.contains(&agent.id));
+    fn end_foreground_sub_agents(&mut self) {
+        let ended: Vec<_> = self.foreground_sub_agents().into_iter().map(|sub_agent| sub_agent.id.clone()).collect();
+        self.sub_agents.retain(|sub_agent| !ended.contains(&sub_agent.id));
     }
 
     /// Closes the turn and anything else that may be open, even if no turn is.
     fn stop_all(&mut self, ending: Ending, at: Moment) {
-        self.end_foreground_agents();
+        self.end_foreground_sub_agents();
         self.turn = None;
         self.requests.clear();
         self.compaction = None;

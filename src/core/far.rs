@@ -134,7 +134,7 @@ fn request(told: RequestAccount) -> Option<Request> {
         asks: told.text.filter(|text| text.len() <= TEXT_MAX),
         paths: if are_short { told.paths } else { Vec::new() },
         command: None,
-        agent: None,
+        sub_agent: None,
         is_managed: false,
         is_probable: told.is_probable,
         at: Moment::default(),

@@ -239,7 +239,7 @@ mod tests {
             asks: Some(text()),
             paths: vec![text()],
             command: Some(text()),
-            agent: None,
+            sub_agent: None,
             is_managed: false,
             is_probable: false,
             at: now,

@@ -272,7 +272,7 @@ impl Session {
 
     /// When it last asked its model, if it waits for an answer now: its turn does, or one of its sub-agents may.
     pub(crate) fn asked_model(&self) -> Option<Time> {
-        let may_wait = self.observed.facts.waits_for_model() || !self.observed.facts.agents.is_empty();
+        let may_wait = self.observed.facts.waits_for_model() || !self.observed.facts.sub_agents.is_empty();
         self.observed.facts.asked.filter(|_| may_wait).map(|at| at.wall)
     }
 

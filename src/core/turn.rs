@@ -265,7 +265,7 @@ pub struct Request {
     /// The command that needs access to the paths that it asks for.
     pub command: Option<Box<str>>,
     /// The sub-agent that asks.
-    pub agent: Option<Box<str>>,
+    pub sub_agent: Option<Box<str>>,
     /// An organisation's policy requires a person to answer it.
     pub is_managed: bool,
     /// Nothing says that it is open, but there is no other reason known for what is seen.
@@ -297,7 +297,7 @@ const OUR_EXTENSION: &str = "plugin:pilotlight:pilotlight";
 
 /// A sub-agent that has started and not ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Agent {
+pub struct SubAgent {
     pub id: Box<str>,
     /// The tool call that started it. `None` if its start was not read.
     pub call: Option<Call>,

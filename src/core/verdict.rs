@@ -313,7 +313,8 @@ impl<'a> Judge<'a> {
         if self.former.is_some() {
             return Background { agents: 0, shells };
         }
-        let lasts: Vec<_> = self.facts.background_agents(self.now, self.limits).map(|agent| agent.last).collect();
+        let lasts: Vec<_> =
+            self.facts.background_sub_agents(self.now, self.limits).map(|sub_agent| sub_agent.last).collect();
         let agents = lasts.into_iter().filter(|&last| !self.passed(last, self.limits.background_agent)).count();
         Background { agents, shells }
     }
@@ -323,7 +324,7 @@ impl<'a> Judge<'a> {
         if status.is_over() {
             return Background::default();
         }
-        let agents = self.facts.background_agents(self.now, self.limits).count();
+        let agents = self.facts.background_sub_agents(self.now, self.limits).count();
         let known = Background { agents, shells: self.facts.shells.len() };
         if status.is_work() { known } else { self.background_as_stated(known) }
     }
@@ -344,7 +345,7 @@ impl<'a> Judge<'a> {
         let progress = self.progress();
         // At rest since the last of its work ended: its turn, or a sub-agent, which ends by its own event or by
         // silence.
-        let silent = self.facts.agents.iter().map(|agent| agent.last.wall + self.limits.background_agent);
+        let silent = self.facts.sub_agents.iter().map(|sub_agent| sub_agent.last.wall + self.limits.background_agent);
         let rested = self.facts.rested.map(|at| at.wall).into_iter().chain(silent).filter(|&at| at <= self.now.wall);
         let since = rested.fold(closed.map_or(progress.wall, |closed| closed.at.wall), Time::max);
         let background = self.background();

@@ -199,8 +199,8 @@ fn a_turn_waits_for_a_model_unless_something_else_is_open() {
     assert!(!waits(&background, 3));
     let background = background.prompt(4).round(4).by("a1").prompt(5);
     assert_eq!([4, 5].map(|at| waits(&background, at)), [true, true]);
-    assert_eq!(background.facts(4).agents[0].tools.len(), 1);
-    assert!(background.facts(5).agents[0].tools.is_empty());
+    assert_eq!(background.facts(4).sub_agents[0].tools.len(), 1);
+    assert!(background.facts(5).sub_agents[0].tools.is_empty());
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn case_12_every_end_of_a_turn_clears_what_belonged_to_it() {
             }
             let facts = story.sign(30).facts(30); // the next event also closes in the facts what only time has closed
             check(facts.requests.is_empty(), "a request is left".to_owned());
-            check(facts.agents.is_empty(), format!("a sub-agent is left: {:?}", facts.agents));
+            check(facts.sub_agents.is_empty(), format!("a sub-agent is left: {:?}", facts.sub_agents));
             check(!facts.waits_for_model() || end.status == Working, "it waits for a model".to_owned());
             check(facts.compaction.is_none() || survives(fact, end), "a compaction is left".to_owned());
             let fresh = (end.status == Working).then(|| Story::new().prompt(20).round(20).facts(30).turn).flatten();

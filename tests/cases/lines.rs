@@ -192,7 +192,7 @@ fn case_84_the_order_of_fields_does_not_matter() {
         ];
         let plain = format!("{{{}}}", fields.join(","));
         let plain = parse(plain.as_bytes()).unwrap();
-        assert_eq!(plain.agent.map(|agent| agent.0), Some(&b"a1"[..]), "{kind}");
+        assert_eq!(plain.sub_agent.map(|id| id.0), Some(&b"a1"[..]), "{kind}");
         for turned in 0..fields.len() {
             for swapped in 0..fields.len() {
                 let mut fields = fields.clone();
@@ -330,6 +330,6 @@ fn case_84_an_event_quoted_in_an_event_is_text() {
         .event(5, "assistant.message", json!({ "inner": nested, "toolRequests": [nested] }))
         .is(5, Working);
     let event = parse(inner.as_bytes()).unwrap();
-    assert!(matches!(event, Event { body: Body::Shutdown, agent: None, .. }));
+    assert!(matches!(event, Event { body: Body::Shutdown, sub_agent: None, .. }));
     Story::prompted().by("session.shutdown\"},").sign(5).is(5, Working);
 }

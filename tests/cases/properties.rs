@@ -187,7 +187,7 @@ proptest! {
         prop_assert_eq!(facts.turn, Story::new().prompt(at).facts(at).turn);
         prop_assert_eq!((facts.compaction, facts.shut_down), (None, None));
         prop_assert!(facts.denials.of() == 0, "until a prompt");
-        prop_assert!(facts.requests.iter().all(|request| request.agent.is_some()), "of the last turn");
+        prop_assert!(facts.requests.iter().all(|request| request.sub_agent.is_some()), "of the last turn");
     }
 
     /// UP, files.

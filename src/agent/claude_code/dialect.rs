@@ -14,7 +14,7 @@ use line::Line;
 
 /// How Claude Code writes its log.
 pub const DIALECT: Dialect =
-    Dialect { is_start, has_agents: false, parse, parse_ends, is_fresh_prompt, is_shutdown: |_| false, end_of };
+    Dialect { is_start, has_sub_agents: false, parse, parse_ends, is_fresh_prompt, is_shutdown: |_| false, end_of };
 
 /// The types of lines that say nothing of a turn and may be long. Each begins with its type.
 const SKIPPED: [&[u8]; 4] =
@@ -87,7 +87,7 @@ fn starts_with_type(text: &[u8], kind: &[u8]) -> bool {
 }
 
 const fn aside(kind: &[u8]) -> Event<'_> {
-    Event { kind, at: None, id: b"", parent: b"", agent: None, body: Body::Aside }
+    Event { kind, at: None, id: b"", parent: b"", sub_agent: None, body: Body::Aside }
 }
 
 #[cfg(test)]

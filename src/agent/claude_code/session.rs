@@ -44,7 +44,7 @@ pub struct Session {
     id: Box<str>,
     log: PathBuf,
     tail: Tail,
-    agents: SubAgents,
+    sub_agents: SubAgents,
     /// What its processes last said of themselves.
     files: Vec<PidFile>,
     /// Processes of its home whose file cannot be read.
@@ -72,7 +72,7 @@ impl Session {
             id: id.into(),
             log,
             tail: Tail::default(),
-            agents: SubAgents::default(),
+            sub_agents: SubAgents::default(),
             files: Vec::new(),
             unreadable: Vec::new(),
             live: Vec::new(),
@@ -164,8 +164,8 @@ impl Session {
 
     fn read_log(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
         let result = reading.log(&mut self.tail, &DIALECT, &self.log, observed, buffer);
-        let is_cut = self.agents.refresh(&self.log, reading, buffer);
-        observed.facts.set_agents(self.agents.known());
+        let is_cut = self.sub_agents.refresh(&self.log, reading, buffer);
+        observed.facts.set_sub_agents(self.sub_agents.known());
         if is_cut || matches!(result, Ok(ReadOutcome::More)) { ReadStatus::Partial } else { ReadStatus::Complete }
     }
 
@@ -335,7 +335,7 @@ impl Session {
         let asks = match state {
             State::Waiting(Wait::Permission | Wait::Input | Wait::Dialog) => {
                 let needs = job.and_then(|job| job.asks());
-                needs.or_else(|| self.agents.asks().filter(|_| !root_waits))
+                needs.or_else(|| self.sub_agents.asks().filter(|_| !root_waits))
             }
             State::Busy | State::Idle { .. } | State::Ended => None,
         };
@@ -378,7 +378,7 @@ impl Session {
     }
 
     pub(crate) fn forget_log(&mut self) {
-        (self.tail, self.agents) = (Tail::default(), SubAgents::default());
+        (self.tail, self.sub_agents) = (Tail::default(), SubAgents::default());
     }
 
     /// Its log, whether it is there yet or not.

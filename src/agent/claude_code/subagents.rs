@@ -4,7 +4,7 @@ use super::dialect::DIALECT;
 use super::store::AGENTS;
 use crate::agent::reading::Reading;
 use crate::agent::tail::{ReadOutcome, Tail};
-use crate::core::facts::{Facts, SubAgent};
+use crate::core::facts::{Facts, SubAgentLog};
 use crate::core::stated::Asks;
 use crate::system::plain_file::{self, Links};
 use serde::Deserialize;
@@ -65,8 +65,8 @@ impl SubAgents {
     }
 
     /// Those that have been read, for the facts of their session.
-    pub(super) fn known(&self) -> impl Iterator<Item = SubAgent<'_>> {
-        self.0.iter().map(|(id, followed)| SubAgent { id, facts: &followed.facts, is_done: followed.is_done })
+    pub(super) fn known(&self) -> impl Iterator<Item = SubAgentLog<'_>> {
+        self.0.iter().map(|(id, followed)| SubAgentLog { id, facts: &followed.facts, is_done: followed.is_done })
     }
 
     /// The tool that the sub-agent has open that wrote last.

@@ -31,16 +31,16 @@ impl Asking {
         self.again_in = None;
     }
 
-    /// The requests that are probably open for calls in these facts, of a thread that this process runs; `agent` is the
+    /// The requests that are probably open for calls in these facts, of a thread that this process runs; `sub_agent` is the
     /// sub-agent whose facts they are.
-    pub(super) fn requests(&mut self, facts: &Facts, pid: u32, agent: Option<&str>, now: Moment) -> Vec<Request> {
+    pub(super) fn requests(&mut self, facts: &Facts, pid: u32, sub_agent: Option<&str>, now: Moment) -> Vec<Request> {
         let tools = facts.turn.iter().filter(|_| facts.asks_unseen).flat_map(|turn| &turn.tools);
         let calls: Vec<_> = tools.filter_map(|tool| Some((tool, tool.asks_by.clone()?))).collect();
-        self.allowed.retain(|allowed| agent.is_some() || calls.iter().any(|(tool, _)| tool.call == *allowed));
+        self.allowed.retain(|allowed| sub_agent.is_some() || calls.iter().any(|(tool, _)| tool.call == *allowed));
         let mut found = Vec::new();
         for (tool, id) in calls {
             if !self.allowed.contains(&tool.call) && self.may_wait(tool, &id, pid, now) {
-                found.push(request(tool, id, agent));
+                found.push(request(tool, id, sub_agent));
             }
         }
         found
@@ -83,7 +83,7 @@ const fn runs(_pid: u32, _id: &str) -> Option<bool> {
     None
 }
 
-fn request(tool: &OpenTool, id: Box<str>, agent: Option<&str>) -> Request {
+fn request(tool: &OpenTool, id: Box<str>, sub_agent: Option<&str>) -> Request {
     Request {
         id: Call::of(&id),
         request: id,
@@ -93,7 +93,7 @@ fn request(tool: &OpenTool, id: Box<str>, agent: Option<&str>) -> Request {
         asks: None,
         paths: Vec::new(),
         command: tool.command.clone(),
-        agent: agent.map(Into::into),
+        sub_agent: sub_agent.map(Into::into),
         is_managed: false,
         is_probable: true,
         at: tool.at,

@@ -18,7 +18,7 @@ use payload::Payload;
 /// How Codex writes a thread's log. What runs in the background of a thread is a thread of its own, with its own log, so
 /// reading one never has to go back beyond the last prompt.
 pub const DIALECT: Dialect =
-    Dialect { is_start, has_agents: false, parse, parse_ends, is_fresh_prompt, is_shutdown: |_| false, end_of };
+    Dialect { is_start, has_sub_agents: false, parse, parse_ends, is_fresh_prompt, is_shutdown: |_| false, end_of };
 
 /// The beginning of every line.
 const TIMESTAMP: &[u8] = b"{\"timestamp\":\"";
@@ -101,7 +101,7 @@ impl<'a> Fields<'a> {
         let body = self.payload.body(line)?;
         // Nothing else has an id that no other line has.
         let id = if let Body::Prompt { .. } = body { self.payload.turn.map_or(&b""[..], |turn| turn.0) } else { b"" };
-        Ok(Event { kind, at: Some(at), id, parent: b"", agent: None, body })
+        Ok(Event { kind, at: Some(at), id, parent: b"", sub_agent: None, body })
     }
 }
 

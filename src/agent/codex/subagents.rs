@@ -56,10 +56,10 @@ impl SubAgents {
                 continue; // its log will say whose it is
             }
             let is_ours = head.flatten().is_some_and(|head| *head.session == *id);
-            let agent = log
+            let sub_agent = log
                 .filter(|_| is_ours)
                 .map(|log| Box::new(SubAgent { log, tail: Tail::default(), facts: Facts::default() }));
-            self.known.insert(other, agent);
+            self.known.insert(other, sub_agent);
         }
     }
 
@@ -75,8 +75,8 @@ impl SubAgents {
     ) -> bool {
         self.find(root, id, loaded);
         let mut is_partial = false;
-        for (id, agent) in self.known.iter_mut().filter_map(|(id, agent)| Some((id, agent.as_mut()?))) {
-            let SubAgent { log, tail, facts } = &mut **agent;
+        for (id, sub_agent) in self.known.iter_mut().filter_map(|(id, sub_agent)| Some((id, sub_agent.as_mut()?))) {
+            let SubAgent { log, tail, facts } = &mut **sub_agent;
             // One that cannot be read counts as one that has done nothing yet.
             let outcome = tail.read(&DIALECT, log, facts, context, buffer);
             is_partial |= matches!(outcome, Ok(ReadOutcome::More));
@@ -87,8 +87,8 @@ impl SubAgents {
     }
 
     /// Those that are known.
-    pub(super) fn known(&self) -> impl Iterator<Item = facts::SubAgent<'_>> {
-        let agents = self.known.iter().filter_map(|(id, agent)| Some((&**id, &agent.as_ref()?.facts)));
-        agents.map(|(id, facts)| facts::SubAgent { id, facts, is_done: false })
+    pub(super) fn known(&self) -> impl Iterator<Item = facts::SubAgentLog<'_>> {
+        let sub_agents = self.known.iter().filter_map(|(id, sub_agent)| Some((&**id, &sub_agent.as_ref()?.facts)));
+        sub_agents.map(|(id, facts)| facts::SubAgentLog { id, facts, is_done: false })
     }
 }

@@ -47,7 +47,7 @@ pub struct Thread {
     departed: Option<Time>,
     /// When it was first seen that its lock is gone.
     closed: Option<Time>,
-    agents: SubAgents,
+    sub_agents: SubAgents,
     asking: Asking,
     /// Whether a process runs Codex.
     runs_codex: fn(u32) -> bool,
@@ -69,7 +69,7 @@ impl Thread {
             claim: None,
             departed: None,
             closed: None,
-            agents: SubAgents::default(),
+            sub_agents: SubAgents::default(),
             asking: Asking::default(),
             runs_codex,
             recheck_at: None,
@@ -167,12 +167,12 @@ impl Thread {
         let mut asked = Vec::new();
         if let (Some(pid), Some(loaded)) = (observed.owner.live(), self.lock.map(|lock| lock.loaded)) {
             let thread = (&*self.root, &*self.id, loaded);
-            is_partial |= self.agents.read(thread, pid, (&mut self.asking, &mut asked), reading.context, buffer);
+            is_partial |= self.sub_agents.read(thread, pid, (&mut self.asking, &mut asked), reading.context, buffer);
             asked.extend(self.asking.requests(&observed.facts, pid, None, reading.context.now));
         } else {
-            self.agents.clear();
+            self.sub_agents.clear();
         }
-        observed.facts.set_agents(self.agents.known());
+        observed.facts.set_sub_agents(self.sub_agents.known());
         observed.facts.requests = asked;
         self.note_owner(reading, observed);
         let again = self.asking.again_in.map(|span| reading.context.now.awake + span);
@@ -221,7 +221,7 @@ impl Thread {
     /// Frees the state for reading on in the log; another read would start over.
     pub(crate) fn forget_log(&mut self) {
         self.tail = Tail::default();
-        self.agents.clear();
+        self.sub_agents.clear();
     }
 
     /// Its log.

@@ -20,7 +20,7 @@ use types::without_data;
 
 /// How Copilot writes its log.
 pub const DIALECT: Dialect =
-    Dialect { is_start, has_agents: true, parse, parse_ends, is_fresh_prompt, is_shutdown, end_of };
+    Dialect { is_start, has_sub_agents: true, parse, parse_ends, is_fresh_prompt, is_shutdown, end_of };
 
 /// Whether a log that begins so is Copilot's: its lines begin with their type, which has a dot.
 fn is_start(log: &[u8]) -> bool {
@@ -78,7 +78,7 @@ pub fn is_fresh_prompt(line: &[u8]) -> bool {
     kind_by_prefix(line).is_none_or(|kind| kind == b"user.message")
         && matches!(
             parse(line),
-            Ok(Event { agent: None, body: Body::Prompt { joins: false, continuation: false, .. }, .. })
+            Ok(Event { sub_agent: None, body: Body::Prompt { joins: false, continuation: false, .. }, .. })
         )
 }
 
@@ -90,7 +90,7 @@ pub fn is_shutdown(line: &[u8]) -> bool {
 /// Returns when a line was written, and whether by a sub-agent. Reads only the end of the line.
 pub fn end_of(line: &[u8]) -> Option<(Time, bool)> {
     let envelope = Envelope::from_end(line.trim_ascii_end())?;
-    Some((Time::parse(envelope.timestamp)?, envelope.agent.is_some()))
+    Some((Time::parse(envelope.timestamp)?, envelope.sub_agent.is_some()))
 }
 
 const TYPE_PREFIX: &[u8] = b"{\"type\":\"";
@@ -106,7 +106,7 @@ struct Envelope<'a> {
     id: &'a [u8],
     parent: &'a [u8],
     timestamp: &'a [u8],
-    agent: Option<Text<'a>>,
+    sub_agent: Option<Text<'a>>,
 }
 
 impl<'a> Envelope<'a> {
@@ -122,12 +122,12 @@ impl<'a> Envelope<'a> {
         let (rest, parent) = field(line.strip_suffix(b"}")?, b"parentId")?;
         let (rest, timestamp) = field(rest, b"timestamp")?;
         let (rest, id) = field(rest, b"id")?;
-        let (rest, agent) = field(rest, b"agentId").map_or((rest, None), |(rest, agent)| (rest, agent));
+        let (rest, sub_agent) = field(rest, b"agentId").map_or((rest, None), |(rest, sub_agent)| (rest, sub_agent));
         rest.ends_with(b"}").then_some(Self {
             id: id?,
             parent: parent.unwrap_or_default(),
             timestamp: timestamp?,
-            agent: agent.map(Text),
+            sub_agent: sub_agent.map(Text),
         })
     }
 
@@ -137,7 +137,7 @@ impl<'a> Envelope<'a> {
             at: Some(Time::parse(self.timestamp).ok_or(Malformed)?),
             id: self.id,
             parent: self.parent,
-            agent: self.agent,
+            sub_agent: self.sub_agent,
             body,
         })
     }
@@ -178,7 +178,7 @@ fn parse_whole(line: &[u8]) -> Result<Event<'_>, Malformed> {
             b"id" => envelope.id = raw(scan)?,
             b"parentId" => envelope.parent = raw(scan)?,
             b"timestamp" => envelope.timestamp = raw(scan)?,
-            b"agentId" => envelope.agent = scan.text()?.filter(|text| !text.0.is_empty()),
+            b"agentId" => envelope.sub_agent = scan.text()?.filter(|text| !text.0.is_empty()),
             b"data" => match kind {
                 Some(Text(kind)) => data.read(kind, scan)?,
                 None => {

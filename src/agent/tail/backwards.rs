@@ -30,7 +30,7 @@ pub(super) struct Search {
     background: Span,
     prompt: Option<u64>,
     newest: Option<Time>,
-    has_agents: bool,
+    has_sub_agents: bool,
     /// The end of the line whose start is searched for; `None` while the end of the last complete line is searched for.
     line_end: Option<u64>,
     /// Newlines are searched for before this position; later ones have been found.
@@ -40,7 +40,7 @@ pub(super) struct Search {
 impl Search {
     pub(super) const fn new(length: u64, background: Span) -> Self {
         let floor = length.saturating_sub(REACH);
-        Self { floor, background, prompt: None, newest: None, has_agents: false, line_end: None, before: length }
+        Self { floor, background, prompt: None, newest: None, has_sub_agents: false, line_end: None, before: length }
     }
 
     /// Continues the search. `None` where the deadline passed.
@@ -67,7 +67,7 @@ impl Search {
             let line_start = match newline {
                 Some(newline) => newline + 1,
                 None if self.floor > 0 => {
-                    let start = self.prompt.filter(|_| !self.has_agents).unwrap_or(line_end + 1);
+                    let start = self.prompt.filter(|_| !self.has_sub_agents).unwrap_or(line_end + 1);
                     return Ok(Some((start, Start::AtLine)));
                 }
                 None => 0,
@@ -90,7 +90,7 @@ impl Search {
         line_end: u64,
         pass: Pass<'_>,
     ) -> io::Result<Option<u64>> {
-        let is_prompt = (self.prompt.is_none() || self.has_agents)
+        let is_prompt = (self.prompt.is_none() || self.has_sub_agents)
             && back.with_line(line_start, line_end, LINE_MAX, pass.dialect.is_fresh_prompt)?;
         if is_prompt && self.prompt.is_none() {
             self.prompt = Some(line_start);
@@ -99,16 +99,16 @@ impl Search {
             self.background = Span::ZERO;
         }
         let ends = line_start.max(line_end.saturating_sub(LINE_END as u64));
-        let Some((at, by_agent)) = back.with_line(ends, line_end, LINE_END, pass.dialect.end_of)? else {
+        let Some((at, by_sub_agent)) = back.with_line(ends, line_end, LINE_END, pass.dialect.end_of)? else {
             return Ok(None);
         };
         let at = pass.dated(at);
         let age = *self.newest.get_or_insert(at) - at;
-        self.has_agents |= self.prompt.is_some() && by_agent && age < self.background;
+        self.has_sub_agents |= self.prompt.is_some() && by_sub_agent && age < self.background;
         if is_prompt && age >= self.background {
-            (self.prompt, self.has_agents) = (Some(line_start), false);
+            (self.prompt, self.has_sub_agents) = (Some(line_start), false);
         }
-        Ok(self.prompt.filter(|_| age >= self.background && !self.has_agents))
+        Ok(self.prompt.filter(|_| age >= self.background && !self.has_sub_agents))
     }
 }
 

@@ -10,7 +10,7 @@ pub struct Dialect {
     /// Whether a log that begins so is written in it.
     pub is_start: fn(&[u8]) -> bool,
     /// Sub-agents write into the log of their session.
-    pub has_agents: bool,
+    pub has_sub_agents: bool,
     /// Parses one line, without its line break.
     pub parse: fn(&[u8]) -> Result<Event<'_>, Malformed>,
     /// Parses the first and last bytes of a line that is too long to hold in memory.

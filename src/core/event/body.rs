@@ -190,12 +190,12 @@ pub enum Body<'a> {
         context: Option<i64>,
     },
     /// `subagent.started`.
-    AgentStart {
+    SubAgentStart {
         /// The tool call that started it.
         call: Option<Text<'a>>,
     },
     /// `subagent.completed` and `subagent.failed`.
-    AgentDone,
+    SubAgentDone,
     /// A background shell has ended.
     ShellDone {
         /// Its id, as the tool that started it reported it.
@@ -243,8 +243,8 @@ impl Body<'_> {
             | Self::CompactionDone
             | Self::TaskComplete { .. }
             | Self::UserTool
-            | Self::AgentStart { .. }
-            | Self::AgentDone
+            | Self::SubAgentStart { .. }
+            | Self::SubAgentDone
             | Self::Step => true,
         }
     }

@@ -15,21 +15,21 @@ pub enum LastWritten {
         /// Its type.
         kind: EventType,
         /// A sub-agent wrote it.
-        by_agent: bool,
+        by_sub_agent: bool,
     },
 }
 
 impl LastWritten {
     /// The same, written by a sub-agent.
-    pub(super) const fn by_agent(self) -> Self {
+    pub(super) const fn by_sub_agent(self) -> Self {
         match self {
             Self::Part => Self::Part,
-            Self::Event { kind, .. } => Self::Event { kind, by_agent: true },
+            Self::Event { kind, .. } => Self::Event { kind, by_sub_agent: true },
         }
     }
 
     pub(super) fn of(event: &Event<'_>) -> Self {
-        Self::Event { kind: EventType::new(event.kind), by_agent: event.agent.is_some() }
+        Self::Event { kind: EventType::new(event.kind), by_sub_agent: event.sub_agent.is_some() }
     }
 }
 

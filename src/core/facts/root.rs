@@ -71,7 +71,7 @@ impl Facts {
             Body::Usage { context } => self.context_tokens = context.or(self.context_tokens),
             Body::TaskComplete { accepted: false } => {}
             Body::ModelAsked { .. } | Body::ModelFailed => {}
-            Body::AgentStart { .. } | Body::AgentDone | Body::Step | Body::Aside | Body::Record => {}
+            Body::SubAgentStart { .. } | Body::SubAgentDone | Body::Step | Body::Aside | Body::Record => {}
         }
     }
 
@@ -182,7 +182,7 @@ impl Facts {
         if let Some(closed) = &mut self.closed {
             closed.asks = asks;
         }
-        self.agents.clear();
+        self.sub_agents.clear();
         self.shells.clear();
         self.shut_down = Some(at);
     }
@@ -232,7 +232,7 @@ impl Facts {
         }
         self.requests.clear();
         self.compaction = None;
-        self.agents.clear();
+        self.sub_agents.clear();
         self.shells.clear();
     }
 

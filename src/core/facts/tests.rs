@@ -12,7 +12,7 @@ fn at(seconds: i64) -> Moment {
 }
 
 fn event<'a>(id: &'a str, parent: &'a str, body: Body<'a>) -> Event<'a> {
-    Event { kind: b"x", at: None, id: id.as_bytes(), parent: parent.as_bytes(), agent: None, body }
+    Event { kind: b"x", at: None, id: id.as_bytes(), parent: parent.as_bytes(), sub_agent: None, body }
 }
 
 fn facts(events: &[(i64, Event<'_>)]) -> Facts {
@@ -53,11 +53,11 @@ fn a_line_that_grows_is_progress_only_after_the_last_event() {
 
 #[test]
 fn what_is_no_progress_makes_no_sub_agent() {
-    let by_agent = |body: Body<'static>| {
-        let event = Event { agent: Some(Text(b"a")), ..event("", "", body) };
-        facts(&[(0, event)]).agents.len()
+    let by_sub_agent = |body: Body<'static>| {
+        let event = Event { sub_agent: Some(Text(b"a")), ..event("", "", body) };
+        facts(&[(0, event)]).sub_agents.len()
     };
-    assert_eq!((by_agent(Body::Step), by_agent(Body::Usage { context: None })), (1, 0));
+    assert_eq!((by_sub_agent(Body::Step), by_sub_agent(Body::Usage { context: None })), (1, 0));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::core::hooked::Said;
 use crate::core::time::Moment;
-use crate::core::turn::{Agent as SubAgent, Request, Turn};
+use crate::core::turn::{Request, SubAgent, Turn};
 use crate::core::verdict::Reception;
 
 const AT: Moment = Moment::of(Time(1_763_700_000_000));
@@ -58,11 +58,11 @@ fn its_model_is_asked_while_its_turn_or_a_sub_agent_may_wait() {
     };
     assert_eq!(asked(|_| ()), None, "no turn is open");
     assert_eq!(asked(|session| session.observed.facts.turn = Some(Turn::new(AT, true, true))), Some(AT.wall));
-    let agent = |session: &mut Session| {
-        let agent = SubAgent { id: "a".into(), call: None, last: AT, tools: Vec::new() };
-        session.observed.facts.agents.push(agent);
+    let works = |session: &mut Session| {
+        let sub_agent = SubAgent { id: "a".into(), call: None, last: AT, tools: Vec::new() };
+        session.observed.facts.sub_agents.push(sub_agent);
     };
-    assert_eq!(asked(agent), Some(AT.wall));
+    assert_eq!(asked(works), Some(AT.wall));
 }
 
 #[test]

@@ -29,7 +29,7 @@ impl Request {
             asks: None,
             paths: Vec::new(),
             command: None,
-            agent: None,
+            sub_agent: None,
             is_managed: false,
             is_probable: false,
             at,

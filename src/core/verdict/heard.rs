@@ -41,8 +41,8 @@ impl Heard<'_> {
 }
 
 fn written_words(facts: &Facts) -> String {
-    let LastWritten::Event { kind, by_agent } = &facts.last_written else { return "part of a line".into() };
-    if *by_agent {
+    let LastWritten::Event { kind, by_sub_agent } = &facts.last_written else { return "part of a line".into() };
+    if *by_sub_agent {
         return format!("{kind} of a sub-agent");
     }
     let tool = facts.turn.iter().flat_map(|turn| &turn.tools).next_back();

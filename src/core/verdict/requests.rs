@@ -48,7 +48,7 @@ impl<'a> Judge<'a> {
     }
 
     fn is_of_background(&self, request: &Request) -> bool {
-        let mut agents = self.facts.background_agents(Moment::default(), self.limits);
-        request.agent.is_some() && agents.any(|agent| Some(&agent.id) == request.agent.as_ref())
+        let mut background = self.facts.background_sub_agents(Moment::default(), self.limits);
+        request.sub_agent.is_some() && background.any(|sub_agent| Some(&sub_agent.id) == request.sub_agent.as_ref())
     }
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::core::event::{Body, Event};
 use crate::core::reception::Finding;
 use crate::core::scan::Text;
-use crate::core::turn::Agent as SubAgent;
+use crate::core::turn::SubAgent;
 use crate::core::turn::{OpenTool, Phase, Request};
 
 const ALIVE: Owner = Owner::Alive { pid: 7, started: None };
@@ -119,7 +119,11 @@ fn what_was_heard_last_is_called_by_its_type_and_by_its_tool() {
     let mut facts = Facts::default();
     let mut words = |seconds, kind: &'static [u8], body: Body<'_>| {
         let at = at(seconds);
-        facts.fold(&Event { kind, at: Some(at.wall), id: b"", parent: b"", agent: None, body }, at, &Limits::default());
+        facts.fold(
+            &Event { kind, at: Some(at.wall), id: b"", parent: b"", sub_agent: None, body },
+            at,
+            &Limits::default(),
+        );
         last_heard(&facts, &Live::default()).unwrap().words()
     };
     let start = || Body::ToolStart {
@@ -183,7 +187,7 @@ fn what_ended_by_silence_ended_with_its_limit() {
     assert_eq!(since(&open(|_, _| ()), &Owner::Never, now), at(0).wall + limits.ownerless);
     // A sub-agent in the background that says no more ended with its limit, too.
     let mut facts = open(|facts, _| {
-        facts.agents.push(SubAgent { id: "a".into(), call: None, last: at(3), tools: Vec::new() });
+        facts.sub_agents.push(SubAgent { id: "a".into(), call: None, last: at(3), tools: Vec::new() });
     });
     (facts.turn, facts.closed) = (None, Some(Closed { ending: Ending::Completed, at: at(0), asks: false }));
     let rested = at(3).plus(limits.background_agent);

@@ -62,7 +62,7 @@ impl Engine {
         if !is_attached {
             // Only a tool asks questions, and the log records tools: what calls itself a bridge may be an impostor.
             let asks = session.observed.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
-                || !session.observed.facts.agents.is_empty();
+                || !session.observed.facts.sub_agents.is_empty();
             session.live.questions = state.filter(|_| asks).map(|state| state.questions.open()).unwrap_or_default();
         }
         is_new || bridge_before != bridge || questions_before != session.live.questions

@@ -50,7 +50,7 @@ impl Backend {
     /// Turns the start at login on or off.
     pub(super) fn write(&self, on: bool) -> anyhow::Result<()> {
         let written = match on {
-            true => state_file::replace(&self.file, agent(&self.program, &arguments(&self.homes)?).as_bytes()),
+            true => state_file::replace(&self.file, launch_agent(&self.program, &arguments(&self.homes)?).as_bytes()),
             false if !self.file.exists() => Ok(()),
             false => std::fs::remove_file(&self.file).map_err(Into::into),
         };
@@ -58,8 +58,8 @@ impl Backend {
     }
 }
 
-/// The agent that starts `program` with these arguments. Its child processes, terminals above all, survive it.
-fn agent(program: &Path, arguments: &[&str]) -> String {
+/// The launch agent that starts `program` with these arguments. Its child processes, terminals above all, survive it.
+fn launch_agent(program: &Path, arguments: &[&str]) -> String {
     let program = program.to_string_lossy();
     let words = std::iter::once(&*program).chain(arguments.iter().copied());
     let words: String = words.map(|word| format!("\n\t\t<string>{}</string>", escaped(word))).collect();

@@ -138,7 +138,7 @@ impl<'a> Line<'a> {
         let Text(kind) = self.kind.ok_or(Malformed)?;
         let (at, id) = (self.at, self.id);
         let body = self.body(kind)?;
-        Ok(Event { kind, at, id, parent: b"", agent: None, body })
+        Ok(Event { kind, at, id, parent: b"", sub_agent: None, body })
     }
 
     fn body(self, kind: &[u8]) -> Result<Body<'a>, Malformed> {

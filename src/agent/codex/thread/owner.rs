@@ -165,8 +165,8 @@ impl Thread {
     /// The door to its owner, if that is the daemon.
     pub(crate) fn door(&self, observed: &Observed) -> Option<Door> {
         let pid = observed.owner.live().filter(|_| observed.is_served)?;
-        let agents = observed.facts.agents.iter().map(|agent| agent.id.clone());
-        Door::of(self.home(), pid, [self.id.clone()].into_iter().chain(agents).collect())
+        let sub_agents = observed.facts.sub_agents.iter().map(|sub_agent| sub_agent.id.clone());
+        Door::of(self.home(), pid, [self.id.clone()].into_iter().chain(sub_agents).collect())
     }
 
     /// What shows that its owner owns it, if that runs this thread alone.

@@ -297,7 +297,7 @@ fn case_264_a_sub_agent_is_its_threads_work_and_no_session() {
     // Its approval is the root's.
     stage.call(SUB, 2000, "call_s", r#", \"sandbox_permissions\": \"require_escalated\""#);
     stage.is(Status::NeedsPermission, "probably asks in its terminal: touch x");
-    assert_eq!(stage.observed.facts.requests[0].agent.as_deref(), Some(SUB));
+    assert_eq!(stage.observed.facts.requests[0].sub_agent.as_deref(), Some(SUB));
     stage.complete(SUB, 0);
     stage.is(Status::Idle, "done");
 }
@@ -318,7 +318,7 @@ fn case_325_what_a_sub_agent_writes_is_progress_of_its_root() {
     assert!(ago(&mut stage) >= Span::seconds(50));
     stage.call(SUB, 0, "call_s", "");
     assert!(ago(&mut stage) < Span::seconds(50));
-    assert!(matches!(stage.observed.facts.last_written, LastWritten::Event { by_agent: true, .. }));
+    assert!(matches!(stage.observed.facts.last_written, LastWritten::Event { by_sub_agent: true, .. }));
 }
 
 /// A process that holds the thread's lock, and is a program of this name.

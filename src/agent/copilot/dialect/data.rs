@@ -251,7 +251,7 @@ impl<'a> Data<'a> {
             b"session.permissions_changed" => Body::Approvals { all: self.allows_all },
             b"session.model_change" => Body::Model(self.new_model),
             b"session.usage_record" => Body::Usage { context: self.context_tokens },
-            b"subagent.started" => Body::AgentStart { call: self.call },
+            b"subagent.started" => Body::SubAgentStart { call: self.call },
             b"system.notification" if is(self.notified, b"shell_completed") => {
                 Body::ShellDone { shell: self.shell, call: None }
             }

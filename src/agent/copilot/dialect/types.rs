@@ -12,7 +12,7 @@ pub(super) fn without_data(kind: &[u8]) -> Option<Body<'static>> {
         b"session.shutdown" => Body::Shutdown,
         b"session.compaction_start" => Body::CompactionStart,
         b"session.compaction_complete" => Body::CompactionDone,
-        b"subagent.completed" | b"subagent.failed" => Body::AgentDone,
+        b"subagent.completed" | b"subagent.failed" => Body::SubAgentDone,
         b"user.message"
         | b"assistant.message"
         | b"tool.execution_start"

@@ -20,7 +20,7 @@ fn facts(events: &[(i64, Body<'_>)]) -> Facts {
     let mut facts = Facts::default();
     for (millis, body) in events {
         let at = at(*millis);
-        let event = Event { kind: b"x", at: Some(at.wall), id: b"", parent: b"", agent: None, body: body.clone() };
+        let event = Event { kind: b"x", at: Some(at.wall), id: b"", parent: b"", sub_agent: None, body: body.clone() };
         facts.fold(&event, at, &Limits::default());
     }
     facts
@@ -182,7 +182,7 @@ fn the_log_has_a_second_to_tell_which_question_is_open() {
 
 #[test]
 fn what_works_beside_its_log_is_silent_since_its_last_line() {
-    let agent = Body::AgentStart { call: None };
+    let agent = Body::SubAgentStart { call: None };
     let stuck = |facts: &Facts, now| told(facts, State::Busy, 2000, now).0 == Status::Stuck;
     let limit = Limits::default().tool_stuck.0;
     let done = facts(&[(0, PROMPT), (1000, answer(false))]);

@@ -110,7 +110,7 @@ impl World {
             asks: Some(command.into()),
             paths: Vec::new(),
             command: None,
-            agent: None,
+            sub_agent: None,
             is_managed: false,
             is_probable: false,
             at: now,

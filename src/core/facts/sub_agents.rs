@@ -1,65 +1,65 @@
 //! Sub-agents, which may outlive the turn, and permission requests, which sub-agents make too.
 
-use super::{ANSWERED, Facts, OPEN_MAX, SubAgent};
+use super::{ANSWERED, Facts, OPEN_MAX, SubAgentLog};
 use crate::core::event::{Body, ToolResult};
 use crate::core::limits::Limits;
 use crate::core::scan::Text;
 use crate::core::text::{NAME_MAX, plain};
 use crate::core::time::Moment;
-use crate::core::turn::{ASKS_MAX, Agent, COMMAND_MAX, Call, Request, path_words, whole_command};
+use crate::core::turn::{ASKS_MAX, COMMAND_MAX, Call, Request, SubAgent, path_words, whole_command};
 
 impl Facts {
     /// Sets the sub-agents that have logs of their own. What they write is progress of their session.
-    pub fn set_agents<'a>(&mut self, agents: impl Iterator<Item = SubAgent<'a>>) {
-        self.agents.clear();
-        for SubAgent { id, facts, is_done } in agents {
+    pub fn set_sub_agents<'a>(&mut self, sub_agents: impl Iterator<Item = SubAgentLog<'a>>) {
+        self.sub_agents.clear();
+        for SubAgentLog { id, facts, is_done } in sub_agents {
             let Some(last) = facts.progress else { continue };
             match facts.turn.as_ref().filter(|_| !is_done) {
-                Some(turn) if self.agents.len() < OPEN_MAX => {
+                Some(turn) if self.sub_agents.len() < OPEN_MAX => {
                     let tools = turn.tools.iter().map(|tool| tool.call).collect();
-                    self.agents.push(Agent { id: plain(id, NAME_MAX), call: None, last, tools });
+                    self.sub_agents.push(SubAgent { id: plain(id, NAME_MAX), call: None, last, tools });
                 }
                 Some(_) => {}
                 None if self.rested.is_none_or(|rested| rested.awake < last.awake) => self.rested = Some(last),
                 None => {}
             }
             if self.progress.is_none_or(|own| own.awake < last.awake) {
-                (self.progress, self.last_written) = (Some(last), facts.last_written.by_agent());
+                (self.progress, self.last_written) = (Some(last), facts.last_written.by_sub_agent());
             }
         }
     }
 
     /// Folds a sub-agent's event. It can ask for permission and be denied, but neither opens nor closes the turn.
-    pub(super) fn fold_agent(&mut self, id: Text<'_>, body: &Body<'_>, at: Moment) {
+    pub(super) fn fold_sub_agent(&mut self, id: Text<'_>, body: &Body<'_>, at: Moment) {
         let id = plain(&id.read(NAME_MAX), NAME_MAX);
-        if matches!(body, Body::AgentDone) {
-            let before = self.agents.len();
-            self.agents.retain(|agent| agent.id != id);
-            if before != self.agents.len() {
+        if matches!(body, Body::SubAgentDone) {
+            let before = self.sub_agents.len();
+            self.sub_agents.retain(|sub_agent| sub_agent.id != id);
+            if before != self.sub_agents.len() {
                 self.rested = Some(at);
             }
-            self.requests.retain(|request| request.agent.as_ref() != Some(&id));
+            self.requests.retain(|request| request.sub_agent.as_ref() != Some(&id));
             return;
         }
-        let known = self.agents.iter().position(|agent| agent.id == id);
+        let known = self.sub_agents.iter().position(|sub_agent| sub_agent.id == id);
         // An ended sub-agent may be given more work, but trailing events do not revive it. If the log is cut, its start
         // may not have been read.
-        let begins = matches!(body, Body::AgentStart { .. } | Body::Prompt { .. } | Body::RoundStart) || !self.whole;
-        if known.is_none() && begins && self.agents.len() < OPEN_MAX {
-            self.agents.push(Agent { id: id.clone(), call: None, last: at, tools: Vec::new() });
+        let begins = matches!(body, Body::SubAgentStart { .. } | Body::Prompt { .. } | Body::RoundStart) || !self.whole;
+        if known.is_none() && begins && self.sub_agents.len() < OPEN_MAX {
+            self.sub_agents.push(SubAgent { id: id.clone(), call: None, last: at, tools: Vec::new() });
         }
-        if let Some(agent) = self.agents.iter_mut().find(|agent| agent.id == id) {
-            agent.last = at;
+        if let Some(sub_agent) = self.sub_agents.iter_mut().find(|sub_agent| sub_agent.id == id) {
+            sub_agent.last = at;
             match *body {
-                Body::AgentStart { call } => agent.call = call.map(Call::new),
-                Body::Prompt { joins: false, .. } => agent.tools.clear(),
+                Body::SubAgentStart { call } => sub_agent.call = call.map(Call::new),
+                Body::Prompt { joins: false, .. } => sub_agent.tools.clear(),
                 Body::ToolStart { call, .. } => {
                     let call = Call::new(call);
-                    if agent.tools.len() < OPEN_MAX && !agent.tools.contains(&call) {
-                        agent.tools.push(call);
+                    if sub_agent.tools.len() < OPEN_MAX && !sub_agent.tools.contains(&call) {
+                        sub_agent.tools.push(call);
                     }
                 }
-                Body::ToolDone { call, .. } => agent.tools.retain(|&open| open != Call::new(call)),
+                Body::ToolDone { call, .. } => sub_agent.tools.retain(|&open| open != Call::new(call)),
                 _ => {}
             }
         }
@@ -77,7 +77,7 @@ impl Facts {
         }
     }
 
-    pub(super) fn fold_permission(&mut self, body: &Body<'_>, agent: Option<Box<str>>, at: Moment) {
+    pub(super) fn fold_permission(&mut self, body: &Body<'_>, sub_agent: Option<Box<str>>, at: Moment) {
         match *body {
             Body::PermissionAsked {
                 request,
@@ -110,7 +110,7 @@ impl Facts {
                         asks: asks.map(Into::into),
                         paths: whole_paths(paths),
                         command,
-                        agent,
+                        sub_agent,
                         is_managed: managed,
                         is_probable: false,
                         at,
@@ -138,14 +138,14 @@ impl Facts {
     }
 
     /// The sub-agents in the foreground: those that an open tool of the turn started, and those that their tools did.
-    pub(super) fn foreground_agents(&self) -> Vec<&Agent> {
+    pub(super) fn foreground_sub_agents(&self) -> Vec<&SubAgent> {
         let mut calls: Vec<Call> = self.turn.iter().flat_map(|turn| &turn.tools).map(|tool| tool.call).collect();
-        let mut found: Vec<&Agent> = Vec::new();
+        let mut found: Vec<&SubAgent> = Vec::new();
         while let Some(call) = calls.pop() {
-            for agent in self.agents.iter().filter(|agent| agent.call == Some(call)) {
-                if found.iter().all(|known| known.id != agent.id) {
-                    found.push(agent);
-                    calls.extend(&agent.tools);
+            for sub_agent in self.sub_agents.iter().filter(|sub_agent| sub_agent.call == Some(call)) {
+                if found.iter().all(|known| known.id != sub_agent.id) {
+                    found.push(sub_agent);
+                    calls.extend(&sub_agent.tools);
                 }
             }
         }
@@ -156,21 +156,23 @@ impl Facts {
     /// open in it.
     pub fn waits_for_model(&self) -> bool {
         let Some(turn) = &self.turn else { return false };
-        let foreground = self.foreground_agents();
-        let asks = |id: Option<&str>| self.requests.iter().any(|request| request.agent.as_deref() == id);
-        let started = |call: Call| foreground.iter().any(|agent| agent.call == Some(call));
+        let foreground = self.foreground_sub_agents();
+        let asks = |id: Option<&str>| self.requests.iter().any(|request| request.sub_agent.as_deref() == id);
+        let started = |call: Call| foreground.iter().any(|sub_agent| sub_agent.call == Some(call));
         !asks(None)
             && turn.tools.iter().all(|tool| started(tool.call))
-            && foreground.iter().all(|agent| !asks(Some(&agent.id)) && agent.tools.iter().all(|&call| started(call)))
+            && foreground
+                .iter()
+                .all(|sub_agent| !asks(Some(&sub_agent.id)) && sub_agent.tools.iter().all(|&call| started(call)))
     }
 
     /// The sub-agents in the background, whose tool call is over, without those silent for longer than the limit.
-    pub(crate) fn background_agents(&self, now: Moment, limits: &Limits) -> impl Iterator<Item = &Agent> {
-        let foreground = self.foreground_agents();
-        self.agents
+    pub(crate) fn background_sub_agents(&self, now: Moment, limits: &Limits) -> impl Iterator<Item = &SubAgent> {
+        let foreground = self.foreground_sub_agents();
+        self.sub_agents
             .iter()
-            .filter(move |agent| foreground.iter().all(|known| known.id != agent.id))
-            .filter(move |agent| now.since(agent.last) < limits.background_agent)
+            .filter(move |sub_agent| foreground.iter().all(|known| known.id != sub_agent.id))
+            .filter(move |sub_agent| now.since(sub_agent.last) < limits.background_agent)
     }
 }
 
@@ -201,16 +203,17 @@ mod tests {
         let mut facts = Facts::default();
         for (seconds, body) in events {
             let at = at(*seconds);
-            let event = Event { kind: b"x", at: Some(at.wall), id: b"", parent: b"", agent: None, body: body.clone() };
+            let event =
+                Event { kind: b"x", at: Some(at.wall), id: b"", parent: b"", sub_agent: None, body: body.clone() };
             facts.fold(&event, at, &Limits::default());
         }
         facts
     }
 
     /// The session's facts, with sub-agents that have logs of their own.
-    fn with(agents: &[(&str, &Facts, bool)]) -> Facts {
+    fn with(sub_agents: &[(&str, &Facts, bool)]) -> Facts {
         let mut facts = facts(&[(0, PROMPT), (10, Body::RoundStart)]);
-        facts.set_agents(agents.iter().map(|&(id, facts, is_done)| SubAgent { id, facts, is_done }));
+        facts.set_sub_agents(sub_agents.iter().map(|&(id, facts, is_done)| SubAgentLog { id, facts, is_done }));
         facts
     }
 
@@ -218,8 +221,9 @@ mod tests {
     fn sub_agents_with_logs_of_their_own_work_until_their_turn_is_over() {
         let works = facts(&[(5, PROMPT), (20, Body::RoundStart)]);
         let (over, later) = (facts(&[(5, PROMPT), (30, OVER)]), facts(&[(5, PROMPT), (40, OVER)]));
-        let ids =
-            |facts: &Facts| facts.agents.iter().map(|agent| (agent.id.to_string(), agent.last)).collect::<Vec<_>>();
+        let ids = |facts: &Facts| {
+            facts.sub_agents.iter().map(|sub_agent| (sub_agent.id.to_string(), sub_agent.last)).collect::<Vec<_>>()
+        };
         let all =
             with(&[("a", &works, false), ("b", &later, false), ("c", &over, false), ("d", &Facts::default(), false)]);
         assert_eq!(ids(&all), [("a".to_owned(), at(20))]);
@@ -228,7 +232,7 @@ mod tests {
         // One that is said to have ended has ended, whatever its log says.
         let done = with(&[("a", &works, true)]);
         assert_eq!((ids(&done), done.rested, done.progress), (vec![], Some(at(20)), Some(at(20))));
-        // What an agent wrote earlier than its session is no progress of it.
+        // What a sub-agent wrote earlier than its session is no progress of it.
         let before = facts(&[(5, PROMPT)]);
         assert_eq!(with(&[("a", &before, false)]).progress, Some(at(10)));
     }
@@ -238,27 +242,27 @@ mod tests {
         let works = facts(&[(5, PROMPT)]);
         let many: Vec<_> = (0..=OPEN_MAX).map(|_| ("a", &works, false)).collect();
         let kept = with(&many);
-        assert_eq!((kept.agents.len(), kept.rested), (OPEN_MAX, None));
+        assert_eq!((kept.sub_agents.len(), kept.rested), (OPEN_MAX, None));
     }
 
     #[test]
     fn what_a_sub_agent_wrote_last_is_noted_as_its_own() {
         let alone = facts(&[(0, PROMPT), (10, Body::RoundStart)]).last_written;
         let wrote = |seconds| with(&[("a", &facts(&[(seconds, PROMPT)]), false)]).last_written;
-        let LastWritten::Event { kind, by_agent: false } = alone else { panic!("{alone:?}") };
-        let by_agent = LastWritten::Event { kind, by_agent: true };
-        assert_eq!((wrote(10), wrote(11)), (alone, by_agent), "of one moment, its session's counts");
+        let LastWritten::Event { kind, by_sub_agent: false } = alone else { panic!("{alone:?}") };
+        let by_sub_agent = LastWritten::Event { kind, by_sub_agent: true };
+        assert_eq!((wrote(10), wrote(11)), (alone, by_sub_agent), "of one moment, its session's counts");
         // Whichever comes last in the list.
         let (over, later) = (facts(&[(5, PROMPT), (30, OVER)]), facts(&[(5, PROMPT), (40, OVER)]));
         assert_eq!(with(&[("c", &over, false), ("b", &later, false)]).rested, Some(at(40)));
     }
 
     /// Folds events of sub-agents: when, of which, and what.
-    fn by_agents(events: &[(i64, &str, Body<'_>)]) -> Facts {
+    fn by_sub_agents(events: &[(i64, &str, Body<'_>)]) -> Facts {
         let mut facts = facts(&[(0, PROMPT)]);
-        for (seconds, agent, body) in events {
-            let (at, agent) = (at(*seconds), Some(Text(agent.as_bytes())));
-            let event = Event { kind: b"x", at: Some(at.wall), id: b"", parent: b"", agent, body: body.clone() };
+        for (seconds, sub_agent, body) in events {
+            let (at, sub_agent) = (at(*seconds), Some(Text(sub_agent.as_bytes())));
+            let event = Event { kind: b"x", at: Some(at.wall), id: b"", parent: b"", sub_agent, body: body.clone() };
             facts.fold(&event, at, &Limits::default());
         }
         facts
@@ -280,17 +284,17 @@ mod tests {
 
     #[test]
     fn a_sub_agent_that_ends_takes_only_what_is_its_own() {
-        let start = Body::AgentStart { call: None };
-        let facts = by_agents(&[
+        let start = Body::SubAgentStart { call: None };
+        let facts = by_sub_agents(&[
             (1, "a", start.clone()),
             (2, "b", start),
             (3, "a", asked("r1", "t1", None)),
             (4, "b", asked("r2", "t2", None)),
-            (5, "a", Body::AgentDone),
+            (5, "a", Body::SubAgentDone),
         ]);
-        let agents: Vec<_> = facts.agents.iter().map(|agent| &*agent.id).collect();
+        let sub_agents: Vec<_> = facts.sub_agents.iter().map(|sub_agent| &*sub_agent.id).collect();
         let requests: Vec<_> = facts.requests.iter().map(|request| &*request.request).collect();
-        assert_eq!((agents, requests, facts.rested), (vec!["b"], vec!["r2"], Some(at(5))));
+        assert_eq!((sub_agents, requests, facts.rested), (vec!["b"], vec!["r2"], Some(at(5))));
     }
 
     #[test]
@@ -299,8 +303,8 @@ mod tests {
         for (result, last_ran, denied) in
             [(ToolResult::Success, Some(at(5)), 0), (ToolResult::Denied, None, 0), (ToolResult::Unasked, None, 1)]
         {
-            let facts = by_agents(&[
-                (1, "a", Body::AgentStart { call: None }),
+            let facts = by_sub_agents(&[
+                (1, "a", Body::SubAgentStart { call: None }),
                 (3, "a", asked("r1", "t1", None)),
                 (4, "a", asked("r2", "t2", None)),
                 (5, "a", done(result)),
@@ -319,7 +323,7 @@ mod tests {
     fn a_command_is_kept_whole_or_said_to_be_too_long() {
         let kept = |length: usize| {
             let command = "x".repeat(length);
-            by_agents(&[(1, "a", asked("r1", "t1", Some(&command)))]).requests[0].command.clone().unwrap()
+            by_sub_agents(&[(1, "a", asked("r1", "t1", Some(&command)))]).requests[0].command.clone().unwrap()
         };
         assert_eq!(kept(COMMAND_MAX).len(), COMMAND_MAX);
         assert_eq!(&*kept(COMMAND_MAX + 1), COMMAND_TOO_LONG);
