@@ -28,7 +28,7 @@ use crate::control::caller::is_reserved_for_people;
 use crate::core::action::{Action, ServerState, Trait, has_open_tool, is_hosting, offer};
 use crate::core::attempts::UNCOUNTED;
 use crate::core::fleet::{Kind, Session};
-use crate::core::order::{Ask, Doubt, Order, Outcome};
+use crate::core::order::{Doubt, Operation, Order, Outcome};
 use crate::core::owner::{Owner, may_have_it_open};
 use crate::core::text::NAME_MAX;
 use crate::core::words::offer::without_program;
@@ -84,12 +84,13 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
             && let Some(why) = only_resumable(context, session)
         {
             return match confirm(&format!("pilotlight: {why}. Resume it in a terminal now?")) {
-                Some(true) => act(context, session, Ask::Resume, Vec::new(), false),
+                Some(true) => act(context, session, Operation::Resume, Vec::new(), false),
                 Some(false) => Ok(refuse("the session was left as it is")),
                 None => Ok(refuse(&format!("{why}: `pilotlight resume {}`", session.id))),
             };
         }
-        let ask = if arguments.go_on { Ask::Continue } else { Ask::Reconnect { resend: arguments.resend } };
+        let operation =
+            if arguments.go_on { Operation::Continue } else { Operation::Reconnect { resend: arguments.resend } };
         let page = context.page_of(session).filter(|_| session.far.is_none());
         if let Err(error) = page.map_or(Ok(()), |page| page.check_countable()) {
             match confirm(&format!("{UNCOUNTED} ({error}). Recover it all the same, this once?")) {
@@ -117,7 +118,7 @@ pub(super) fn reconnect(context: &Context, arguments: &Reconnect) -> anyhow::Res
                 }
             }
         }
-        act(context, session, ask, agreed, needs_connection(session))
+        act(context, session, operation, agreed, needs_connection(session))
     })
 }
 
@@ -125,9 +126,12 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
     with(context, &arguments.session, |session| {
         // The sessions of a demo have theirs without an installation.
         let is_reachable = context.demo.is_some() || has_bridge();
-        let ask =
-            if arguments.end || needs_end(session) && !is_reachable { Ask::End { confirmed: true } } else { Ask::Stop };
-        if ask != Ask::Stop && !arguments.yes {
+        let operation = if arguments.end || needs_end(session) && !is_reachable {
+            Operation::End { confirmed: true }
+        } else {
+            Operation::Stop
+        };
+        if operation != Operation::Stop && !arguments.yes {
             let tool = if has_open_tool(session) { "Its tool is killed; it" } else { "It" };
             match confirm(&format!("End {}? {tool} can be resumed.", session.label.cut(NAME_MAX))) {
                 Some(true) => {}
@@ -144,13 +148,13 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
                 }
             }
         }
-        act(context, session, ask, Vec::new(), false)
+        act(context, session, operation, Vec::new(), false)
     })
 }
 
 /// `resume`, `show` and `let-answer`.
-pub(super) fn give(context: &Context, session: &Named, ask: Ask) -> anyhow::Result<ExitCode> {
-    with(context, session, |session| act(context, session, ask, Vec::new(), false))
+pub(super) fn give(context: &Context, session: &Named, operation: Operation) -> anyhow::Result<ExitCode> {
+    with(context, session, |session| act(context, session, operation, Vec::new(), false))
 }
 
 /// Resumes a session in this terminal. One that a process runs is shown in its own terminal instead.
@@ -162,9 +166,9 @@ pub(super) fn resume_here(context: &Context, session: &Named) -> anyhow::Result<
         }
         if let Some(pid) = session.runner().live() {
             say(&format!("process {pid} runs it: its terminal is brought to the front"));
-            return act(context, session, Ask::ShowTerminal, Vec::new(), false);
+            return act(context, session, Operation::ShowTerminal, Vec::new(), false);
         }
-        match settled(context, session, order(session, Ask::Resume)) {
+        match settled(context, session, order(session, Operation::Resume)) {
             Ok(order) => here::resume(context, session, &order),
             Err(refused) => Ok(refused),
         }
@@ -177,13 +181,19 @@ pub(super) fn resume_there(command: Vec<OsString>) -> anyhow::Result<ExitCode> {
 }
 
 /// Gives the order, unless only a person may, and an agent runs this command. `stays`: see [`carry_out`].
-fn act(context: &Context, session: &Picked, ask: Ask, agreed: Vec<Doubt>, stays: bool) -> anyhow::Result<Outcome> {
-    if is_reserved_for_people(&ask)
+fn act(
+    context: &Context,
+    session: &Picked,
+    operation: Operation,
+    agreed: Vec<Doubt>,
+    stays: bool,
+) -> anyhow::Result<Outcome> {
+    if is_reserved_for_people(&operation)
         && let Some(refused) = refused_to_agent(context)
     {
         return Ok(refused);
     }
-    match settled(context, session, Order { agreed, ..order(session, ask) }) {
+    match settled(context, session, Order { agreed, ..order(session, operation) }) {
         Ok(order) => carry_out(context, session, &order, stays, &mut Printer),
         Err(refused) => Ok(refused),
     }
@@ -194,7 +204,7 @@ fn act(context: &Context, session: &Picked, ask: Ask, agreed: Vec<Doubt>, stays:
 /// # Errors
 /// The outcome, if it is refused.
 fn settled(context: &Context, session: &Picked, mut order: Order) -> Result<Order, Outcome> {
-    if order.ask.action().is(Trait::Recovery) && session.far.is_none() && session.runner().live().is_none() {
+    if order.operation.action().is(Trait::Recovery) && session.far.is_none() && session.runner().live().is_none() {
         match suspicion(context, session) {
             None => {}
             Some(Suspicion::Unfounded) => order.agreed.push(Doubt::OtherOwner),

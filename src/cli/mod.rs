@@ -39,7 +39,7 @@ mod tray;
 mod watch;
 mod writer;
 
-use crate::core::order::Ask;
+use crate::core::order::Operation;
 use crate::system::clock::wall_nanoseconds;
 use crate::system::{descriptors, log};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -173,11 +173,11 @@ fn carry_out(command: Option<Command>, context: Context) -> ExitCode {
         Some(Command::Approve(arguments)) => act::approve(&context, &arguments),
         Some(Command::Deny(arguments)) => act::deny(&context, &arguments),
         Some(Command::Answer(arguments)) => act::reply(&context, &arguments),
-        Some(Command::LetAnswer(session)) => act::give(&context, &session, Ask::LetAnswer),
+        Some(Command::LetAnswer(session)) => act::give(&context, &session, Operation::LetAnswer),
         Some(Command::Stop(arguments)) => act::stop(&context, &arguments),
         Some(Command::Reconnect(arguments)) => act::reconnect(&context, &arguments),
         Some(Command::Resume(arguments)) => resume::run(&context, &arguments),
-        Some(Command::Show(session)) => act::give(&context, &session, Ask::ShowTerminal),
+        Some(Command::Show(session)) => act::give(&context, &session, Operation::ShowTerminal),
         Some(Command::Report(arguments)) => return hook::run(&arguments, wall_nanoseconds()),
         Some(Command::Replay(arguments)) => replay::run(&context, &arguments),
         Some(Command::Demo(arguments)) => demo::run(context, &arguments),

@@ -17,7 +17,7 @@ use super::pick::{self, Named};
 use super::report::{NO_HOME, REFUSED, say};
 use super::table::{Style, fit_painted, lines, pad, paint, shape};
 use crate::core::fleet::{Finder, Row, Session, ShortIds, distinguish};
-use crate::core::order::Ask;
+use crate::core::order::Operation;
 use crate::core::text::{counted, fit, plain};
 use crate::core::time::{Moment, Time};
 use crate::engine::snapshot::{self, Snapshot};
@@ -55,7 +55,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         return if arguments.here {
             act::resume_here(context, &named)
         } else {
-            act::give(context, &named, Ask::Resume)
+            act::give(context, &named, Operation::Resume)
         };
     }
     if context.has_no_home() && context.hosts().next().is_none() {

@@ -12,7 +12,7 @@
 //! sets out to deceive: within one user's account, nothing can.
 
 use crate::agent::callers::{Behind, agent_above};
-use crate::core::action::{Ask, Callers};
+use crate::core::action::{Callers, Operation};
 
 /// How callers are judged.
 #[derive(Clone, Debug, Default)]
@@ -22,8 +22,8 @@ pub(crate) struct CallerPolicy {
 }
 
 /// Whether only a person may ask for this.
-pub(crate) const fn is_reserved_for_people(ask: &Ask) -> bool {
-    match ask.action().verb().callers {
+pub(crate) const fn is_reserved_for_people(operation: &Operation) -> bool {
+    match operation.action().verb().callers {
         Callers::Anyone => false,
         Callers::People => true,
     }
@@ -44,8 +44,8 @@ pub(crate) fn agent_behind(pid: u32, names: &[String]) -> Option<String> {
 ///
 /// # Errors
 /// If it may not, with the reason for the user.
-pub(super) fn may_ask(ask: &Ask, caller: Option<u32>, policy: &CallerPolicy) -> Result<(), String> {
-    if !is_reserved_for_people(ask) {
+pub(super) fn may_order(operation: &Operation, caller: Option<u32>, policy: &CallerPolicy) -> Result<(), String> {
+    if !is_reserved_for_people(operation) {
         return Ok(());
     }
     let unknown = || {
@@ -85,28 +85,28 @@ mod tests {
     fn an_unknown_caller_may_only_resume_and_show() {
         let gone = crate::system::process::testing::ended();
         for caller in [None, Some(0), Some(gone), Some(u32::MAX)] {
-            for ask in [
-                Ask::Approve(Which::These(Vec::new())),
-                Ask::Deny(Which::These(vec!["r".into()])),
-                Ask::Reconnect { resend: true },
-                Ask::Answer(Reply::Look(None)),
-                Ask::Answer(Reply::Give { request: "r".into(), shown: 1, with: FormAnswer::Choice(0).into() }),
+            for operation in [
+                Operation::Approve(Which::These(Vec::new())),
+                Operation::Deny(Which::These(vec!["r".into()])),
+                Operation::Reconnect { resend: true },
+                Operation::Answer(Reply::Look(None)),
+                Operation::Answer(Reply::Give { request: "r".into(), shown: 1, with: FormAnswer::Choice(0).into() }),
             ] {
-                let reason = may_ask(&ask, caller, &CallerPolicy::default()).unwrap_err();
+                let reason = may_order(&operation, caller, &CallerPolicy::default()).unwrap_err();
                 assert!(reason.contains("it is unclear who asks"), "{caller:?}: {reason}");
             }
-            for ask in [
-                Ask::Continue,
-                Ask::Reconnect { resend: false },
-                Ask::Stop,
-                Ask::End { confirmed: true },
-                Ask::ForceQuit,
-                Ask::Detach,
+            for operation in [
+                Operation::Continue,
+                Operation::Reconnect { resend: false },
+                Operation::Stop,
+                Operation::End { confirmed: true },
+                Operation::ForceQuit,
+                Operation::Detach,
             ] {
-                assert!(may_ask(&ask, caller, &CallerPolicy::default()).is_err(), "{ask:?}");
+                assert!(may_order(&operation, caller, &CallerPolicy::default()).is_err(), "{operation:?}");
             }
-            for ask in [Ask::Resume, Ask::ShowTerminal] {
-                assert_eq!(may_ask(&ask, caller, &CallerPolicy::default()), Ok(()), "{ask:?}");
+            for operation in [Operation::Resume, Operation::ShowTerminal] {
+                assert_eq!(may_order(&operation, caller, &CallerPolicy::default()), Ok(()), "{operation:?}");
             }
         }
     }
@@ -127,8 +127,8 @@ mod tests {
             child
         };
         let (mut agent, mut person) = (start(Some("1234\u{1b}[31m")), start(None));
-        let approve = Ask::Approve(Which::These(Vec::new()));
-        let judged = |pid| may_ask(&approve, Some(pid), &CallerPolicy::default());
+        let approve = Operation::Approve(Which::These(Vec::new()));
+        let judged = |pid| may_order(&approve, Some(pid), &CallerPolicy::default());
         let (refused, allowed) = (judged(agent.id()), judged(person.id()));
         for child in [&mut agent, &mut person] {
             child.kill().unwrap();

@@ -201,7 +201,7 @@ async fn serve_client(
         Err(_) => return refuse(&mut to, format!("no order came within {} s", CLIENT_TIMEOUT.as_secs())).await,
     };
     if let ClientRequest::Order(order) = &request
-        && let Err(reason) = caller::may_ask(&order.ask, caller, &context.policy)
+        && let Err(reason) = caller::may_order(&order.operation, caller, &context.policy)
     {
         tracing::warn!("an order over the control socket was refused: {reason}");
         return refuse(&mut to, reason).await;

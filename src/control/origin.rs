@@ -17,15 +17,15 @@
 //! Everything else is unclear, such as a desktop's shortcut, a timer, or a window that was opened since: the user is
 //! asked. The name of a systemd unit proves nothing, because a tool can choose it. Only Linux shows all this.
 
-use crate::core::action::{Ask, Reply};
+use crate::core::action::{Operation, Reply};
 #[cfg(target_os = "linux")]
 use crate::core::session::Kind;
 use crate::core::session::Session;
 use crate::core::time::Time;
 
 /// Whether an order answers for the user, so that it must be clear that the user gave it.
-pub(crate) const fn answers_for_user(ask: &Ask) -> bool {
-    matches!(ask, Ask::Approve(_) | Ask::Answer(Reply::Give { .. }) | Ask::LetAnswer)
+pub(crate) const fn answers_for_user(operation: &Operation) -> bool {
+    matches!(operation, Operation::Approve(_) | Operation::Answer(Reply::Give { .. }) | Operation::LetAnswer)
 }
 
 /// Checks that no tool of the session can have started the process `giver`, which gave an order for it. `is_click`: it is

@@ -134,7 +134,7 @@ impl Orders {
         service: &Service<'_>,
         reply: &Sender<(u64, Report)>,
     ) -> Result<(), String> {
-        if order.ask.action().is(Trait::OpensWindow) {
+        if order.operation.action().is(Trait::OpensWindow) {
             return Err("no window is opened on a machine for somebody at another one".into());
         }
         if order.host.is_some() {
@@ -143,7 +143,7 @@ impl Orders {
         if self.stands.len() >= ORDERS_MAX || self.stands.contains_key(&n) {
             return Err("as many orders are under way there as it takes at once; try again when one is done".into());
         }
-        caller::may_ask(&order.ask, service.caller, service.policy)?;
+        caller::may_order(&order.operation, service.caller, service.policy)?;
         let (report, mut reports) = unbounded_channel();
         let pending = PendingOrder::by_caller(order, report, service.caller.unwrap_or(0));
         self.stands.insert(n, pending.stand());

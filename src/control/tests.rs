@@ -2,7 +2,7 @@
 //! [`caller`](super::caller), and with the real program in `tests/control/`.
 
 use super::*;
-use crate::core::order::{Ask, Order, Step};
+use crate::core::order::{Operation, Order, Step};
 use crate::system::paths;
 use std::fs;
 use std::io::{Read, Write};
@@ -86,7 +86,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 fn stop(id: &str) -> Order {
-    Order::new(id, Ask::Stop)
+    Order::new(id, Operation::Stop)
 }
 
 fn line(order: &Order) -> Vec<u8> {

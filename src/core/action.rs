@@ -22,7 +22,7 @@ pub use bridge::bridge_words;
 pub use reach::is_bridged;
 pub(crate) use reach::{has_open_tool, may_await_user, questions};
 pub(crate) use recovery::{is_cut_off, is_hosting};
-pub use verb::{Action, Ask, Reply, Which};
+pub use verb::{Action, Operation, Reply, Which};
 pub(crate) use verb::{Callers, Trait};
 
 use super::owner::{Held, Owner};

@@ -1,7 +1,7 @@
 //! Orders to act on a session, and the reports that come back: one vocabulary for the menu, the commands and the
 //! control socket.
 
-pub use super::action::{Ask, Reply, Which};
+pub use super::action::{Operation, Reply, Which};
 
 use super::action::Trait;
 use super::fleet::Label;
@@ -22,7 +22,9 @@ pub struct Order {
     /// The machine that the session is on, by its name in the settings. `None`: this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<Box<str>>,
-    pub ask: Ask,
+    /// What is to be done. Named `ask` on the wire.
+    #[serde(rename = "ask")]
+    pub operation: Operation,
     /// The turn that it is for, by the id of the event that opened it; any other turn is left alone. `None` if the turn
     /// does not matter, or is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,12 +105,12 @@ pub enum Outcome {
 
 impl Order {
     /// Creates an order for no particular turn.
-    pub fn new(id: &str, ask: Ask) -> Self {
+    pub fn new(id: &str, operation: Operation) -> Self {
         Self {
             id: id.into(),
             home: None,
             host: None,
-            ask,
+            operation,
             turn: None,
             unless_receiving: false,
             agreed: Vec::new(),
@@ -146,12 +148,12 @@ impl Order {
 
     /// Makes a stop leave a turn alone that receives its model's answer.
     pub(crate) fn unless_receiving(self) -> Self {
-        Self { unless_receiving: self.ask == Ask::Stop, ..self }
+        Self { unless_receiving: self.operation == Operation::Stop, ..self }
     }
 
     /// Restricts the order to one turn, if what it asks for affects a turn.
     pub fn on(mut self, turn: Option<&str>) -> Self {
-        self.turn = turn.filter(|_| self.ask.action().is(Trait::ForTurn)).map(Into::into);
+        self.turn = turn.filter(|_| self.operation.action().is(Trait::ForTurn)).map(Into::into);
         self
     }
 }
@@ -194,14 +196,14 @@ mod tests {
 
     #[test]
     fn orders_that_are_carried_out_differently_are_not_the_same() {
-        let stop = Order::new("a", Ask::Stop);
+        let stop = Order::new("a", Operation::Stop);
         assert!(stop.is_same_as(&Order { who: "another name".into(), ..stop.clone() }));
         assert!(!stop.is_same_as(&stop.clone().unless_receiving()));
     }
 
     #[test]
     fn an_order_is_for_the_home_that_it_names() {
-        let any = Order::new("a", Ask::Stop);
+        let any = Order::new("a", Operation::Stop);
         assert!(any.is_for("/home/dev/.copilot") && any.is_for("/srv/copy"));
         let one = any.in_home("/home/dev/.copilot");
         assert!(one.is_for("/home/dev/.copilot") && !one.is_for("/srv/copy"));
@@ -209,19 +211,25 @@ mod tests {
 
     #[test]
     fn only_an_order_about_a_turn_names_it() {
-        for ask in Action::ALL.into_iter().filter_map(|action| action.verb().ask.clone()) {
-            let turn = Order::new("a", ask.clone()).on(Some("turn")).turn;
-            let is_about_one =
-                !matches!(ask, Ask::End { .. } | Ask::ForceQuit | Ask::Resume | Ask::ShowTerminal | Ask::Detach);
-            assert_eq!(turn.is_some(), is_about_one, "{ask:?}");
-            assert_eq!(Order::new("a", ask).on(None).turn, None);
+        for operation in Action::ALL.into_iter().filter_map(|action| action.verb().operation.clone()) {
+            let turn = Order::new("a", operation.clone()).on(Some("turn")).turn;
+            let is_about_one = !matches!(
+                operation,
+                Operation::End { .. }
+                    | Operation::ForceQuit
+                    | Operation::Resume
+                    | Operation::ShowTerminal
+                    | Operation::Detach
+            );
+            assert_eq!(turn.is_some(), is_about_one, "{operation:?}");
+            assert_eq!(Order::new("a", operation).on(None).turn, None);
         }
     }
 
     #[test]
     fn an_order_arrives_as_it_was_sent_but_for_the_label() {
         let label = Label { who: "billing\napi".into(), of_agent: None, title: Some("Write the migration".into()) };
-        let order = Order::new("a", Ask::Continue).in_home("/home/dev").on(Some("turn")).to(&label);
+        let order = Order::new("a", Operation::Continue).in_home("/home/dev").on(Some("turn")).to(&label);
         assert_eq!(&*order.who, "billing api");
         let sent = serde_json::to_string(&order).unwrap();
         assert!(!sent.contains("billing"), "{sent}");
@@ -251,7 +259,7 @@ mod tests {
 
     #[test]
     fn an_order_names_the_machine_that_it_is_for() {
-        let host = |host| Order::new("a", Ask::Stop).at(host).host;
+        let host = |host| Order::new("a", Operation::Stop).at(host).host;
         assert_eq!((host(None), host(Some("devbox"))), (None, Some("devbox".into())));
     }
 }

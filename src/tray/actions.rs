@@ -12,7 +12,7 @@ use crate::core::confusable::is_unambiguous;
 use crate::core::fleet::{Row, Session};
 use crate::core::form::{Form, FormAnswer, Kind as What};
 use crate::core::gist::Gist;
-use crate::core::order::{Ask, Order, Reply, Which};
+use crate::core::order::{Operation, Order, Reply, Which};
 use crate::core::text::{capitalised, fit, isolated, plain, wrap};
 use crate::core::turn::{Call, Request, request_verb};
 use crate::core::verdict::Status;
@@ -92,8 +92,10 @@ fn open_requests(session: &Session) -> usize {
 
 fn items_of_request(source: &Source<'_>, request: &Request, can_answer: bool) -> RequestItems {
     let id = |kind| ItemId::of(source.key, kind);
-    let act = |ask| {
-        Effect::Act(Box::new(Order::new(&source.row.id, ask).at(source.row.host.as_deref()).to(&source.row.label)))
+    let act = |operation| {
+        Effect::Act(Box::new(
+            Order::new(&source.row.id, operation).at(source.row.host.as_deref()).to(&source.row.label),
+        ))
     };
     let (call, open) = (request.id, open_requests(source.session));
     let kind = plain(&request.kind, 20);
@@ -118,8 +120,8 @@ fn items_of_request(source: &Source<'_>, request: &Request, can_answer: bool) ->
     };
     let which = || Which::Shown { id: request.request.to_string(), text: text.to_owned() };
     let answers = vec![
-        Item::action(id(Kind::Approve(call)), Action::Approve.label(), act(Ask::Approve(which()))),
-        Item::action(id(Kind::Deny(call)), Action::Deny.label(), act(Ask::Deny(which()))),
+        Item::action(id(Kind::Approve(call)), Action::Approve.label(), act(Operation::Approve(which()))),
+        Item::action(id(Kind::Deny(call)), Action::Deny.label(), act(Operation::Deny(which()))),
     ];
     RequestItems { lines: lines_of(source, call, lines), answers: if can_answer { answers } else { Vec::new() } }
 }
@@ -129,7 +131,8 @@ fn items_of_question(source: &Source<'_>, form: &Form, can_answer: bool) -> Requ
     let call = Call::from_number(form.mark());
     let answer = |kind, text: String, with| {
         let reply = Reply::Give { request: form.request.to_string(), shown: form.mark(), with: Box::new(with) };
-        let order = Order::new(&source.row.id, Ask::Answer(reply)).at(source.row.host.as_deref()).to(&source.row.label);
+        let order =
+            Order::new(&source.row.id, Operation::Answer(reply)).at(source.row.host.as_deref()).to(&source.row.label);
         Item::action(id(kind), text, Effect::Act(Box::new(order)))
     };
     let in_terminal = |text: &str| {
@@ -189,7 +192,7 @@ fn labelled(source: &Source<'_>) -> [(Action, &'static str); LISTED.len()] {
 /// An item for an action. `None` for one that needs a request or question.
 fn item(source: &Source<'_>, kind: Kind, name: &str, action: Action) -> Option<Item> {
     let row = source.row;
-    let order = Order::new(&row.id, action.verb().ask.clone()?)
+    let order = Order::new(&row.id, action.verb().operation.clone()?)
         .at(row.host.as_deref())
         .on(source.session.observed.facts.root.as_deref())
         .to(&row.label);
@@ -282,7 +285,7 @@ pub(crate) fn remedy(source: &Source<'_>, name: impl FnOnce(usize) -> String) ->
 
 /// Whether this entry only shows something, and mends nothing.
 pub(crate) fn only_shows(item: &Item) -> bool {
-    matches!(item, Item::Action { effect: Effect::Act(order), .. } if order.ask.action().is(Trait::OnlyShows))
+    matches!(item, Item::Action { effect: Effect::Act(order), .. } if order.operation.action().is(Trait::OnlyShows))
 }
 
 /// What a click on a session comes to, where it does not choose an action: its request or question in a terminal, to be
@@ -301,7 +304,7 @@ pub(crate) fn looking_at(row: &Row, session: &Session) -> Effect {
         return Effect::Answer { id: id(), host: row.host.clone(), request: form.request.clone() };
     }
     if can(Action::ShowTerminal) {
-        return Effect::Act(Box::new(Order::new(&row.id, Ask::ShowTerminal).to(&row.label)));
+        return Effect::Act(Box::new(Order::new(&row.id, Operation::ShowTerminal).to(&row.label)));
     }
     Effect::Live
 }

@@ -204,7 +204,7 @@ impl ClickHandler {
 
     /// Sends an order to the engine and reports the outcome, unless a success opens a window and so shows itself.
     fn order(&self, session: Option<&Key>, order: Order) {
-        let (action, who, session) = (order.ask.action(), order.who.clone(), session.cloned());
+        let (action, who, session) = (order.operation.action(), order.who.clone(), session.cloned());
         let (reply, mut reports) = mpsc::unbounded_channel();
         self.command(Command::Act(PendingOrder::by_us(order, reply)));
         let click_handler = self.duplicate();

@@ -23,7 +23,7 @@ pub(super) fn became(row: &Row, session: &Session, detail: Detail) -> String {
 /// work just now: a terminal that could not be shown is not offered again.
 pub(super) fn next(source: &Source<'_>, failed: Option<Action>) -> Offer {
     let is_hidden = |effect: &Effect| {
-        let action = if let Effect::Act(order) = effect { order.ask.action() } else { return false };
+        let action = if let Effect::Act(order) = effect { order.operation.action() } else { return false };
         failed == Some(action) && action.is(Trait::OnlyShows)
     };
     let look = Some(looking_at(source.row, source.session)).filter(|look| !is_hidden(look)).unwrap_or(Effect::Live);
@@ -39,7 +39,7 @@ pub(super) fn next(source: &Source<'_>, failed: Option<Action>) -> Offer {
         && let Effect::Act(order) = &effect
         && !is_hidden(&effect)
     {
-        let action = order.ask.action();
+        let action = order.operation.action();
         // A click beside the button may be an accident.
         let on_body = if action.is(Trait::OnlyShows) || action == Action::Resume { effect.clone() } else { look };
         return Offer { label: action.menu_label().into(), effect, on_body };
@@ -57,7 +57,7 @@ mod tests {
     use crate::core::action::ServerState;
     use crate::core::fleet::Kind;
     use crate::core::limits::Limits;
-    use crate::core::order::Ask;
+    use crate::core::order::Operation;
     use crate::core::owner::Owner;
     use crate::core::session::{Key, Observed, SourceId};
     use crate::core::time::{Moment, Time};
@@ -79,7 +79,7 @@ mod tests {
     }
 
     fn does(effect: &Effect) -> Option<Action> {
-        if let Effect::Act(order) = effect { Some(order.ask.action()) } else { None }
+        if let Effect::Act(order) = effect { Some(order.operation.action()) } else { None }
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
             ("It crashed now.", Some(Action::Resume), Some(Action::Resume))
         );
         let Effect::Act(order) = offer.effect else { panic!("an order") };
-        assert_eq!(order.ask, Ask::Resume);
+        assert_eq!(order.operation, Operation::Resume);
         let (_, again) = offered_after(&session, Status::Crashed, Some(Action::Resume));
         assert_eq!(does(&again.effect), Some(Action::Resume), "it may work the next time");
         let (words, offer) = offered(&session, Status::Ended);

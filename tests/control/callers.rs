@@ -3,7 +3,7 @@
 use super::trays::{Double, Tray, socket};
 use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
-use pilotlight::core::order::{Ask, Outcome, Report};
+use pilotlight::core::order::{Operation, Outcome, Report};
 use rustix::process::Signal;
 use std::fs;
 use std::path::PathBuf;
@@ -147,6 +147,6 @@ fn case_189_an_agent_may_neither_stop_nor_attach_to_a_session() {
         let output = by_copilot(&user, &format!("$PILOTLIGHT {name} 00000001"));
         assert!(output.status.success(), "{output:?}");
     }
-    let asked: Vec<_> = double.orders().into_iter().map(|order| order.ask).collect();
-    assert_eq!(asked, [Ask::Resume, Ask::ShowTerminal]);
+    let asked: Vec<_> = double.orders().into_iter().map(|order| order.operation).collect();
+    assert_eq!(asked, [Operation::Resume, Operation::ShowTerminal]);
 }

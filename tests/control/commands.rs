@@ -2,7 +2,7 @@
 
 use super::trays::Double;
 use crate::support::synthetic::{Folder, Owner, User};
-use pilotlight::core::order::{Ask, Order, Outcome, Report, Step, Which};
+use pilotlight::core::order::{Operation, Order, Outcome, Report, Step, Which};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
 use std::process::Output;
@@ -16,8 +16,8 @@ fn done() -> Vec<Report> {
 
 /// A tray's reports for an order on a request that must be shown before it is answered.
 fn shows(order: &Order, text: &str, outcome: Outcome) -> Vec<Report> {
-    let end = match &order.ask {
-        Ask::Approve(Which::Shown { text: shown, .. }) if shown != text => Outcome::Refused("not this".into()),
+    let end = match &order.operation {
+        Operation::Approve(Which::Shown { text: shown, .. }) if shown != text => Outcome::Refused("not this".into()),
         _ => outcome,
     };
     vec![
@@ -84,24 +84,24 @@ fn orders_match_the_arguments() {
     }
     let double = Double::start(&user, |_| done());
     let these = |ids: &[&str]| Which::These(ids.iter().map(|id| (*id).to_owned()).collect());
-    let cases: [(&[&str], Ask); 9] = [
-        (&["reconnect", "0000"], Ask::Reconnect { resend: false }),
-        (&["reconnect", "0000", "--resend"], Ask::Reconnect { resend: true }),
-        (&["stop", "0000"], Ask::Stop),
-        (&["stop", "0000", "--yes"], Ask::Stop),
-        (&["deny", "0000"], Ask::Deny(these(&["r-1"]))),
-        (&["deny", "0000", "--all"], Ask::Deny(these(&["r-1", "r-2"]))),
-        (&["deny", "0000", "--request", "r-9"], Ask::Deny(these(&["r-9"]))),
-        (&["resume", "0000"], Ask::Resume),
-        (&["show", "0000"], Ask::ShowTerminal),
+    let cases: [(&[&str], Operation); 9] = [
+        (&["reconnect", "0000"], Operation::Reconnect { resend: false }),
+        (&["reconnect", "0000", "--resend"], Operation::Reconnect { resend: true }),
+        (&["stop", "0000"], Operation::Stop),
+        (&["stop", "0000", "--yes"], Operation::Stop),
+        (&["deny", "0000"], Operation::Deny(these(&["r-1"]))),
+        (&["deny", "0000", "--all"], Operation::Deny(these(&["r-1", "r-2"]))),
+        (&["deny", "0000", "--request", "r-9"], Operation::Deny(these(&["r-9"]))),
+        (&["resume", "0000"], Operation::Resume),
+        (&["show", "0000"], Operation::ShowTerminal),
     ];
     for (arguments, _) in &cases {
         let output = user.run(arguments);
         assert_eq!((output.status.code(), texts(&output)), (Some(0), ("it is done\n".into(), String::new())));
     }
     // An order on a turn names the turn, and an answer names each request.
-    let wanted =
-        cases.map(|(_, ask)| Order::new(&session.id, ask).on(Some("1")).in_home(user.home().to_str().unwrap()));
+    let wanted = cases
+        .map(|(_, operation)| Order::new(&session.id, operation).on(Some("1")).in_home(user.home().to_str().unwrap()));
     assert_eq!(double.orders(), wanted);
 }
 
@@ -121,9 +121,9 @@ fn only_a_request_that_was_shown_is_approved() {
         let output = user.run(arguments);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let orders = double.orders().split_off(before);
-        let shown = |order: &Order| match &order.ask {
-            Ask::Approve(Which::Shown { id, text }) if text == "shell: ls" => Some(id.clone()),
-            Ask::Look(_) => None,
+        let shown = |order: &Order| match &order.operation {
+            Operation::Approve(Which::Shown { id, text }) if text == "shell: ls" => Some(id.clone()),
+            Operation::Look(_) => None,
             other => panic!("{other:?}"),
         };
         orders.iter().filter_map(shown).collect()
@@ -182,7 +182,7 @@ fn case_115_with_a_full_or_closed_output_nothing_is_approved() {
             "{into}: {stderr}"
         );
     }
-    let approved = |order: &Order| !matches!(&order.ask, Ask::Look(_));
+    let approved = |order: &Order| !matches!(&order.operation, Operation::Look(_));
     assert!(!double.orders().iter().any(approved), "{:?}", double.orders());
     assert_eq!(user.run(approve).status.code(), Some(0), "with a readable output it is approved");
 }
@@ -200,7 +200,7 @@ fn case_114_text_that_may_mislead_is_not_approved_without_asking() {
     let (out, err) = texts(&output);
     assert!(out.contains("rm -rf /t\u{43c}p"), "it is shown: {out}");
     assert!(err.contains("left open") && err.contains("pilotlight approve --ask"), "{err}");
-    let answered = |order: &Order| !matches!(&order.ask, Ask::Look(_));
+    let answered = |order: &Order| !matches!(&order.operation, Operation::Look(_));
     assert!(!double.orders().iter().any(answered), "{:?}", double.orders());
     assert_eq!(user.run(&["deny", "00000001"]).status.code(), Some(0), "it can be denied without asking");
 }
@@ -210,7 +210,7 @@ fn case_114_text_that_may_mislead_is_not_approved_without_asking() {
 fn case_187_a_script_approves_what_does_not_read_as_it_is_only_by_its_hash() {
     for text in ["rm -rf /\\u{200b}tmp", "ls \\u{202e}x", "ls \u{200d}x", "rm -rf /t\u{43c}p", "echo \u{5d0}"] {
         let (user, _owner, double) = asks_for(text);
-        let answered = |order: &Order| !matches!(&order.ask, Ask::Look(_));
+        let answered = |order: &Order| !matches!(&order.operation, Operation::Look(_));
         let by_hash = |hash: &str| user.run(&["approve", "00000001", "--request", "r-1", "--sha256", hash]);
         let output = user.run(&["approve", "00000001"]);
         let (_, err) = texts(&output);
@@ -219,8 +219,8 @@ fn case_187_a_script_approves_what_does_not_read_as_it_is_only_by_its_hash() {
         assert_eq!(by_hash(&hash.replace(&hash[..4], "zzzz")).status.code(), Some(4), "another text");
         assert!(!double.orders().iter().any(answered), "{text:?}: {:?}", double.orders());
         assert_eq!(by_hash(&hash).status.code(), Some(0), "{text:?}");
-        let given = Ask::Approve(Which::Shown { id: "r-1".into(), text: text.into() });
-        assert!(double.orders().iter().any(|order| order.ask == given), "{:?}", double.orders());
+        let given = Operation::Approve(Which::Shown { id: "r-1".into(), text: text.into() });
+        assert!(double.orders().iter().any(|order| order.operation == given), "{:?}", double.orders());
     }
     let (user, _owner, double) = asks_for("make\n\tcat 報告.txt");
     assert_eq!(user.run(&["approve", "00000001"]).status.code(), Some(0), "{:?}", double.orders());
@@ -246,9 +246,9 @@ fn steps_and_reasons_go_to_standard_error_the_request_and_the_result_to_standard
     session.prompt();
     asks(&session, "r-1");
     let _double = Double::start(&user, |order| {
-        let end = match order.ask {
-            Ask::Approve(_) => Outcome::Done("allowed \u{1b}[31monce".into()),
-            Ask::Reconnect { .. } => Outcome::Failed("the server does not answer".into()),
+        let end = match order.operation {
+            Operation::Approve(_) => Outcome::Done("allowed \u{1b}[31monce".into()),
+            Operation::Reconnect { .. } => Outcome::Failed("the server does not answer".into()),
             _ => Outcome::Refused("the session is over".into()),
         };
         shows(order, "shell: ls\npilotlight: allowed", end)
@@ -287,8 +287,8 @@ fn an_output_without_a_reader_does_not_change_the_exit_code() {
 fn case_130_an_order_that_a_lost_tray_had_begun_may_have_happened() {
     let user = User::new();
     sdk(&user, 1).prompt();
-    let _double = Double::start(&user, |order| match order.ask {
-        Ask::Stop => Vec::new(),
+    let _double = Double::start(&user, |order| match order.operation {
+        Operation::Stop => Vec::new(),
         _ => vec![Report::Step(Step::Attach, "to its server".into())],
     });
     // Without a single report, the tray cannot have sent anything.
@@ -339,7 +339,7 @@ fn case_130_an_interrupted_order_is_looked_up_on_disk() {
                 std::io::Write::write_all(stream, &line).unwrap();
             };
             // An approval first looks at the request.
-            if matches!(&order.ask, Ask::Look(_)) {
+            if matches!(&order.operation, Operation::Look(_)) {
                 shows(order, "shell: ls", Outcome::Unknown).iter().for_each(send);
                 return;
             }

@@ -4,7 +4,7 @@ use super::trays::{Tray, answer, connect, socket};
 use crate::support::executable::executable;
 use crate::support::synthetic::{Folder, User, holder};
 use crate::support::{SOON, wait_until};
-use pilotlight::core::order::{Ask, Order, Outcome, Report, Which};
+use pilotlight::core::order::{Operation, Order, Outcome, Report, Which};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::process::Child;
@@ -28,9 +28,9 @@ impl Drop for IgnoresInterrupt {
     }
 }
 
-fn send(user: &User, id: &str, ask: Ask) -> UnixStream {
+fn send(user: &User, id: &str, operation: Operation) -> UnixStream {
     let mut stream = connect(user);
-    let mut line = serde_json::to_vec(&Order::new(id, ask)).unwrap();
+    let mut line = serde_json::to_vec(&Order::new(id, operation)).unwrap();
     line.push(b'\n');
     stream.write_all(&line).unwrap();
     stream
@@ -54,20 +54,20 @@ fn showing_the_terminal_does_not_disturb_an_order_under_way() {
     session.lock(copilot.0.id());
     session.prompt();
     let tray = Tray::start(&user);
-    let ending = send(&user, &session.id, Ask::End { confirmed: true });
+    let ending = send(&user, &session.id, Operation::End { confirmed: true });
     let under_way = || {
-        let stop = outcome(send(&user, &session.id, Ask::Stop));
+        let stop = outcome(send(&user, &session.id, Operation::Stop));
         matches!(&stop, Outcome::Refused(why) if why == "end is under way").then_some(())
     };
     wait_until(SOON, "its end is under way", || tray.output(), under_way);
-    let shown = outcome(send(&user, &session.id, Ask::ShowTerminal));
+    let shown = outcome(send(&user, &session.id, Operation::ShowTerminal));
     assert!(matches!(&shown, Outcome::Refused(why) if why.contains("no X11 desktop")), "{shown:?}");
-    let again = outcome(send(&user, &session.id, Ask::End { confirmed: true }));
+    let again = outcome(send(&user, &session.id, Operation::End { confirmed: true }));
     assert_eq!(again, Outcome::Refused("end is under way".into()));
     let pid = copilot.0.id();
     assert_eq!(outcome(ending), Outcome::Done(format!("process {pid} has ended; the session can be resumed")));
     // Nothing is under way any more.
-    let after = outcome(send(&user, &session.id, Ask::End { confirmed: true }));
+    let after = outcome(send(&user, &session.id, Operation::End { confirmed: true }));
     assert!(matches!(&after, Outcome::Refused(why) if why.contains("nothing to end")), "{after:?}");
 }
 
@@ -82,7 +82,7 @@ fn case_208_an_order_waits_for_the_end_of_its_sessions_log() {
     // The turn is as long as what is read of a log at most.
     let line = session.line(Duration::ZERO, "tool.execution_partial_result", r#"{"toolCallId":"c"}"#);
     session.append(line.repeat((60 << 20) / line.len()));
-    let deny = || outcome(send(&user, &session.id, Ask::Deny(Which::These(vec!["r-1".into()]))));
+    let deny = || outcome(send(&user, &session.id, Operation::Deny(Which::These(vec!["r-1".into()]))));
     let tray = Tray::start(&user);
     let early = deny();
     let later = wait_until(
@@ -118,7 +118,7 @@ fn an_order_for_an_id_that_two_homes_have_is_refused() {
     let homes = [user.home().display().to_string(), copy.display().to_string()];
     let tray = Tray::start_from(&user, user.pilotlight(&["--home", &homes[0], "--home", &homes[1], "tray"]));
     wait_until(SOON, "the tray serves", || tray.output(), || socket(&user).exists().then_some(()));
-    let ended = outcome(send(&user, &session.id, Ask::ForceQuit));
+    let ended = outcome(send(&user, &session.id, Operation::ForceQuit));
     assert!(
         matches!(&ended, Outcome::Refused(why) if why.contains("two homes have a session of this id")),
         "{ended:?}"
@@ -180,7 +180,7 @@ fn case_69_many_sessions_are_resumed_three_at_a_time() {
     tray.env("PILOTLIGHT_CONFIG", file("config.toml"));
     let tray = Tray::start_from(&user, tray);
     wait_until(SOON, "the tray serves", || tray.output(), || socket(&user).exists().then_some(()));
-    let orders: Vec<_> = sessions.iter().map(|session| send(&user, &session.id, Ask::Resume)).collect();
+    let orders: Vec<_> = sessions.iter().map(|session| send(&user, &session.id, Operation::Resume)).collect();
     for stream in orders {
         let resumed = outcome(stream);
         assert!(matches!(&resumed, Outcome::Done(words) if words.contains("opened in")), "{resumed:?}");

@@ -5,7 +5,7 @@ use super::hosts::{name_hosts, says, told_by};
 use super::trays::Tray;
 use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
-use pilotlight::core::order::{Ask, Order};
+use pilotlight::core::order::{Operation, Order};
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::fs::MetadataExt;
@@ -46,7 +46,7 @@ impl Served {
 
     /// Gives an order about a session that is not there, and waits for its end.
     fn order(&mut self, n: u32) {
-        let order = serde_json::to_string(&Order::new("x", Ask::Stop)).unwrap();
+        let order = serde_json::to_string(&Order::new("x", Operation::Stop)).unwrap();
         self.say(&format!(r#"{{"order":{{"n":{n},"order":{order}}}}}"#));
         self.wait_line(r#"{"report":"#);
     }

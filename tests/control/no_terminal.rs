@@ -5,7 +5,7 @@ use crate::support::executable::executable;
 use crate::support::synthetic::{Folder, Owner, User};
 use crate::support::tmux::Tmux;
 use pilotlight::core::form::Form;
-use pilotlight::core::order::{Ask, Outcome, Reply, Report};
+use pilotlight::core::order::{Operation, Outcome, Reply, Report};
 use serde_json::json;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -63,8 +63,8 @@ fn case_239_a_request_or_a_question_is_left_open() {
     let form = json!({"requestId": "f", "message": "How many?", "requestedSchema": schema});
     let question = json!({"requestId": "q", "question": "Which color?", "choices": ["red", "blue"]});
     let double = Double::start(&user, move |order| {
-        let form = match &order.ask {
-            Ask::Answer(Reply::Look(Some(id))) if id == "f" => Form::read("elicitation.requested", &form),
+        let form = match &order.operation {
+            Operation::Answer(Reply::Look(Some(id))) if id == "f" => Form::read("elicitation.requested", &form),
             _ => Form::read("user_input.requested", &question),
         };
         vec![Report::Question(Box::new(form.unwrap())), Report::End(Outcome::Done("it is still open".into()))]
@@ -73,8 +73,8 @@ fn case_239_a_request_or_a_question_is_left_open() {
     refuses(&user, &["deny", "--ask", "00000001"], NOBODY);
     refuses(&user, &["answer", "00000001"], NOBODY);
     refuses(&user, &["answer", "00000001", "--request", "f"], NOBODY);
-    let looks = |ask: &Ask| matches!(ask, Ask::Answer(Reply::Look(_)));
-    assert!(double.orders().iter().all(|order| looks(&order.ask)), "{:?}", double.orders());
+    let looks = |operation: &Operation| matches!(operation, Operation::Answer(Reply::Look(_)));
+    assert!(double.orders().iter().all(|order| looks(&order.operation)), "{:?}", double.orders());
 }
 
 #[test]

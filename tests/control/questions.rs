@@ -5,7 +5,7 @@ use crate::support::synthetic::{Folder, User};
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 use pilotlight::core::form::{Form, FormAnswer};
-use pilotlight::core::order::{Ask, Outcome, Reply, Report, Which};
+use pilotlight::core::order::{Operation, Outcome, Reply, Report, Which};
 use serde_json::json;
 
 const END: &str = "It can be resumed. [y/N]";
@@ -66,7 +66,7 @@ fn a_session_in_a_terminal_is_ended_only_after_a_yes() {
         terminal.shows("exited with 0");
     }
     assert!(user.run(&["stop", "00000001", "--yes"]).status.success());
-    assert!(double.orders().iter().all(|order| order.ask == Ask::End { confirmed: true }));
+    assert!(double.orders().iter().all(|order| order.operation == Operation::End { confirmed: true }));
     assert_eq!(double.orders().len(), 3);
 }
 
@@ -75,22 +75,22 @@ fn a_session_in_a_terminal_is_ended_only_after_a_yes() {
 fn with_ask_each_request_is_shown_before_it_is_answered() {
     let user = User::new();
     let (_session, _owner) = asking(&user, &["r-1", "r-2", "r-3"]);
-    let double = Double::start(&user, |order| match &order.ask {
-        Ask::Look(id) => {
+    let double = Double::start(&user, |order| match &order.operation {
+        Operation::Look(id) => {
             vec![Report::Request(format!("shell: rm {id}")), Report::End(Outcome::Done("shown".into()))]
         }
-        Ask::Approve(Which::Shown { id, text }) if *text == format!("shell: rm {id}") => {
+        Operation::Approve(Which::Shown { id, text }) if *text == format!("shell: rm {id}") => {
             vec![Report::Request(text.clone()), Report::End(Outcome::Done(format!("{id} is allowed")))]
         }
         other => panic!("{other:?}"),
     });
     let answered = || -> Vec<String> {
         let orders = double.orders().into_iter();
-        let text = |ask| match ask {
-            Ask::Approve(Which::Shown { text, .. }) => Some(text),
+        let text = |operation| match operation {
+            Operation::Approve(Which::Shown { text, .. }) => Some(text),
             _ => None,
         };
-        orders.filter_map(|order| text(order.ask)).collect()
+        orders.filter_map(|order| text(order.operation)).collect()
     };
 
     let output = user.run(&["approve", "00000001", "--ask"]);
@@ -146,7 +146,7 @@ fn ctrl_c_at_a_question_answers_nothing_and_ends() {
     terminal.press(&["C-c"]);
     terminal.shows("the request was left open");
     terminal.shows("exited with 4");
-    assert!(double.orders().iter().all(|order| matches!(order.ask, Ask::Look(_))), "{:?}", double.orders());
+    assert!(double.orders().iter().all(|order| matches!(order.operation, Operation::Look(_))), "{:?}", double.orders());
 }
 
 /// It was shown in full, but its text is too long for an order.
@@ -154,15 +154,15 @@ fn ctrl_c_at_a_question_answers_nothing_and_ends() {
 fn with_ask_a_very_long_request_is_answered_by_its_id() {
     let user = User::new();
     let (_session, _owner) = asking(&user, &["r-1"]);
-    let double = Double::start(&user, |order| match &order.ask {
-        Ask::Look(_) => vec![Report::Request("x".repeat(70_000)), Report::End(Outcome::Done("shown".into()))],
+    let double = Double::start(&user, |order| match &order.operation {
+        Operation::Look(_) => vec![Report::Request("x".repeat(70_000)), Report::End(Outcome::Done("shown".into()))],
         _ => done(),
     });
     let terminal = in_terminal(&user, &["deny", "00000001", "--ask"]);
     terminal.shows("Deny this request? [y/N]");
     terminal.press(&["y", "Enter"]);
     terminal.shows("it is done\nexited with 0");
-    assert_eq!(double.orders()[1].ask, Ask::Deny(Which::These(vec!["r-1".into()])));
+    assert_eq!(double.orders()[1].operation, Operation::Deny(Which::These(vec!["r-1".into()])));
 }
 
 #[test]
@@ -196,8 +196,8 @@ fn a_question_is_shown_before_it_is_answered() {
         let data = json!({"requestId": "r-1", "question": question, "choices": ["red", "dark\u{1b}[2Kblue"]});
         Form::read("user_input.requested", &data).unwrap()
     };
-    let double = Double::start(&user, move |order| match &order.ask {
-        Ask::Answer(Reply::Look(request)) => {
+    let double = Double::start(&user, move |order| match &order.operation {
+        Operation::Answer(Reply::Look(request)) => {
             let question =
                 if request.as_deref() == Some("odd") { "Which c\u{43e}lor?" } else { "Which color?\n9) none" };
             vec![Report::Question(Box::new(form(question))), Report::End(Outcome::Done("it is still open".into()))]
@@ -206,11 +206,11 @@ fn a_question_is_shown_before_it_is_answered() {
     });
     let given = || {
         let orders = double.orders().into_iter();
-        let give = |ask| match ask {
-            Ask::Answer(Reply::Give { request, with, .. }) => Some((request, *with)),
+        let give = |operation| match operation {
+            Operation::Answer(Reply::Give { request, with, .. }) => Some((request, *with)),
             _ => None,
         };
-        orders.filter_map(|order| give(order.ask)).collect::<Vec<_>>()
+        orders.filter_map(|order| give(order.operation)).collect::<Vec<_>>()
     };
     let run = |arguments: &[&str]| user.run(&[&["answer", "00000001", "--request", "r-1"], arguments].concat());
     let output = run(&["--choice", "2"]);
@@ -267,8 +267,8 @@ fn a_form_is_filled_in_field_by_field() {
     let fields = json!({"color": {"type": "string", "enum": ["red", "blue"], "title": "Color"},
         "coats": {"type": "integer", "minimum": 1, "maximum": 5},
         "rooms": {"type": "array", "items": {"type": "string", "enum": ["hall", "attic"]}}, "note": {"type": "string"}});
-    let double = Double::start(&user, move |order| match &order.ask {
-        Ask::Answer(Reply::Look(_)) => {
+    let double = Double::start(&user, move |order| match &order.operation {
+        Operation::Answer(Reply::Look(_)) => {
             let schema = json!({"type": "object", "properties": fields, "required": ["color", "coats"]});
             let data = json!({"requestId": "r-1", "message": "How shall it look?", "requestedSchema": schema});
             let form = Form::read("elicitation.requested", &data).unwrap();
@@ -278,14 +278,14 @@ fn a_form_is_filled_in_field_by_field() {
     });
     let given = || {
         let orders = double.orders().into_iter();
-        let give = |ask| match ask {
-            Ask::Answer(Reply::Give { with, .. }) => match *with {
+        let give = |operation| match operation {
+            Operation::Answer(Reply::Give { with, .. }) => match *with {
                 FormAnswer::Fields(values) => Some(serde_json::Value::from(values)),
                 _ => None,
             },
             _ => None,
         };
-        orders.filter_map(|order| give(order.ask)).collect::<Vec<_>>()
+        orders.filter_map(|order| give(order.operation)).collect::<Vec<_>>()
     };
     let run = |fields: &[&str]| {
         let fields: Vec<_> = fields.iter().flat_map(|field| ["--field", field]).collect();

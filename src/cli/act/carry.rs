@@ -365,7 +365,7 @@ async fn own_engine(context: &Context, session: &Session, order: &Order, signals
 /// The place to listen for bridges. Another command may be answering the same terminal there: an answer waits for it.
 async fn wait_for_place(session: &Session, order: &Order) -> Option<BridgeConfig> {
     let may_wait =
-        order.ask.action().is(Trait::TakesTurns) && session.observed.about.kind == Kind::Terminal && has_bridge();
+        order.operation.action().is(Trait::TakesTurns) && session.observed.about.kind == Kind::Terminal && has_bridge();
     let began = Instant::now();
     let mut is_noticed = false;
     loop {
@@ -393,7 +393,7 @@ fn outcome_on_disk(context: &Context, before: &Session, order: &Order, why: &str
         let Some(now) = now.into_iter().find(|session| session.id == order.id) else {
             return Ok(Outcome::Unconfirmed(format!("may have happened: {why}; the session no longer exists")));
         };
-        match evidence(&order.ask, before, &now) {
+        match evidence(&order.operation, before, &now) {
             Evidence::Done(words) => return Ok(Outcome::Done(format!("{words} ({why})"))),
             // What was sent takes a moment to be logged.
             Evidence::Inconclusive(_) if Instant::now() < until => {

@@ -1,7 +1,7 @@
 //! What a session's files show of an order, when nothing else tells what became of it.
 
 use crate::core::fleet::Session;
-use crate::core::order::{Ask, Which};
+use crate::core::order::{Operation, Which};
 use crate::core::owner::Owner;
 use crate::core::turn::Call;
 
@@ -15,11 +15,11 @@ pub(super) enum Evidence {
 }
 
 /// What the files of a session show of what was asked, before and now.
-pub(super) fn evidence(ask: &Ask, before: &Session, now: &Session) -> Evidence {
+pub(super) fn evidence(operation: &Operation, before: &Session, now: &Session) -> Evidence {
     let (before, facts) = (&before.observed.facts, &now.observed.facts);
-    match ask {
-        Ask::Approve(which) | Ask::Deny(which) => {
-            let wanted = matches!(ask, Ask::Approve(_));
+    match operation {
+        Operation::Approve(which) | Operation::Deny(which) => {
+            let wanted = matches!(operation, Operation::Approve(_));
             let ids: Vec<&str> = match which {
                 Which::These(ids) => ids.iter().map(String::as_str).collect(),
                 Which::Shown { id, .. } => vec![id],
@@ -40,20 +40,20 @@ pub(super) fn evidence(ask: &Ask, before: &Session, now: &Session) -> Evidence {
                 _ => Evidence::Inconclusive("its log has another answer"),
             }
         }
-        Ask::Answer(_) => Evidence::Inconclusive("its log does not record answers to questions"),
-        Ask::Stop if before.turn.is_none() => Evidence::Inconclusive("its log has no turn that could end"),
-        Ask::Stop if facts.root == before.root && facts.turn.is_some() => {
+        Operation::Answer(_) => Evidence::Inconclusive("its log does not record answers to questions"),
+        Operation::Stop if before.turn.is_none() => Evidence::Inconclusive("its log has no turn that could end"),
+        Operation::Stop if facts.root == before.root && facts.turn.is_some() => {
             Evidence::Inconclusive("its log says that the turn goes on")
         }
-        Ask::Stop => Evidence::Done("its log says that the turn has ended"),
-        Ask::End { .. } | Ask::ForceQuit if !matches!(now.observed.owner, Owner::Alive { .. }) => {
+        Operation::Stop => Evidence::Done("its log says that the turn has ended"),
+        Operation::End { .. } | Operation::ForceQuit if !matches!(now.observed.owner, Owner::Alive { .. }) => {
             Evidence::Done("its process has ended")
         }
-        Ask::End { .. } | Ask::ForceQuit => Evidence::Inconclusive("its process lives"),
-        Ask::Reconnect { .. } | Ask::Continue if facts.marks.prompt != before.marks.prompt => {
+        Operation::End { .. } | Operation::ForceQuit => Evidence::Inconclusive("its process lives"),
+        Operation::Reconnect { .. } | Operation::Continue if facts.marks.prompt != before.marks.prompt => {
             Evidence::Inconclusive("its log has another prompt now")
         }
-        Ask::Reconnect { .. } | Ask::Continue => Evidence::Inconclusive("its log has no new prompt"),
+        Operation::Reconnect { .. } | Operation::Continue => Evidence::Inconclusive("its log has no new prompt"),
         _ => Evidence::Inconclusive("check whether it did"),
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn carry_out(
     order: Order,
     reporter: &mut dyn Reporter,
 ) -> anyhow::Result<Outcome> {
-    let action = order.ask.action();
+    let action = order.operation.action();
     if action.is(Trait::Recovery) && !action.is(Trait::OpensWindow) {
         return Ok(Outcome::Refused(
             "it lasts only as long as a connection, and no tray runs here to keep one: start `pilotlight` first".into(),

@@ -5,7 +5,7 @@ use crate::cli::pick::{Named, Picked, pick};
 use crate::cli::report::{FAILED, REFUSED, UNCONFIRMED, USAGE, say};
 use crate::control::caller::agent_behind;
 use crate::core::fleet::Session;
-use crate::core::order::{Ask, Order, Outcome};
+use crate::core::order::{Operation, Order, Outcome};
 use std::process::ExitCode;
 
 /// Finds the session, runs `act` on it, and turns the outcome into an exit code.
@@ -43,9 +43,9 @@ pub(super) fn code(outcome: &Outcome) -> ExitCode {
     }
 }
 
-pub(super) fn order(session: &Session, ask: Ask) -> Order {
+pub(super) fn order(session: &Session, operation: Operation) -> Order {
     let host = session.far.as_ref().map(|far| &*far.host.name);
-    Order::new(&session.id, ask).at(host).on(session.observed.facts.root.as_deref())
+    Order::new(&session.id, operation).at(host).on(session.observed.facts.root.as_deref())
 }
 
 /// Reports that an agent runs this command, if one does, and returns that outcome. The tray checks this too, but the

@@ -14,7 +14,7 @@ use crate::cli::report::say;
 use crate::control::ORDER_MAX;
 use crate::core::confusable::find_confusable;
 use crate::core::form::{Field, FieldType, Form, FormAnswer, Kind};
-use crate::core::order::{Ask, Outcome, Reply, Report};
+use crate::core::order::{Operation, Outcome, Reply, Report};
 use crate::core::text::{NAME_MAX, plain};
 use std::process::ExitCode;
 
@@ -87,7 +87,7 @@ pub(in crate::cli) fn reply(context: &Context, arguments: &Arguments) -> anyhow:
 
 fn answer(context: &Context, arguments: &Arguments, session: &Picked) -> anyhow::Result<Outcome> {
     let mut reader = FormReader::default();
-    let read = order(session, Ask::Answer(Reply::Look(arguments.request.clone())));
+    let read = order(session, Operation::Answer(Reply::Look(arguments.request.clone())));
     let outcome = carry_out(context, session, &read, false, &mut reader)?;
     let Some(form) = reader.0 else {
         let outcome = match outcome {
@@ -122,8 +122,9 @@ fn answer(context: &Context, arguments: &Arguments, session: &Picked) -> anyhow:
     if let Err(why) = form.result(&answer) {
         return Ok(refuse(&format!("{why}: it was left open")));
     }
-    let ask = Ask::Answer(Reply::Give { request: form.request.to_string(), shown: form.mark(), with: answer.into() });
-    let order = order(session, ask);
+    let operation =
+        Operation::Answer(Reply::Give { request: form.request.to_string(), shown: form.mark(), with: answer.into() });
+    let order = order(session, operation);
     if serde_json::to_vec(&order).map_or(true, |line| line.len() >= ORDER_MAX) {
         return Ok(refuse("the answer is too long to be sent: the question was left open"));
     }

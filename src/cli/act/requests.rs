@@ -9,7 +9,7 @@ use crate::cli::pick::{Named, Picked};
 use crate::control::{self, ORDER_MAX, Probe};
 use crate::core::confusable::reads_as_it_is;
 use crate::core::fleet::Session;
-use crate::core::order::{Ask, Outcome, Which};
+use crate::core::order::{Operation, Outcome, Which};
 use crate::system::paths;
 use sha2::{Digest, Sha256};
 use std::process::ExitCode;
@@ -35,17 +35,21 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(in crate::cli) fn approve(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    answer(context, arguments, &Verb { question: "Approve this request, once?", ask: Ask::Approve, must_show: true })
+    answer(
+        context,
+        arguments,
+        &Verb { question: "Approve this request, once?", operation: Operation::Approve, must_show: true },
+    )
 }
 
 pub(in crate::cli) fn deny(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    answer(context, arguments, &Verb { question: "Deny this request?", ask: Ask::Deny, must_show: false })
+    answer(context, arguments, &Verb { question: "Deny this request?", operation: Operation::Deny, must_show: false })
 }
 
 /// A way to answer requests.
 struct Verb {
     question: &'static str,
-    ask: fn(Which) -> Ask,
+    operation: fn(Which) -> Operation,
     /// Whether a request is only answered after it was printed: nobody can approve what nobody could read.
     must_show: bool,
 }
@@ -58,7 +62,7 @@ fn answer(context: &Context, arguments: &Arguments, verb: &Verb) -> anyhow::Resu
             return Ok(refused);
         }
         if !arguments.ask && !verb.must_show && arguments.sha256.is_none() {
-            let all = order(session, (verb.ask)(Which::These(named_requests(arguments, session))));
+            let all = order(session, (verb.operation)(Which::These(named_requests(arguments, session))));
             return carry_out(context, session, &all, false, &mut RequestPrinter::new(&session.label));
         }
         if arguments.ask && !has_terminal() {
@@ -106,7 +110,7 @@ fn answer_one(
     verb: &Verb,
 ) -> anyhow::Result<Outcome> {
     let mut reader = RequestReader::new(&session.label, &id);
-    let look = order(session, Ask::Look(id.clone()));
+    let look = order(session, Operation::Look(id.clone()));
     let outcome = carry_out(context, session, &look, false, &mut reader)?;
     let Some(text) = reader.request else {
         let outcome = match outcome {
@@ -140,7 +144,7 @@ fn answer_one(
     if asks && confirm(verb.question) != Some(true) {
         return Ok(refuse("the request was left open"));
     }
-    let answer = order(session, (verb.ask)(as_shown(context, session, id, text, verb.ask)));
+    let answer = order(session, (verb.operation)(as_shown(context, session, id, text, verb.operation)));
     carry_out(context, session, &answer, false, &mut Printer)
 }
 
@@ -156,9 +160,15 @@ fn sha256(text: &str) -> String {
 }
 
 /// Names the request that was shown: by id and text if the text fits into an order, else by id alone.
-fn as_shown(context: &Context, session: &Session, id: String, text: String, ask: fn(Which) -> Ask) -> Which {
+fn as_shown(
+    context: &Context,
+    session: &Session,
+    id: String,
+    text: String,
+    operation: fn(Which) -> Operation,
+) -> Which {
     let shown = Which::Shown { id, text };
-    let whole = context.with_home(order(session, ask(shown.clone())));
+    let whole = context.with_home(order(session, operation(shown.clone())));
     let length = serde_json::to_vec(&whole).map_or(usize::MAX, |line| line.len());
     match shown {
         Which::Shown { id, .. } if length >= ORDER_MAX => Which::These(vec![id]),

@@ -10,7 +10,7 @@ use crate::cli::report::say;
 use crate::control::caller::{CallerPolicy, agent_behind};
 use crate::control::{self, Command, ControlServer, PendingOrder};
 use crate::core::action::questions;
-use crate::core::order::{Ask, Order, Outcome, Report, Which};
+use crate::core::order::{Operation, Order, Outcome, Report, Which};
 use crate::core::session::Key;
 use crate::core::time::Moment;
 use crate::engine::ledger::Ledger;
@@ -192,22 +192,22 @@ pub(super) async fn answer_requests_here(
             }
         };
         let which = Which::Shown { id: request, text };
-        let ask = match answer.unwrap_or_default().trim().to_ascii_lowercase().as_str() {
-            "y" | "yes" => Ask::Approve(which),
-            "n" | "no" => Ask::Deny(which),
+        let operation = match answer.unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Operation::Approve(which),
+            "n" | "no" => Operation::Deny(which),
             _ => {
                 say(&format!("the request was left open: `pilotlight approve {id}` shows it again"));
                 continue;
             }
         };
-        run_order(&commander, Order::new(id, ask), &mut Printer).await;
+        run_order(&commander, Order::new(id, operation), &mut Printer).await;
     }
 }
 
 /// Shows a request to the user, and returns the text that was shown. `None` if it is gone or could not be written out.
 async fn shown_text(session: &Picked, request: &str, commander: &UnboundedSender<Command>) -> Option<String> {
     let mut reader = RequestReader::new(&session.label, request);
-    run_order(commander, Order::new(&session.id, Ask::Look(request.to_owned())), &mut reader).await;
+    run_order(commander, Order::new(&session.id, Operation::Look(request.to_owned())), &mut reader).await;
     let text = reader.request?;
     if let Some(error) = reader.failed {
         say(&format!("the request could not be written out ({error}): it was left open"));

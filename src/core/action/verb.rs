@@ -1,6 +1,6 @@
 //! The actions: each is listed once, and one table holds everything about it that does not depend on a session.
 //!
-//! A new action needs a row in the table and a variant of [`Ask`], both of them here; a rule that
+//! A new action needs a row in the table and a variant of [`Operation`], both of them here; a rule that
 //! says when it is [offered](super::offer); and the code that carries it out (`engine/parts/tasks/order_task.rs`). The command line,
 //! the menu and the popups choose which actions they have.
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// fields of [`Verb`].
 macro_rules! actions {
     ($($(#[$doc:meta])* $action:ident: $name:literal, $label:literal, $menu_label:expr, $done:literal, $callers:ident,
-        $ask:expr, [$($trait:ident),*];)*) => {
+        $operation:expr, [$($trait:ident),*];)*) => {
         /// Something that can be done with a session.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Action {
@@ -34,7 +34,7 @@ macro_rules! actions {
                         menu_label: $menu_label,
                         done: $done,
                         callers: Callers::$callers,
-                        ask: $ask,
+                        operation: $operation,
                         traits: &[$($trait),*],
                     },)*
                 }
@@ -55,34 +55,34 @@ actions! {
         None, [OverBridge, TakesTurns];
     /// Bring it back under control, and have it continue its work.
     Continue: "continue", "Reconnect and continue", None, "continues its work", People,
-        Some(Ask::Continue), [ForTurn, AsksServer, OverBridge, Recovery, Counted, LeavesMarks];
+        Some(Operation::Continue), [ForTurn, AsksServer, OverBridge, Recovery, Counted, LeavesMarks];
     /// Bring it back under control: attach to its server, or resume it.
     Reconnect: "reconnect", "Reconnect", None, "reconnected", People,
-        Some(Ask::Reconnect { resend: false }), [ForTurn, AsksServer, Recovery, Counted, LeavesMarks];
+        Some(Operation::Reconnect { resend: false }), [ForTurn, AsksServer, Recovery, Counted, LeavesMarks];
     /// [`Reconnect`](Self::Reconnect), and send the last prompt again.
     Resend: "resend", "Send the last prompt again", None, "its last prompt was sent again", People,
-        Some(Ask::Reconnect { resend: true }), [ForTurn, AsksServer, Recovery, Counted, LeavesMarks];
+        Some(Operation::Reconnect { resend: true }), [ForTurn, AsksServer, Recovery, Counted, LeavesMarks];
     /// Abort the running turn.
     Stop: "stop", "Stop", Some("Stop the turn"), "stopped", People,
-        Some(Ask::Stop), [ForTurn, AsksServer, OverBridge, LeavesMarks];
+        Some(Operation::Stop), [ForTurn, AsksServer, OverBridge, LeavesMarks];
     /// Interrupt its process, then terminate it.
     End: "end", "End it", None, "ended", People,
-        Some(Ask::End { confirmed: false }), [EndsOwner];
+        Some(Operation::End { confirmed: false }), [EndsOwner];
     /// Kill its process.
     ForceQuit: "force-quit", "Force quit: nothing is saved", None, "ended", People,
-        Some(Ask::ForceQuit), [EndsOwner];
+        Some(Operation::ForceQuit), [EndsOwner];
     /// Resume it in a terminal.
     Resume: "resume", "Resume", Some("Resume in a terminal"), "resumed", Anyone,
-        Some(Ask::Resume), [Recovery, OpensWindow];
+        Some(Operation::Resume), [Recovery, OpensWindow];
     /// Bring its terminal to the front.
     ShowTerminal: "show-terminal", "Show terminal", Some("Show its terminal"), "its terminal is shown", Anyone,
-        Some(Ask::ShowTerminal), [OnlyShows, OpensWindow];
+        Some(Operation::ShowTerminal), [OnlyShows, OpensWindow];
     /// Detach from it.
     Detach: "detach", "Detach", None, "detached", People,
-        Some(Ask::Detach), [];
+        Some(Operation::Detach), [];
     /// Have Copilot ask in its terminal whether Pilotlight may answer its permission requests.
     LetAnswer: "let-answer", "Let Pilotlight answer here…", None, "it asks in its terminal", People,
-        Some(Ask::LetAnswer), [ForTurn, OverBridge];
+        Some(Operation::LetAnswer), [ForTurn, OverBridge];
 }
 
 impl Serialize for Action {
@@ -91,11 +91,11 @@ impl Serialize for Action {
     }
 }
 
-/// What an order asks for: an action, with whatever it takes. The names are those on the wire: a change of one changes the
+/// What an order is to do: an action, with whatever it takes. The names are those on the wire: a change of one changes the
 /// control socket's protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ask {
+pub enum Operation {
     /// Show the open request with this id, and leave it open.
     Look(String),
     /// Allow open requests, once.
@@ -173,8 +173,8 @@ pub(crate) struct Verb {
     done: &'static str,
     /// Who may ask for it.
     pub callers: Callers,
-    /// What to ask for. `None` if that takes a request or a question to answer.
-    pub ask: Option<Ask>,
+    /// Its operation. `None` if that takes a request or a question to answer.
+    pub operation: Option<Operation>,
     traits: &'static [Trait],
 }
 
@@ -251,8 +251,8 @@ impl Action {
     }
 }
 
-impl Ask {
-    /// The action that it asks for.
+impl Operation {
+    /// Its action.
     pub(crate) const fn action(&self) -> Action {
         match self {
             // What can be approved can be looked at.
@@ -278,12 +278,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_action_has_a_name_of_its_own_and_asks_for_itself() {
+    fn every_action_has_a_name_of_its_own_and_an_operation_that_is_its() {
         for (index, action) in Action::ALL.into_iter().enumerate() {
             let earlier = &Action::ALL[..index];
             assert!(earlier.iter().all(|other| other.name() != action.name()), "{action:?}");
-            if let Some(ask) = &action.verb().ask {
-                assert_eq!(ask.action(), action);
+            if let Some(operation) = &action.verb().operation {
+                assert_eq!(operation.action(), action);
             }
         }
     }
@@ -291,8 +291,8 @@ mod tests {
     #[test]
     fn an_order_names_its_action_on_the_wire() {
         for action in Action::ALL {
-            let Some(ask) = &action.verb().ask else { continue };
-            let name = match serde_json::to_value(ask).unwrap() {
+            let Some(operation) = &action.verb().operation else { continue };
+            let name = match serde_json::to_value(operation).unwrap() {
                 serde_json::Value::String(name) => name,
                 value => value.as_object().unwrap().keys().next().unwrap().clone(),
             };

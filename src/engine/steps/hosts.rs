@@ -6,7 +6,7 @@ use crate::control::pipe::lines::{FromHost, SHOWN_MAX};
 use crate::control::{PendingOrder, origin};
 use crate::core::action::{Trait, offer};
 use crate::core::far::{self, Account, Clocks};
-use crate::core::order::{Ask, Outcome, Report};
+use crate::core::order::{Operation, Outcome, Report};
 use crate::core::session::Key;
 use crate::core::session::far::Host as FarHost;
 use crate::core::text::is_uuid;
@@ -169,12 +169,12 @@ impl Engine {
     /// Has an order carried out on another machine, which checks it as its own.
     pub(super) fn handle_far_order(&mut self, name: &str, pending: PendingOrder) {
         if let Err(outcome) = self.check_far_order(name, &pending) {
-            let action = pending.order.ask.action().name();
+            let action = pending.order.operation.action().name();
             tracing::info!(tag = "refused", action, host = name, "{}", outcome.words());
             return pending.report(Report::End(outcome));
         }
         let Some(host) = self.hosts.get(name) else { return };
-        if pending.order.ask == Ask::Resume {
+        if pending.order.operation == Operation::Resume {
             let words = command::resume(&host.config, &pending.order.id).unwrap_or_default();
             let terminals = Terminals::new(Some(self.config.actions.terminal.clone()));
             let shown = host.config.name.clone();
@@ -194,7 +194,7 @@ impl Engine {
     /// Checks here what can be checked here.
     fn check_far_order(&self, name: &str, pending: &PendingOrder) -> Result<(), Outcome> {
         let refuse = |why: String| Err(Outcome::Refused(why));
-        let (order, action) = (&pending.order, pending.order.ask.action());
+        let (order, action) = (&pending.order, pending.order.operation.action());
         let Some(host) = self.hosts.get(name) else {
             return refuse(format!("no machine in the settings is called {name}"));
         };
@@ -214,7 +214,7 @@ impl Engine {
             }
         }
         // No tool of a session there can have started this program here. Those of the sessions here can start commands.
-        if pending.is_by_command() && origin::answers_for_user(&order.ask) {
+        if pending.is_by_command() && origin::answers_for_user(&order.operation) {
             let settings = self.settings_file.as_ref().filter(|_| self.config.actions.scripts_may_answer);
             let allowed = settings.and_then(SettingsFile::changed);
             let judged = origin::check(pending.giver, false, allowed, shown.session, self.clock.now().wall);

@@ -10,7 +10,7 @@ use crate::control::{self, PendingOrder, Probe, origin};
 use crate::core::action::{Control, Trait, is_bridged, may_end_without_asking, offer};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
-use crate::core::order::{Ask, Order, Outcome, Report, Which};
+use crate::core::order::{Operation, Order, Outcome, Report, Which};
 use crate::core::owner::Held;
 use crate::core::session::Key;
 use crate::core::time::Time;
@@ -37,13 +37,13 @@ enum Next {
 
 /// Reports that nothing is done for an order.
 fn refuse(pending: &PendingOrder, why: &str) {
-    tracing::info!(tag = "refused", action = pending.order.ask.action().name(), session = %pending.order.id, "{why}");
+    tracing::info!(tag = "refused", action = pending.order.operation.action().name(), session = %pending.order.id, "{why}");
     pending.report(Report::End(Outcome::Refused(why.into())));
 }
 
 /// Checks that the turn that an order was given for is still the last.
 fn check_turn(order: &Order, session: &Session) -> Result<(), String> {
-    let action = order.ask.action();
+    let action = order.operation.action();
     // What is sent over a bridge reaches whatever the terminal does now.
     let must_be_known = action.is(Trait::ForTurn) && action.is(Trait::OverBridge) && is_bridged(session);
     match (&order.turn, &session.observed.facts.root) {
@@ -119,8 +119,8 @@ impl Engine {
     /// Checks that an order which answers for the user can be told to be the user's. If a command's cannot, and it
     /// would approve, the user is asked about that in the session's row and popup.
     fn check_giver(&mut self, pending: &PendingOrder, changes: &mut Changes) -> Result<(), String> {
-        let ask = &pending.order.ask;
-        if !origin::answers_for_user(ask) || pending.is_abandoned() {
+        let operation = &pending.order.operation;
+        if !origin::answers_for_user(operation) || pending.is_abandoned() {
             return Ok(());
         }
         let settings = self.settings_file.as_ref().filter(|_| self.config.actions.scripts_may_answer);
@@ -138,9 +138,9 @@ impl Engine {
                  `scripts-may-answer` in the settings allows it in sessions that are created later"
             ));
         }
-        if let Ask::Approve(Which::Shown { id, .. }) = ask {
+        if let Operation::Approve(Which::Shown { id, .. }) = operation {
             self.update_control(&key, changes, |control| control.wanted = Some(id.as_str().into()));
-        } else if let Ask::Approve(Which::These(ids)) = ask {
+        } else if let Operation::Approve(Which::These(ids)) = operation {
             self.update_control(&key, changes, |control| control.wanted = ids.first().map(|id| id.as_str().into()));
         }
         Err(format!(
@@ -150,7 +150,7 @@ impl Engine {
     }
 
     fn run_or_postpone(&mut self, pending: PendingOrder, patience: Patience, changes: &mut Changes) {
-        let action = pending.order.ask.action();
+        let action = pending.order.operation.action();
         if pending.is_abandoned() {
             tracing::info!(tag = "dropped", action = action.name(), session = %pending.order.id, "whoever asked has gone");
             return;
@@ -175,7 +175,7 @@ impl Engine {
     /// Decides what becomes of an order now.
     fn next_of(&mut self, key: &Key, pending: &PendingOrder, patience: Patience, changes: &mut Changes) -> Next {
         let may_wait = matches!(patience, Patience::Full);
-        let action = pending.order.ask.action();
+        let action = pending.order.operation.action();
         if !self.may_touch(key) {
             return Next::Refuse("its file system does not answer, so what it does now is unknown".into());
         }
@@ -214,7 +214,7 @@ impl Engine {
 
     /// Decides what becomes of an order that needs the session's lock, and nothing else any more.
     fn next_with_lock(&mut self, key: &Key, order: &Order, patience: Patience, changes: &mut Changes) -> Next {
-        let action = order.ask.action();
+        let action = order.operation.action();
         let guard = match self.page(key).try_lock(action.name()) {
             Ok(guard) => guard,
             Err(LockError::Held(who)) => {
@@ -250,7 +250,7 @@ impl Engine {
     /// Reads a session again and decides whether the order may be carried out now: what a menu or a command saw may be
     /// outdated.
     fn recheck_offer(&mut self, key: &Key, order: &Order, changes: &mut Changes) -> Result<(), String> {
-        let action = order.ask.action();
+        let action = order.operation.action();
         if action.is(Trait::EndsOwner) {
             // Before a process is signalled, everything is read: it may have opened other sessions as well.
             self.rescan_now(changes);
@@ -274,7 +274,7 @@ impl Engine {
         // Checked before the offer because this refusal says how long to wait.
         self.why_not_resumable(key, order, session).map_or(Ok(()), Err)?;
         offer(action, session, entry.verdict.status)?;
-        if action.is(Trait::EndsOwner) && order.ask != (Ask::End { confirmed: true }) {
+        if action.is(Trait::EndsOwner) && order.operation != (Operation::End { confirmed: true }) {
             may_end_without_asking(session)?;
         }
         if self.session_being_opened(session, action).is_some() {

@@ -40,7 +40,7 @@ impl Engine {
     /// Why a session must not be resumed now although nobody has it open: it was resumed a moment ago, or a process
     /// that has just started may be about to open it and does not show yet which one it will open.
     pub(super) fn why_not_resumable(&self, key: &Key, order: &Order, session: &Session) -> Option<String> {
-        let action = order.ask.action();
+        let action = order.operation.action();
         if !action.is(Trait::Recovery) || session.runner().live().is_some() {
             return None;
         }

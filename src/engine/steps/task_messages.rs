@@ -4,7 +4,7 @@ use crate::agent::channel::connection_event::{ConnectionEvent, ConnectionEventKi
 use crate::agent::channel::fault::Fault;
 use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
-use crate::core::order::{Ask, Outcome, Report, Step};
+use crate::core::order::{Operation, Outcome, Report, Step};
 use crate::core::session::Key;
 use crate::engine::last_seen::Marks;
 use crate::engine::parts::tasks::{Continuation, TaskEnd, TaskId, TaskMessage};
@@ -72,7 +72,8 @@ impl Engine {
         self.resume_ended(task, &key, may_be_done);
         let cut_off = self.tasks.cut_off_before(task);
         // One that only looks at a request is of the same action.
-        let approves = |order: &PendingOrder| order.is_by_command() && matches!(order.order.ask, Ask::Approve(_));
+        let approves =
+            |order: &PendingOrder| order.is_by_command() && matches!(order.order.operation, Operation::Approve(_));
         let is_approval_by_command = self.tasks.order_of(task).is_some_and(approves);
         let early = self.tasks.finish(task, end);
         let is_attached = self.tasks.connection_state(&key).is_some();

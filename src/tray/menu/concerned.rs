@@ -2,7 +2,7 @@
 
 use crate::core::action::{Action, ServerState, offer};
 use crate::core::fleet::Kind as Use;
-use crate::core::order::{Ask, Order};
+use crate::core::order::{Operation, Order};
 use crate::core::owner::Owner;
 use crate::core::session::Allows;
 use crate::tray::details::Source;
@@ -19,7 +19,7 @@ pub(super) fn left_open(sources: &[Source<'_>]) -> Vec<Order> {
     };
     let mut open: Vec<_> = sources.iter().filter(was_open).collect();
     open.sort_by_key(|source| source.key);
-    open.iter().map(|source| Order::new(&source.row.id, Ask::Resume).to(&source.row.label)).collect()
+    open.iter().map(|source| Order::new(&source.row.id, Operation::Resume).to(&source.row.label)).collect()
 }
 
 /// Whether a session runs in a terminal that nothing of ours reaches, and that a bridge would: no server of its own, no

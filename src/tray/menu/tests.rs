@@ -15,7 +15,7 @@ use crate::core::alert::Pause;
 use crate::core::fleet::Kind as Use;
 use crate::core::fleet::{About, Label, Row, Session, State};
 use crate::core::gist::Gist;
-use crate::core::order::{Ask, Order};
+use crate::core::order::{Operation, Order};
 use crate::core::owner::Owner;
 use crate::core::session::SourceId;
 use crate::core::session::{Allows, Key, NoFileEvents};
@@ -103,7 +103,7 @@ fn three_rows_have_a_remedy_below_them() {
     let remedies: Vec<_> = world.entries().into_iter().filter(|entry| entry.starts_with("     ")).collect();
     let titles = ["infra (main)", "Part 36535f61-5c7b-4f…", "Part 36535f61-5c7b-4f…"];
     assert_eq!(remedies, titles.map(|name| format!("     Resume {name} in a terminal")));
-    let resume = Effect::Act(Box::new(Order { who: "infra (main)".into(), ..Order::new(&ids[0], Ask::Resume) }));
+    let resume = Effect::Act(Box::new(Order { who: "infra (main)".into(), ..Order::new(&ids[0], Operation::Resume) }));
     assert_eq!(world.effect(&ids[0], Kind::Remedy), Some(&resume));
 }
 
@@ -147,7 +147,7 @@ fn the_remedy_of_a_session_stuck_in_a_plain_terminal_shows_the_terminal() {
     world.session("api").control.server = ServerState::NotListening;
     world.after(Span::minutes(1)).unwrap();
     assert_eq!(world.entries()[3], "     Show the terminal of api");
-    let show = Effect::Act(Box::new(Order { who: "api".into(), ..Order::new("api", Ask::ShowTerminal) }));
+    let show = Effect::Act(Box::new(Order { who: "api".into(), ..Order::new("api", Operation::ShowTerminal) }));
     assert_eq!(world.effect("api", Kind::Remedy), Some(&show));
 }
 
@@ -324,7 +324,7 @@ fn sessions_left_open_when_the_machine_went_down_are_reopened_together() {
         session.observed.owner = Owner::Gone { pid: 1, at: None };
     }
     world.update().unwrap();
-    let orders = ids[..2].iter().map(|id| Order { who: (*id).into(), ..Order::new(id, Ask::Resume) }).collect();
+    let orders = ids[..2].iter().map(|id| Order { who: (*id).into(), ..Order::new(id, Operation::Resume) }).collect();
     let item = ItemId::own(Kind::Reopen);
     assert_eq!(world.menu.shown.as_ref().unwrap().effect_of(&item), Some(&Effect::Reopen(orders)));
 }

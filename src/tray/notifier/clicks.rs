@@ -7,7 +7,7 @@ use crate::core::action::{Action, Trait, questions};
 use crate::core::alert::{About, Button, Cause, Popup, ShownRequest};
 use crate::core::fleet::{Row, Session};
 use crate::core::form::{Form, FormAnswer};
-use crate::core::order::{Ask, Order, Reply, Which};
+use crate::core::order::{Operation, Order, Reply, Which};
 use crate::engine::Shown;
 use crate::tray::actions::looking_at;
 use crate::tray::messages::PopupEvent;
@@ -26,16 +26,17 @@ pub(super) enum ClickAction {
 pub(super) fn resolve(popup: &Popup, button: Option<Button>, shown: &Shown<'_>) -> ClickAction {
     let Shown { row, session, .. } = *shown;
     // What is offered because of a silence must not end an answer.
-    let order =
-        |ask| act(shown, Order::new(&row.id, ask).on(session.observed.facts.root.as_deref()).unless_receiving());
+    let order = |operation| {
+        act(shown, Order::new(&row.id, operation).on(session.observed.facts.root.as_deref()).unless_receiving())
+    };
     let button = button.or_else(|| default_button(popup));
     if let Some(reason) = button.and_then(|button| stale_reason(popup, button, row)) {
         return ClickAction::Refuse(reason);
     }
     let look = || ClickAction::Do(look(popup, row, session));
     match button {
-        Some(Button::Act(Action::Approve)) => answer(popup, shown, Ask::Approve),
-        Some(Button::Act(Action::Deny)) => answer(popup, shown, Ask::Deny),
+        Some(Button::Act(Action::Approve)) => answer(popup, shown, Operation::Approve),
+        Some(Button::Act(Action::Deny)) => answer(popup, shown, Operation::Deny),
         Some(Button::Choice(index)) => choose(popup, shown, index),
         Some(Button::Act(Action::Answer)) => match question(session).filter(|_| is_one(popup)) {
             Some(form) => ClickAction::Do(Effect::Answer {
@@ -45,8 +46,8 @@ pub(super) fn resolve(popup: &Popup, button: Option<Button>, shown: &Shown<'_>) 
             }),
             None => ClickAction::Refuse("that question is no longer open".into()),
         },
-        Some(Button::Act(action)) => action.verb().ask.clone().map_or_else(look, order),
-        Some(Button::SendOn) => order(Ask::Continue),
+        Some(Button::Act(action)) => action.verb().operation.clone().map_or_else(look, order),
+        Some(Button::SendOn) => order(Operation::Continue),
         Some(Button::Mute) => ClickAction::Mute,
         Some(Button::Details | Button::Review) | None => look(),
     }
@@ -95,7 +96,7 @@ fn default_button(popup: &Popup) -> Option<Button> {
 fn stale_reason(popup: &Popup, button: Button, row: &Row) -> Option<String> {
     // Answers are checked against the request or question that was shown.
     let acts = match button {
-        Button::Act(action) => action.verb().ask.is_some() && !action.is(Trait::OnlyShows),
+        Button::Act(action) => action.verb().operation.is_some() && !action.is(Trait::OnlyShows),
         Button::SendOn => true,
         Button::Choice(_) | Button::Details | Button::Review | Button::Mute => false,
     };
@@ -104,14 +105,14 @@ fn stale_reason(popup: &Popup, button: Button, row: &Row) -> Option<String> {
 }
 
 /// Answers the request that the popup showed, if it is still open with the same text.
-fn answer(popup: &Popup, shown: &Shown<'_>, ask: fn(Which) -> Ask) -> ClickAction {
+fn answer(popup: &Popup, shown: &Shown<'_>, operation: fn(Which) -> Operation) -> ClickAction {
     let requests = &shown.session.observed.facts.requests;
     let asked = popup.asked.as_ref().and_then(|ShownRequest { request, text, .. }| {
         let request = requests.iter().find(|one| one.id.number() == *request)?;
         Some(Which::Shown { id: request.request.to_string(), text: text.clone() })
     });
     match asked {
-        Some(which) => act(shown, Order::new(&shown.row.id, ask(which))),
+        Some(which) => act(shown, Order::new(&shown.row.id, operation(which))),
         None => ClickAction::Refuse("that request is no longer open".into()),
     }
 }
@@ -124,7 +125,7 @@ fn choose(popup: &Popup, shown: &Shown<'_>, index: u8) -> ClickAction {
         Some(form) => {
             let (request, with) = (form.request.to_string(), FormAnswer::Choice(index.into()));
             let reply = Reply::Give { request, shown: form.mark(), with: Box::new(with) };
-            act(shown, Order::new(&shown.row.id, Ask::Answer(reply)))
+            act(shown, Order::new(&shown.row.id, Operation::Answer(reply)))
         }
         None => ClickAction::Refuse("that question is no longer open".into()),
     }
@@ -194,7 +195,7 @@ mod tests {
             ..one.clone()
         };
         let stuck = row(&session, Status::Stuck);
-        let shown = Order::new("a", Ask::ShowTerminal).to(&stuck.label);
+        let shown = Order::new("a", Operation::ShowTerminal).to(&stuck.label);
         assert_eq!(look(&one, &stuck, &session), Effect::Act(Box::new(shown)));
         assert_eq!(look(&summary, &stuck, &session), Effect::Live);
         let requested = br#"{"type":"permission.requested","data":{"requestId":"r","permissionRequest":{"kind":"shell","fullCommandText":"make"}},"id":"e","timestamp":"2023-11-14T22:13:20.000Z"}"#;
@@ -232,7 +233,7 @@ mod tests {
             panic!("an order")
         };
         assert_eq!(order.host.as_deref(), Some("devbox"));
-        assert_eq!(order.ask, Ask::Approve(Which::Shown { id: "r".into(), text: "make".into() }));
+        assert_eq!(order.operation, Operation::Approve(Which::Shown { id: "r".into(), text: "make".into() }));
         let review = Effect::Details { id: "a".into(), host: Some("devbox".into()), request: "r".into() };
         let ClickAction::Do(effect) = resolve(&popup, None, &shown) else { panic!("an effect") };
         assert_eq!(effect, review);

@@ -15,7 +15,7 @@ use crate::agent::source::{Resume, Source};
 use crate::config::Actions;
 use crate::core::action::Trait;
 use crate::core::fleet::Kind;
-use crate::core::order::{Ask, Order, Outcome, Reply, Which};
+use crate::core::order::{Operation, Order, Outcome, Reply, Which};
 use crate::core::owner::Owner;
 use crate::core::time::Time;
 use crate::core::verdict::Status;
@@ -94,7 +94,7 @@ impl OrderTask {
     /// Carries out the order and reports its end.
     pub(super) async fn run(self) {
         let (messages, task) = (self.messages.clone(), self.task);
-        let asks_server = self.order.ask.action().is(Trait::AsksServer);
+        let asks_server = self.order.operation.action().is(Trait::AsksServer);
         let contacted = self.site.endpoints.iter().filter(|_| asks_server).map(|endpoint| Place::At(endpoint.address));
         let contacted: Vec<_> = contacted.collect();
         let (outcome, connection, continuation, faults) = match self.carry_out().await {
@@ -108,22 +108,22 @@ impl OrderTask {
     }
 
     async fn carry_out(self) -> OrderResult {
-        match self.order.ask.clone() {
-            Ask::Look(request) => self.look(&request).await,
-            Ask::Approve(which) => self.answer(&which, true).await,
-            Ask::Deny(which) => self.answer(&which, false).await,
-            Ask::Answer(reply) => self.reply(&reply).await,
-            Ask::Reconnect { resend: false } => self.reconnect(None).await,
-            Ask::Reconnect { resend: true } => self.reconnect(Some(FollowUp::Resend)).await,
-            Ask::Continue => self.reconnect(Some(FollowUp::Continue)).await,
-            Ask::Stop => self.stop().await,
-            Ask::End { confirmed } => self.end(&[Force::Interrupt, Force::Terminate], confirmed).await,
-            Ask::ForceQuit => self.end(&[Force::Kill], false).await,
-            Ask::Resume => self.resume().await,
-            Ask::ShowTerminal => self.show_terminal().await,
-            Ask::LetAnswer => self.let_answer().await,
+        match self.order.operation.clone() {
+            Operation::Look(request) => self.look(&request).await,
+            Operation::Approve(which) => self.answer(&which, true).await,
+            Operation::Deny(which) => self.answer(&which, false).await,
+            Operation::Answer(reply) => self.reply(&reply).await,
+            Operation::Reconnect { resend: false } => self.reconnect(None).await,
+            Operation::Reconnect { resend: true } => self.reconnect(Some(FollowUp::Resend)).await,
+            Operation::Continue => self.reconnect(Some(FollowUp::Continue)).await,
+            Operation::Stop => self.stop().await,
+            Operation::End { confirmed } => self.end(&[Force::Interrupt, Force::Terminate], confirmed).await,
+            Operation::ForceQuit => self.end(&[Force::Kill], false).await,
+            Operation::Resume => self.resume().await,
+            Operation::ShowTerminal => self.show_terminal().await,
+            Operation::LetAnswer => self.let_answer().await,
             // The loop closes the connection when it receives this result.
-            Ask::Detach => done("detached"),
+            Operation::Detach => done("detached"),
         }
     }
 

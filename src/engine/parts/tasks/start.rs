@@ -57,7 +57,7 @@ impl Tasks {
         log_view: watch::Sender<LogView>,
         order_task: OrderTask,
     ) {
-        let action = pending.order.ask.action();
+        let action = pending.order.operation.action();
         let creates_owner = action.is(Trait::Recovery) && session.runner().live().is_none();
         let hosts = action != Action::Resume && session.observed.about.kind == Kind::Sdk;
         let running = RunningTask {

@@ -4,7 +4,7 @@ use crate::control::PendingOrder;
 use crate::core::action::{Action, is_bridged, offer};
 use crate::core::attempts::UNCOUNTED;
 use crate::core::facts::Facts;
-use crate::core::order::{Ask, Order};
+use crate::core::order::{Operation, Order};
 use crate::core::session::{Observed, Session};
 use crate::core::verdict::Status;
 use crate::engine::{Changes, Engine, Entry};
@@ -36,29 +36,29 @@ impl Engine {
                     // A session whose server died meanwhile is not hosted by itself.
                     let is_wanted = !went_on && facts.is_left_undone(session.live.left_undone);
                     let wanted = is_wanted && session.runner().live().is_some();
-                    due.push((key.clone(), wanted.then_some((Ask::Continue, CONTINUES))));
+                    due.push((key.clone(), wanted.then_some((Operation::Continue, CONTINUES))));
                 }
             } else if auto_reconnect && status == Status::PermissionLost && is_over(facts) {
                 let since = facts.denials.since().map(|since| since.wall);
                 let resends = self.config.actions.resend && offer(Action::Continue, session, status).is_ok();
-                let ask = if resends { Ask::Continue } else { Ask::Reconnect { resend: false } };
+                let operation = if resends { Operation::Continue } else { Operation::Reconnect { resend: false } };
                 if since != self.tasks.auto_reconnected.get(key).copied()
-                    && offer(ask.action(), session, status).is_ok()
+                    && offer(operation.action(), session, status).is_ok()
                 {
-                    due.push((key.clone(), Some((ask, RECONNECTS))));
+                    due.push((key.clone(), Some((operation, RECONNECTS))));
                 }
             }
         }
-        for (key, ask) in due {
+        for (key, operation) in due {
             let Some(Session { observed: Observed { facts, .. }, control, .. }) =
                 self.fleet.get(&key).map(Entry::session)
             else {
                 continue;
             };
-            if let Some((ask, why)) = ask {
+            if let Some((operation, why)) = operation {
                 let was_asked_for = control.pending_continue.is_some();
-                let (order, since) = (Order::new(&key.id, ask).on(facts.root.as_deref()), facts.denials.since());
-                let action = order.ask.action().name();
+                let (order, since) = (Order::new(&key.id, operation).on(facts.root.as_deref()), facts.denials.since());
+                let action = order.operation.action().name();
                 tracing::info!(session = %key.id, action, "{why}");
                 if let Some(since) = since {
                     self.tasks.auto_reconnected.insert(key.clone(), since.wall);

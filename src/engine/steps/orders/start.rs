@@ -27,7 +27,7 @@ impl Engine {
         changes: &mut Changes,
     ) {
         let now = self.clock.now();
-        let action = pending.order.ask.action();
+        let action = pending.order.operation.action();
         // From here on, orders for the session come to us and are not forwarded.
         if action.is(Trait::Counted)
             && let Some(serve) = self.orders.on_first_attach.take()
@@ -139,7 +139,7 @@ impl Engine {
             Some(entry) => {
                 let session = entry.session();
                 self.tasks.update_log_views(&key, session, entry.verdict.status);
-                if self.would_end_another(session, pending.order.ask.action()) {
+                if self.would_end_another(session, pending.order.operation.action()) {
                     return Err(
                         "its process has opened another session, which would end as well: it is signalled no further"
                             .into(),

@@ -30,7 +30,7 @@ fn crash(source: &Source, id: &str, engine: &Engine) {
 
 fn resume(engine: &mut Engine, id: &str, changes: &mut Changes) -> UnboundedReceiver<Report> {
     let (reply, reports) = unbounded_channel();
-    engine.handle_order(PendingOrder::by_us(Order::new(id, Ask::Resume), reply), changes);
+    engine.handle_order(PendingOrder::by_us(Order::new(id, Operation::Resume), reply), changes);
     reports
 }
 

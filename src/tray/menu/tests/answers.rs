@@ -40,7 +40,7 @@ fn case_107b_an_item_answers_only_the_request_that_it_shows() {
     world.ask("a", 1, "make");
     world.update().unwrap();
     let approve = |request| Kind::Approve(Call::from_number(request));
-    let asks = |id: &str, text: &str| Ask::Approve(Which::Shown { id: id.into(), text: text.into() });
+    let asks = |id: &str, text: &str| Operation::Approve(Which::Shown { id: id.into(), text: text.into() });
     let order = Order { who: "a".into(), ..Order::new("a", asks("request-1", "make")) };
     assert_eq!(world.effect("a", approve(1)), Some(&Effect::Act(Box::new(order))));
     // The first is answered elsewhere and another one opens: a click in flight was for the first.
@@ -109,7 +109,7 @@ fn a_choice_answers_only_the_question_that_it_was_shown_with() {
     let first = world.update().unwrap();
     let reply = |request: &str, shown, n| {
         let reply = Reply::Give { request: request.into(), shown, with: FormAnswer::Choice(n).into() };
-        Some(Effect::Act(Box::new(Order { who: "a".into(), ..Order::new("a", Ask::Answer(reply)) })))
+        Some(Effect::Act(Box::new(Order { who: "a".into(), ..Order::new("a", Operation::Answer(reply)) })))
     };
     assert_eq!(world.effect("a", choice(mark, 1)).cloned(), reply("r1", mark, 1));
     assert_eq!(world.effect("a", choice(mark, 2)), None);

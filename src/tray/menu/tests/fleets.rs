@@ -215,7 +215,7 @@ fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError
         let row = row_of(&pair[0]);
         prop_assert_eq!(pair[0].id().map(|id| &id.session), pair[1].id().map(|id| &id.session));
         let Item::Action { effect: Effect::Act(order), .. } = &pair[1] else { panic!("{pair:?}") };
-        prop_assert!(!matches!(order.ask, Ask::Approve(_) | Ask::Answer(_)), "{order:?}");
+        prop_assert!(!matches!(order.operation, Operation::Approve(_) | Operation::Answer(_)), "{order:?}");
         let needs_remedy =
             matches!(row.status, Status::PermissionLost | Status::Crashed | Status::Stuck) || row.ended_denied();
         prop_assert!(needs_remedy && !matches!(row.gist, Gist::Silent { runs_long: true, .. }), "{row:?}");

@@ -35,7 +35,7 @@ fn case_418_a_session_of_another_machine_is_answered_there_and_nothing_of_it_is_
     let Some(Effect::Act(order)) = effect(Kind::Approve(call)) else { panic!("{view:#?}") };
     assert_eq!((order.host.as_deref(), &*order.id), (Some("devbox"), "api"));
     let shown = Which::Shown { id: "request-7".into(), text: "rm -rf build".into() };
-    assert_eq!(order.ask, Ask::Approve(shown));
+    assert_eq!(order.operation, Operation::Approve(shown));
     for kind in [Kind::OpenFolder, Kind::OpenLog, Kind::CopyResume, Kind::Act(Action::ShowTerminal)] {
         assert_eq!(effect(kind), None, "{kind:?}");
     }

@@ -85,7 +85,7 @@ fn the_headline_names_the_first_session_and_leads_to_it() {
     world.session("api").control.server = ServerState::NotListening;
     world.session("api").observed.about.kind = Use::Terminal;
     world.after(SHAPE_INTERVAL).unwrap();
-    let show = Effect::Act(Box::new(Order { who: "api".into(), ..Order::new("api", Ask::ShowTerminal) }));
+    let show = Effect::Act(Box::new(Order { who: "api".into(), ..Order::new("api", Operation::ShowTerminal) }));
     assert_eq!((headline(&world).0, headline(&world).2), ("1 needs you · api is stuck".into(), show));
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::core::gist::Gist;
-use crate::core::order::{Ask, Order};
+use crate::core::order::{Operation, Order};
 use crate::core::session::{Key, SourceId};
 use crate::core::time::Moment;
 use crate::core::time::{Span, Time};
@@ -290,7 +290,7 @@ fn a_screen_reader_gets_the_status_in_words() {
 #[test]
 fn an_entry_that_does_something_else_is_another_entry() {
     let stop = |turn: &str| {
-        let order = Order::new("a", Ask::Stop).on(Some(turn));
+        let order = Order::new("a", Operation::Stop).on(Some(turn));
         Item::action(
             ItemId::of(&Key::new(SourceId::default(), "a"), Kind::Remedy),
             "Stop",

@@ -1,7 +1,7 @@
 //! The menu while panels of each kind open, read, close and click it.
 
 use super::*;
-use crate::core::order::{Ask, Order};
+use crate::core::order::{Operation, Order};
 use crate::core::session::{Key, SourceId};
 use crate::tray::sni::readers::GTK_PROPERTIES;
 use crate::tray::view::{Effect, ItemId, Kind};
@@ -258,7 +258,7 @@ impl World {
             let key = Key::new(SourceId::default(), id.to_string());
             // The label says what the entry does, as the view's do.
             let turn = format!("{}", to % 4);
-            let order = Order::new(&id.to_string(), Ask::Stop).on(Some(&turn));
+            let order = Order::new(&id.to_string(), Operation::Stop).on(Some(&turn));
             let label = format!("stop turn {turn} of {id}");
             let stop = Item::action(ItemId::of(&key, Kind::Remedy), label, Effect::Act(Box::new(order)));
             items.push(Item::submenu(ItemId::of(&key, Kind::Row), format!("row {id}"), vec![stop.clone()]));
