@@ -52,7 +52,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     }
     context.report_ended();
     let engine = context.engine_with_hosts(Purpose::Watch);
-    let mut table = Live::new(Arc::new(context), engine.command_sender())?;
+    let mut table = LiveTable::new(Arc::new(context), engine.command_sender())?;
     let result = watch_until_stopped(engine, &mut table);
     let written = std::mem::replace(&mut table.result, Ok(()));
     drop(table); // restores the terminal before any error is printed
@@ -62,7 +62,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
 }
 
 /// The live table. Restores the terminal on drop.
-pub(super) struct Live {
+pub(super) struct LiveTable {
     context: Arc<Context>,
     list: List,
     /// Mistakes in the settings.
@@ -86,11 +86,11 @@ pub(super) struct Live {
     result: io::Result<()>,
 }
 
-impl Live {
+impl LiveTable {
     /// Takes over the terminal, if there is one. `commander` wakes the engine when a key is pressed.
     pub(super) fn new(context: Arc<Context>, commander: UnboundedSender<Command>) -> io::Result<Self> {
         let terminal = io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-        let mut live = Self {
+        let mut table = Self {
             list: context.config.list,
             problems: context.problems.iter().map(ToString::to_string).collect(),
             limits: context.config.limits,
@@ -108,12 +108,12 @@ impl Live {
             redraw_at: None,
             result: Ok(()),
         };
-        live.take_terminal()?;
-        if live.terminal {
-            let trigger = live.redraw_trigger();
-            live.keyboard.start(trigger)?;
+        table.take_terminal()?;
+        if table.terminal {
+            let trigger = table.redraw_trigger();
+            table.keyboard.start(trigger)?;
         }
-        Ok(live)
+        Ok(table)
     }
 
     /// Returns a function that has the engine call this view.
@@ -337,7 +337,7 @@ pub(super) fn redraw(out: &mut impl Write, lines: &[String]) -> io::Result<()> {
     queue!(out, terminal::EndSynchronizedUpdate)
 }
 
-impl View for Live {
+impl View for LiveTable {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], now: Moment) -> ControlFlow<()> {
         let rows = self.rows(fleet.rows().cloned().collect(), now);
         self.troubles = fleet.troubles().iter().map(|trouble| trouble.words(now.wall)).collect();
@@ -381,7 +381,7 @@ impl View for Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for LiveTable {
     fn drop(&mut self) {
         self.give_terminal_back();
     }

@@ -2,7 +2,7 @@
 //! The icon appears when a panel does.
 
 use super::context::{Context, demo_hint};
-use super::live::Live;
+use super::live::LiveTable;
 use super::report::say;
 use crate::agent::bridges::{BridgeConfig, BridgeEvent, BridgeFiles};
 use crate::config::Permissions;
@@ -155,7 +155,7 @@ struct Terminal {
     context: Arc<Context>,
     commander: UnboundedSender<Command>,
     instance: Option<Instance>,
-    table: Option<Live>,
+    table: Option<LiveTable>,
     lit: bool,
 }
 
@@ -177,7 +177,7 @@ impl Console for Terminal {
         say(line);
         self.lit = false;
         if io::stdout().is_terminal() && self.table.is_none() {
-            match Live::new(Arc::clone(&self.context), self.commander.clone()) {
+            match LiveTable::new(Arc::clone(&self.context), self.commander.clone()) {
                 Ok(table) => self.table = Some(table),
                 Err(error) => tracing::warn!("the table cannot be shown: {error}"),
             }

@@ -168,7 +168,7 @@ fn commented(text: &str, path: &Path) -> Option<(String, Vec<usize>)> {
             None => wrong_line(&lines, line)?,
         };
         let before = done.len();
-        for number in wrong.filter(|&number| is_live(&lines[number])).collect::<Vec<_>>() {
+        for number in wrong.filter(|&number| is_entry(&lines[number])).collect::<Vec<_>>() {
             lines[number].insert_str(0, COMMENT);
             done.push(number + 1);
         }
@@ -224,7 +224,7 @@ fn wrong_line(lines: &[String], at: usize) -> Option<Range<usize>> {
     let is_open =
         count('[') != count(']') || count('{') != count('}') || line.contains("\"\"\"") || line.contains("'''");
     let mut below = lines[at + 1..].iter().take_while(|line| !is_head(line));
-    let has_entries = is_head(line) && below.any(|line| is_live(line));
+    let has_entries = is_head(line) && below.any(|line| is_entry(line));
     (is_toml(&lines[..at].concat()) && !is_open && !has_entries).then_some(at..at + 1)
 }
 
@@ -236,7 +236,7 @@ fn is_toml(text: &str) -> bool {
     DeTable::parse(text).is_ok()
 }
 
-fn is_live(line: &str) -> bool {
+fn is_entry(line: &str) -> bool {
     !line.trim().is_empty() && !line.trim_start().starts_with('#')
 }
 

@@ -306,7 +306,7 @@ pub(crate) fn looking_at(row: &Row, session: &Session) -> Effect {
     if can(Action::ShowTerminal) {
         return Effect::Act(Box::new(Order::new(&row.id, Operation::ShowTerminal).to(&row.label)));
     }
-    Effect::Live
+    Effect::LiveTable
 }
 
 /// The entry that resumes the sessions that were left open: "Reopen 2 sessions".

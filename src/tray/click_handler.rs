@@ -137,14 +137,14 @@ impl ClickHandler {
     pub(super) fn act(&mut self, session: Option<&Key>, effect: Effect) {
         // Any click in a session's submenu marks the session as seen; an order does once it was carried out, so that a
         // failure keeps its alarm. The table of all sessions shows none in particular.
-        if let (Some(key), false) = (session, matches!(effect, Effect::Act(_) | Effect::Live)) {
+        if let (Some(key), false) = (session, matches!(effect, Effect::Act(_) | Effect::LiveTable)) {
             self.command(Command::Seen(vec![key.clone()]));
         }
         match effect {
             Effect::Seen => {}
             Effect::SeenAll => self.command(Command::SeenAll),
             Effect::Refresh => self.command(Command::Refresh),
-            Effect::Live => self.in_terminal(|program, homes| Some(own_command(program, homes, &["live"]))),
+            Effect::LiveTable => self.in_terminal(|program, homes| Some(own_command(program, homes, &["live"]))),
             Effect::Quit(_) => self.command(Command::Quit),
             Effect::Act(order) => self.order(session, *order),
             Effect::Reopen(orders) => orders.into_iter().for_each(|order| self.order(None, order)),

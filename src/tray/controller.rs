@@ -99,7 +99,7 @@ impl TrayController {
     /// Handles a click on the icon itself, of which the panel makes nothing: shows the table of all sessions.
     #[cfg(target_os = "linux")]
     pub(crate) fn click_icon(&mut self) {
-        self.click_handler.act(None, Effect::Live);
+        self.click_handler.act(None, Effect::LiveTable);
     }
 
     /// Handles a click on the entry with this id.

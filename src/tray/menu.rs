@@ -358,9 +358,9 @@ impl Menu {
         }
         if *left_out > 0 {
             others.push(Item::action(
-                ItemId::own(Kind::Live),
+                ItemId::own(Kind::LiveTable),
                 format!("{left_out} more: show all in a terminal"),
-                Effect::Live,
+                Effect::LiveTable,
             ));
         }
         if !items.is_empty() && !others.is_empty() {

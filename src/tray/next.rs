@@ -26,7 +26,8 @@ pub(super) fn next(source: &Source<'_>, failed: Option<Action>) -> Offer {
         let action = if let Effect::Act(order) = effect { order.operation.action() } else { return false };
         failed == Some(action) && action.is(Trait::OnlyShows)
     };
-    let look = Some(looking_at(source.row, source.session)).filter(|look| !is_hidden(look)).unwrap_or(Effect::Live);
+    let look =
+        Some(looking_at(source.row, source.session)).filter(|look| !is_hidden(look)).unwrap_or(Effect::LiveTable);
     let label = match &look {
         Effect::Details { .. } => Some("Review…"),
         Effect::Answer { .. } => Some("Answer…"),
@@ -141,6 +142,6 @@ mod tests {
         session.observed.facts.fold(&dialect::parse(prompt).unwrap(), now, &Limits::default());
         session.control.server = ServerState::Listening;
         let (_, offer) = offered_after(&session, Status::Stuck, failed);
-        assert_eq!((does(&offer.effect), offer.on_body), (Some(Action::Stop), Effect::Live));
+        assert_eq!((does(&offer.effect), offer.on_body), (Some(Action::Stop), Effect::LiveTable));
     }
 }

@@ -24,7 +24,7 @@ impl Offer {
 
     /// The table of all sessions.
     pub(crate) fn all() -> Self {
-        Self::new("Show all sessions", Effect::Live)
+        Self::new("Show all sessions", Effect::LiveTable)
     }
 }
 

@@ -121,7 +121,7 @@ pub enum Effect {
     /// Gives an order to a session.
     Act(Box<Order>),
     /// Shows the table of all sessions in a terminal.
-    Live,
+    LiveTable,
     /// Shows a permission request in full in a terminal, to be answered there.
     Details {
         /// The session's id.

@@ -32,7 +32,7 @@ impl Headline {
         let counts = glance.counts();
         let first = sources.first().filter(|source| source.row.needs_you());
         let (Some(Source { row, session, .. }), Some((need, others))) = (first, counts.split_first()) else {
-            return Self { text: all.clone(), tooltip: all, effect: Effect::Live };
+            return Self { text: all.clone(), tooltip: all, effect: Effect::LiveTable };
         };
         let who = names.in_action(&row.label, LABEL_DISTINCT_WIDTH);
         let needs = needs(row, session);

@@ -55,7 +55,7 @@ pub(super) fn resolve(popup: &Popup, button: Option<Button>, shown: &Shown<'_>) 
 
 /// What a click leads to that chooses no action. A summary is about several sessions, which only the table shows.
 fn look(popup: &Popup, row: &Row, session: &Session) -> Effect {
-    if is_one(popup) { looking_at(row, session) } else { Effect::Live }
+    if is_one(popup) { looking_at(row, session) } else { Effect::LiveTable }
 }
 
 /// The oldest open question that can be answered from here.
@@ -197,7 +197,7 @@ mod tests {
         let stuck = row(&session, Status::Stuck);
         let shown = Order::new("a", Operation::ShowTerminal).to(&stuck.label);
         assert_eq!(look(&one, &stuck, &session), Effect::Act(Box::new(shown)));
-        assert_eq!(look(&summary, &stuck, &session), Effect::Live);
+        assert_eq!(look(&summary, &stuck, &session), Effect::LiveTable);
         let requested = br#"{"type":"permission.requested","data":{"requestId":"r","permissionRequest":{"kind":"shell","fullCommandText":"make"}},"id":"e","timestamp":"2023-11-14T22:13:20.000Z"}"#;
         session.observed.facts.fold(&dialect::parse(requested).unwrap(), now, &Limits::default());
         session.control.server = ServerState::Listening;
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(look(&one, &asks, &session), details);
         session.observed.owner = Owner::Gone { pid: 1, at: None };
         let ended = row(&session, Status::Ended);
-        assert_eq!(look(&one, &ended, &session), Effect::Live);
+        assert_eq!(look(&one, &ended, &session), Effect::LiveTable);
     }
 
     #[test]

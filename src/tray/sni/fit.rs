@@ -60,7 +60,7 @@ mod tests {
             action(Kind::Headline, "a"),
             action(Kind::Remedy, "mend a"),
             Item::Separator,
-            action(Kind::Live, "Settings"),
+            action(Kind::LiveTable, "Settings"),
             action(Kind::Seen, "Notifications"),
             action(Kind::Quit, "Quit"),
         ];

@@ -23,7 +23,7 @@ pub enum Kind {
     HostFact(u8, u8),
     RetryHost(u8),
     /// Shows the table of all sessions.
-    Live,
+    LiveTable,
     /// The remedy below a row.
     Remedy,
     /// The submenu that explains the status.

@@ -69,7 +69,7 @@ fn the_headline_names_the_first_session_and_leads_to_it() {
         (text(&view.items[0]), view.tooltip.clone(), effect)
     };
     world.update().unwrap();
-    assert_eq!(headline(&world), ("1 working".into(), "1 working".into(), Effect::Live));
+    assert_eq!(headline(&world), ("1 working".into(), "1 working".into(), Effect::LiveTable));
     world.add("api", Status::Stuck);
     world.ask("api", 1, "rm -rf build && cargo test --workspace --locked");
     world.after(SHAPE_INTERVAL).unwrap();

@@ -91,8 +91,8 @@ fn case_221_ages_stand_still_in_an_open_menu_of_gtk_which_would_draw_them_over_p
 fn case_246_a_menu_of_gtk_that_is_opened_again_while_it_may_be_open_keeps_its_size() {
     let begun = Instant::now();
     let world = |n: u8| {
-        let footer =
-            [Kind::Seen, Kind::Live, Kind::Refresh].map(|kind| Item::action(ItemId::own(kind), "other", Effect::Seen));
+        let footer = [Kind::Seen, Kind::LiveTable, Kind::Refresh]
+            .map(|kind| Item::action(ItemId::own(kind), "other", Effect::Seen));
         let sessions = World((0..n).map(|id| (id, 1)).collect()).view().items;
         view(sessions.into_iter().chain([Item::Separator]).chain(footer).collect())
     };
