@@ -23,7 +23,6 @@ mod cases {
     mod gists;
     mod heard;
     mod lines;
-    mod live;
     mod naming;
     mod offers;
     mod open_lists;
@@ -43,6 +42,7 @@ mod cases {
     mod turn_ends;
     mod turns;
     mod verdicts;
+    mod vitals;
     mod words;
 }
 

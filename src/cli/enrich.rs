@@ -61,10 +61,10 @@ fn listen_to_servers(sessions: &mut [Session], context: &Context, now: Moment) {
     for (index, word) in words {
         let session = &mut sessions[index];
         let streams = session.streams();
-        if let (Some(reception), Some(progress)) = (session.live.reception, session.observed.facts.progress) {
+        if let (Some(reception), Some(progress)) = (session.vitals.reception, session.observed.facts.progress) {
             let last = reception.last.map(|last| now.since(last));
             let found = Found { finding: reception.finding, last }.with_word(word, streams);
-            session.live.reception = Some(Reception::new(found, progress.wall, now));
+            session.vitals.reception = Some(Reception::new(found, progress.wall, now));
         }
     }
 }
@@ -98,7 +98,7 @@ fn probe_servers(sessions: &mut [Session], context: &Context, now: Moment) {
     let mut owners: BTreeMap<(u32, bool), Vec<usize>> = BTreeMap::new();
     for (index, session) in sessions.iter().enumerate() {
         let (row, _) = session.row(now, &context.config.limits);
-        let is_known = session.live.asking || session.answer().is_some();
+        let is_known = session.vitals.asking || session.answer().is_some();
         if let Some((owner, _)) = due_probe(session, row.status).filter(|_| !is_known) {
             owners.entry(owner).or_default().push(index);
         }
@@ -129,9 +129,9 @@ pub(super) fn enrich_from_tray(sessions: &mut [Session], homes: &[Source]) -> bo
         for folder in &folders {
             // A runtime folder that fails its check is not used. Commands that give orders report the reason.
             let Ok(Some(checked)) = Runtime::open(folder) else { continue };
-            match timeout(TRAY_TIMEOUT, control::ask_for_live_states(folder)).await {
+            match timeout(TRAY_TIMEOUT, control::ask_for_overlays(folder)).await {
                 Ok(Ok(None) | Err(_)) => {}
-                Ok(Ok(states)) => return states,
+                Ok(Ok(overlays)) => return overlays,
                 Err(_) => {
                     say(&unresponsive(checked.note().map(|note| note.process), "what only it knows is missing here"));
                     return None;
@@ -140,13 +140,13 @@ pub(super) fn enrich_from_tray(sessions: &mut [Session], homes: &[Source]) -> bo
         }
         None
     };
-    let Some(states) = runtime.block_on(first) else { return false };
+    let Some(overlays) = runtime.block_on(first) else { return false };
     let homes: Vec<_> = homes.iter().map(|source| paths::canonical(source.home())).collect();
-    for state in states.into_iter().filter(|state| homes.contains(&state.home)) {
+    for overlay in overlays.into_iter().filter(|overlay| homes.contains(&overlay.home)) {
         // If two homes have a session of this id, it is unknown which of them this is.
-        let mut matches = sessions.iter_mut().filter(|session| session.id == state.id);
+        let mut matches = sessions.iter_mut().filter(|session| session.id == overlay.id);
         if let (Some(session), None) = (matches.next(), matches.next()) {
-            state.apply(session);
+            overlay.apply(session);
         }
     }
     true
@@ -177,6 +177,6 @@ fn may_have_more(session: &Session) -> bool {
     let is_gone = matches!(session.observed.owner, Owner::Gone { .. } | Owner::Never);
     session.control.server == ServerState::Listening
         // It has looked for longer than a command does.
-        || session.live.reception.is_some()
+        || session.vitals.reception.is_some()
         || is_gone && session.observed.about.kind != Kind::Terminal && !session.observed.unread
 }

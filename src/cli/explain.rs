@@ -132,7 +132,7 @@ fn last_seen(session: &Session, now: Moment) -> String {
     if let Some(hooked) = &session.observed.hooked {
         return format!("by its hook, {} ({} ago)", hooked.at.wall, ago(now, hooked.at.wall));
     }
-    last_heard(&session.observed.facts, &session.live).map_or_else(
+    last_heard(&session.observed.facts, &session.vitals).map_or_else(
         || "nothing yet".into(),
         |heard| format!("{}, {} ({} ago)", heard.words(), heard.at.wall, ago(now, heard.at.wall)),
     )
@@ -194,7 +194,7 @@ fn about(page: &mut Page, session: &Session, row: &Row) {
         let (agents, shells) = (counted(background.agents, "agent"), counted(background.shells, "shell"));
         page.line("background", format!("{agents}, {shells}"));
     }
-    let denied = facts.denials.after(session.live.attached);
+    let denied = facts.denials.after(session.vitals.attached);
     if denied > 0 {
         page.line(
             "denials",

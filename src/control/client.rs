@@ -3,8 +3,8 @@
 use super::command::HostReport;
 use super::transport;
 use super::wire::{ACK, ORDER_MAX, TrayRequest};
-use crate::core::live_state::LiveState;
 use crate::core::order::{Order, Report};
+use crate::core::overlay::Overlay;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
@@ -39,8 +39,8 @@ pub(crate) async fn ask(folder: &Path, order: &Order) -> io::Result<Option<Order
 ///
 /// # Errors
 /// If the tray cannot be reached, breaks off, or does not understand this version.
-pub(crate) async fn ask_for_live_states(folder: &Path) -> io::Result<Option<Vec<LiveState>>> {
-    answer(folder, TrayRequest::LiveStates).await
+pub(crate) async fn ask_for_overlays(folder: &Path) -> io::Result<Option<Vec<Overlay>>> {
+    answer(folder, TrayRequest::Overlays).await
 }
 
 /// Asks the tray what it knows of other machines; `None` if no tray serves the socket.

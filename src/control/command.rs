@@ -3,8 +3,8 @@
 
 use super::pipe::outbox::Outbox;
 use crate::core::far::Account;
-use crate::core::live_state::LiveState;
 use crate::core::order::{Order, Report};
+use crate::core::overlay::Overlay;
 use crate::core::session::Key;
 use crate::core::time::Span;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub(crate) enum Command {
     /// Carry out an order.
     Act(PendingOrder),
     /// Report what is known about the sessions beyond their logs.
-    ReportLiveStates(oneshot::Sender<Vec<LiveState>>),
+    ReportOverlays(oneshot::Sender<Vec<Overlay>>),
     /// Report what is known of other machines.
     ReportHosts(oneshot::Sender<Vec<HostReport>>),
     /// Try to reach a machine again now.

@@ -31,7 +31,7 @@ mod transport;
 mod wire;
 
 pub(crate) use client::{
-    OrderConnection, ask, ask_for_hosts, ask_for_live_states, ask_to_listen_to_bridges, ask_to_serve,
+    OrderConnection, ask, ask_for_hosts, ask_for_overlays, ask_to_listen_to_bridges, ask_to_serve,
 };
 pub(crate) use command::{Command, HostReport, PendingOrder};
 pub(crate) use transport::{Probe, probe};
@@ -222,9 +222,9 @@ async fn serve_client(
             (context.handle)(Command::Act(pending.clone()));
             write_reports(pending, reports, &mut from, &mut to).await
         }
-        ClientRequest::Tray(TrayRequest::LiveStates) => {
+        ClientRequest::Tray(TrayRequest::Overlays) => {
             let (reply, states) = oneshot::channel();
-            (context.handle)(Command::ReportLiveStates(reply));
+            (context.handle)(Command::ReportOverlays(reply));
             write_answer(states, &mut from, &mut to).await
         }
         ClientRequest::Tray(TrayRequest::Hosts) => {

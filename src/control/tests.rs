@@ -35,7 +35,7 @@ impl Tray {
             runtime().block_on(async {
                 let handle = move |request| match request {
                     Command::Act(pending) => drop(orders.send(pending)),
-                    Command::ReportLiveStates(reply) => drop(reply.send(Vec::new())),
+                    Command::ReportOverlays(reply) => drop(reply.send(Vec::new())),
                     Command::RestartBridgeListener(reply) => drop(reply.send(())),
                     other => panic!("no client may ask for {other:?}"),
                 };
@@ -315,7 +315,7 @@ fn a_tray_that_ends_mid_order_causes_a_readable_error() {
 fn what_concerns_no_session_is_answered_at_once() {
     let tray = Tray::start();
     let folder = tray.scratch.path();
-    assert_eq!(runtime().block_on(ask_for_live_states(folder)).unwrap(), Some(Vec::new()));
+    assert_eq!(runtime().block_on(ask_for_overlays(folder)).unwrap(), Some(Vec::new()));
     assert_eq!(runtime().block_on(ask_to_listen_to_bridges(folder)).unwrap(), Some(()));
     assert!(refused(&answer_to(tray.connect(), b"\"explode\"\n")).contains("unknown variant `explode`"));
     assert!(tray.pending.try_recv().is_err(), "neither is an order");

@@ -21,7 +21,8 @@ pub(super) enum ClientRequest {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum TrayRequest {
     /// What it knows about its sessions beyond their logs.
-    LiveStates,
+    #[serde(rename = "live-states")]
+    Overlays,
     /// What it knows of other machines.
     Hosts,
     /// To start or stop listening for bridges, because the bridge key was created or removed.

@@ -22,7 +22,7 @@ use super::session::{About, Control, Kind, Observed, Session};
 use super::text::{COMMAND_MAX, NAME_MAX, legible, plain};
 use super::time::{Moment, Span, Time};
 use super::turn::{Call, Request};
-use super::verdict::{Asking, Live, Status};
+use super::verdict::{Asking, Status, Vitals};
 use super::words::reason::{Background, Reason};
 use account::{GistAccount, OwnerAccount, QuestionAccount, RequestAccount};
 
@@ -64,7 +64,7 @@ pub(crate) fn read(
         id: account.id,
         observed: Observed { agent, about, ..Observed::default() },
         control: Control { wanted: account.wanted.filter(|id| id.len() <= ID_MAX), ..Control::default() },
-        live: Live { questions: asked(account.question, account.form, far.since), ..Live::default() },
+        vitals: Vitals { questions: asked(account.question, account.form, far.since), ..Vitals::default() },
         far: Some(Box::new(far)),
         ..Session::default()
     };

@@ -9,7 +9,7 @@ use super::question::Question;
 use super::session::{About, Observed, Session};
 use super::stated::{Asks, Stated};
 use super::turn::{Closed, Ending, Fault};
-use super::verdict::{Asking, Live};
+use super::verdict::{Asking, Vitals};
 
 /// The agents' own tools. Names of other tools were chosen by their author or the user.
 const TOOLS: [&str; 47] = [
@@ -107,7 +107,7 @@ pub(crate) fn redacted(session: &Session) -> Session {
             stated: observed.stated.as_ref().map(stated),
             ..observed.clone()
         },
-        live: live(&session.live),
+        vitals: vitals(&session.vitals),
         ..session.clone()
     }
 }
@@ -120,13 +120,13 @@ fn stated(stated: &Stated) -> Stated {
     Stated { asks, ..stated.clone() }
 }
 
-fn live(live: &Live) -> Live {
+fn vitals(vitals: &Vitals) -> Vitals {
     let question = |asking: &Asking| Asking {
         question: Question { id: None, text: "…".into(), choices: Vec::new() },
         since: asking.since,
         form: Err("".into()),
     };
-    Live { questions: live.questions.iter().map(question).collect(), ..live.clone() }
+    Vitals { questions: vitals.questions.iter().map(question).collect(), ..vitals.clone() }
 }
 
 fn facts(facts: &Facts) -> Facts {
@@ -196,8 +196,8 @@ mod tests {
         let mut session = Session { observed: Observed { has_log: true, ..Observed::default() }, ..Session::default() };
         session.observed.facts.progress = Some(now);
         session.control.server = ServerState::Hosted(1);
-        session.live.has_active_work = Some(true);
-        session.live.questions = vec![Asking { question, since: now.wall, form }];
+        session.vitals.has_active_work = Some(true);
+        session.vitals.questions = vec![Asking { question, since: now.wall, form }];
         let reason = |session: &Session| session.row(now, &Limits::default()).0.because.to_string();
         assert_eq!(reason(&session), "asks: \"Launch the rockets?\" (hunter2)");
         assert_eq!(reason(&redacted(&session)), "asks: \"…\"");

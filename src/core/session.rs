@@ -17,7 +17,7 @@ use super::owner::{Held, Owner};
 use super::reception::Finding;
 use super::stated::Stated;
 use super::time::{Span, Time};
-use super::verdict::{Answer, Live};
+use super::verdict::{Answer, Vitals};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub struct Session {
     /// What its agent's files and processes say of it.
     pub observed: Observed,
     /// What is known from sources other than the log.
-    pub live: Live,
+    pub vitals: Vitals,
     /// What we do with it.
     pub control: Control,
     /// When the user last looked at it.
@@ -267,7 +267,7 @@ impl Session {
 
     /// The server's answer to a query without attaching, if nothing has happened since.
     pub fn answer(&self) -> Option<&Answer> {
-        self.live.answer(&self.observed.facts)
+        self.vitals.answer(&self.observed.facts)
     }
 
     /// When it last asked its model, if it waits for an answer now: its turn does, or one of its sub-agents may.
@@ -278,12 +278,13 @@ impl Session {
 
     /// Whether it is known to have its answers streamed: a terminal always has.
     pub(crate) fn streams(&self) -> bool {
-        self.observed.about.kind != Kind::Sdk || self.live.streams
+        self.observed.about.kind != Kind::Sdk || self.vitals.streams
     }
 
     /// What was found out about its model's answer, if its turn waits for one and nothing has happened since.
     pub(crate) fn finding(&self) -> Option<Finding> {
-        let reception = self.live.reception(&self.observed.facts).filter(|_| self.observed.facts.waits_for_model())?;
+        let reception =
+            self.vitals.reception(&self.observed.facts).filter(|_| self.observed.facts.waits_for_model())?;
         Some(reception.finding)
     }
 
@@ -296,7 +297,7 @@ impl Session {
     /// change since. `None`: they were not asked, or do not tell.
     pub(crate) fn reported_approvals(&self) -> Option<bool> {
         let is_current = |at| self.observed.facts.approvals_at.is_none_or(|changed| changed <= at);
-        let server = self.live.approves_all.filter(|(_, at)| is_current(*at)).map(|(all, _)| all);
+        let server = self.vitals.approves_all.filter(|(_, at)| is_current(*at)).map(|(all, _)| all);
         self.control.approves_all.into_iter().chain(server).reduce(|one, other| one || other)
     }
 

@@ -1,4 +1,4 @@
-//! `(Facts, Owner, Live, now, Limits) -> Verdict`: one status, the reason for it, and when to judge again.
+//! `(Facts, Owner, Vitals, now, Limits) -> Verdict`: one status, the reason for it, and when to judge again.
 //!
 //! The table in README.md lists the statuses in order; the first that applies is the verdict. The function is pure and
 //! total: the same observations give the same verdict, and between an observation and
@@ -6,20 +6,20 @@
 
 mod heard;
 pub(crate) mod hooked;
-mod live;
 mod look;
 mod open;
 mod over;
 mod requests;
 mod stated;
 pub(super) mod status;
+mod vitals;
 
 pub use super::gist::age_step;
 pub use heard::{Heard, last_heard};
-pub use live::{Answer, Asking, Live, Reception, Sample};
 pub use look::Look;
 pub(crate) use status::Remedy;
 pub use status::Status;
+pub use vitals::{Answer, Asking, Reception, Sample, Vitals};
 
 use super::agent::Agent;
 use super::facts::Facts;
@@ -111,14 +111,14 @@ impl<'a> Told<'a> {
 pub fn judge(
     Told { agent, facts, stated }: Told<'_>,
     owner: &Owner,
-    live: &Live,
+    vitals: &Vitals,
     seen: Option<Time>,
     now: Moment,
     limits: &Limits,
 ) -> Verdict {
     let (heard, limit, age) = (Moment::default(), None, None);
     let mut judge =
-        Judge { agent, facts, stated, owner, live, now, limits, limit, age, former: None, look: None, heard };
+        Judge { agent, facts, stated, owner, vitals, now, limits, limit, age, former: None, look: None, heard };
     judge.former = judge.closed_by_new_owner();
     let (turn, closed) = judge.turn();
     let found = judge.status(turn, closed.as_ref(), seen);
@@ -134,7 +134,7 @@ pub fn judge(
     // What a dead process left open is not running.
     let runs = !status.is_over() && !matches!(owner, Owner::Opened { .. });
     let turn = turn.filter(|_| runs).map(TurnView::of);
-    let last = last_heard(facts, live).filter(|_| status.is_work()).map(|heard| heard.at.wall);
+    let last = last_heard(facts, vitals).filter(|_| status.is_work()).map(|heard| heard.at.wall);
     let gist = match (turn, last, gist) {
         (Some(turn), Some(last), _) => Gist::Turn(turn, last),
         (None, Some(last), Gist::Words(what)) => Gist::Work(what, last),
@@ -149,7 +149,7 @@ struct Judge<'a> {
     facts: &'a Facts,
     stated: Option<&'a Stated>,
     owner: &'a Owner,
-    live: &'a Live,
+    vitals: &'a Vitals,
     now: Moment,
     limits: &'a Limits,
     /// The earliest limit that has not passed yet.
@@ -195,11 +195,11 @@ impl<'a> Judge<'a> {
         let closed = || self.facts.closed.clone();
         let Some(turn) = &self.facts.turn else {
             let guessed = self.facts.closed.as_ref().is_some_and(Closed::is_guess);
-            return (None, if guessed && self.live.has_active_work == Some(true) { None } else { closed() });
+            return (None, if guessed && self.vitals.has_active_work == Some(true) { None } else { closed() });
         };
         let asks = matches!(turn.last_message, LastMessage::Answer { asks: true });
         let over = |ending, at| (None, Some(Closed { ending, at, asks }));
-        if let Some(stopped) = self.live.stopped
+        if let Some(stopped) = self.vitals.stopped
             && !turn.prompted
             && turn.opened.wall >= stopped
             && !self.passed(turn.opened, STOPPED - (turn.opened.wall - stopped))
@@ -207,11 +207,11 @@ impl<'a> Judge<'a> {
             return (None, Some(Closed { ending: Ending::Aborted, at: turn.opened, asks: false }));
         }
         let reported = self.answer().map(|answer| answer.active);
-        if self.live.has_active_work.or(reported) == Some(false) {
+        if self.vitals.has_active_work.or(reported) == Some(false) {
             return over(Ending::NoActiveWork, self.progress());
         }
         // A server that reports active work overrules any guess that there is none.
-        if self.live.has_active_work == Some(true) {
+        if self.vitals.has_active_work == Some(true) {
             return (Some(turn), None);
         }
         if let Some(lapse) = self.facts.next_lapse(self.limits) {
@@ -252,8 +252,8 @@ impl<'a> Judge<'a> {
         if let Some(asks) = self.asks(turn).filter(|_| works.is_none()) {
             return asks;
         }
-        if turn.is_none() && self.facts.is_left_undone(self.live.left_undone) {
-            let since = self.live.left_undone.unwrap_or_default();
+        if turn.is_none() && self.facts.is_left_undone(self.vitals.left_undone) {
+            let since = self.vitals.left_undone.unwrap_or_default();
             return found(Status::NeedsInput, since, Reason::LeftUndone);
         }
         if let Some(Closed { asks: true, at, .. }) = closed
@@ -281,14 +281,14 @@ impl<'a> Judge<'a> {
 
     /// The server's answer, if nothing has happened since the query.
     fn answer(&self) -> Option<&'a Answer> {
-        self.live.answer(self.facts)
+        self.vitals.answer(self.facts)
     }
 
     /// `needs-input`, if a question is open: one that its server or bridge reports, or a tool that asks.
     fn asks(&self, turn: Option<&Turn>) -> Option<Found> {
-        let works = turn.is_some() || self.live.has_active_work == Some(true);
-        if let Some(Asking { question, since, .. }) = self.live.questions.first().filter(|_| works) {
-            return Some(asked(question, *since, self.live.questions.len()));
+        let works = turn.is_some() || self.vitals.has_active_work == Some(true);
+        if let Some(Asking { question, since, .. }) = self.vitals.questions.first().filter(|_| works) {
+            return Some(asked(question, *since, self.vitals.questions.len()));
         }
         let tool = turn.and_then(Turn::question)?;
         Some(match &tool.question {
@@ -299,7 +299,7 @@ impl<'a> Judge<'a> {
 
     fn permission_lost(&self) -> Option<Found> {
         let denials = &self.facts.denials;
-        let denied = denials.after(self.live.attached);
+        let denied = denials.after(self.vitals.attached);
         if denied < DENIED {
             return None;
         }
@@ -361,7 +361,7 @@ impl<'a> Judge<'a> {
         if background.agents > 0 {
             return found(Status::Working, since, Reason::InBackground { background });
         }
-        if self.live.has_active_work == Some(true) {
+        if self.vitals.has_active_work == Some(true) {
             return found(Status::Working, since, Reason::ServerWorks);
         }
         let unprompted = closed.is_none() && (self.facts.progress.is_none() || self.facts.whole);

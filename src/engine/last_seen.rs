@@ -128,8 +128,8 @@ impl Seen {
         let Marks { seen, attached, left_undone, approved, told } = self.of(home, &session.id);
         session.seen = seen;
         session.control.approved_by_command = approved.filter(|_| told < approved);
-        session.live.attached = attached;
-        session.live.left_undone = left_undone;
+        session.vitals.attached = attached;
+        session.vitals.left_undone = left_undone;
     }
 
     /// Writes the file, merged with what other processes have written.

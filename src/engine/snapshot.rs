@@ -258,7 +258,7 @@ fn look_once(sessions: &mut [Session], now: Moment, config: &Config) {
         let asked = asked_by(pid, session, progress.wall, others);
         let has_client = session.observed.about.kind == Kind::Sdk;
         let found = reader.view(pid).found(&asked, has_client, now.wall).with_word(None, session.streams());
-        sessions[index].live.reception = Some(Reception::new(found, progress.wall, now));
+        sessions[index].vitals.reception = Some(Reception::new(found, progress.wall, now));
     }
 }
 

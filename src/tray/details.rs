@@ -60,7 +60,7 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
         let (situation, quiet, stuck) = turn.silence_limits(is_compacting, session.finding(), &limits);
         say(format!("Silence: quiet after {quiet}, stuck after {stuck} ({situation})"));
     }
-    let denied = session.observed.facts.denials.after(session.live.attached);
+    let denied = session.observed.facts.denials.after(session.vitals.attached);
     if denied > 0 {
         say(format!(
             "{denied} of the last {} tools denied: nobody could be asked",

@@ -408,8 +408,8 @@ mod tests {
             observed: Observed { owner: Owner::Alive { pid: 1, started: None }, ..Observed::default() },
             ..Session::default()
         };
-        session.live.has_active_work = Some(true);
-        session.live.questions = vec![Asking { question, since: Time(0), form: Ok(form) }];
+        session.vitals.has_active_work = Some(true);
+        session.vitals.questions = vec![Asking { question, since: Time(0), form: Ok(form) }];
         let row = session.row(Moment::of(Time(0)), &Limits::default()).0;
         let row = Row { status: Status::NeedsInput, ..row };
         for (bridge, is_offered) in [(Bridge::Watches, false), (Bridge::Joined, true)] {

@@ -5,8 +5,8 @@ use super::actions::Case;
 use super::story::Story;
 use pilotlight::core::action::{Action, ServerState};
 use pilotlight::core::fleet::Kind;
-use pilotlight::core::verdict::Live;
 use pilotlight::core::verdict::Status::{Crashed, Idle, NeedsInput, PermissionLost, Working};
+use pilotlight::core::verdict::Vitals;
 
 /// A turn in which three tools were denied.
 fn denied() -> Story {
@@ -16,7 +16,7 @@ fn denied() -> Story {
 /// The story after a reconnection at `at` seconds that sent no prompt.
 fn reconnected(story: Story, at: i32) -> Story {
     let at = Some(story.moment(at).wall);
-    story.with_live(Live { attached: at, left_undone: at, ..Live::default() })
+    story.with_vitals(Vitals { attached: at, left_undone: at, ..Vitals::default() })
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn case_127_reconnected_without_continuing_is_not_idle() {
     // Nothing was denied, so nothing was left undone.
     Story::prompted()
         .answers(1, "Done.")
-        .with_live(Live { attached: over.live.attached, ..Live::default() })
+        .with_vitals(Vitals { attached: over.vitals.attached, ..Vitals::default() })
         .is(2, Idle);
 }
 

@@ -50,7 +50,7 @@ fn a_silent_session_shows_its_silence_instead_of_its_turn() {
     silent(&tool, 610, Quiet, "bash is open", false);
     silent(&tool, 670, Stuck, "bash is open", false);
     let mut busy = tool;
-    busy.live.busy = Some(Sample { busy: true, at: busy.moment(660) });
+    busy.vitals.busy = Some(Sample { busy: true, at: busy.moment(660) });
     silent(&busy, 670, Quiet, "running long: bash is open, its process is busy", true);
 }
 
@@ -76,7 +76,7 @@ fn a_session_that_asks_shows_what_it_asks() {
     let write = Story::prompted().tool(1, "t1", "edit").event(2, "permission.requested", asked);
     assert_eq!(words(&write, 2), "asks for write");
     let mut by_server = Story::prompted().tool(1, "t1", "bash");
-    by_server.live.answer = Some(Answer { progress: by_server.moment(1).wall, active: true, requests: 2 });
+    by_server.vitals.answer = Some(Answer { progress: by_server.moment(1).wall, active: true, requests: 2 });
     by_server.says(2, NeedsPermission, "its server says that 2 permission requests are open");
     assert_eq!(words(&by_server, 2), "asks for permission");
 }

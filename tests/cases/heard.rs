@@ -14,14 +14,14 @@ use serde_json::json;
 /// What was last heard, and how many seconds after the start.
 fn heard(story: &Story, at: impl Into<At>) -> (String, i64) {
     let facts = story.facts(at);
-    let heard = last_heard(&facts, &story.live).unwrap();
+    let heard = last_heard(&facts, &story.vitals).unwrap();
     (heard.words(), (heard.at.wall - START).0 / 1000)
 }
 
 fn row(story: &Story, at: i32) -> Row {
     let session = Session {
         id: "a".into(),
-        live: story.live.clone(),
+        vitals: story.vitals.clone(),
         observed: Observed { facts: story.facts(at), owner: story.owner.clone(), ..Observed::default() },
         ..Session::default()
     };
@@ -31,7 +31,7 @@ fn row(story: &Story, at: i32) -> Row {
 fn looked(mut story: Story, at: i32, finding: Finding, last: Option<i32>) -> Story {
     let progress = story.facts(at).progress.unwrap().wall;
     let last = last.map(|last| story.moment(last));
-    story.live.reception = Some(Reception { progress, at: story.moment(at), finding, last });
+    story.vitals.reception = Some(Reception { progress, at: story.moment(at), finding, last });
     story
 }
 
@@ -48,7 +48,7 @@ fn case_162_what_was_last_seen_is_named() {
     // A metric is not progress.
     let metric = Story::prompted().event(9, "session.usage_record", json!({}));
     assert_eq!(heard(&metric, 9), ("assistant.turn_start, in its log".into(), 0));
-    assert!(last_heard(&Story::cut().facts(0), &Story::cut().live).is_none());
+    assert!(last_heard(&Story::cut().facts(0), &Story::cut().vitals).is_none());
 }
 
 /// A type is hostile, too, and any that Copilot may come to write.

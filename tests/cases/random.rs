@@ -5,7 +5,7 @@ use super::story::{PID, START, Story};
 use pilotlight::core::owner::Owner;
 use pilotlight::core::reception::{Blind, Finding, WINDOW};
 use pilotlight::core::time::{Span, Time};
-use pilotlight::core::verdict::{Answer, Live, Reception, Sample};
+use pilotlight::core::verdict::{Answer, Reception, Sample, Vitals};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -61,7 +61,7 @@ pub(crate) fn steps(max: usize) -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// Adds an owner, live knowledge and a seen mark to a story that ends at `end`, derived from three numbers.
-pub(crate) fn with_context(story: Story, end: Span, owner: u8, live: u8, when: i64) -> Story {
+pub(crate) fn with_context(story: Story, end: Span, owner: u8, vitals: u8, when: i64) -> Story {
     let at = START + Span(when.min(end.0));
     let owner = match owner % 8 {
         0 => Owner::Never,
@@ -74,38 +74,42 @@ pub(crate) fn with_context(story: Story, end: Span, owner: u8, live: u8, when: i
     };
     let sample = |busy| Some(Sample { busy, at: story.moment(Span(when.min(end.0))) });
     // Of the last progress, or of an earlier one, which does not count.
-    let progress = if live.is_multiple_of(2) { story.facts(end).progress.map_or(at, |at| at.wall) } else { at };
+    let progress = if vitals.is_multiple_of(2) { story.facts(end).progress.map_or(at, |at| at.wall) } else { at };
     let findings = [
         Finding::Receiving { bytes: Some(2_280), within: WINDOW },
         Finding::Kept,
-        Finding::Silent { may_not_stream: live > 90 },
+        Finding::Silent { may_not_stream: vitals > 90 },
         Finding::Unanswered,
         Finding::NoConnection,
         Finding::Unread,
         Finding::Unknown(Blind::Shared),
     ];
-    let reception = findings.get(usize::from(live % 11)).map(|&finding| Reception {
+    let reception = findings.get(usize::from(vitals % 11)).map(|&finding| Reception {
         progress,
         at: story.moment(end),
         finding,
-        last: live.is_multiple_of(3).then(|| story.moment(Span(when.min(end.0)))),
+        last: vitals.is_multiple_of(3).then(|| story.moment(Span(when.min(end.0)))),
     });
-    let live = Live {
+    let vitals = Vitals {
         approves_all: None,
-        busy: [None, sample(true), sample(false)][usize::from(live % 3)],
-        has_active_work: [None, None, Some(true), Some(false)][usize::from(live / 3 % 4)],
-        attached: (live > 60).then_some(at),
+        busy: [None, sample(true), sample(false)][usize::from(vitals % 3)],
+        has_active_work: [None, None, Some(true), Some(false)][usize::from(vitals / 3 % 4)],
+        attached: (vitals > 60).then_some(at),
         stopped: None,
-        answer: live.is_multiple_of(5).then_some(Answer { progress: at, active: live.is_multiple_of(2), requests: 0 }),
-        asking: live.is_multiple_of(7),
+        answer: vitals.is_multiple_of(5).then_some(Answer {
+            progress: at,
+            active: vitals.is_multiple_of(2),
+            requests: 0,
+        }),
+        asking: vitals.is_multiple_of(7),
         reception,
-        looking: live.is_multiple_of(13),
+        looking: vitals.is_multiple_of(13),
         streams: false,
         questions: Vec::new(),
-        left_undone: live.is_multiple_of(11).then_some(at),
+        left_undone: vitals.is_multiple_of(11).then_some(at),
     };
     let seen: Option<Time> = (when % 3 == 0).then_some(at);
-    let mut story = story.owned(owner).with_live(live);
+    let mut story = story.owned(owner).with_vitals(vitals);
     story.seen = seen;
     story
 }

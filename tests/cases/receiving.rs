@@ -4,7 +4,7 @@ use super::story::{At, Story};
 use pilotlight::core::reception::{Blind, Finding, WINDOW};
 use pilotlight::core::time::{Span, Time};
 use pilotlight::core::verdict::Status::{Idle, NeedsPermission, Quiet, Stuck, Working};
-use pilotlight::core::verdict::{Live, Look, Reception};
+use pilotlight::core::verdict::{Look, Reception, Vitals};
 
 const RECEIVING: Finding = Finding::Receiving { bytes: Some(2_280), within: WINDOW };
 const SILENT: Finding = Finding::Silent { may_not_stream: false };
@@ -15,12 +15,12 @@ impl Story {
         let at = at.into();
         let progress = self.facts(at).progress.map_or(Time(0), |progress| progress.wall);
         let last = last.map(|last| self.moment(last));
-        self.live.reception = Some(Reception { progress, at: self.moment(at), finding, last });
+        self.vitals.reception = Some(Reception { progress, at: self.moment(at), finding, last });
         self
     }
 
     fn still_looking(mut self) -> Self {
-        self.live.looking = true;
+        self.vitals.looking = true;
         self
     }
 
@@ -170,6 +170,7 @@ fn what_a_look_finds_changes_no_other_status() {
         .permission(1, "r1", "t1")
         .looked(60, Finding::Unread, None)
         .is(60, NeedsPermission);
-    let stale = Live { reception: Story::prompted().looked(60, RECEIVING, None).live.reception, ..Live::default() };
-    Story::prompted().sign(70).with_live(stale).turns(130, Working, Quiet);
+    let stale =
+        Vitals { reception: Story::prompted().looked(60, RECEIVING, None).vitals.reception, ..Vitals::default() };
+    Story::prompted().sign(70).with_vitals(stale).turns(130, Working, Quiet);
 }

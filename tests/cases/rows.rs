@@ -14,7 +14,7 @@ const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed97280f";
 fn session(story: &Story, at: f64) -> Session {
     Session {
         id: ID.into(),
-        live: story.live.clone(),
+        vitals: story.vitals.clone(),
         seen: story.seen,
         observed: Observed {
             facts: story.facts(at),

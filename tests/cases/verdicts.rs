@@ -44,7 +44,7 @@ impl Story {
     pub(crate) fn verdict(&self, at: impl Into<At>) -> Verdict {
         let at = at.into();
         let now = self.moment(at);
-        let verdict = judge(Told::by_log(&self.facts(at)), &self.owner, &self.live, self.seen, now, &self.limits);
+        let verdict = judge(Told::by_log(&self.facts(at)), &self.owner, &self.vitals, self.seen, now, &self.limits);
         assert!(verdict.recheck_at.is_none_or(|recheck| recheck > now.awake), "a recheck in the past: {verdict:?}");
         verdict
     }

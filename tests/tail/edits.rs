@@ -7,7 +7,7 @@ use pilotlight::core::facts::Facts;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::time::{Moment, Time};
-use pilotlight::core::verdict::{Live, Told, judge};
+use pilotlight::core::verdict::{Told, Vitals, judge};
 use pilotlight::system::clock::Clock;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -84,7 +84,7 @@ pub(crate) fn play(edits: &[u8], folder: &Path, buffer: &mut Vec<u8>) {
         Tail::default().read(&DIALECT, &path, &mut fresh, context, buffer).unwrap();
         let verdict = |facts: &Facts| {
             let owner = Owner::Alive { pid: 1, started: None };
-            judge(Told::by_log(facts), &owner, &Live::default(), None, moment, &limits)
+            judge(Told::by_log(facts), &owner, &Vitals::default(), None, moment, &limits)
         };
         let (followed, reread) = (verdict(&facts), verdict(&fresh));
         assert_eq!(

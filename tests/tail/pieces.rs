@@ -9,7 +9,7 @@ use pilotlight::core::facts::Facts;
 use pilotlight::core::limits::Limits;
 use pilotlight::core::owner::Owner;
 use pilotlight::core::time::{Moment, Span};
-use pilotlight::core::verdict::{Live, Status, Told, judge};
+use pilotlight::core::verdict::{Status, Told, Vitals, judge};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::fs::{self, OpenOptions};
@@ -233,7 +233,7 @@ fn a_sub_agent_from_before_the_last_prompt_is_found() {
         read(&mut Tail::default(), &path, &mut facts, last);
         assert_same(&facts, &whole, last).unwrap();
         assert_eq!(
-            judge(Told::by_log(&facts), &OWNER, &Live::default(), None, last, &Limits::default()).status,
+            judge(Told::by_log(&facts), &OWNER, &Vitals::default(), None, last, &Limits::default()).status,
             status
         );
     }
@@ -249,7 +249,7 @@ fn assert_same(backwards: &Facts, forwards: &Facts, now: Moment) -> Result<(), T
     };
     prop_assert_eq!(relevant(backwards), relevant(forwards));
     let verdict =
-        |facts: &Facts| judge(Told::by_log(facts), &OWNER, &Live::default(), None, now, &Limits::default()).status;
+        |facts: &Facts| judge(Told::by_log(facts), &OWNER, &Vitals::default(), None, now, &Limits::default()).status;
     prop_assert_eq!(verdict(backwards), verdict(forwards));
     Ok(())
 }

@@ -128,7 +128,7 @@ impl View for SessionWatch {
             open: requests.chain(questions).collect(),
             held: session.is_some_and(|session| session.control.server.is_attached()),
             waits: session.is_some_and(|session| session.control.pending_continue.is_some()),
-            undone: session.is_some_and(|session| session.observed.facts.is_left_undone(session.live.left_undone)),
+            undone: session.is_some_and(|session| session.observed.facts.is_left_undone(session.vitals.left_undone)),
         };
         self.sender.send_if_modified(|observed| {
             let differs = *observed != now;

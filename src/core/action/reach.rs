@@ -52,11 +52,11 @@ pub fn is_bridged(session: &Session) -> bool {
 /// questions, even if the server has not said so yet.
 pub(crate) fn questions(session: &Session) -> &[Asking] {
     if session.far.is_some() {
-        return &session.live.questions;
+        return &session.vitals.questions;
     }
-    let works = session.observed.facts.turn.is_some() || session.live.has_active_work == Some(true);
+    let works = session.observed.facts.turn.is_some() || session.vitals.has_active_work == Some(true);
     if works && (session.control.server.is_attached() || session.control.bridge.is_some()) {
-        &session.live.questions
+        &session.vitals.questions
     } else {
         &[]
     }

@@ -47,10 +47,10 @@ pub(crate) fn is_cut_off(session: &Session, status: Status) -> bool {
     match status {
         Status::PermissionLost | Status::Stuck | Status::Crashed | Status::Failed => true,
         Status::Ended => {
-            let denied = session.observed.facts.denials.after(session.live.attached) >= DENIED;
+            let denied = session.observed.facts.denials.after(session.vitals.attached) >= DENIED;
             session.observed.facts.turn.is_some() || denied || closed.is_some_and(Closed::left_work)
         }
-        Status::NeedsInput | Status::Idle => session.observed.facts.is_left_undone(session.live.left_undone),
+        Status::NeedsInput | Status::Idle => session.observed.facts.is_left_undone(session.vitals.left_undone),
         Status::NeedsPermission | Status::Quiet | Status::Finishing | Status::Working => false,
     }
 }

@@ -106,7 +106,7 @@ fn case_407_whatever_a_host_says_is_bounded_and_safe_to_show() {
     let requests = &session.observed.facts.requests;
     assert_eq!(requests.len(), account::REQUESTS_MAX);
     assert!(requests.iter().all(|request| request.asks.is_none() && request.paths.is_empty()));
-    assert!(session.live.questions[0].question.choices.len() <= 100);
+    assert!(session.vitals.questions[0].question.choices.len() <= 100);
     told["status"] = json!("root");
     assert!(read_as(&told, true).is_err());
 }
@@ -150,7 +150,7 @@ fn case_407_what_is_told_arrives_up_to_its_limits() {
     assert_eq!((about.cwd.as_deref(), about.branch.as_deref()), (Some(&*path), Some(&*path)));
     assert_eq!(about.created, Some(NOW.wall - Span::hours(2)));
     assert_eq!((observed.facts.root.as_deref(), session.control.wanted.as_deref()), (Some(&*id), Some(&*id)));
-    assert_eq!(session.live.questions[0].question.text.as_ref(), "Which?");
+    assert_eq!(session.vitals.questions[0].question.text.as_ref(), "Which?");
     let [request] = &observed.facts.requests[..] else { panic!("{:?}", observed.facts.requests) };
     assert_eq!((&*request.request, &*request.kind), (&*id, &*id));
     assert_eq!((request.asks.as_deref(), &*request.paths[0]), (Some(&*text), &*path));
@@ -289,7 +289,7 @@ fn a_form_that_is_too_long_is_no_way_to_answer() {
         let mut told = account(&session());
         told["question"] = json!({"id": "q", "text": "Which?", "choices": []});
         told["form"] = serde_json::to_value(&form).unwrap();
-        read_as(&told, true).unwrap().live.questions[0].form.is_ok()
+        read_as(&told, true).unwrap().vitals.questions[0].form.is_ok()
     };
     assert!(can_be_answered(form(&"q".repeat(ID_MAX))));
     assert!(!can_be_answered(form(&"q".repeat(ID_MAX + 1))));

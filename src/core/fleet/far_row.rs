@@ -53,7 +53,7 @@ impl Session {
             label: label(far),
             turn: far.turn,
             request: oldest.filter(|_| far.status == Status::NeedsPermission).map(RequestView::of),
-            question: self.live.questions.first().map(|asking| asking.question.clone()),
+            question: self.vitals.questions.first().map(|asking| asking.question.clone()),
             agent: self.observed.agent.clone(),
             host: Some(far.host.name.clone()),
             gist: far.gist.clone(),

@@ -101,7 +101,7 @@ impl Session {
             kind: self.observed.about.kind,
             status: verdict.status,
             since: verdict.since,
-            last_progress: last_heard(&self.observed.facts, &self.live)
+            last_progress: last_heard(&self.observed.facts, &self.vitals)
                 .map(|heard| heard.at.wall)
                 .or_else(|| self.observed.hooked.as_ref().map(|told| told.at.wall))
                 .or_else(|| self.observed.unread.then_some(self.observed.touched)),
@@ -149,7 +149,7 @@ impl Session {
         let limits = self.limits(limits);
         let Observed { agent, facts, stated, .. } = &self.observed;
         let told = Told { agent, facts, stated: stated.as_ref() };
-        let mut verdict = judge(told, &self.runner(), &self.live, self.seen, at, &limits);
+        let mut verdict = judge(told, &self.runner(), &self.vitals, self.seen, at, &limits);
         let is_over = verdict.status.is_over();
         if let Some(no_answer) = self.no_answer.filter(|_| !is_over || self.observed.owner == Owner::Never) {
             let before = Note::Before { status: verdict.status, because: Box::new(verdict.because) };

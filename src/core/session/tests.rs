@@ -31,7 +31,7 @@ fn everything_is_approved_if_one_of_those_who_know_says_so() {
     let reported = |bridge: Option<bool>, server: Option<(bool, i64)>, changed: Option<i64>| {
         let session = with(|session| {
             session.control.approves_all = bridge;
-            session.live.approves_all = server.map(|(all, at)| (all, Time(at)));
+            session.vitals.approves_all = server.map(|(all, at)| (all, Time(at)));
             session.observed.facts.approvals_at = changed.map(Time);
         });
         session.reported_approvals()
@@ -68,7 +68,7 @@ fn its_model_is_asked_while_its_turn_or_a_sub_agent_may_wait() {
 #[test]
 fn only_of_a_program_it_is_unknown_whether_answers_are_streamed() {
     let streams =
-        |kind, server| with(|session| (session.observed.about.kind, session.live.streams) = (kind, server)).streams();
+        |kind, server| with(|session| (session.observed.about.kind, session.vitals.streams) = (kind, server)).streams();
     assert!(streams(Kind::Terminal, false) && streams(Kind::Sdk, true) && !streams(Kind::Sdk, false));
 }
 
@@ -96,7 +96,7 @@ fn what_was_found_out_of_an_answer_counts_while_it_is_waited_for() {
     let finding = |progress: Moment, turn: Option<Turn>| {
         let session = with(|session| {
             (session.observed.facts.progress, session.observed.facts.turn) = (Some(progress), turn);
-            session.live.reception = Some(Reception::new(Finding::Kept.into(), AT.wall, AT));
+            session.vitals.reception = Some(Reception::new(Finding::Kept.into(), AT.wall, AT));
         });
         session.finding()
     };

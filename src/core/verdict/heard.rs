@@ -1,6 +1,6 @@
 //! The last that was heard of a session: what, where and when. The ages on its row count from it.
 
-use super::live::{Live, Reception};
+use super::vitals::{Reception, Vitals};
 use crate::core::facts::{Facts, LastWritten};
 use crate::core::time::Moment;
 
@@ -22,9 +22,9 @@ enum Source<'a> {
 }
 
 /// The last that was heard of a session; `None` if nothing was. What only keeps a connection alive does not count.
-pub fn last_heard<'a>(facts: &'a Facts, live: &Live) -> Option<Heard<'a>> {
+pub fn last_heard<'a>(facts: &'a Facts, vitals: &Vitals) -> Option<Heard<'a>> {
     let in_log = facts.progress.map(|at| Heard { at, source: Source::Log(facts) });
-    let reception = live.reception(facts).filter(|_| facts.waits_for_model());
+    let reception = vitals.reception(facts).filter(|_| facts.waits_for_model());
     let received = reception.and_then(Reception::heard);
     let received = received.map(|at| Heard { at, source: Source::Connection });
     in_log.into_iter().chain(received).max_by_key(|heard| heard.at.awake)

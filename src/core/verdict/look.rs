@@ -1,7 +1,7 @@
 //! A silence, and when to look whether its session receives an answer: so early before a limit of its silence that the limit is
 //! judged by what was seen, and at no other time.
 
-use super::live::Reception;
+use super::vitals::Reception;
 use crate::core::reception::WINDOW;
 use crate::core::time::{Moment, Span, Time};
 use crate::core::words::reason::Situation;

@@ -1,7 +1,7 @@
 //! The rules for an open turn: how long it may be silent, and how its work is described.
 
-use super::live::Reception;
 use super::look::{Look, Silence, is_looked_into};
+use super::vitals::Reception;
 use super::{Found, Judge, SAMPLE_LEAD, SAMPLE_VALID_FOR, Status, found};
 use crate::core::owner::Owner;
 use crate::core::reception::Finding;
@@ -29,7 +29,7 @@ impl Judge<'_> {
             return found(Status::Finishing, at.wall, why);
         }
         let waits = !compacting && self.facts.waits_for_model();
-        let reception = self.live.reception(self.facts).filter(|_| waits).copied();
+        let reception = self.vitals.reception(self.facts).filter(|_| waits).copied();
         let finding = reception.map(|reception| reception.finding);
         let (_, quiet, stuck) = turn.silence_limits(compacting, finding, self.limits);
         let tool = turn.tools.last().filter(|_| reception.is_none());
@@ -79,7 +79,7 @@ impl Judge<'_> {
         let Silence { since, quiet, stuck, open, situation } = silence;
         self.heard = since;
         let reported_busy = open && self.answer().is_some_and(|answer| answer.active);
-        let may_be_stuck = !reported_busy && !self.live.asking;
+        let may_be_stuck = !reported_busy && !self.vitals.asking;
         // Call `passed` even if it cannot be stuck: at this limit the CPU sample is ready, and the words depend on
         // that.
         if self.passed(since, stuck) && may_be_stuck && self.is_looked_into(since, stuck) {
@@ -101,8 +101,8 @@ impl Judge<'_> {
     /// Whether nothing more will be found out for this limit of a silence: no look is under way, or the last one was for
     /// it.
     fn is_looked_into(&self, since: Moment, limit: Span) -> bool {
-        let last = self.live.reception(self.facts);
-        let is_looking = self.live.looking && self.look.is_some();
+        let last = self.vitals.reception(self.facts);
+        let is_looking = self.vitals.looking && self.look.is_some();
         !is_looking || is_looked_into(since, limit, last)
     }
 
@@ -149,8 +149,8 @@ impl Judge<'_> {
 
     /// Whether the open tool counts as busy.
     pub(super) fn busy(&self, progress: Moment) -> bool {
-        self.live.has_active_work == Some(true)
-            || self.live.busy.is_some_and(|sample| sample.busy && sample.at.awake > progress.awake)
+        self.vitals.has_active_work == Some(true)
+            || self.vitals.busy.is_some_and(|sample| sample.busy && sample.at.awake > progress.awake)
     }
 
     /// When to sample the CPU use: ahead of the limit that depends on it, and again when the sample expires.
@@ -159,13 +159,13 @@ impl Judge<'_> {
         if !waits
             || turn.tools.is_empty()
             || !matches!(self.owner, Owner::Alive { .. })
-            || self.live.has_active_work.is_some()
+            || self.vitals.has_active_work.is_some()
         {
             return None;
         }
         let progress = self.progress().awake;
         let due = progress + (self.limits.tool_stuck - SAMPLE_LEAD).max(Span::ZERO);
-        match self.live.busy.filter(|sample| sample.at.awake > progress) {
+        match self.vitals.busy.filter(|sample| sample.at.awake > progress) {
             // Beyond this limit another sample changes nothing.
             Some(_) if self.now.since(self.progress()) >= self.limits.tool_busy_stuck => None,
             Some(sample) => Some(due.max(sample.at.awake + SAMPLE_VALID_FOR)),

@@ -76,7 +76,7 @@ impl Judge<'_> {
     ) -> Found {
         let after_error =
             matches!(closed.map(|it| &it.ending), Some(Ending::Shutdown { error: Some(_), .. } | Ending::Failed(_)));
-        let (denied, of) = (self.facts.denials.after(self.live.attached), self.facts.denials.of());
+        let (denied, of) = (self.facts.denials.after(self.vitals.attached), self.facts.denials.of());
         if denied < DENIED || after_error {
             return found(Status::Ended, at.wall, why.and(more));
         }

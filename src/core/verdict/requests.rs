@@ -31,7 +31,8 @@ impl<'a> Judge<'a> {
             ));
         }
         if let Some(first) = first {
-            let asks = if first.is_probable && self.live.answer(self.facts).is_none_or(|answer| answer.requests == 0) {
+            let asks = if first.is_probable && self.vitals.answer(self.facts).is_none_or(|answer| answer.requests == 0)
+            {
                 Reason::ProbablyAsks { command: first.command.clone() }
             } else {
                 // Its service knows what is asked, in whole, and its log at least the command.

@@ -175,7 +175,7 @@ impl<'a> Judge<'a> {
     /// What is to be known of a session at rest with an authority.
     pub(super) fn notes_at_rest(&self) -> impl Iterator<Item = Note> + use<> {
         let is_dialog = self.stated.is_some_and(|stated| stated.state == State::Waiting(Wait::Dialog));
-        let (denied, of) = (self.facts.denials.after(self.live.attached), self.facts.denials.of());
+        let (denied, of) = (self.facts.denials.after(self.vitals.attached), self.facts.denials.of());
         let denied = (self.stated.is_some() && denied > 0).then_some(Note::Denied { denied, of });
         is_dialog.then_some(Note::Dialog).into_iter().chain(denied)
     }

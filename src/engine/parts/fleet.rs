@@ -41,7 +41,7 @@ const SAMPLE_AGAIN_EARLY: Span = Span::seconds(30);
 pub(crate) fn end_sample(session: &mut Session, before: &CpuSample, took: Span, now: Moment) {
     let after = session.observed.owner.pid().and_then(cpu_of_descendants);
     let used = after.map_or(Span::ZERO, |after| after.used_since(before));
-    session.live.busy = Some(Sample { busy: is_busy(used, took), at: now });
+    session.vitals.busy = Some(Sample { busy: is_busy(used, took), at: now });
 }
 
 /// Whether an owner whose descendants used this much CPU in the time `took` counts as busy.
@@ -152,7 +152,7 @@ impl Entry {
 
     /// The look to begin next.
     fn due_look(&self) -> Option<Look> {
-        self.verdict.look.filter(|look| look.at.is_some() && !self.session.live.looking)
+        self.verdict.look.filter(|look| look.at.is_some() && !self.session.vitals.looking)
     }
 
     /// The earliest time at which time alone may change its verdict, or a sample may start or end.
@@ -168,7 +168,11 @@ impl Entry {
     fn sample_early(&self) -> Span {
         let session = &self.session;
         let since = session.observed.facts.progress.unwrap_or_default().awake;
-        if session.live.busy.is_some_and(|sample| sample.at.awake > since) { SAMPLE_AGAIN_EARLY } else { SAMPLE_EARLY }
+        if session.vitals.busy.is_some_and(|sample| sample.at.awake > since) {
+            SAMPLE_AGAIN_EARLY
+        } else {
+            SAMPLE_EARLY
+        }
     }
 }
 
@@ -382,7 +386,7 @@ impl Fleet {
                     entry.sampling = cpu.map(|sample| (sample, now.awake));
                     if entry.sampling.is_none() {
                         // An unreadable CPU use counts as not busy, and is tried again like an outdated sample.
-                        entry.session.live.busy = Some(Sample { busy: false, at: now });
+                        entry.session.vitals.busy = Some(Sample { busy: false, at: now });
                         sampled.push(key.clone());
                     }
                 }

@@ -54,7 +54,7 @@ impl Engine {
         let state = connected.map(ConnectedBridge::state);
         let bridge = state.as_ref().map(|state| state.bridge(untried));
         let release = state.as_ref().and_then(|state| state.release.clone());
-        let (bridge_before, questions_before) = (session.control.bridge, session.live.questions.clone());
+        let (bridge_before, questions_before) = (session.control.bridge, session.vitals.questions.clone());
         (session.control.bridge, session.control.release) = (bridge, release);
         session.control.old_bridge = state.as_ref().is_some_and(|state| state.is_other);
         let approves_all = state.as_ref().and_then(|state| state.approves_all);
@@ -63,9 +63,9 @@ impl Engine {
             // Only a tool asks questions, and the log records tools: what calls itself a bridge may be an impostor.
             let asks = session.observed.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
                 || !session.observed.facts.sub_agents.is_empty();
-            session.live.questions = state.filter(|_| asks).map(|state| state.questions.open()).unwrap_or_default();
+            session.vitals.questions = state.filter(|_| asks).map(|state| state.questions.open()).unwrap_or_default();
         }
-        is_new || bridge_before != bridge || questions_before != session.live.questions
+        is_new || bridge_before != bridge || questions_before != session.vitals.questions
     }
 
     /// The bridge to a session's terminal, if it accepts orders.

@@ -73,14 +73,14 @@ impl Engine {
         let Some((_, progress)) = self.fleet.get(key).and_then(owner_and_progress) else { return };
         if let Some(session) = self.fleet.session(key) {
             let found = Found { finding: Finding::Receiving { bytes: None, within: WINDOW }, last: Some(Span::ZERO) };
-            session.live.reception = Some(Reception::new(found, progress, now));
+            session.vitals.reception = Some(Reception::new(found, progress, now));
         }
         self.judge(key, changes);
     }
 
     fn stop_looking(&mut self, key: &Key) {
         if let Some(session) = self.fleet.session(key) {
-            session.live.looking = false;
+            session.vitals.looking = false;
         }
     }
 
@@ -102,7 +102,7 @@ impl Engine {
             self.apply_look(key, pid, progress, &view, None, changes);
         }
         if let Some(session) = self.fleet.session(key) {
-            session.live.looking = true;
+            session.vitals.looking = true;
         }
         self.judge(key, changes);
         let Some(listener) = listener else { return };
@@ -142,8 +142,8 @@ impl Engine {
         let found =
             view.found(&asked, session.observed.about.kind == Kind::Sdk, now.wall).with_word(word, session.streams());
         tracing::debug!(session = %key.id, finding = ?found.finding, "looked whether it receives an answer");
-        session.live.streams |= matches!(found.finding, Finding::Receiving { .. });
-        session.live.reception = Some(Reception::new(found, progress, now));
+        session.vitals.streams |= matches!(found.finding, Finding::Receiving { .. });
+        session.vitals.reception = Some(Reception::new(found, progress, now));
         self.judge(key, changes);
     }
 

@@ -2,7 +2,7 @@
 //! reports what servers and kept connections say to `status`, over the control socket, so that it shows what we show.
 
 use crate::agent::channel::{PROBE_TIMEOUT, probe};
-use crate::core::live_state::LiveState;
+use crate::core::overlay::Overlay;
 use crate::core::session::Key;
 use crate::core::time::Time;
 use crate::engine::parts::probe::{ProbedSession, apply_probe, due_probe};
@@ -42,7 +42,7 @@ impl Engine {
         for (key, progress) in &wanted {
             self.tasks.probed.insert(key.clone(), *progress);
             if let Some(session) = self.fleet.session(key) {
-                session.live.asking = true;
+                session.vitals.asking = true;
             }
             self.judge(key, changes);
         }
@@ -76,12 +76,12 @@ impl Engine {
     }
 
     /// What is known about sessions from sources other than their logs.
-    pub(super) fn live_states(&self) -> Vec<LiveState> {
+    pub(super) fn overlays(&self) -> Vec<Overlay> {
         let mut homes = BTreeMap::new();
-        let state = |(key, entry): (&Key, &Entry)| {
+        let overlay = |(key, entry): (&Key, &Entry)| {
             let home = homes.entry(key.source).or_insert_with(|| canonical(self.homes.home_folder(key)));
-            LiveState::of(home, entry.session())
+            Overlay::of(home, entry.session())
         };
-        self.fleet.entries().filter_map(state).collect()
+        self.fleet.entries().filter_map(overlay).collect()
     }
 }

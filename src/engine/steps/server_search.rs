@@ -31,7 +31,7 @@ impl Engine {
             .progress
             .is_some_and(|progress| reported_at.is_some_and(|reported_at| progress.awake > reported_at))
         {
-            session.live.has_active_work = session.live.has_active_work.filter(|active| *active);
+            session.vitals.has_active_work = session.vitals.has_active_work.filter(|active| *active);
         }
         let has_waiting_request =
             alive && session.control.server == ServerState::NotListening && !session.observed.facts.requests.is_empty();

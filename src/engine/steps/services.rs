@@ -42,7 +42,7 @@ impl Engine {
             task.abort();
             for key in self.fleet.keys().filter(|key| key.source == source).collect::<Vec<_>>() {
                 if let Some(session) = self.fleet.session(&key) {
-                    session.live.answer = None;
+                    session.vitals.answer = None;
                 }
                 self.judge(&key, changes);
             }
@@ -64,7 +64,7 @@ impl Engine {
             && let Some(progress) = session.observed.facts.progress
         {
             let (active, requests) = (says.active, says.requests);
-            session.live.answer = Some(Answer { progress: progress.wall, active, requests });
+            session.vitals.answer = Some(Answer { progress: progress.wall, active, requests });
         }
         self.judge(&key, changes);
     }

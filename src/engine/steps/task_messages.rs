@@ -80,7 +80,7 @@ impl Engine {
         if let Some(session) = self.fleet.session(&key) {
             session.control.outcome = Some((now, outcome.words().into()));
             if matches!((&outcome, action), (Outcome::Done(_), Action::Stop)) {
-                session.live.stopped = Some(now);
+                session.vitals.stopped = Some(now);
             }
             if action.is(Trait::Counted) {
                 session.control.pending_continue =
@@ -126,13 +126,13 @@ impl Engine {
             ConnectionEventKind::Approves(all) => {
                 let now = self.clock.now().wall;
                 if let Some(session) = self.fleet.session(&key) {
-                    session.live.approves_all = Some((all, now));
+                    session.vitals.approves_all = Some((all, now));
                 }
                 return self.judge(&key, changes);
             }
             ConnectionEventKind::Asks(questions) => {
                 if let Some(session) = self.fleet.session(&key) {
-                    session.live.questions = questions;
+                    session.vitals.questions = questions;
                 }
                 return self.judge(&key, changes);
             }
@@ -151,7 +151,7 @@ impl Engine {
             self.tasks.warned.succeeded(place);
         }
         if let Some(session) = self.fleet.session(&key) {
-            session.live.has_active_work = active;
+            session.vitals.has_active_work = active;
         }
         self.judge(&key, changes);
     }
@@ -161,8 +161,8 @@ impl Engine {
         if self.tasks.connection_state(key).is_none()
             && let Some(session) = self.fleet.session(key)
         {
-            session.live.has_active_work = None;
-            session.live.questions.clear();
+            session.vitals.has_active_work = None;
+            session.vitals.questions.clear();
             if session.control.server.is_attached() {
                 session.control.server = ServerState::Unknown;
             }

@@ -73,7 +73,7 @@ impl Engine {
             Wakeup::Command(Command::Redraw) => changes.redraw = true,
             Wakeup::Command(Command::Act(order)) => self.handle_order(order, changes),
             // Who asked may have gone.
-            Wakeup::Command(Command::ReportLiveStates(reply)) => drop(reply.send(self.live_states())),
+            Wakeup::Command(Command::ReportOverlays(reply)) => drop(reply.send(self.overlays())),
             Wakeup::Command(Command::RestartBridgeListener(reply)) => {
                 self.restart_bridge_listener(changes);
                 let _ = reply.send(());

@@ -378,7 +378,7 @@ impl Actor {
         let Some(story) = &self.story else { return };
         let session = Session {
             id: (*self.key.id).into(),
-            live: story.live.clone(),
+            vitals: story.vitals.clone(),
             seen: story.seen.filter(|seen| *seen <= at.wall),
             observed: Observed {
                 facts: story.facts(now),

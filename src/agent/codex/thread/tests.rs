@@ -10,7 +10,7 @@ use crate::core::limits::Limits;
 use crate::core::owner::Held;
 use crate::core::session::Session;
 use crate::core::time::Moment;
-use crate::core::verdict::{Answer, Live, Status, Told, judge};
+use crate::core::verdict::{Answer, Status, Told, Vitals, judge};
 use crate::core::words::reason::Reason;
 use crate::system::clock::Clock;
 use crate::system::process::testing::{copy, make_pipe, wait_until};
@@ -116,7 +116,8 @@ impl Stage {
     fn status(&mut self) -> (Status, String) {
         self.refresh().unwrap();
         let (observed, now) = (&self.observed, Clock::start().now());
-        let verdict = judge(Told::by_log(&observed.facts), &observed.owner, &Live::default(), None, now, &self.limits);
+        let verdict =
+            judge(Told::by_log(&observed.facts), &observed.owner, &Vitals::default(), None, now, &self.limits);
         (verdict.status, verdict.because.to_string())
     }
 
@@ -422,8 +423,8 @@ fn case_327_what_the_daemon_confirms_keeps_the_command_of_the_log() {
     stage.refresh().unwrap();
     let (facts, now) = (&stage.observed.facts, Clock::start().now());
     let answer = Answer { progress: facts.progress.unwrap().wall, active: true, requests: 1 };
-    let live = Live { answer: Some(answer), ..Live::default() };
-    let verdict = judge(Told::by_log(facts), &stage.observed.owner, &live, None, now, &stage.limits);
+    let vitals = Vitals { answer: Some(answer), ..Vitals::default() };
+    let verdict = judge(Told::by_log(facts), &stage.observed.owner, &vitals, None, now, &stage.limits);
     let Reason::AsksPermission { text, .. } = &verdict.because.reason else { panic!("{}", verdict.because) };
     assert_eq!(text.as_deref(), Some("touch x"));
 }

@@ -5,7 +5,7 @@ use crate::agent::copilot::dialect;
 use crate::core::facts::Facts;
 use crate::core::owner::Owner;
 use crate::core::time::{Moment, Time};
-use crate::core::verdict::{Live, Status, Told, judge};
+use crate::core::verdict::{Status, Told, Vitals, judge};
 
 const START: Time = Time(1_700_000_000_000);
 
@@ -48,7 +48,7 @@ fn statuses(seconds: impl IntoIterator<Item = u32>, speed: u32) -> Vec<Vec<Statu
         }
         let now = Moment::of(START + now);
         let judged =
-            |it: &Played| judge(Told::by_log(&it.facts), &it.owner, &Live::default(), None, now, &limits).status;
+            |it: &Played| judge(Told::by_log(&it.facts), &it.owner, &Vitals::default(), None, now, &limits).status;
         cast.iter().map(judged).collect()
     });
     statuses.collect()

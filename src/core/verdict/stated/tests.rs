@@ -7,7 +7,7 @@ use crate::core::scan::Text;
 use crate::core::session::Session;
 use crate::core::stated::{Asks, State, Stated, Wait};
 use crate::core::time::{Moment, Span, Time};
-use crate::core::verdict::{Live, Status, Told, judge};
+use crate::core::verdict::{Status, Told, Vitals, judge};
 
 const START: i64 = 1_795_461_440_000;
 const BY: &str = "its process";
@@ -40,7 +40,7 @@ fn answer(asks: bool) -> Body<'static> {
 fn told_by(facts: &Facts, state: State, since: i64, asks: Option<Asks>, owner: &Owner, now: i64) -> (Status, String) {
     let stated = Stated { state, since: at(since), by: BY, asks };
     let told = Told { agent: &Agent::default(), facts, stated: Some(&stated) };
-    let verdict = judge(told, owner, &Live::default(), None, at(now), &Limits::default());
+    let verdict = judge(told, owner, &Vitals::default(), None, at(now), &Limits::default());
     (verdict.status, verdict.because.to_string())
 }
 
@@ -118,7 +118,7 @@ fn case_357_an_unseen_crash_is_dated_by_what_was_last_heard() {
     let (day, gone) = (24 * 3_600_000, |at| Owner::Gone { pid: 7, at });
     let stated = Stated { state: State::Busy, since: at(600_000), by: BY, asks: None };
     let told = Told { agent: &Agent::default(), facts: &open, stated: Some(&stated) };
-    let judged = |at_end, now| judge(told, &gone(at_end), &Live::default(), None, at(now), &Limits::default());
+    let judged = |at_end, now| judge(told, &gone(at_end), &Vitals::default(), None, at(now), &Limits::default());
     let verdict = judged(None, 900_000);
     assert_eq!((verdict.status, verdict.since), (Status::Crashed, at(600_000).wall));
     assert_eq!(verdict.gist.words(at(900_000)), "died, last seen 5 min ago");

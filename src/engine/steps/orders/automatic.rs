@@ -34,7 +34,7 @@ impl Engine {
                 let went_on = (marks.prompt, marks.aborted) != (facts.marks.prompt, facts.marks.aborted);
                 if went_on || is_over(facts) {
                     // A session whose server died meanwhile is not hosted by itself.
-                    let is_wanted = !went_on && facts.is_left_undone(session.live.left_undone);
+                    let is_wanted = !went_on && facts.is_left_undone(session.vitals.left_undone);
                     let wanted = is_wanted && session.runner().live().is_some();
                     due.push((key.clone(), wanted.then_some((Operation::Continue, CONTINUES))));
                 }

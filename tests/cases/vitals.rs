@@ -3,7 +3,7 @@
 use super::story::Story;
 use pilotlight::core::question::Question;
 use pilotlight::core::verdict::Status::{Failed, Finishing, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working};
-use pilotlight::core::verdict::{Answer, Asking, Live, SAMPLE_DURATION, Sample};
+use pilotlight::core::verdict::{Answer, Asking, SAMPLE_DURATION, Sample, Vitals};
 use serde_json::json;
 
 /// `has_active_work` true: a turn that only a guess ended is working.
@@ -72,13 +72,13 @@ fn a_server_without_work_ends_an_open_turn() {
 #[test]
 fn without_a_server_the_log_decides() {
     let story = Story::prompted().tool(1, "t1", "bash").permission(2, "r1", "t1");
-    assert_eq!(story.live, Live::default());
+    assert_eq!(story.vitals, Vitals::default());
     story.is(1, Working).is(2, NeedsPermission);
 }
 
 fn sampled(story: &Story, busy: bool, at: i32) -> Story {
     let at = story.moment(at);
-    story.clone().with_live(Live { busy: Some(Sample { busy, at }), ..Live::default() })
+    story.clone().with_vitals(Vitals { busy: Some(Sample { busy, at }), ..Vitals::default() })
 }
 
 /// A CPU sample older than the last sign of life says nothing about the present silence.
@@ -115,7 +115,7 @@ fn a_sample_is_due_in_time() {
 fn with_answer(story: Story, active: bool, requests: usize) -> Story {
     let progress = story.facts(100_000).progress.unwrap().wall;
     let answer = Some(Answer { progress, active, requests });
-    story.with_live(Live { answer, ..Live::default() })
+    story.with_vitals(Vitals { answer, ..Vitals::default() })
 }
 
 /// An MCP tool asks its user for twelve minutes; the server reports the question only to attached clients.
@@ -127,13 +127,13 @@ fn case_126_a_session_that_may_be_waiting_is_never_stuck() {
     busy.is(720, Quiet).says(720, Quiet, "busy, or asking you there").is(100_000, Quiet);
     // A process that uses CPU is not waiting for anybody, so it is sampled as without a server.
     assert_eq!(busy.verdict(650).sample_at, story.verdict(650).sample_at);
-    let mut live = busy.live.clone();
-    live.busy = Some(Sample { busy: true, at: story.moment(659) });
-    let works = busy.clone().with_live(live);
+    let mut vitals = busy.vitals.clone();
+    vitals.busy = Some(Sample { busy: true, at: story.moment(659) });
+    let works = busy.clone().with_vitals(vitals);
     works.says(720, Quiet, "running long: asker-ask is open, its process is busy").is(100_000, Quiet);
     assert!(!works.verdict(720).because.to_string().contains("asking you there"));
     // While the server's answer is pending, the session is not called stuck.
-    story.clone().with_live(Live { asking: true, ..Live::default() }).is(720, Quiet).is(100_000, Quiet);
+    story.clone().with_vitals(Vitals { asking: true, ..Vitals::default() }).is(720, Quiet).is(100_000, Quiet);
     // No activity closes the turn, and requests that only the server knows of count.
     with_answer(story.clone(), false, 0).is(720, Idle).says(720, Idle, "no active work");
     with_answer(story.clone(), true, 2).is(720, NeedsPermission).says(
@@ -158,7 +158,7 @@ fn case_126_a_question_is_quoted_in_the_reason() {
             Question { id: None, text: "Which database?".into(), choices: vec!["test".into(), "prod".into()] };
         let since = story.moment(1).wall;
         let questions = vec![Asking { question, since, form: Err("it is made up".into()) }];
-        story.with_live(Live { questions, has_active_work: Some(true), ..Live::default() })
+        story.with_vitals(Vitals { questions, has_active_work: Some(true), ..Vitals::default() })
     };
     let story = asks(Story::prompted().tool(0, "t1", "asker-ask"));
     story.is(720, NeedsInput).is(100_000, NeedsInput).says(720, NeedsInput, "asks: \"Which database?\" (test, prod)");

@@ -1,4 +1,4 @@
-//! What the tray knows about a session beyond its log: for commands, which read only the log.
+//! What the tray knows about a session beyond its log: for commands, which read only the log and lay this over it.
 
 use super::form::Form;
 use super::question::Question;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// What the tray knows about a session beyond its log, from its server, its bridge and its processes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) struct LiveState {
+pub(crate) struct Overlay {
     /// The session's full id.
     pub id: Box<str>,
     /// The real path of the Copilot home that it is in.
@@ -30,7 +30,7 @@ pub(crate) struct LiveState {
     busy: Option<(bool, i64)>,
     /// What was found out about whether it receives an answer.
     #[serde(default)]
-    reception: Option<LiveReception>,
+    reception: Option<SentReception>,
     /// That is being found out.
     #[serde(default)]
     looking: bool,
@@ -56,19 +56,19 @@ pub(crate) struct LiveState {
     attached: bool,
     /// The process id of the server of our own that it runs in.
     hosted: Option<u32>,
-    questions: Vec<LiveQuestion>,
+    questions: Vec<SentQuestion>,
 }
 
 /// What was found out about whether it receives an answer. Times are in milliseconds of the wall clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct LiveReception {
+struct SentReception {
     finding: Finding,
     at: i64,
     last: Option<i64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct LiveQuestion {
+struct SentQuestion {
     /// When it was asked, in milliseconds of the wall clock.
     since: i64,
     text: String,
@@ -76,10 +76,10 @@ struct LiveQuestion {
     form: Result<Form, Box<str>>,
 }
 
-impl LiveState {
+impl Overlay {
     /// Collects what is known about a session in the home with this real path. `None` if nothing is.
     pub(crate) fn of(home: &str, session: &Session) -> Option<Self> {
-        let live = &session.live;
+        let vitals = &session.vitals;
         let attached = session.control.server.is_attached();
         let hosted = match session.control.server {
             ServerState::Hosted(pid) => Some(pid),
@@ -87,20 +87,20 @@ impl LiveState {
         };
         let answer = session.answer().map(|answer| (answer.active, answer.requests));
         let bridge = session.control.bridge;
-        let reception = live.reception(&session.observed.facts).map(|reception| LiveReception {
+        let reception = vitals.reception(&session.observed.facts).map(|reception| SentReception {
             finding: reception.finding,
             at: reception.at.wall.0,
             last: reception.last.map(|last| last.wall.0),
         });
-        let is_asked = answer.is_some() || live.asking || reception.is_some() || live.looking;
+        let is_asked = answer.is_some() || vitals.asking || reception.is_some() || vitals.looking;
         let (wanted, approved) = (&session.control.wanted, session.control.approved_by_command);
         let approves_all = session.reported_approvals();
         let is_known =
             attached || bridge.is_some() || wanted.is_some() || approved.is_some() || approves_all == Some(true);
-        if !is_known && !is_asked && live.busy.is_none() {
+        if !is_known && !is_asked && vitals.busy.is_none() {
             return None;
         }
-        let question = |Asking { question, since, form }: &Asking| LiveQuestion {
+        let question = |Asking { question, since, form }: &Asking| SentQuestion {
             since: since.0,
             text: question.text.to_string(),
             choices: question.choices.iter().map(ToString::to_string).collect(),
@@ -110,12 +110,12 @@ impl LiveState {
             id: session.id.clone(),
             home: home.into(),
             progress: session.observed.facts.progress.map(|progress| progress.wall.0),
-            works: live.has_active_work,
+            works: vitals.has_active_work,
             answer,
-            asking: live.asking,
-            busy: live.busy.map(|sample| (sample.busy, sample.at.wall.0)),
+            asking: vitals.asking,
+            busy: vitals.busy.map(|sample| (sample.busy, sample.at.wall.0)),
             reception,
-            looking: live.looking,
+            looking: vitals.looking,
             bridge,
             release: session.control.release.clone(),
             old_bridge: session.control.old_bridge,
@@ -124,7 +124,7 @@ impl LiveState {
             approved_by_command: approved.map(|at| at.0),
             attached,
             hosted,
-            questions: live.questions.iter().map(question).collect(),
+            questions: vitals.questions.iter().map(question).collect(),
         })
     }
 
@@ -143,26 +143,26 @@ impl LiveState {
         *approved = self.approved_by_command.map(Time).max(*approved);
         // All else is about a turn.
         let Some(progress) = session.observed.facts.progress else { return };
-        let live = &mut session.live;
+        let vitals = &mut session.vitals;
         // "Working" may predate the last event; "not working" must not.
         let is_fresh = self.progress.is_some_and(|known| progress.wall.0 <= known);
-        live.has_active_work = self.works.filter(|works| *works || is_fresh);
-        live.asking = self.asking && is_fresh;
+        vitals.has_active_work = self.works.filter(|works| *works || is_fresh);
+        vitals.asking = self.asking && is_fresh;
         let moment = |at| progress.plus(Time(at) - progress.wall);
-        live.busy = self.busy.map(|(busy, at)| Sample { busy, at: moment(at) });
-        live.looking = self.looking && is_fresh;
-        live.reception = self.reception.filter(|_| is_fresh).map(|LiveReception { finding, at, last }| Reception {
+        vitals.busy = self.busy.map(|(busy, at)| Sample { busy, at: moment(at) });
+        vitals.looking = self.looking && is_fresh;
+        vitals.reception = self.reception.filter(|_| is_fresh).map(|SentReception { finding, at, last }| Reception {
             progress: progress.wall,
             at: moment(at),
             finding,
             last: last.map(moment),
         });
-        live.answer = self.answer.filter(|_| is_fresh).map(|(active, requests)| Answer {
+        vitals.answer = self.answer.filter(|_| is_fresh).map(|(active, requests)| Answer {
             progress: progress.wall,
             active,
             requests,
         });
-        let asking = |LiveQuestion { since, text, choices, form }: LiveQuestion| Asking {
+        let asking = |SentQuestion { since, text, choices, form }: SentQuestion| Asking {
             question: Question {
                 id: form.as_ref().ok().map(|form| form.request.clone()),
                 text: text.into(),
@@ -171,7 +171,7 @@ impl LiveState {
             since: Time(since),
             form,
         };
-        live.questions = self.questions.into_iter().map(asking).collect();
+        vitals.questions = self.questions.into_iter().map(asking).collect();
     }
 }
 
@@ -227,13 +227,13 @@ mod tests {
             session.control.wanted = Some("r".into());
             session.control.approves_all = Some(true);
             session.control.approved_by_command = Some(AT.wall);
-            session.live.has_active_work = Some(true);
-            session.live.asking = true;
-            session.live.busy = Some(Sample { busy: true, at: AT.plus(Span::seconds(9)) });
-            session.live.reception = reception(Finding::Receiving { bytes: Some(2280), within: Span::seconds(10) });
-            session.live.looking = true;
-            session.live.answer = answer(true);
-            session.live.questions = vec![
+            session.vitals.has_active_work = Some(true);
+            session.vitals.asking = true;
+            session.vitals.busy = Some(Sample { busy: true, at: AT.plus(Span::seconds(9)) });
+            session.vitals.reception = reception(Finding::Receiving { bytes: Some(2280), within: Span::seconds(10) });
+            session.vitals.looking = true;
+            session.vitals.answer = answer(true);
+            session.vitals.questions = vec![
                 Asking { question: question(Some("r"), "Which?"), since: AT.wall, form },
                 Asking {
                     question: question(None, "How?"),
@@ -246,11 +246,11 @@ mod tests {
 
     /// What a command that has read the log up to `progress` knows after the tray has reported.
     fn reported(session: &Session, progress: Moment) -> Option<Session> {
-        let sent = serde_json::to_string(&LiveState::of(HOME, session)?).unwrap();
-        let state: LiveState = serde_json::from_str(&sent).unwrap();
-        assert_eq!((&*state.id, &*state.home), ("a", HOME));
+        let sent = serde_json::to_string(&Overlay::of(HOME, session)?).unwrap();
+        let overlay: Overlay = serde_json::from_str(&sent).unwrap();
+        assert_eq!((&*overlay.id, &*overlay.home), ("a", HOME));
         let mut read = in_log(progress);
-        state.apply(&mut read);
+        overlay.apply(&mut read);
         Some(read)
     }
 
@@ -268,38 +268,38 @@ mod tests {
     fn case_195_a_bridge_is_reported_before_the_first_prompt() {
         let mut session = Session { id: "a".into(), ..Session::default() };
         session.control.bridge = Some(Bridge::Joined);
-        let sent = serde_json::to_string(&LiveState::of(HOME, &session)).unwrap();
-        let state: Option<LiveState> = serde_json::from_str(&sent).unwrap();
+        let sent = serde_json::to_string(&Overlay::of(HOME, &session)).unwrap();
+        let overlay: Option<Overlay> = serde_json::from_str(&sent).unwrap();
         let mut read = Session { id: "a".into(), ..Session::default() };
-        state.unwrap().apply(&mut read);
+        overlay.unwrap().apply(&mut read);
         assert_eq!(read, session);
         // If the first prompt came meanwhile, nothing is known of its turn.
         let mut working = in_log(AT);
-        session.live.has_active_work = Some(false);
-        LiveState::of(HOME, &session).unwrap().apply(&mut working);
-        assert_eq!((working.control.bridge, working.live.has_active_work), (Some(Bridge::Joined), None));
+        session.vitals.has_active_work = Some(false);
+        Overlay::of(HOME, &session).unwrap().apply(&mut working);
+        assert_eq!((working.control.bridge, working.vitals.has_active_work), (Some(Bridge::Joined), None));
     }
 
     #[test]
     fn a_session_is_reported_if_anything_is_known_of_it() {
-        assert_eq!(LiveState::of(HOME, &in_log(AT)), None);
+        assert_eq!(Overlay::of(HOME, &in_log(AT)), None);
         let changes: [fn(&mut Session); 9] = [
             |session| session.control.server = ServerState::Hosted(4711),
             |session| session.control.bridge = Some(Bridge::Watches),
             |session| session.control.wanted = Some("r".into()),
             |session| session.control.approved_by_command = Some(AT.wall),
-            |session| session.live.answer = answer(false),
-            |session| session.live.asking = true,
-            |session| session.live.looking = true,
-            |session| session.live.reception = reception(Finding::Silent { may_not_stream: false }),
-            |session| session.live.busy = Some(Sample { busy: false, at: AT }),
+            |session| session.vitals.answer = answer(false),
+            |session| session.vitals.asking = true,
+            |session| session.vitals.looking = true,
+            |session| session.vitals.reception = reception(Finding::Silent { may_not_stream: false }),
+            |session| session.vitals.busy = Some(Sample { busy: false, at: AT }),
         ];
         for (index, change) in changes.into_iter().enumerate() {
             let known = with(change);
             assert_eq!(reported(&known, AT), Some(known), "{index}");
         }
         let listening = with(|session| session.control.server = ServerState::Listening);
-        assert_eq!(LiveState::of(HOME, &listening), None, "the command sees that itself");
+        assert_eq!(Overlay::of(HOME, &listening), None, "the command sees that itself");
     }
 
     /// The command may have read more of the log than the tray.
@@ -307,22 +307,22 @@ mod tests {
     fn what_later_events_may_have_outdated_is_left_out() {
         let idle = with(|session| {
             session.control.server = ServerState::Attached;
-            session.live.has_active_work = Some(false);
-            session.live.asking = true;
-            session.live.looking = true;
-            session.live.reception = reception(Finding::Kept);
-            session.live.answer = answer(false);
+            session.vitals.has_active_work = Some(false);
+            session.vitals.asking = true;
+            session.vitals.looking = true;
+            session.vitals.reception = reception(Finding::Kept);
+            session.vitals.answer = answer(false);
         });
         for progress in [AT, Moment::of(AT.wall - Span(1))] {
-            let read = reported(&idle, progress).unwrap().live;
+            let read = reported(&idle, progress).unwrap().vitals;
             assert_eq!((read.has_active_work, read.asking), (Some(false), true));
             assert_eq!(read.answer, Some(Answer { progress: progress.wall, active: false, requests: 2 }));
         }
         let later = Moment::of(AT.wall + Span(1));
-        let read = reported(&idle, later).unwrap().live;
+        let read = reported(&idle, later).unwrap().vitals;
         assert_eq!((read.has_active_work, read.asking, read.answer), (None, false, None));
         assert_eq!((read.looking, read.reception), (false, None));
-        let read = reported(&known(), later).unwrap().live;
+        let read = reported(&known(), later).unwrap().vitals;
         assert_eq!((read.has_active_work, read.questions.len()), (Some(true), 2), "it began to work before");
     }
 }

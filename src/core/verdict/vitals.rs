@@ -8,7 +8,7 @@ use crate::core::time::{Moment, Time};
 
 /// What is known about a session beyond its log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Live {
+pub struct Vitals {
     /// The last sample of the CPU use of the owner's descendants.
     pub busy: Option<Sample>,
     /// Whether the session has active work, according to the server that we are attached to. `None`: not attached.
@@ -35,7 +35,7 @@ pub struct Live {
     pub left_undone: Option<Time>,
 }
 
-impl Live {
+impl Vitals {
     /// The server's answer, if nothing has happened since the query.
     pub fn answer(&self, facts: &Facts) -> Option<&Answer> {
         self.answer.as_ref().filter(|answer| facts.progress.is_some_and(|progress| progress.wall == answer.progress))
