@@ -98,7 +98,7 @@ fn probe_servers(sessions: &mut [Session], context: &Context, now: Moment) {
     let mut owners: BTreeMap<(u32, bool), Vec<usize>> = BTreeMap::new();
     for (index, session) in sessions.iter().enumerate() {
         let (row, _) = session.row(now, &context.config.limits);
-        let is_known = session.vitals.asking || session.answer().is_some();
+        let is_known = session.vitals.probing || session.answer().is_some();
         if let Some((owner, _)) = due_probe(session, row.status).filter(|_| !is_known) {
             owners.entry(owner).or_default().push(index);
         }

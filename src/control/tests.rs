@@ -316,6 +316,7 @@ fn what_concerns_no_session_is_answered_at_once() {
     let tray = Tray::start();
     let folder = tray.scratch.path();
     assert_eq!(runtime().block_on(ask_for_overlays(folder)).unwrap(), Some(Vec::new()));
+    assert!(answer_to(tray.connect(), b"\"live-states\"\n").ends_with("[]\n"), "its name on the wire");
     assert_eq!(runtime().block_on(ask_to_listen_to_bridges(folder)).unwrap(), Some(()));
     assert!(refused(&answer_to(tray.connect(), b"\"explode\"\n")).contains("unknown variant `explode`"));
     assert!(tray.pending.try_recv().is_err(), "neither is an order");

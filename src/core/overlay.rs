@@ -23,8 +23,9 @@ pub(crate) struct Overlay {
     works: Option<bool>,
     /// Its server's answer to a query without attaching: whether it has active work, and the number of open requests.
     answer: Option<(bool, usize)>,
-    /// Its server is being queried.
-    asking: bool,
+    /// Its server is being probed.
+    #[serde(rename = "asking")]
+    probing: bool,
     /// The last CPU sample: whether its tool's process was busy, and the time in milliseconds of the wall clock.
     #[serde(default)]
     busy: Option<(bool, i64)>,
@@ -92,7 +93,7 @@ impl Overlay {
             at: reception.at.wall.0,
             last: reception.last.map(|last| last.wall.0),
         });
-        let is_asked = answer.is_some() || vitals.asking || reception.is_some() || vitals.looking;
+        let is_asked = answer.is_some() || vitals.probing || reception.is_some() || vitals.looking;
         let (wanted, approved) = (&session.control.wanted, session.control.approved_by_command);
         let approves_all = session.reported_approvals();
         let is_known =
@@ -112,7 +113,7 @@ impl Overlay {
             progress: session.observed.facts.progress.map(|progress| progress.wall.0),
             works: vitals.has_active_work,
             answer,
-            asking: vitals.asking,
+            probing: vitals.probing,
             busy: vitals.busy.map(|sample| (sample.busy, sample.at.wall.0)),
             reception,
             looking: vitals.looking,
@@ -147,7 +148,7 @@ impl Overlay {
         // "Working" may predate the last event; "not working" must not.
         let is_fresh = self.progress.is_some_and(|known| progress.wall.0 <= known);
         vitals.has_active_work = self.works.filter(|works| *works || is_fresh);
-        vitals.asking = self.asking && is_fresh;
+        vitals.probing = self.probing && is_fresh;
         let moment = |at| progress.plus(Time(at) - progress.wall);
         vitals.busy = self.busy.map(|(busy, at)| Sample { busy, at: moment(at) });
         vitals.looking = self.looking && is_fresh;
@@ -228,7 +229,7 @@ mod tests {
             session.control.approves_all = Some(true);
             session.control.approved_by_command = Some(AT.wall);
             session.vitals.has_active_work = Some(true);
-            session.vitals.asking = true;
+            session.vitals.probing = true;
             session.vitals.busy = Some(Sample { busy: true, at: AT.plus(Span::seconds(9)) });
             session.vitals.reception = reception(Finding::Receiving { bytes: Some(2280), within: Span::seconds(10) });
             session.vitals.looking = true;
@@ -252,6 +253,12 @@ mod tests {
         let mut read = in_log(progress);
         overlay.apply(&mut read);
         Some(read)
+    }
+
+    #[test]
+    fn a_command_of_another_version_finds_the_names_it_knows() {
+        let told = serde_json::to_value(Overlay::of(HOME, &known())).unwrap();
+        assert_eq!((&told["asking"], &told["looking"]), (&true.into(), &true.into()));
     }
 
     #[test]
@@ -289,7 +296,7 @@ mod tests {
             |session| session.control.wanted = Some("r".into()),
             |session| session.control.approved_by_command = Some(AT.wall),
             |session| session.vitals.answer = answer(false),
-            |session| session.vitals.asking = true,
+            |session| session.vitals.probing = true,
             |session| session.vitals.looking = true,
             |session| session.vitals.reception = reception(Finding::Silent { may_not_stream: false }),
             |session| session.vitals.busy = Some(Sample { busy: false, at: AT }),
@@ -308,19 +315,19 @@ mod tests {
         let idle = with(|session| {
             session.control.server = ServerState::Attached;
             session.vitals.has_active_work = Some(false);
-            session.vitals.asking = true;
+            session.vitals.probing = true;
             session.vitals.looking = true;
             session.vitals.reception = reception(Finding::Kept);
             session.vitals.answer = answer(false);
         });
         for progress in [AT, Moment::of(AT.wall - Span(1))] {
             let read = reported(&idle, progress).unwrap().vitals;
-            assert_eq!((read.has_active_work, read.asking), (Some(false), true));
+            assert_eq!((read.has_active_work, read.probing), (Some(false), true));
             assert_eq!(read.answer, Some(Answer { progress: progress.wall, active: false, requests: 2 }));
         }
         let later = Moment::of(AT.wall + Span(1));
         let read = reported(&idle, later).unwrap().vitals;
-        assert_eq!((read.has_active_work, read.asking, read.answer), (None, false, None));
+        assert_eq!((read.has_active_work, read.probing, read.answer), (None, false, None));
         assert_eq!((read.looking, read.reception), (false, None));
         let read = reported(&known(), later).unwrap().vitals;
         assert_eq!((read.has_active_work, read.questions.len()), (Some(true), 2), "it began to work before");

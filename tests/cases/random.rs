@@ -101,7 +101,7 @@ pub(crate) fn with_context(story: Story, end: Span, owner: u8, vitals: u8, when:
             active: vitals.is_multiple_of(2),
             requests: 0,
         }),
-        asking: vitals.is_multiple_of(7),
+        probing: vitals.is_multiple_of(7),
         reception,
         looking: vitals.is_multiple_of(13),
         streams: false,

@@ -79,7 +79,7 @@ impl Judge<'_> {
         let Silence { since, quiet, stuck, open, situation } = silence;
         self.heard = since;
         let reported_busy = open && self.answer().is_some_and(|answer| answer.active);
-        let may_be_stuck = !reported_busy && !self.vitals.asking;
+        let may_be_stuck = !reported_busy && !self.vitals.probing;
         // Call `passed` even if it cannot be stuck: at this limit the CPU sample is ready, and the words depend on
         // that.
         if self.passed(since, stuck) && may_be_stuck && self.is_looked_into(since, stuck) {

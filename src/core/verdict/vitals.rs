@@ -19,8 +19,8 @@ pub struct Vitals {
     pub stopped: Option<Time>,
     /// Its server's latest answer to a query without attaching.
     pub answer: Option<Answer>,
-    /// Its server is being queried. Until that is done, no silence counts as `stuck`.
-    pub asking: bool,
+    /// Its server is being probed. Until that is done, no silence counts as `stuck`.
+    pub probing: bool,
     /// What was last found out about whether it receives an answer.
     pub reception: Option<Reception>,
     /// That is being found out. Until then, the silence has not reached its next limit.

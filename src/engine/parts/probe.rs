@@ -18,7 +18,7 @@ pub(crate) struct ProbedSession {
 /// Applies the result of a probe. It counts only for this progress: what happens later makes it outdated.
 pub(crate) fn apply_probe(session: &mut Session, progress: Time, result: Option<ProbeResult>, now: Time) {
     let vitals = &mut session.vitals;
-    vitals.asking = false;
+    vitals.probing = false;
     vitals.answer = result.map(|ProbeResult { active, requests, .. }| Answer { progress, active, requests });
     let all = result.and_then(|result| result.approves_all);
     vitals.approves_all = all.map(|all| (all, now)).or(vitals.approves_all);

@@ -42,7 +42,7 @@ impl Engine {
         for (key, progress) in &wanted {
             self.tasks.probed.insert(key.clone(), *progress);
             if let Some(session) = self.fleet.session(key) {
-                session.vitals.asking = true;
+                session.vitals.probing = true;
             }
             self.judge(key, changes);
         }

@@ -68,7 +68,7 @@ impl Engine {
             WaitFor::End(pid) => !is_ending(*pid),
             WaitFor::Owner(key) => self.fleet.is_settled(key),
             WaitFor::Bridge(session) => self.bridges.has_reported(session),
-            WaitFor::Probe(key) => self.fleet.get(key).is_none_or(|entry| !entry.session().vitals.asking),
+            WaitFor::Probe(key) => self.fleet.get(key).is_none_or(|entry| !entry.session().vitals.probing),
             WaitFor::Turn(key) => !self.tasks.is_busy(key),
             WaitFor::Room(_) => self.tasks.has_room(Action::Reconnect),
             WaitFor::Lock(_) => false,
@@ -136,11 +136,11 @@ impl Engine {
         let session = entry.session();
         let wanted = due_probe(session, entry.verdict.status).filter(|_| session.answer().is_none());
         if let Some(((pid, _), progress)) = wanted
-            && !session.vitals.asking
+            && !session.vitals.probing
         {
             self.probe_process(pid, vec![(key.clone(), progress)], changes);
         }
-        let is_asked = self.fleet.get(key).is_some_and(|entry| entry.session().vitals.asking);
+        let is_asked = self.fleet.get(key).is_some_and(|entry| entry.session().vitals.probing);
         is_asked.then(|| self.clock.now().awake + PROBED_WITHIN)
     }
 
