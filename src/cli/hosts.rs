@@ -67,11 +67,11 @@ pub(super) fn known(context: &Context, only: Option<&str>, which: Which, now: Mo
                 reports.into_iter().filter_map(known).collect()
             }
             reports => {
-                let mut asking = Asking::start(&hosts, which, now);
-                asking.recall(reports.unwrap_or_default());
+                let mut query = Query::start(&hosts, which, now);
+                query.recall(reports.unwrap_or_default());
                 let until = Instant::now() + TOLD_WITHIN;
-                while !asking.is_complete() && timeout_at(until, asking.next()).await.is_ok() {}
-                asking.known()
+                while !query.is_complete() && timeout_at(until, query.next()).await.is_ok() {}
+                query.known()
             }
         }
     });
@@ -132,15 +132,15 @@ fn far_host(host: &Host) -> FarHost {
     FarHost { name: host.name.as_str().into(), has_terminal: command::has_terminal(host) }
 }
 
-/// Machines that are being asked, all at once.
-pub(super) struct Asking {
+/// A query of other machines, all at once.
+pub(super) struct Query {
     news: Receiver<News>,
-    hosts: BTreeMap<Box<str>, Asked>,
+    hosts: BTreeMap<Box<str>, Queried>,
     which: Which,
 }
 
-/// A machine that is being asked, or has told everything.
-struct Asked {
+/// A machine that is queried, or has told everything.
+struct Queried {
     far: FarHost,
     /// Ends the connection when it is dropped.
     link: Option<Link>,
@@ -149,7 +149,7 @@ struct Asked {
     trouble: Option<Box<str>>,
 }
 
-impl Asking {
+impl Query {
     /// Connects to these machines, on the current runtime.
     pub(super) fn start(hosts: &[&Host], which: Which, now: Moment) -> Self {
         let (sender, news) = channel(hosts.len().max(1));
@@ -159,9 +159,9 @@ impl Asking {
                 link.tell(ToLink::History);
             }
             let clocks = Clocks { now, behind: Span::ZERO };
-            let asked =
-                Asked { far: far_host(host), link: Some(link), clocks, sessions: BTreeMap::new(), trouble: None };
-            (host.name.as_str().into(), asked)
+            let queried =
+                Queried { far: far_host(host), link: Some(link), clocks, sessions: BTreeMap::new(), trouble: None };
+            (host.name.as_str().into(), queried)
         };
         Self { news, hosts: hosts.iter().map(ask).collect(), which }
     }
@@ -170,10 +170,10 @@ impl Asking {
     /// there, other processes run, with the sessions that they report.
     pub(super) fn recall(&mut self, reports: Vec<HostReport>) {
         for HostReport { host, behind, sessions, .. } in reports {
-            let Some(asked) = self.hosts.get_mut(&host) else { continue };
-            let clocks = Clocks { behind, ..asked.clocks };
-            for session in sessions_of(sessions, &asked.far, &clocks) {
-                asked.sessions.entry(session.id.clone()).or_insert_with(|| Arc::new(session));
+            let Some(queried) = self.hosts.get_mut(&host) else { continue };
+            let clocks = Clocks { behind, ..queried.clocks };
+            for session in sessions_of(sessions, &queried.far, &clocks) {
+                queried.sessions.entry(session.id.clone()).or_insert_with(|| Arc::new(session));
             }
         }
     }
@@ -181,10 +181,10 @@ impl Asking {
     /// Takes up what is told next. Returns whether a machine has told what it tells in one go, or is not reached.
     pub(super) async fn next(&mut self) -> bool {
         let Some(News { host, said, .. }) = self.news.recv().await else { return std::future::pending().await };
-        let Some(asked) = self.hosts.get_mut(&*host) else { return false };
+        let Some(queried) = self.hosts.get_mut(&*host) else { return false };
         let mut is_news = false;
         for said in said {
-            is_news |= asked.take(said, self.which);
+            is_news |= queried.take(said, self.which);
         }
         is_news
     }
@@ -196,32 +196,32 @@ impl Asking {
 
     /// The machines that have not told of all their sessions yet.
     pub(super) fn late(&self) -> impl Iterator<Item = &str> {
-        self.hosts.iter().filter(|(_, asked)| asked.link.is_some()).map(|(name, _)| &**name)
+        self.hosts.iter().filter(|(_, queried)| queried.link.is_some()).map(|(name, _)| &**name)
     }
 
     /// The sessions that were told of so far.
     pub(super) fn sessions(&self) -> impl Iterator<Item = &Arc<Session>> {
-        self.hosts.values().flat_map(|asked| asked.sessions.values())
+        self.hosts.values().flat_map(|queried| queried.sessions.values())
     }
 
     /// What is known by now.
     pub(super) fn known(self) -> Vec<Known> {
         let late = || format!("it did not tell of its sessions within {} s", TOLD_WITHIN.as_secs()).into();
-        let known = |(host, asked): (Box<str>, Asked)| Known {
+        let known = |(host, queried): (Box<str>, Queried)| Known {
             host,
-            sessions: asked.sessions.into_values().map(Arc::unwrap_or_clone).collect(),
-            trouble: asked.trouble.or_else(|| asked.link.is_some().then(late)),
+            sessions: queried.sessions.into_values().map(Arc::unwrap_or_clone).collect(),
+            trouble: queried.trouble.or_else(|| queried.link.is_some().then(late)),
         };
         self.hosts.into_iter().map(known).collect()
     }
 
     /// Why machines are not reached.
     pub(super) fn troubles(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.hosts.iter().filter_map(|(name, asked)| Some((&**name, asked.trouble.as_deref()?)))
+        self.hosts.iter().filter_map(|(name, queried)| Some((&**name, queried.trouble.as_deref()?)))
     }
 }
 
-impl Asked {
+impl Queried {
     fn take(&mut self, said: Said, which: Which) -> bool {
         match said {
             Said::Hello(hello) => self.clocks.behind = Clocks::behind(Clock::start().now(), hello.now),
@@ -266,34 +266,34 @@ mod tests {
         Box::new(Account::of(&session, &row, (&row.name, &row.label), Moment::default()))
     }
 
-    fn asked() -> Asked {
+    fn queried() -> Queried {
         let far = FarHost { name: "devbox".into(), has_terminal: true };
         let clocks = Clocks { now: Moment::default(), behind: Span::ZERO };
-        Asked { far, link: None, clocks, sessions: BTreeMap::new(), trouble: None }
+        Queried { far, link: None, clocks, sessions: BTreeMap::new(), trouble: None }
     }
 
     #[test]
     fn case_450_a_machine_tells_of_no_more_sessions_than_are_asked_for() {
-        let (mut recent, mut all) = (asked(), asked());
+        let (mut recent, mut all) = (queried(), queried());
         for n in 0..PAST_MAX + 5 {
             recent.take(Said::Line(FromHost::Session(account(&n.to_string()))), Which::Recent);
             all.take(Said::Line(FromHost::Past(account(&n.to_string()))), Which::All);
         }
         assert_eq!((recent.sessions.len(), all.sessions.len()), (SHOWN_MAX, PAST_MAX));
-        let mut unasked = asked();
-        unasked.take(Said::Line(FromHost::Past(account("1"))), Which::Recent);
-        assert_eq!(unasked.sessions.len(), 0, "what was not asked for");
-        unasked.take(Said::Line(FromHost::Past(Box::new(Account::clone(&account("a\nb"))))), Which::All);
-        assert_eq!(unasked.sessions.len(), 0, "what is not an id");
+        let mut other = queried();
+        other.take(Said::Line(FromHost::Past(account("1"))), Which::Recent);
+        assert_eq!(other.sessions.len(), 0, "what was not asked for");
+        other.take(Said::Line(FromHost::Past(Box::new(Account::clone(&account("a\nb"))))), Which::All);
+        assert_eq!(other.sessions.len(), 0, "what is not an id");
     }
 
     #[test]
     fn of_a_session_that_is_watched_more_is_known_than_of_a_past_one() {
-        let mut asked = asked();
-        asked.take(Said::Line(FromHost::Session(account("1"))), Which::All);
-        let offers = |asked: &Asked| asked.sessions["1"].far.as_ref().unwrap().offers.len();
-        let before = offers(&asked);
-        asked.take(Said::Line(FromHost::Past(Box::new(account("1").in_brief()))), Which::All);
-        assert!(before > 0 && offers(&asked) == before);
+        let mut queried = queried();
+        queried.take(Said::Line(FromHost::Session(account("1"))), Which::All);
+        let offers = |queried: &Queried| queried.sessions["1"].far.as_ref().unwrap().offers.len();
+        let before = offers(&queried);
+        queried.take(Said::Line(FromHost::Past(Box::new(account("1").in_brief()))), Which::All);
+        assert!(before > 0 && offers(&queried) == before);
     }
 }

@@ -181,8 +181,8 @@ impl KnownProcess {
     /// The sessions that a process has loaded, by its log as read so far.
     fn sessions_of(&self, program: &Program, homes: &[PathBuf], now: Time) -> Vec<Opened> {
         let log = &self.log;
-        let asked = arguments::asked(&program.arguments);
-        let named = asked.id.filter(|id| !log.closed(id));
+        let arguments = arguments::parse(&program.arguments);
+        let named = arguments.id.filter(|id| !log.closed(id));
         let mut ids: Vec<Box<str>> = log.open().cloned().collect();
         ids.extend(named.filter(|id| !log.open().any(|open| open == id)));
         let sessions = |ids: Vec<Box<str>>| ids.into_iter().map(Opened::Session).collect();
@@ -192,18 +192,18 @@ impl KnownProcess {
         let starts = program.started.is_none_or(|started| now - started < STARTING);
         let noted: Vec<_> = homes.iter().flat_map(|home| opened_since(home, program.started)).collect();
         // While it starts, its log has no entries yet, and sessions opened since then may be another process's.
-        if starts && log.exists() && !asked.unlogged {
-            let may_be_its = ids.is_empty() && (asked.some || !noted.is_empty());
+        if starts && log.exists() && !arguments.unlogged {
+            let may_be_its = ids.is_empty() && (arguments.some || !noted.is_empty());
             return if may_be_its { vec![Opened::Some] } else { sessions(ids) };
         }
         let is_noted = !noted.is_empty();
         ids.extend(noted.into_iter().filter(|id| !ids.contains(id)).collect::<Vec<_>>());
-        if ids.is_empty() && asked.some && starts {
+        if ids.is_empty() && arguments.some && starts {
             return vec![Opened::Some];
         }
         let mut opened: Vec<_> = sessions(ids);
         // A server notes nothing, and a terminal always has a session.
-        if !log.informs() && (asked.serves || !is_noted && asked.unlogged) {
+        if !log.informs() && (arguments.serves || !is_noted && arguments.unlogged) {
             opened.push(Opened::Untold(program.folder.clone()));
         }
         opened

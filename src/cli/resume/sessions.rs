@@ -3,7 +3,7 @@
 //! takes longer than a key may.
 
 use crate::cli::context::{Context, runtime};
-use crate::cli::hosts::{Asking, TOLD_WITHIN, Which, ask_tray};
+use crate::cli::hosts::{Query, TOLD_WITHIN, Which, ask_tray};
 use crate::config::Host;
 use crate::core::fleet::{Finder, Row, Session, distinguish};
 use crate::core::limits::Limits;
@@ -33,9 +33,9 @@ struct Change {
     note: Option<String>,
 }
 
-/// What is asked of whom, for which list.
+/// What is gathered from which machines, for which list.
 #[derive(Clone)]
-struct Asked {
+struct Gathering {
     hosts: Vec<Host>,
     /// The agents whose sessions are shown; none: all.
     agents: Vec<Box<str>>,
@@ -52,17 +52,17 @@ impl Sessions {
     /// Where the system refuses a thread or an event loop.
     pub(super) fn start(context: &Context, here: Vec<Row>, now: Moment) -> anyhow::Result<(Self, Finder)> {
         let (hosts, limits) = (context.hosts().cloned().collect(), context.config.limits);
-        Self::ask(Asked { hosts, agents: context.only.clone(), here, now, limits })
+        Self::ask(Gathering { hosts, agents: context.only.clone(), here, now, limits })
     }
 
-    fn ask(asked: Asked) -> anyhow::Result<(Self, Finder)> {
-        let finder = asked.finder(&[]);
+    fn ask(gathering: Gathering) -> anyhow::Result<(Self, Finder)> {
+        let finder = gathering.finder(&[]);
         let (sender, changes) = channel(1);
-        let thread = if asked.hosts.is_empty() {
+        let thread = if gathering.hosts.is_empty() {
             None
         } else {
             let runtime = runtime()?;
-            let follow = move || runtime.block_on(asked.follow(sender));
+            let follow = move || runtime.block_on(gathering.follow(sender));
             Some(thread::Builder::new().name("hosts".into()).spawn(follow)?)
         };
         Ok((Self { changes: Some(changes), note: None, thread }, finder))
@@ -93,7 +93,7 @@ impl Drop for Sessions {
     }
 }
 
-impl Asked {
+impl Gathering {
     /// A finder of the sessions of this machine and of others.
     fn finder(&self, far: &[Arc<Session>]) -> Finder {
         let far = far.iter().map(|session| session.row(self.now, &self.limits).0);
@@ -104,18 +104,18 @@ impl Asked {
 
     /// Asks the machines, and tells of what they tell, until nobody wants to know.
     async fn follow(self, tell: Sender<Change>) {
-        let mut asking = Asking::start(&self.hosts.iter().collect::<Vec<_>>(), Which::All, self.now);
+        let mut query = Query::start(&self.hosts.iter().collect::<Vec<_>>(), Which::All, self.now);
         let patient_until = Instant::now() + TOLD_WITHIN;
         let mut due = None;
         if let Some(reports) = ask_tray().await {
-            asking.recall(reports);
+            query.recall(reports);
             due = Some(Instant::now());
         }
         let mut is_patient = true;
         loop {
             let finder = tokio::select! {
                 () = tell.closed() => return,
-                is_news = asking.next() => {
+                is_news = query.next() => {
                     if is_news {
                         due.get_or_insert_with(|| Instant::now() + GATHERED);
                     }
@@ -124,14 +124,14 @@ impl Asked {
                 () = sleep_until(due.unwrap_or(patient_until)), if due.is_some() => {
                     due = None;
                     let is_wanted = |session: &&Arc<Session>| self.wants(session);
-                    Some(self.finder(&asking.sessions().filter(is_wanted).cloned().collect::<Vec<_>>()))
+                    Some(self.finder(&query.sessions().filter(is_wanted).cloned().collect::<Vec<_>>()))
                 }
                 () = sleep_until(patient_until), if is_patient => {
                     is_patient = false;
                     None
                 }
             };
-            if tell.send(Change { finder, note: note(&asking, is_patient) }).await.is_err() {
+            if tell.send(Change { finder, note: note(&query, is_patient) }).await.is_err() {
                 return;
             }
         }
@@ -143,9 +143,9 @@ impl Asked {
 }
 
 /// Which machines are not reached, or late, in a line.
-fn note(asking: &Asking, is_patient: bool) -> Option<String> {
-    let mut notes: Vec<_> = asking.troubles().map(|(host, why)| format!("{host} is not reached: {why}")).collect();
-    let late: Vec<_> = asking.late().filter(|_| !is_patient).collect();
+fn note(query: &Query, is_patient: bool) -> Option<String> {
+    let mut notes: Vec<_> = query.troubles().map(|(host, why)| format!("{host} is not reached: {why}")).collect();
+    let late: Vec<_> = query.late().filter(|_| !is_patient).collect();
     if !late.is_empty() {
         let has = if late.len() == 1 { "has" } else { "have" };
         notes.push(format!("{} {has} not told of all sessions yet", listed(&late)));
@@ -192,9 +192,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let hosts = vec![told(folder.path(), COUNT)];
         let (now, limits) = (Clock::start().now(), Limits::default());
-        let asked = Asked { hosts, agents: Vec::new(), here: Vec::new(), now, limits };
+        let gathering = Gathering { hosts, agents: Vec::new(), here: Vec::new(), now, limits };
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-            let (mut sessions, _) = Sessions::ask(asked).unwrap();
+            let (mut sessions, _) = Sessions::ask(gathering).unwrap();
             let mut finders = Vec::new();
             let before = used();
             while finders.last().is_none_or(|finder: &Finder| finder.count().1 < COUNT) {

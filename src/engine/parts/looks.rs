@@ -43,11 +43,11 @@ struct RunningLook {
     first: SeenSockets,
     /// When to look again, by the awake clock.
     until: Time,
-    asked: Asked,
+    inquiry: Inquiry,
 }
 
 /// What its server or bridge says.
-enum Asked {
+enum Inquiry {
     /// Neither is asked.
     Nobody,
     /// It has not answered yet.
@@ -137,8 +137,8 @@ impl Looks {
         self.next_id += 1;
         let first = SeenSockets { sockets: reader.read(pid), at: now };
         let view = self.view(key, first.clone());
-        let asked = if is_asked { Asked::Waiting } else { Asked::Nobody };
-        let look = RunningLook { id: self.next_id, pid, progress, first, until: now + window, asked };
+        let inquiry = if is_asked { Inquiry::Waiting } else { Inquiry::Nobody };
+        let look = RunningLook { id: self.next_id, pid, progress, first, until: now + window, inquiry };
         self.running.insert(key.clone(), look);
         (self.next_id, view)
     }
@@ -165,7 +165,7 @@ impl Looks {
     /// Notes what a session's server or bridge says.
     pub(crate) fn answered(&mut self, key: &Key, id: LookId, word: Option<Word>) {
         if let Some(look) = self.running.get_mut(key).filter(|look| look.id == id) {
-            look.asked = Asked::Answered(word);
+            look.inquiry = Inquiry::Answered(word);
         }
     }
 
@@ -192,9 +192,9 @@ impl Looks {
             let look = self.running.remove(&key)?;
             self.last.insert(key.clone(), look.first);
             let view = self.look_again(&key, look.pid, reader, now);
-            let word = match look.asked {
-                Asked::Answered(word) => word,
-                Asked::Nobody | Asked::Waiting => None,
+            let word = match look.inquiry {
+                Inquiry::Answered(word) => word,
+                Inquiry::Nobody | Inquiry::Waiting => None,
             };
             Some(EndedLook { key, pid: look.pid, progress: look.progress, view, word })
         };
@@ -210,9 +210,9 @@ impl Looks {
 impl RunningLook {
     /// When it ends: whoever is asked measures for as long as we do.
     fn ends_at(&self) -> Time {
-        match self.asked {
-            Asked::Waiting => self.until + ANSWERS_WITHIN,
-            Asked::Nobody | Asked::Answered(_) => self.until,
+        match self.inquiry {
+            Inquiry::Waiting => self.until + ANSWERS_WITHIN,
+            Inquiry::Nobody | Inquiry::Answered(_) => self.until,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 /// What a command line asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct Arguments {
     /// The session of this id.
     pub(super) id: Option<Box<str>>,
     /// An existing session that only Copilot can identify: the last one, or one given by its name or the beginning of
@@ -27,8 +27,8 @@ const SERVES: [&str; 3] = ["--server", "--headless", "--acp"];
 
 /// Parses a command line, including the program's name: `--resume=ID`, `--resume ID`, `-r ID`, `-rID`, `--session-id
 /// ID`, `--continue`, `--log-level LEVEL`, `--server`. Stops at `--`.
-pub(super) fn asked(arguments: &[OsString]) -> Asked {
-    let mut asked = Asked::default();
+pub(super) fn parse(arguments: &[OsString]) -> Arguments {
+    let mut parsed = Arguments::default();
     let mut words =
         arguments.iter().skip(1).map(|word| word.to_string_lossy()).take_while(|word| word != "--").peekable();
     while let Some(word) = words.next() {
@@ -40,19 +40,19 @@ pub(super) fn asked(arguments: &[OsString]) -> Asked {
             },
         };
         if name == "--continue" {
-            asked.some = true;
+            parsed.some = true;
         } else if SERVES.contains(&&*name) {
-            asked.serves = true;
+            parsed.serves = true;
         } else if name == "--log-level" {
             let level = joined.or_else(|| words.next_if(|next| !next.starts_with('-')).map(Into::into));
-            asked.unlogged = level.is_some_and(|level| !LOGGED.contains(&&*level));
+            parsed.unlogged = level.is_some_and(|level| !LOGGED.contains(&&*level));
         } else if RESUME.contains(&&*name) || name == BY_ID {
             let value = joined.or_else(|| words.next_if(|next| !next.starts_with('-')).map(Into::into));
             match value {
-                Some(value) if is_uuid(&value) => asked.id = Some(value.to_ascii_lowercase().into()),
-                _ => asked.some = true,
+                Some(value) if is_uuid(&value) => parsed.id = Some(value.to_ascii_lowercase().into()),
+                _ => parsed.some = true,
             }
         }
     }
-    asked
+    parsed
 }
