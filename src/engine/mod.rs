@@ -219,7 +219,7 @@ impl Engine {
         self.bridges.start();
         self.watch_seen();
         self.start_following_config(view);
-        self.follow_hosts(changes);
+        self.machines().follow(changes);
         self.scan_processes_now();
         self.run_initial_scan(signals, changes).await?;
         changes.updated.extend(self.fleet.entries().map(|(key, _)| key.clone()));

@@ -190,7 +190,8 @@ impl Thread {
             self.opening = Opening::read(&self.path);
         }
         observed.about = self.describe(observed.facts.title.as_deref());
-        observed.untried = self.head.as_ref().map(|head| head.version.clone()).filter(|version| !TRIED.contains(&&**version));
+        observed.untried =
+            self.head.as_ref().map(|head| head.version.clone()).filter(|version| !TRIED.contains(&&**version));
         matches!(result, Ok(ReadOutcome::More))
     }
 

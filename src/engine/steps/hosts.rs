@@ -1,6 +1,7 @@
 //! Other machines: what they tell, and what is asked of them.
 
 use crate::agent::wing::agent_named;
+use crate::config::Config;
 use crate::control::HostReport;
 use crate::control::pipe::lines::{FromHost, SHOWN_MAX};
 use crate::control::{PendingOrder, origin};
@@ -10,6 +11,9 @@ use crate::core::order::{Operation, Outcome, Report};
 use crate::core::session::Key;
 use crate::core::session::far::Host as FarHost;
 use crate::core::text::is_uuid;
+use crate::core::time::Moment;
+use crate::engine::parts::fleet::Fleet;
+use crate::engine::parts::hosts::Hosts;
 use crate::engine::parts::settings_file::SettingsFile;
 use crate::engine::{Changes, Engine};
 use crate::hosts::{News, Said, ToLink, command};
@@ -20,9 +24,30 @@ use std::collections::BTreeMap;
 /// What our own commands are told of a machine that was not reached yet.
 const AWAITED: &str = "the tray is still connecting to it";
 
+/// Other machines, and the parts that are needed for what they tell and are asked.
+pub(in crate::engine) struct Machines<'a> {
+    hosts: &'a mut Hosts,
+    fleet: &'a mut Fleet,
+    config: &'a Config,
+    settings_file: Option<&'a SettingsFile>,
+    now: Moment,
+}
+
 impl Engine {
+    pub(in crate::engine) fn machines(&mut self) -> Machines<'_> {
+        Machines {
+            hosts: &mut self.hosts,
+            fleet: &mut self.fleet,
+            config: &self.config,
+            settings_file: self.settings_file.as_ref(),
+            now: self.clock.now(),
+        }
+    }
+}
+
+impl Machines<'_> {
     /// Connects to exactly the machines that the settings name.
-    pub(in crate::engine) fn follow_hosts(&mut self, changes: &mut Changes) {
+    pub(in crate::engine) fn follow(&mut self, changes: &mut Changes) {
         for gone in self.hosts.follow(&self.config.hosts) {
             self.forget_sessions_of(&gone, changes);
         }
@@ -42,14 +67,14 @@ impl Engine {
     }
 
     /// Takes up what a machine tells.
-    pub(super) fn handle_news(&mut self, mut news: News, changes: &mut Changes) {
-        let now = self.clock.now();
+    pub(super) fn take_news(&mut self, mut news: News, changes: &mut Changes) {
+        let now = self.now;
         for said in std::mem::take(&mut news.said) {
             let Some(host) = self.hosts.of_news(&news) else { return };
             host.heard(now.awake);
             match said {
                 Said::Hello(hello) => host.connected(Clocks::behind(now, hello.now)),
-                Said::Line(line) => self.handle_line(&news, line, changes),
+                Said::Line(line) => self.take_line(&news, line, changes),
                 Said::Lost { why } => {
                     host.lose(&why, now);
                     self.show_lost(changes);
@@ -58,8 +83,8 @@ impl Engine {
         }
     }
 
-    fn handle_line(&mut self, news: &News, line: FromHost, changes: &mut Changes) {
-        let now = self.clock.now();
+    fn take_line(&mut self, news: &News, line: FromHost, changes: &mut Changes) {
+        let now = self.now;
         let Some(host) = self.hosts.of_news(news) else { return };
         match line {
             FromHost::Session(account) => self.take_account(news, *account, changes),
@@ -95,7 +120,7 @@ impl Engine {
 
     /// Takes up what a machine tells of a session.
     fn take_account(&mut self, news: &News, account: Account, changes: &mut Changes) {
-        let now = self.clock.now();
+        let now = self.now;
         let Some(host) = self.hosts.of_news(news) else { return };
         // Counted by what is held: a machine may break off before it has told of all, again and again.
         let is_new = self.fleet.shown_as(&host.key(account.id())).is_none();
@@ -122,22 +147,22 @@ impl Engine {
 
     /// Shows those as lost that are due.
     fn show_lost(&mut self, changes: &mut Changes) {
-        for host in self.hosts.take_due(self.clock.now().awake) {
+        for host in self.hosts.take_due(self.now.awake) {
             self.forget_sessions_of(&host, changes);
         }
         self.show_troubles(changes);
     }
 
     /// Does what is due for other machines: after a sleep, they are tried at once.
-    pub(super) fn look_after_hosts(&mut self, changes: &mut Changes) {
-        self.hosts.wake(slept(self.clock.now()));
-        if self.hosts.wake_at().is_some_and(|at| at <= self.clock.now().awake) {
+    pub(super) fn look_after(&mut self, changes: &mut Changes) {
+        self.hosts.wake(slept(self.now));
+        if self.hosts.wake_at().is_some_and(|at| at <= self.now.awake) {
             self.show_lost(changes);
         }
     }
 
     /// Tells the machines that the user has seen their sessions.
-    pub(super) fn mark_seen_far(&self, keys: &[Key]) {
+    pub(super) fn mark_seen(&self, keys: &[Key]) {
         let mut by_host: BTreeMap<&str, Vec<Box<str>>> = BTreeMap::new();
         for key in keys {
             if let Some(host) = &key.host {
@@ -152,8 +177,8 @@ impl Engine {
     }
 
     /// What is known of other machines, for our own commands.
-    pub(super) fn host_reports(&self) -> Vec<HostReport> {
-        let now = self.clock.now();
+    pub(super) fn reports(&self) -> Vec<HostReport> {
+        let now = self.now;
         let report = |(name, host): (&std::sync::Arc<str>, &crate::engine::parts::hosts::Host)| {
             let clocks = host.clocks(now);
             HostReport {
@@ -167,8 +192,8 @@ impl Engine {
     }
 
     /// Has an order carried out on another machine, which checks it as its own.
-    pub(super) fn handle_far_order(&mut self, name: &str, pending: PendingOrder) {
-        if let Err(outcome) = self.check_far_order(name, &pending) {
+    pub(super) fn hand_on(&mut self, name: &str, pending: PendingOrder) {
+        if let Err(outcome) = self.check_order(name, &pending) {
             let action = pending.order.operation.action().name();
             tracing::info!(tag = "refused", action, host = name, "{}", outcome.words());
             return pending.report(Report::End(outcome));
@@ -192,7 +217,7 @@ impl Engine {
     }
 
     /// Checks here what can be checked here.
-    fn check_far_order(&self, name: &str, pending: &PendingOrder) -> Result<(), Outcome> {
+    fn check_order(&self, name: &str, pending: &PendingOrder) -> Result<(), Outcome> {
         let refuse = |why: String| Err(Outcome::Refused(why));
         let (order, action) = (&pending.order, pending.order.operation.action());
         let Some(host) = self.hosts.get(name) else {
@@ -215,9 +240,9 @@ impl Engine {
         }
         // No tool of a session there can have started this program here. Those of the sessions here can start commands.
         if pending.is_by_command() && origin::answers_for_user(&order.operation) {
-            let settings = self.settings_file.as_ref().filter(|_| self.config.actions.scripts_may_answer);
+            let settings = self.settings_file.filter(|_| self.config.actions.scripts_may_answer);
             let allowed = settings.and_then(SettingsFile::changed);
-            let judged = origin::check(pending.giver, false, allowed, shown.session, self.clock.now().wall);
+            let judged = origin::check(pending.giver, false, allowed, shown.session, self.now.wall);
             if let Err(why) = judged {
                 return refuse(format!(
                     "a tool of a session can have started what asks for this, which {why}: answer in the menu or popup, or \

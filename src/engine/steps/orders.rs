@@ -108,7 +108,7 @@ impl Engine {
     /// Starts an order, lets it wait, or reports why it is refused.
     pub(super) fn handle_order(&mut self, pending: PendingOrder, changes: &mut Changes) {
         if let Some(host) = pending.order.host.clone() {
-            return self.handle_far_order(&host, pending);
+            return self.machines().hand_on(&host, pending);
         }
         if let Err(why) = self.check_giver(&pending, changes) {
             return refuse(&pending, &why);

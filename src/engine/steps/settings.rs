@@ -96,7 +96,7 @@ impl Engine {
         }
         self.fleet.set_limits(self.config.limits);
         self.follow_homes(&mut later, changes);
-        self.follow_hosts(changes);
+        self.machines().follow(changes);
         if self.config.service != before.service {
             // Each of them may have a service that is to be listened to from now on.
             changes.updated.extend(self.fleet.keys());

@@ -61,7 +61,7 @@ impl Engine {
     /// Does everything that is due by now.
     pub(in crate::engine) fn run_due_timers(&mut self, view: &dyn View, changes: &mut Changes) {
         let now = self.clock.now();
-        self.look_after_hosts(changes);
+        self.machines().look_after(changes);
         let changed = self.fleet.advance(now);
         for pid in self.owners.take_due_polls(now.awake) {
             for key in self.fleet.with_pid(pid) {

@@ -56,7 +56,7 @@ impl Engine {
             Wakeup::Signal(signal) => return self.handle_signal(signal, view, changes),
             Wakeup::Task(message) => self.handle_task_message(message, changes),
             Wakeup::Bridge(event) => self.handle_bridge_event(event, changes),
-            Wakeup::News(news) => self.handle_news(news, changes),
+            Wakeup::News(news) => self.machines().take_news(news, changes),
             Wakeup::FileSystem => {}
             Wakeup::Disk(hints) => self.handle_file_events(hints, changes),
             Wakeup::Command(Command::Quit) => return ControlFlow::Break(()),
@@ -69,7 +69,7 @@ impl Engine {
                 self.hosts.retry(None);
             }
             Wakeup::Command(Command::RetryHost(host)) => self.hosts.retry(Some(&host)),
-            Wakeup::Command(Command::ReportHosts(reply)) => drop(reply.send(self.host_reports())),
+            Wakeup::Command(Command::ReportHosts(reply)) => drop(reply.send(self.machines().reports())),
             Wakeup::Command(Command::Redraw) => changes.redraw = true,
             Wakeup::Command(Command::Act(order)) => self.handle_order(order, changes),
             // Who asked may have gone.
@@ -79,7 +79,7 @@ impl Engine {
                 let _ = reply.send(());
             }
             Wakeup::Command(Command::Seen(keys)) => {
-                self.mark_seen_far(&keys);
+                self.machines().mark_seen(&keys);
                 self.mark_seen(&keys, changes);
             }
             Wakeup::Command(Command::TellAll(outbox)) => self.outboxes.add(&outbox, &self.fleet, self.clock.now()),
@@ -89,7 +89,7 @@ impl Engine {
             }
             Wakeup::Command(Command::SeenAll) => {
                 let far: Vec<_> = self.fleet.shown().map(|shown| shown.key.clone()).collect();
-                self.mark_seen_far(&far);
+                self.machines().mark_seen(&far);
                 let keys: Vec<_> = self.fleet.keys().collect();
                 self.mark_seen(&keys, changes);
             }
