@@ -26,7 +26,7 @@ use stamp::Stamp;
 use std::io;
 use std::path::Path;
 
-pub use dialect::Dialect;
+pub use dialect::{Dialect, SubAgentsInLog};
 pub use file::LogError;
 pub(crate) use file::length;
 pub use pass::ReadContext;

@@ -13,8 +13,7 @@ use crate::core::time::Time;
 use line::Line;
 
 /// How Claude Code writes its log.
-pub const DIALECT: Dialect =
-    Dialect { is_start, has_sub_agents: false, parse, parse_ends, is_fresh_prompt, is_shutdown: |_| false, end_of };
+pub const DIALECT: Dialect = Dialect { is_start, parse, parse_ends, is_fresh_prompt, sub_agents: None };
 
 /// The types of lines that say nothing of a turn and may be long. Each begins with its type.
 const SKIPPED: [&[u8]; 4] =
@@ -68,11 +67,6 @@ pub fn parse_ends<'a>(head: &'a [u8], tail: &'a [u8]) -> Result<Event<'a>, Malfo
 fn is_fresh_prompt(text: &[u8]) -> bool {
     let may_be = memchr::memmem::find(text, b"\"type\":\"user\"").is_some();
     may_be && matches!(parse(text), Ok(Event { body: Body::Prompt { joins: false, continuation: false, .. }, .. }))
-}
-
-/// When a line was written, from its end.
-fn end_of(text: &[u8]) -> Option<(Time, bool)> {
-    timestamp(text).map(|at| (at, false))
 }
 
 fn timestamp(text: &[u8]) -> Option<Time> {

@@ -17,8 +17,7 @@ use payload::Payload;
 
 /// How Codex writes a thread's log. What runs in the background of a thread is a thread of its own, with its own log, so
 /// reading one never has to go back beyond the last prompt.
-pub const DIALECT: Dialect =
-    Dialect { is_start, has_sub_agents: false, parse, parse_ends, is_fresh_prompt, is_shutdown: |_| false, end_of };
+pub const DIALECT: Dialect = Dialect { is_start, parse, parse_ends, is_fresh_prompt, sub_agents: None };
 
 /// The beginning of every line.
 const TIMESTAMP: &[u8] = b"{\"timestamp\":\"";
@@ -58,12 +57,6 @@ fn is_fresh_prompt(line: &[u8]) -> bool {
     let beginning = &line[..line.len().min(BEGINNING)];
     memchr::memmem::find(beginning, b"task_started").is_some()
         && matches!(parse(line), Ok(Event { body: Body::Prompt { .. }, .. }))
-}
-
-/// Returns when a line was written, from its last KiB: only of a line that is no longer than that.
-fn end_of(line: &[u8]) -> Option<(Time, bool)> {
-    let at = line.strip_prefix(TIMESTAMP)?;
-    Some((Time::parse(at.get(..memchr::memchr(b'"', at)?)?)?, false))
 }
 
 /// The prompt in this line, if it is the user's.

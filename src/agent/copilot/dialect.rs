@@ -11,7 +11,7 @@
 mod data;
 mod types;
 
-use crate::agent::tail::Dialect;
+use crate::agent::tail::{Dialect, SubAgentsInLog};
 use crate::core::event::{Body, Event};
 use crate::core::scan::{Malformed, Scan, Text};
 use crate::core::time::Time;
@@ -20,7 +20,7 @@ use types::without_data;
 
 /// How Copilot writes its log.
 pub const DIALECT: Dialect =
-    Dialect { is_start, has_sub_agents: true, parse, parse_ends, is_fresh_prompt, is_shutdown, end_of };
+    Dialect { is_start, parse, parse_ends, is_fresh_prompt, sub_agents: Some(SubAgentsInLog { is_shutdown, end_of }) };
 
 /// Whether a log that begins so is Copilot's: its lines begin with their type, which has a dot.
 fn is_start(log: &[u8]) -> bool {

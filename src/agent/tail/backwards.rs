@@ -95,11 +95,12 @@ impl Search {
         if is_prompt && self.prompt.is_none() {
             self.prompt = Some(line_start);
         }
-        if self.newest.is_none() && back.with_line(line_start, line_end, LINE_END, pass.dialect.is_shutdown)? {
+        let Some(sub_agents) = pass.dialect.sub_agents else { return Ok(self.prompt) };
+        if self.newest.is_none() && back.with_line(line_start, line_end, LINE_END, sub_agents.is_shutdown)? {
             self.background = Span::ZERO;
         }
         let ends = line_start.max(line_end.saturating_sub(LINE_END as u64));
-        let Some((at, by_sub_agent)) = back.with_line(ends, line_end, LINE_END, pass.dialect.end_of)? else {
+        let Some((at, by_sub_agent)) = back.with_line(ends, line_end, LINE_END, sub_agents.end_of)? else {
             return Ok(None);
         };
         let at = pass.dated(at);
@@ -195,5 +196,29 @@ impl<'a> Backwards<'a> {
         let n = read_at(self.file, &mut line, start)?;
         line.truncate(n);
         Ok(inspect(&line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::agent::codex::dialect::DIALECT;
+    use crate::agent::tail::{ReadContext, Tail};
+    use crate::core::facts::Facts;
+    use crate::core::limits::Limits;
+    use crate::core::time::Moment;
+
+    /// The times before a prompt matter for sub-agents alone. The clock may have been set back since.
+    #[test]
+    fn where_no_sub_agents_write_a_log_is_read_from_its_last_prompt_whatever_the_times_are() {
+        let line = |at: &str, kind: &str| {
+            format!(r#"{{"timestamp":"2026-01-01T{at}:00.000Z","type":"event_msg","payload":{{"type":"{kind}"}}}}"#)
+        };
+        let lines = [("12:00", "task_started"), ("12:01", "task_started"), ("10:00", "token_count")];
+        let log = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(log.path(), lines.map(|(at, kind)| line(at, kind) + "\n").concat()).unwrap();
+        let (limits, mut facts) = (Limits::default(), Facts::default());
+        let context = ReadContext { now: Moment::default(), limits: &limits, until: None };
+        Tail::default().read(&DIALECT, log.path(), &mut facts, context, &mut Vec::new()).unwrap();
+        assert_eq!((facts.events, facts.skipped), (2, 0));
     }
 }

@@ -9,8 +9,6 @@ use crate::core::time::Time;
 pub struct Dialect {
     /// Whether a log that begins so is written in it.
     pub is_start: fn(&[u8]) -> bool,
-    /// Sub-agents write into the log of their session.
-    pub has_sub_agents: bool,
     /// Parses one line, without its line break.
     pub parse: fn(&[u8]) -> Result<Event<'_>, Malformed>,
     /// Parses the first and last bytes of a line that is too long to hold in memory.
@@ -18,6 +16,13 @@ pub struct Dialect {
     /// Whether a line is a prompt that closes whatever was open. Reading a log backwards stops at such a line. Given its
     /// first MiB.
     pub is_fresh_prompt: fn(&[u8]) -> bool,
+    /// Where sub-agents write into the log of their session: how their lines are told. They may work on beyond a prompt.
+    pub sub_agents: Option<SubAgentsInLog>,
+}
+
+/// How a log into which sub-agents write tells, read backwards, which of them may work still.
+#[derive(Clone, Copy, Debug)]
+pub struct SubAgentsInLog {
     /// Whether a line says that the session, and everything in its background, was shut down. Given its first KiB, or all
     /// of it.
     pub is_shutdown: fn(&[u8]) -> bool,

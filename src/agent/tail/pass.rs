@@ -53,7 +53,7 @@ impl Pass<'_> {
 
     /// For how long before the last event sub-agents may have written that still work.
     pub(super) const fn background(&self) -> Span {
-        if self.dialect.has_sub_agents { self.context.limits.background_agent } else { Span::ZERO }
+        if self.dialect.sub_agents.is_some() { self.context.limits.background_agent } else { Span::ZERO }
     }
 
     /// The time of an event: without one of its own, when the file was last written.

@@ -150,13 +150,6 @@ fn of_a_line_that_is_too_long_the_beginning_is_read() {
 }
 
 #[test]
-fn the_time_of_a_line_stands_at_its_beginning() {
-    let text = line("event_msg", "{}");
-    assert_eq!(end_of(text.as_bytes()), Some((Time::parse(b"2026-11-21T22:56:48.299Z").unwrap(), false)));
-    assert_eq!((end_of(&text.as_bytes()[1..]), end_of(b""), end_of(TIMESTAMP)), (None, None, None));
-}
-
-#[test]
 fn the_first_prompt_is_the_users() {
     let item = r#"{"type":"item_completed","item":{"type":"UserMessage","id":"u","content":[{"type":"text","text":"Fix \"it\"","text_elements":[]}]}}"#;
     assert_eq!(prompt_of(line("event_msg", item).as_bytes()).as_deref(), Some("Fix \"it\""));
