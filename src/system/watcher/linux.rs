@@ -21,6 +21,7 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
+use std::fs;
 use std::future::pending;
 use std::io;
 use std::mem::MaybeUninit;
@@ -71,7 +72,7 @@ pub(super) struct Source {
     places: Watches,
     /// The watched folders other than sessions', by path.
     folders: BTreeMap<Arc<Path>, (i32, Scope)>,
-    /// Folders of logs that do not exist yet.
+    /// Folders of logs and of locks that do not exist yet.
     missing: Vec<PathBuf>,
     /// Whether there was an event in a folder that is not a session's.
     home_touched: bool,
@@ -108,7 +109,7 @@ impl Source {
         loop {
             if !self.drained {
                 self.drained = self.read();
-                self.check_missing_logs();
+                self.look_for_missing();
             }
             if self.hints.any() {
                 return Hints { at_once, ..std::mem::take(&mut self.hints) };
@@ -142,11 +143,22 @@ impl Source {
         }
     }
 
-    /// Checks for new folders of logs, after other events in a home: the process that creates the folder soon causes
-    /// some, so its creation is not watched.
-    fn check_missing_logs(&mut self) {
-        if std::mem::take(&mut self.home_touched) && self.missing.iter().any(|logs| logs.is_dir()) {
+    /// Looks for new folders of logs and of locks, after other events in a home: the process that creates that of the logs
+    /// soon causes some, so its creation is not watched.
+    fn look_for_missing(&mut self) {
+        if std::mem::take(&mut self.home_touched) && self.missing.iter().any(|folder| folder.is_dir()) {
             self.hints.routes = true;
+        }
+    }
+
+    /// Notes which folders are still missing. The files in one that is there by now are as good as just written: those that
+    /// were before it was watched caused no event.
+    fn still_missing(&mut self, missing: Vec<PathBuf>) {
+        let former = std::mem::replace(&mut self.missing, missing);
+        for folder in former.iter().filter(|folder| !self.missing.contains(folder)) {
+            for file in fs::read_dir(folder).into_iter().flatten().flatten().take(AT_ONCE) {
+                self.filter.add(&file.path(), false, &mut self.hints);
+            }
         }
     }
 
@@ -198,13 +210,13 @@ impl Source {
             let now = find();
             // A folder may be gone for a moment, and back before the routes are compared.
             if now == routes && !refused.iter().any(|(_, refusal)| matches!(refusal, Refusal::Gone)) {
-                (self.filter.points, self.missing) = (routes.points, routes.missing);
+                self.filter.points = routes.points;
+                self.still_missing(routes.missing);
                 return refused;
             }
             routes = now;
         }
         self.hints.routes = true;
-        self.missing = routes.missing;
         refused
     }
 

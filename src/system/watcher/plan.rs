@@ -25,10 +25,11 @@ pub(crate) struct Locks {
 }
 
 impl WatchPlan {
-    /// The folders of a home, besides that of the sessions, of which each change of a file matters.
-    pub(super) fn folders(&self) -> impl Iterator<Item = &'static str> {
-        let (logs, locks) = (self.logs.map(|logs| logs.folder), self.locks.map(|locks| locks.folder));
-        logs.into_iter().chain(locks)
+    /// The folders of a home, besides that of the sessions, of which each change of a file matters. And whether the first
+    /// file there may follow on the last event of its session.
+    pub(super) fn folders(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        let logs = self.logs.map(|logs| (logs.folder, logs.names_session));
+        logs.into_iter().chain(self.locks.map(|locks| (locks.folder, true)))
     }
 
     /// Whether its sessions share folders. All of those are watched before the sessions in them are listed.

@@ -35,7 +35,7 @@ pub(super) struct Routes {
     pub(super) folders: BTreeMap<PathBuf, Scope>,
     /// Every path on the routes, including the first one that does not exist.
     pub(super) points: HashSet<PathBuf>,
-    /// Folders of logs and of locks that do not exist yet. They are checked for at the next event in their home.
+    /// Folders of logs and of locks that do not exist yet. They are looked for at the next event in their home.
     pub(super) missing: Vec<PathBuf>,
 }
 
@@ -98,16 +98,16 @@ impl Routes {
 
     /// What a home has besides the sessions: the record of open sessions, and the logs of its processes. Everything else
     /// that appears and disappears there, such as database journals, must cause no events, whether there are logs or
-    /// not. Only where a session is known by such a log alone, the folder of the first one must be seen to appear.
+    /// not. Only a folder whose first file nothing else may follow must be seen to appear, until it is there.
     fn walk_home(&mut self, plan: &WatchPlan, root: &Path) {
         let Some(home) = root.parent() else { return };
         self.points.insert(home.to_owned());
         self.want(home, Scope::Replaced);
-        for folder in plan.folders().map(|folder| home.join(folder)) {
+        for (folder, may_come_last) in plan.folders().map(|(folder, last)| (home.join(folder), last)) {
             if folder.is_dir() {
                 self.want(&folder, Scope::Changes);
             } else {
-                if plan.names_sessions() {
+                if may_come_last {
                     self.want(home, Scope::Entries);
                 }
                 self.missing.push(folder.clone());
@@ -120,7 +120,7 @@ impl Routes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::watcher::plan::{TEST_LOGS, TEST_NAMES, TEST_PLAN};
+    use crate::system::watcher::plan::{TEST_FILES, TEST_LOGS, TEST_NAMES, TEST_PLAN};
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -164,6 +164,18 @@ mod tests {
         fs::create_dir(first.join(TEST_LOGS.folder)).unwrap();
         let routes = Routes::to([(&TEST_NAMES, &*root_of(&first))]);
         assert_eq!(scope(&routes, &first), Some(Scope::Replaced));
+
+        // So does the first owner of a session, whenever it takes its lock.
+        let locked = base.join("locked");
+        fs::create_dir_all(root_of(&locked)).unwrap();
+        let routes = Routes::to([(&TEST_FILES, &*root_of(&locked))]);
+        assert_eq!(scope(&routes, &locked), Some(Scope::Entries));
+        fs::create_dir(locked.join("locks")).unwrap();
+        let routes = Routes::to([(&TEST_FILES, &*root_of(&locked))]);
+        assert_eq!(
+            (scope(&routes, &locked.join("locks")), scope(&routes, &locked)),
+            (Some(Scope::Changes), Some(Scope::Replaced))
+        );
 
         // Through a link to a link.
         symlink("home", base.join("first")).unwrap();

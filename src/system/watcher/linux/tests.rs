@@ -33,7 +33,7 @@ fn one() -> Key {
 
 fn hints(source: &mut Source) -> Hints {
     assert!(source.read());
-    source.check_missing_logs();
+    source.look_for_missing();
     std::mem::take(&mut source.hints)
 }
 
@@ -105,6 +105,38 @@ fn a_new_folder_of_logs_is_found_at_the_next_event() {
     assert_eq!(hints(&mut source).logs, [(SourceId(0), 17)].into());
     fs::create_dir(root.join("one")).unwrap();
     assert!(!hints(&mut source).routes, "once found, they are not checked for");
+}
+
+/// It may be made after the last line of a log, with nothing that follows.
+#[test]
+fn a_new_folder_of_locks_is_seen_at_once_with_what_is_in_it_already() {
+    let scratch = tempfile::tempdir().unwrap();
+    let home = scratch.path().canonicalize().unwrap();
+    let (root, locks) = (home.join("sessions"), home.join("locks"));
+    fs::create_dir(&root).unwrap();
+    let of = Home { plan: &TEST_FILES, names: vec![root.clone()] };
+    let mut source = Source::new(Filter { homes: vec![of], ..Filter::default() }).unwrap();
+    let kept = BTreeSet::new();
+    let follow = |source: &mut Source| {
+        assert!(source.watch_routes(&[(&TEST_FILES, &root)], &kept).is_empty());
+        source.folders.contains_key(&*locks)
+    };
+    let key = |id: &str| [Key::new(SourceId::default(), id)].into();
+    assert!(!follow(&mut source));
+    fs::write(home.join("other"), "").unwrap();
+    assert!(!hints(&mut source).any());
+    fs::create_dir(&locks).unwrap();
+    fs::write(locks.join("a.lock"), "").unwrap();
+    assert!(hints(&mut source).routes);
+    assert!(follow(&mut source));
+    assert_eq!(hints(&mut source).folders, key("a"), "it was there before the watch");
+    fs::write(locks.join("b.lock"), "").unwrap();
+    assert_eq!(hints(&mut source).folders, key("b"));
+    assert!(follow(&mut source) && !hints(&mut source).any(), "once is enough");
+    // What else is in the home causes events only until then.
+    fs::write(home.join("one more"), "").unwrap();
+    let mut events = [MaybeUninit::uninit(); 512];
+    assert_eq!(Reader::new(&*source.inotify, &mut events).next().err(), Some(Errno::AGAIN));
 }
 
 #[test]
