@@ -159,7 +159,8 @@ mod tests {
         assert_eq!(both, [("copilot", at(".copilot")), ("sundial", at(".sundial"))]);
         let off = Wanted { off: &["copilot"], ..wanted(user.path()) };
         assert_eq!(found(&[], &[], &off), [("sundial", at(".sundial"))]);
-        let none = Wanted { off: &["copilot", "claude-code", "codex", "sundial"], ..wanted(user.path()) };
+        let all: Vec<_> = Wing::ALL.iter().map(|wing| wing.profile().names.name).collect();
+        let none = Wanted { off: &all, ..wanted(user.path()) };
         assert!(found(&[], &[], &none).is_empty());
         let named = [at(".sundial")];
         let named = Wanted { named: &named, off: &["sundial"], ..wanted(user.path()) };

@@ -98,6 +98,7 @@ fn list<T: AsRef<str>>(text: &mut String, entries: &[(&str, T)], literal: Style)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::wing::Wing;
     use crate::cli::{Arguments, command_line};
     use clap::CommandFactory;
 
@@ -135,6 +136,16 @@ mod tests {
         for (_, text) in texts {
             assert!(!text.contains('`'), "{text}");
         }
+    }
+
+    #[test]
+    fn the_home_of_every_agent_is_named_and_its_variable() {
+        let profiles = Wing::ALL.iter().map(|wing| wing.profile()).filter(|profile| !profile.home.is_empty());
+        let profiles: Vec<_> = profiles.filter(|profile| profile.names.name != "sundial").collect(); // it is made up
+        let (variables, _) = ENVIRONMENT[0];
+        assert_eq!(variables, profiles.iter().map(|profile| profile.home_variable).collect::<Vec<_>>().join(", "));
+        let homes = profiles.iter().map(|profile| format!("~/{}/", profile.home)).collect::<Vec<_>>().join(", ");
+        assert!(FILES.iter().any(|(files, _)| *files == homes), "{homes}");
     }
 
     #[test]
