@@ -4,7 +4,7 @@
 //! - [`wing`] is the one table that lists them, `profile` what is the same about all homes of one, `starting` how its program is
 //!   found and told its home.
 //! - [`homes`] finds their homes. [`source`] is an agent and one of its homes: it lists sessions, and makes their readers. [`reader`] reads one session,
-//!   [`listing`] is what a list found, [`stamps`] whether another would find the same, [`scanner`] finds those that processes have open ([`openings`]). [`tail`] follows a growing log in any dialect.
+//!   [`listing`] is what a list found, [`stamps`] whether another would find the same, `walk` finds sessions that are files in shared folders, [`scanner`] finds those that processes have open ([`openings`]). [`tail`] follows a growing log in any dialect.
 //! - [`channel`] is what an order is carried out over, [`evidence`] what shows whose process may be signalled, [`bridges`]
 //!   keeps the bridges to plain terminals.
 //! - [`demo`] has the sessions that play in a demo beside those of its stage, which is in a wing.
@@ -40,4 +40,5 @@ mod starting;
 #[cfg(test)]
 mod sundial;
 pub mod tail;
+mod walk;
 pub(crate) mod wing;

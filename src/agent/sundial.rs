@@ -6,6 +6,7 @@
 use super::openings::{OpenSession, Opened};
 use super::profile::Profile;
 use super::reading::{ReadStatus, Reading};
+use super::walk;
 use crate::core::agent::Names;
 use crate::core::event::{Body, Event, ToolResult};
 use crate::core::facts::Facts;
@@ -205,31 +206,19 @@ fn parse(path: &Path) -> io::Result<File> {
     Ok(serde_json::from_slice(&text)?)
 }
 
-/// The files of all sessions, with their ids.
-fn files(folder: &Path, depth: usize, found: &mut Vec<(Arc<str>, PathBuf)>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)?.flatten() {
-        let name = entry.file_name();
-        if depth > 0 {
-            let _ = files(&entry.path(), depth - 1, found); // it may have vanished, or be a file
-        } else if let Some(id) = name.to_str().and_then(session_of) {
-            found.push((id.into(), entry.path()));
-        }
-    }
-    Ok(())
-}
-
 /// The ids of the sessions in the folder of a home.
 pub(super) fn list(root: &Path) -> io::Result<Vec<Arc<str>>> {
     let mut found = Vec::new();
-    files(root, DEPTH, &mut found)?;
-    Ok(found.into_iter().map(|(id, _)| id).collect())
+    walk::files(root, DEPTH, session_of, &mut |_| (), &mut |id, _| {
+        found.push(id.into());
+        true
+    })?;
+    Ok(found)
 }
 
 /// Where a session is.
 pub(super) fn path(root: &Path, id: &str) -> PathBuf {
-    let mut found = Vec::new();
-    let _ = files(root, DEPTH, &mut found); // what is not found is not there
-    found.into_iter().find(|(of, _)| **of == *id).map_or_else(|| root.join(id), |(_, path)| path)
+    walk::find(root, DEPTH, session_of, id).unwrap_or_else(|| root.join(id))
 }
 
 /// The sessions that processes of a home run.

@@ -2,7 +2,7 @@
 
 use super::pid_file;
 use super::running::{HOME, HOME_VARIABLE, WORD};
-use super::store::{PROJECTS, session_of, subject_inside};
+use super::store::{DEPTH, PROJECTS, session_of, subject_inside};
 use crate::agent::profile::Profile;
 use crate::core::agent::Names;
 use crate::system::watcher::{Layout, Logs, WatchPlan};
@@ -28,7 +28,7 @@ pub(crate) const PROFILE: Profile = Profile {
     },
     sessions: PROJECTS,
     watch_plan: WatchPlan {
-        layout: Layout::Files { depth: 1, session_of, beside: Some(subject_inside) },
+        layout: Layout::Files { depth: DEPTH, session_of, beside: Some(subject_inside) },
         logs: Some(Logs { folder: pid_file::FOLDER, pid: pid_file::pid_of, names_session: true }),
         notes: None,
         locks: None,

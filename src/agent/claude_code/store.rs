@@ -4,6 +4,7 @@ use super::pid_file;
 use super::running::may_run;
 use crate::agent::reading::{Glimpse, LogPaths, Reading};
 use crate::agent::stamps::Stamps;
+use crate::agent::walk;
 use crate::core::time::Time;
 use crate::system::file_times::modified;
 use std::collections::hash_map::Entry;
@@ -15,6 +16,8 @@ use std::sync::{Arc, OnceLock};
 
 /// The folder of a home that holds its sessions.
 pub(super) const PROJECTS: &str = "projects";
+/// How many folders lie between that folder and a log: the project's.
+pub(super) const DEPTH: usize = 1;
 /// The folder of a session, beside its log, with the logs of its sub-agents.
 pub(super) const AGENTS: &str = "subagents";
 
@@ -61,23 +64,17 @@ pub(crate) fn list(home: &Path, root: &Path, mut stamps: Stamps) -> io::Result<(
 
 /// The logs in the folders of a home, by the ids of their sessions. Notes the folders.
 fn logs(root: &Path, stamps: &mut Stamps) -> io::Result<HashMap<Arc<str>, PathBuf>> {
-    stamps.note(root);
-    let folders = fs::read_dir(root)?.flatten().map(|entry| entry.path());
-    let files = folders.flat_map(|folder| {
-        stamps.note(&folder);
-        fs::read_dir(folder).into_iter().flatten().flatten()
-    });
     let mut logs = HashMap::new();
-    for file in files {
-        let Some(id) = file.file_name().to_str().and_then(session_of).map(Arc::<str>::from) else { continue };
-        match logs.entry(id) {
-            Entry::Vacant(place) => drop(place.insert(file.path())),
+    walk::files(root, DEPTH, session_of, &mut |folder| stamps.note(folder), &mut |id, log| {
+        match logs.entry(id.into()) {
+            Entry::Vacant(place) => drop(place.insert(log)),
             Entry::Occupied(mut other) => {
-                let last = last_written([other.get().clone(), file.path()]);
+                let last = last_written([other.get().clone(), log]);
                 last.into_iter().for_each(|last| drop(other.insert(last)));
             }
         }
-    }
+        true
+    })?;
     Ok(logs)
 }
 

@@ -4,6 +4,7 @@ use super::head::{Head, is_left_open};
 use super::lock::{self, Holder, Lock};
 use crate::agent::reading::{Glimpse, LogPaths, Reading};
 use crate::agent::stamps::Stamps;
+use crate::agent::walk;
 use crate::core::owner::Owner;
 use crate::core::text::is_uuid;
 use crate::core::time::Time;
@@ -33,28 +34,6 @@ pub(super) fn session_of(file: &str) -> Option<&str> {
     stem.get(stem.len().checked_sub(ID)?..).filter(|id| is_uuid(id))
 }
 
-/// Visits the logs below this folder, until `visit` returns `false`. Calls `enter` for each folder before it is read.
-fn walk(
-    folder: &Path,
-    depth: usize,
-    enter: &mut impl FnMut(&Path),
-    visit: &mut impl FnMut(&str, PathBuf) -> bool,
-) -> io::Result<bool> {
-    enter(folder);
-    for entry in fs::read_dir(folder)?.flatten() {
-        if depth > 0 {
-            if let Ok(false) = walk(&entry.path(), depth - 1, enter, visit) {
-                return Ok(false);
-            }
-        } else if let Some(id) = entry.file_name().to_str().and_then(session_of)
-            && !visit(id, entry.path())
-        {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 /// The ids of the threads of a home: those that have a log, and those that are open without one. And where the logs are,
 /// and what of it may change, as far as `stamps` note it. From the folder of a day that is over a log can only be taken
 /// away; that shows with the next listing, and at once where the folder is watched.
@@ -63,7 +42,7 @@ fn walk(
 /// Where the folder of the logs cannot be listed.
 pub(crate) fn list(root: &Path, mut stamps: Stamps) -> io::Result<(Vec<Arc<str>>, LogPaths, Stamps)> {
     let mut logs = HashMap::<Arc<str>, PathBuf>::new();
-    walk(root, DEPTH, &mut |folder| stamps.note(folder), &mut |id, log| {
+    walk::files(root, DEPTH, session_of, &mut |folder| stamps.note(folder), &mut |id, log| {
         logs.insert(id.into(), log);
         true
     })?;
@@ -88,27 +67,12 @@ fn day_of(id: &str) -> Option<Date> {
 
 /// The log of a thread, if it has one.
 pub(super) fn log_of(root: &Path, id: &str) -> Option<PathBuf> {
-    let mut found = None;
-    let mut visit = |of: &str, path: PathBuf| {
-        let is_it = of == id;
-        if is_it {
-            found = Some(path);
-        }
-        !is_it
-    };
-    match day_of(id) {
-        Some(day) => {
-            let days = [0, -1, 1].into_iter().filter_map(|offset: i64| day.checked_add(offset.days()).ok());
-            for day in days {
-                let folder = root.join(format!("{:04}/{:02}/{:02}", day.year(), day.month(), day.day()));
-                if let Ok(false) = walk(&folder, 0, &mut |_| (), &mut visit) {
-                    break;
-                }
-            }
-        }
-        None => drop(walk(root, DEPTH, &mut |_| (), &mut visit)),
-    }
-    found
+    let Some(day) = day_of(id) else { return walk::find(root, DEPTH, session_of, id) };
+    let mut days = [0, -1, 1].into_iter().filter_map(|offset: i64| day.checked_add(offset.days()).ok());
+    days.find_map(|day| {
+        let folder = root.join(format!("{:04}/{:02}/{:02}", day.year(), day.month(), day.day()));
+        walk::find(&folder, 0, session_of, id)
+    })
 }
 
 /// Tells at once whether threads are history: what is asked of all of them is read once.
