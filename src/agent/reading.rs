@@ -2,6 +2,7 @@
 
 use super::openings::OpenSessions;
 use crate::agent::tail::{Dialect, LogError, ReadContext, ReadOutcome, Tail};
+use crate::core::owner::Owner;
 use crate::core::session::Observed;
 use crate::core::time::{Span, Time};
 use std::collections::{HashMap, HashSet};
@@ -58,6 +59,17 @@ impl Reading<'_> {
     pub(in crate::agent) fn is_past(&self, touched: Time) -> bool {
         self.context.now.wall - touched > self.context.limits.ownerless
     }
+
+    /// Whether a session with a log is history, whatever that says, so that it is left unread: nobody has it open, and it is
+    /// old. A process that is gone without an end has crashed, which is told for longer. What was once read is read on.
+    pub(in crate::agent) fn is_history(&self, observed: &Observed) -> bool {
+        let is_old = match observed.owner {
+            Owner::Never => self.is_past(observed.touched),
+            Owner::Gone { .. } => self.context.now.wall - observed.touched > self.context.limits.crashed,
+            Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => false,
+        };
+        is_old && observed.facts.progress.is_none() && !self.all
+    }
 }
 
 /// Where a listing found the logs of sessions, of those agents whose ids do not tell.
@@ -85,5 +97,37 @@ impl Glimpse {
     /// Records that nobody has the session open and that its log is too old to matter.
     pub(crate) const fn note(self, observed: &mut Observed) {
         (observed.touched, observed.has_log, observed.unread) = (self.touched, self.has_log, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::limits::Limits;
+    use crate::core::time::Moment;
+
+    #[test]
+    fn what_nobody_has_open_is_history_once_it_is_old_and_a_crash_a_day_later() {
+        let (limits, known, touched) = (Limits::default(), HashSet::new(), Time(1_795_000_000_000));
+        let is_history = |owner: Owner, after, all| {
+            let context = ReadContext { now: Moment::of(touched + after), limits: &limits, until: None };
+            let reading = Reading { context, owner_names: &[], known: &known, openings: OpenSessions::NONE, all };
+            let mut observed = Observed { owner, touched, has_log: true, ..Observed::default() };
+            let is_history = reading.is_history(&observed);
+            observed.facts.progress = Some(Moment::of(touched));
+            assert!(!reading.is_history(&observed), "it was read already");
+            is_history
+        };
+        let pid = 17;
+        for (owner, expected) in [
+            (Owner::Never, [false, true, true]),
+            (Owner::Gone { pid, at: None }, [false, false, true]),
+            (Owner::Unknown { pid }, [false; 3]),
+            (Owner::Alive { pid, started: None }, [false; 3]),
+        ] {
+            let ages = [Span::seconds(1), Span::hours(1), Span::hours(25)];
+            assert_eq!(ages.map(|age| is_history(owner.clone(), age, false)), expected, "{owner:?}");
+            assert!(!ages.iter().any(|age| is_history(owner.clone(), *age, true)), "{owner:?}");
+        }
     }
 }

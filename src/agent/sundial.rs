@@ -137,8 +137,7 @@ impl Dial {
         (observed.touched, observed.has_log) = (modified(&meta), true);
         observed.allows = Allows::Nothing { why: READ_ONLY };
         self.find_owner(reading, observed);
-        let is_open = observed.owner.live().is_some();
-        observed.unread = !is_open && !reading.all && reading.is_past(observed.touched);
+        observed.unread = reading.is_history(observed);
         if !observed.unread {
             self.read(reading, observed);
         }

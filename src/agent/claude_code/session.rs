@@ -121,6 +121,7 @@ impl Session {
         observed.has_log = log.is_some();
         observed.touched = log.as_ref().map_or(observed.touched, modified);
         let is_doubtful = self.last.is_none() && unlisted.is_none() && matches!(observed.owner, Owner::Unknown { .. });
+        // Unlike by `Reading::is_history`, an old session is history, too, where no process can be asked.
         observed.unread = self.last.is_none()
             && !is_doubtful
             && observed.facts.progress.is_none()

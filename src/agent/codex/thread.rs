@@ -112,23 +112,12 @@ impl Thread {
         }
         (observed.touched, observed.has_log) = (modified(&meta), true);
         self.find_owner(reading, observed);
-        observed.unread = self.is_history(reading, observed);
+        let is_over = || observed.owner != Owner::Never || store::is_over(&self.path, observed.touched, reading);
+        observed.unread = reading.is_history(observed) && is_over();
         if observed.unread {
             return Ok(ReadStatus::Complete);
         }
         Ok(self.read(reading, observed, buffer))
-    }
-
-    /// Whether it has ended, whatever its log says.
-    fn is_history(&self, reading: &Reading<'_>, observed: &Observed) -> bool {
-        let limits = reading.context.limits;
-        let is_read = observed.facts.progress.is_some() || reading.all;
-        match observed.owner {
-            _ if is_read => false,
-            Owner::Never => store::is_over(&self.path, observed.touched, reading),
-            Owner::Gone { .. } => reading.context.now.wall - observed.touched > limits.crashed,
-            Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => false,
-        }
     }
 
     /// Reads a thread without a log: nobody has prompted it. It is known only if it has a terminal of its own: of a thread

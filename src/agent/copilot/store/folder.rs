@@ -244,20 +244,12 @@ impl Folder {
     }
 }
 
-/// Whether the session has ended, whatever its log says.
+/// Whether the session has ended, whatever its log says. Without a log there is nothing to wait for.
 fn is_history(observed: &Observed, reading: &Reading<'_>) -> bool {
-    if observed.facts.progress.is_some() || reading.all && observed.has_log {
-        return false;
+    if observed.has_log {
+        return reading.is_history(observed);
     }
-    if !observed.has_log {
-        return matches!(observed.owner, Owner::Never | Owner::Gone { .. });
-    }
-    let touched = observed.touched;
-    match observed.owner {
-        Owner::Never => reading.is_past(touched),
-        Owner::Gone { .. } => reading.context.now.wall - touched > reading.context.limits.crashed,
-        Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => false,
-    }
+    observed.facts.progress.is_none() && matches!(observed.owner, Owner::Never | Owner::Gone { .. })
 }
 
 fn read_workspace(path: &Path) -> io::Result<About> {
