@@ -7,15 +7,15 @@ use std::path::Path;
 pub(crate) struct WatchPlan {
     /// Where a home keeps its sessions.
     pub layout: Layout,
-    /// Where its processes write files of their own, if they do.
+    /// Where each of its processes writes a file of its own, if they do.
     pub logs: Option<Logs>,
     /// The file of a home in which its terminals note the sessions that they have open, if there is one.
     pub notes: Option<&'static str>,
-    /// Where the owners of its sessions have locks of them, if not beside the sessions.
+    /// Where each session that is open has a file of its own, such as its owner's lock, if not beside the sessions.
     pub locks: Option<Locks>,
 }
 
-/// A folder of a home in which each session that is open has a file of its own.
+/// A folder of a home in which each session that is open has a file of its own. When that changes, the session is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Locks {
     /// Its name.
@@ -43,14 +43,16 @@ impl WatchPlan {
     }
 }
 
-/// A folder of a home in which each of its processes writes a file of its own.
+/// A folder of a home in which each of its processes writes a file of its own. When that changes, the session is read that the
+/// file names now, or else all processes are scanned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Logs {
     /// Its name.
     pub folder: &'static str,
     /// The process whose file there has this name.
     pub pid: fn(&str) -> Option<u32>,
-    /// The file names the session that its process runs.
+    /// The file names the session that its process runs. The folder of the first one is then seen to be made; else it is
+    /// found at the next event in the home.
     pub names_session: bool,
 }
 
