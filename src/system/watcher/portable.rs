@@ -113,26 +113,27 @@ impl Source {
     /// Does nothing: a tree is watched by its name, whatever it is.
     pub(super) const fn unwatch_routes(&self, _: &BTreeSet<PathBuf>) {}
 
-    /// Watches these roots; for one that does not exist, the nearest existing folder above it. Returns the folders that
-    /// could not be watched.
+    /// Watches these roots; for one that does not exist, the nearest existing folder above it. And the folders beside them
+    /// that exist and whose files may change without a change of a session. Returns the folders that could not be watched.
     pub(super) fn watch_routes(
         &mut self,
         roots: &[(&WatchPlan, &Path)],
         kept: &BTreeSet<PathBuf>,
     ) -> Vec<(PathBuf, Refusal)> {
-        let nearest =
-            |(_, root): &(&WatchPlan, &Path)| root.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned);
+        for gone in roots.iter().flat_map(beside).filter(|folder| !folder.is_dir()) {
+            self.unwatch(&gone);
+        }
         let mut refused = Vec::new();
         // Repeated until stable, to find what was created before its watch was added.
         for _ in 0..8 {
             refused.clear();
-            let wanted: BTreeSet<_> = roots.iter().filter_map(nearest).collect();
+            let wanted = existing(roots);
             for folder in &wanted {
                 if let Err(refusal) = self.watch(folder) {
                     refused.push((folder.clone(), refusal));
                 }
             }
-            if wanted == roots.iter().filter_map(nearest).collect() {
+            if wanted == existing(roots) {
                 let above: Vec<_> =
                     roots.iter().flat_map(|(_, root)| root.ancestors().skip(1)).map(Path::to_owned).collect();
                 for folder in above {
@@ -164,10 +165,26 @@ impl Source {
     }
 
     fn unwatch(&mut self, path: &Path) {
-        self.watched.remove(path);
+        if self.watched.remove(path).is_none() {
+            return;
+        }
         // The system has usually removed the watch already. A leftover one only costs irrelevant events.
         let _ = self.notify.unwatch(path);
     }
+}
+
+/// The folders beside a root whose files say who runs a session.
+fn beside<'a>((plan, root): &'a (&'a WatchPlan, &'a Path)) -> impl Iterator<Item = PathBuf> + 'a {
+    let home = root.parent();
+    let folders = plan.folders().filter(|(_, may_come_last)| *may_come_last);
+    folders.filter_map(move |(folder, _)| Some(home?.join(folder)))
+}
+
+/// What of all this can be watched now.
+fn existing(roots: &[(&WatchPlan, &Path)]) -> BTreeSet<PathBuf> {
+    let nearest = |(_, root): &(&WatchPlan, &Path)| root.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned);
+    let beside = roots.iter().flat_map(beside).filter(|folder| folder.is_dir());
+    roots.iter().filter_map(nearest).chain(beside).collect()
 }
 
 /// Handles an event. Returns whether it was relevant.
@@ -184,4 +201,47 @@ fn handle(event: notify::Result<Event>, filter: &Filter, hints: &mut Hints) -> b
     }
     let went = matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
     event.paths.iter().fold(false, |is_relevant, path| filter.add(path, went, hints) | is_relevant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::session::SourceId;
+    use crate::system::watcher::filter::Home;
+    use crate::system::watcher::plan::{TEST_FILES, TEST_NAMES};
+    use std::fs;
+    use std::time::Duration;
+
+    /// The hints that follow, once these are among them.
+    fn hints_until(source: &mut Source, are_there: impl Fn(&Hints) -> bool) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let seen = async { while !are_there(&source.changed().await) {} };
+            tokio::time::timeout(Duration::from_secs(30), seen).await.expect("the event is seen");
+        });
+    }
+
+    #[test]
+    fn case_498_who_runs_a_session_is_seen_beside_the_sessions() {
+        for (plan, folder, file) in [(&TEST_NAMES, "logs", "process-17.log"), (&TEST_FILES, "locks", "one.lock")] {
+            let scratch = tempfile::tempdir().unwrap();
+            let home = scratch.path().canonicalize().unwrap();
+            let (root, beside) = (home.join("sessions"), home.join(folder));
+            fs::create_dir(&root).unwrap();
+            let of = Home { plan, names: vec![root.clone()] };
+            let mut source = Source::new(Filter { homes: vec![of], ..Filter::default() }).unwrap();
+            let follow = |source: &mut Source| source.watch_routes(&[(plan, &root)], &BTreeSet::new());
+            // The folder comes later, goes, and comes again; on Windows, what is watched goes when it pleases.
+            for _ in 0..if cfg!(windows) { 1 } else { 2 } {
+                assert!(follow(&mut source).is_empty() && !source.watched.contains_key(&beside));
+                fs::create_dir(&beside).unwrap();
+                assert!(follow(&mut source).is_empty());
+                fs::write(beside.join(file), "").unwrap();
+                hints_until(&mut source, |hints| {
+                    hints.named.contains(&(SourceId(0), 17)) || hints.folders.contains(&Key::new(SourceId(0), "one"))
+                });
+                fs::remove_dir_all(&beside).unwrap();
+            }
+        }
+    }
 }
