@@ -21,7 +21,7 @@ pub(crate) struct CallerPolicy {
     pub names: Vec<String>,
 }
 
-/// Whether only a person may ask for this.
+/// Whether only a person may order this.
 pub(crate) const fn is_reserved_for_people(operation: &Operation) -> bool {
     match operation.action().verb().callers {
         Callers::Anyone => false,

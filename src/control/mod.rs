@@ -223,9 +223,9 @@ async fn serve_client(
             write_reports(pending, reports, &mut from, &mut to).await
         }
         ClientRequest::Tray(TrayRequest::Overlays) => {
-            let (reply, states) = oneshot::channel();
+            let (reply, overlays) = oneshot::channel();
             (context.handle)(Command::ReportOverlays(reply));
-            write_answer(states, &mut from, &mut to).await
+            write_answer(overlays, &mut from, &mut to).await
         }
         ClientRequest::Tray(TrayRequest::Hosts) => {
             let (reply, reports) = oneshot::channel();

@@ -24,7 +24,7 @@ pub struct Names {
     pub no_owner: &'static str,
     /// How a process that is gone is known to have run it: `its lock was left behind`.
     pub left_behind: &'static str,
-    /// What follows in "conflict: two live processes have …", where both run it: `a lock on it`.
+    /// The end of "conflict: two live processes have …": `a lock on it`.
     pub contested: &'static str,
 }
 

@@ -151,7 +151,7 @@ impl Order {
         Self { unless_receiving: self.operation == Operation::Stop, ..self }
     }
 
-    /// Restricts the order to one turn, if what it asks for affects a turn.
+    /// Restricts the order to one turn, if its operation affects a turn.
     pub fn on(mut self, turn: Option<&str>) -> Self {
         self.turn = turn.filter(|_| self.operation.action().is(Trait::ForTurn)).map(Into::into);
         self

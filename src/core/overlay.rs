@@ -21,7 +21,7 @@ pub(crate) struct Overlay {
     progress: Option<i64>,
     /// Whether it has active work, according to the server that we are attached to.
     works: Option<bool>,
-    /// Its server's answer to a query without attaching: whether it has active work, and the number of open requests.
+    /// Its server's answer to a probe, without attaching: whether it has active work, and the number of open requests.
     answer: Option<(bool, usize)>,
     /// Its server is being probed.
     #[serde(rename = "asking")]
@@ -255,10 +255,22 @@ mod tests {
         Some(read)
     }
 
+    /// They are what a tray and a command of different versions agree on.
     #[test]
     fn a_command_of_another_version_finds_the_names_it_knows() {
         let told = serde_json::to_value(Overlay::of(HOME, &known())).unwrap();
-        assert_eq!((&told["asking"], &told["looking"]), (&true.into(), &true.into()));
+        let names = |value: &serde_json::Value| {
+            let mut names: Vec<_> = value.as_object().unwrap().keys().cloned().collect();
+            names.sort_unstable();
+            names.join(" ")
+        };
+        assert_eq!(
+            names(&told),
+            "answer approved-by-command approves-all asking attached bridge busy home hosted id looking old-bridge progress \
+             questions reception release wanted works"
+        );
+        assert_eq!(names(&told["reception"]), "at finding last");
+        assert_eq!(names(&told["questions"][0]), "choices form since text");
     }
 
     #[test]

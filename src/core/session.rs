@@ -265,7 +265,7 @@ impl Session {
         matches!(self.observed.owner, Owner::Alive { .. }) && !matches!(self.observed.held, Held::Pending)
     }
 
-    /// The server's answer to a query without attaching, if nothing has happened since.
+    /// The server's answer to a probe, without attaching, if nothing has happened since.
     pub fn answer(&self) -> Option<&Answer> {
         self.vitals.answer(&self.observed.facts)
     }

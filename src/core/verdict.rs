@@ -279,7 +279,7 @@ impl<'a> Judge<'a> {
         Some(found(Status::Idle, since, Reason::Opened.and(unfinished)))
     }
 
-    /// The server's answer, if nothing has happened since the query.
+    /// The server's answer, if nothing has happened since the probe.
     fn answer(&self) -> Option<&'a Answer> {
         self.vitals.answer(self.facts)
     }

@@ -267,7 +267,7 @@ fn case_40_after_a_tool_succeeded_the_prompt_is_not_sent_again() {
     hosted(denied.clone(), 4).allows(Action::Resend);
     hosted(denied.tool(4, "t3", "bash"), 5).refuses(Action::Resend, "might be done twice");
     // The tool that started a sub-agent counts as run, even if the sub-agent's own tools were denied.
-    let agent = Story::prompted().tool(1, "t1", "task").agent_started(1, "a", "t1", "sync").by("a").denied(2, "t2");
+    let agent = Story::prompted().tool(1, "t1", "task").sub_agent_started(1, "a", "t1", "sync").by("a").denied(2, "t2");
     hosted(agent, 3).refuses(Action::Resend, "might be done twice");
     // The next prompt may be sent again.
     hosted(ran.prompt(5).round(5), 6).allows(Action::Resend);

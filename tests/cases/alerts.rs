@@ -121,14 +121,14 @@ fn case_92_a_request_answered_elsewhere_closes_its_popup() {
 fn case_94_a_sub_agents_request_is_notified_and_its_end_is_not() {
     let story = Story::prompted()
         .tool(1, "t1", "task")
-        .agent_started(1, "agent", "t1", "background")
+        .sub_agent_started(1, "agent", "t1", "background")
         .done(2, "t1")
         .answers(90, "It works on.")
         .by("agent")
         .permission(100, "r1", "t9")
         .by("agent")
         .permission_done(200, "r1", "t9", "approved")
-        .agent_done(300, "agent", "t1");
+        .sub_agent_done(300, "agent", "t1");
     let mut stage = Stage::with(with_done());
     stage.follows("a", &story).at(299);
     assert_eq!(stage.notified(), [(103_000, Cause::NeedsPermission)]);

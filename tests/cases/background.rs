@@ -5,9 +5,9 @@ use pilotlight::core::verdict::Status::{Finishing, Idle, Quiet, Stuck, Working};
 use serde_json::json;
 
 /// A turn that starts a background agent at 1 and ends at 2.
-fn with_agent() -> Story {
+fn with_sub_agent() -> Story {
     let story =
-        Story::prompted().requests(1, &["task"]).tool(1, "t1", "task").agent_started(1, "a1", "t1", "background");
+        Story::prompted().requests(1, &["task"]).tool(1, "t1", "task").sub_agent_started(1, "a1", "t1", "background");
     story.done(1.01, "t1").round_end(1.01).round(1.02).answers(2, "It looks around.")
 }
 
@@ -26,8 +26,8 @@ fn with_shell() -> Story {
 
 #[test]
 fn case_49_sub_agents_that_write_for_25_min_are_working() {
-    let mut story = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "sync");
-    let mut background = with_agent();
+    let mut story = Story::prompted().tool(1, "t1", "task").sub_agent_started(1, "a1", "t1", "sync");
+    let mut background = with_sub_agent();
     for at in (50..=1500).step_by(50) {
         story = story.by("a1").sign(at);
         background = background.by("a1").sign(at);
@@ -41,33 +41,36 @@ fn case_49_sub_agents_that_write_for_25_min_are_working() {
 
 #[test]
 fn case_54_a_background_agent_keeps_a_session_working() {
-    let story = with_agent().by("a1").sign(10).agent_done(30, "a1", "t1");
+    let story = with_sub_agent().by("a1").sign(10).sub_agent_done(30, "a1", "t1");
     story.says(2, Working, "1 background agent").is(29.999, Working).is(30, Idle).is(5000, Idle);
-    let failed = with_agent().by("a1").event(30, "subagent.failed", json!({ "toolCallId": "t1", "error": "no" }));
+    let failed = with_sub_agent().by("a1").event(30, "subagent.failed", json!({ "toolCallId": "t1", "error": "no" }));
     failed.is(29, Working).is(30, Idle);
-    let two =
-        with_agent().agent_started(3, "a2", "t2", "background").agent_done(30, "a1", "t1").agent_done(40, "a2", "t2");
+    let two = with_sub_agent()
+        .sub_agent_started(3, "a2", "t2", "background")
+        .sub_agent_done(30, "a1", "t1")
+        .sub_agent_done(40, "a2", "t2");
     two.says(3, Working, "2 background agents").says(30, Working, "1 background agent").is(40, Idle);
 }
 
 /// Not since the end of its turn.
 #[test]
 fn case_54_a_session_is_idle_since_its_last_agent_ended() {
-    let story = with_agent().by("a1").sign(10).agent_done(30, "a1", "t1");
+    let story = with_sub_agent().by("a1").sign(10).sub_agent_done(30, "a1", "t1");
     assert_eq!(story.verdict(40).since, story.moment(30).wall);
 }
 
 #[test]
 fn case_54_events_of_an_agent_after_its_end_do_not_revive_it() {
-    let story = with_agent().agent_done(30, "a1", "t1").by("a1").event(30.001, "hook.end", json!({ "success": true }));
+    let story =
+        with_sub_agent().sub_agent_done(30, "a1", "t1").by("a1").event(30.001, "hook.end", json!({ "success": true }));
     story.is(31, Idle).is(1000, Idle);
 }
 
 /// The agent's end is logged as a notification, and Copilot continues by itself.
 #[test]
 fn case_54_the_turn_after_an_agents_end_needs_no_prompt() {
-    let story = with_agent()
-        .agent_done(30, "a1", "t1")
+    let story = with_sub_agent()
+        .sub_agent_done(30, "a1", "t1")
         .event(
             30.02,
             "system.notification",
@@ -96,7 +99,7 @@ fn case_55_a_background_shell_leaves_a_session_idle() {
 
 #[test]
 fn case_77_a_background_agent_silent_for_20_min_no_longer_counts() {
-    let story = with_agent().by("a1").sign(10);
+    let story = with_sub_agent().by("a1").sign(10);
     story.turns(10 + 1200, Working, Idle).is(9000, Idle);
     assert_eq!(story.verdict(20).recheck_at, Some(story.moment(1210).awake));
     let because = story.verdict(1210).because.to_string();
@@ -106,7 +109,7 @@ fn case_77_a_background_agent_silent_for_20_min_no_longer_counts() {
 /// An event of one agent, or of the root, is no progress of another.
 #[test]
 fn case_77_the_silence_of_each_agent_is_measured_separately() {
-    let story = with_agent().agent_started(3, "a2", "t2", "background").by("a2").sign(600).sign(1100);
+    let story = with_sub_agent().sub_agent_started(3, "a2", "t2", "background").by("a2").sign(600).sign(1100);
     story
         .says(1200, Working, "2 background agents")
         .says(1201, Working, "1 background agent")
@@ -116,8 +119,8 @@ fn case_77_the_silence_of_each_agent_is_measured_separately() {
 /// A verdict that mentions an agent must be rechecked when the agent no longer counts.
 #[test]
 fn case_77_an_agent_is_mentioned_exactly_as_long_as_it_counts() {
-    let tool = with_agent().prompt(1000).tool(1000, "t2", "bash");
-    let compacting = with_agent().compacts(1000);
+    let tool = with_sub_agent().prompt(1000).tool(1000, "t2", "bash");
+    let compacting = with_sub_agent().compacts(1000);
     for story in [tool, compacting] {
         story.says(1200, Working, "1 background agent");
         let recheck = story.verdict(1200).recheck_at;
@@ -133,7 +136,7 @@ fn case_93_a_sub_agents_rounds_leave_the_roots_turn_open() {
     let story = Story::prompted()
         .requests(1, &["task"])
         .tool(1, "t1", "task")
-        .agent_started(1, "a1", "t1", "sync")
+        .sub_agent_started(1, "a1", "t1", "sync")
         .by("a1")
         .prompt(1)
         .by("a1")
@@ -150,7 +153,7 @@ fn case_93_a_sub_agents_rounds_leave_the_roots_turn_open() {
         .answer(5, "Shall I?")
         .by("a1")
         .round_end(5)
-        .agent_done(6, "a1", "t1");
+        .sub_agent_done(6, "a1", "t1");
     story.says(6, Working, "task").turns(606, Working, Quiet).turns(666, Quiet, Stuck);
     assert_eq!(story.statuses(), [Idle, Working], "no finishing, no idle, no question");
     let facts = story.facts(6);
@@ -177,25 +180,33 @@ fn a_turn_waits_for_a_model_unless_something_else_is_open() {
     let asks = Story::prompted().permission(1, "r1", "t1").permission_done(2, "r1", "t1", "approved");
     assert_eq!([0, 1, 2].map(|at| waits(&asks, at)), [true, false, true]);
     // A sub-agent in the foreground: as its own rounds.
-    let foreground = Story::prompted().tool(1, "t1", "task").agent_started(2, "a1", "t1", "sync");
+    let foreground = Story::prompted().tool(1, "t1", "task").sub_agent_started(2, "a1", "t1", "sync");
     let story = foreground.clone().by("a1").tool(3, "s1", "bash").by("a1").permission(4, "r1", "s1");
     let story =
-        story.by("a1").permission_done(5, "r1", "s1", "approved").by("a1").done(6, "s1").agent_done(7, "a1", "t1");
+        story.by("a1").permission_done(5, "r1", "s1", "approved").by("a1").done(6, "s1").sub_agent_done(7, "a1", "t1");
     let story = story.done(8, "t1");
     let expected = [true, false, true, false, false, false, true, false, true];
     assert_eq!([0, 1, 2, 3, 4, 5, 6, 7, 8].map(|at| waits(&story, at)), expected);
     // Each of them must wait, and nothing else may be open.
-    let two =
-        foreground.clone().tool(3, "t2", "task").agent_started(4, "a2", "t2", "sync").by("a2").tool(5, "s2", "view");
+    let two = foreground
+        .clone()
+        .tool(3, "t2", "task")
+        .sub_agent_started(4, "a2", "t2", "sync")
+        .by("a2")
+        .tool(5, "s2", "view");
     let two = two.by("a2").done(6, "s2").tool(7, "t3", "bash");
     assert_eq!([2, 3, 4, 5, 6, 7].map(|at| waits(&two, at)), [true, false, true, false, true, false]);
     // A sub-agent's own sub-agent.
-    let nested =
-        foreground.by("a1").tool(3, "s1", "task").agent_started(4, "a2", "s1", "sync").by("a2").tool(5, "s2", "view");
+    let nested = foreground
+        .by("a1")
+        .tool(3, "s1", "task")
+        .sub_agent_started(4, "a2", "s1", "sync")
+        .by("a2")
+        .tool(5, "s2", "view");
     assert_eq!([2, 3, 4, 5].map(|at| waits(&nested, at)), [true, false, true, false]);
     assert!(waits(&nested.by("a2").done(6, "s2"), 6));
     // One in the background is none of the turn's business, and a new prompt of it clears what it left open.
-    let background = with_agent().by("a1").tool(3, "s1", "bash").by("a1").permission(3, "r1", "s1");
+    let background = with_sub_agent().by("a1").tool(3, "s1", "bash").by("a1").permission(3, "r1", "s1");
     assert!(!waits(&background, 3));
     let background = background.prompt(4).round(4).by("a1").prompt(5);
     assert_eq!([4, 5].map(|at| waits(&background, at)), [true, true]);

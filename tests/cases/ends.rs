@@ -38,22 +38,22 @@ const FACTS: [Fact; 19] = [
         let kind = "denied-no-approval-rule-and-could-not-request-from-user";
         story.tool(1, "t1", "bash").permission(2, "r1", "t1").permission_done(3, "r1", "t1", kind)
     }),
-    open("a sub-agent in the foreground", |story| story.tool(1, "t1", "task").agent_started(2, "a1", "t1", "sync")),
+    open("a sub-agent in the foreground", |story| story.tool(1, "t1", "task").sub_agent_started(2, "a1", "t1", "sync")),
     open("a sub-agent's request", |story| {
-        story.tool(1, "t1", "task").agent_started(2, "a1", "t1", "sync").by("a1").permission(3, "r1", "t2")
+        story.tool(1, "t1", "task").sub_agent_started(2, "a1", "t1", "sync").by("a1").permission(3, "r1", "t2")
     }),
     open("a sub-agent's tool", |story| {
         story
             .tool(1, "t1", "task")
-            .agent_started(2, "a1", "t1", "sync")
+            .sub_agent_started(2, "a1", "t1", "sync")
             .by("a1")
             .round(2)
             .by("a1")
             .tool(3, "s1", "bash")
     }),
     open("a sub-agent of a sub-agent", |story| {
-        let story = story.tool(1, "t1", "task").agent_started(2, "a1", "t1", "sync").by("a1").tool(3, "s1", "task");
-        story.agent_started(4, "a2", "s1", "sync").by("a2").permission(5, "r1", "s2")
+        let story = story.tool(1, "t1", "task").sub_agent_started(2, "a1", "t1", "sync").by("a1").tool(3, "s1", "task");
+        story.sub_agent_started(4, "a2", "s1", "sync").by("a2").permission(5, "r1", "s2")
     }),
     open("a question", |story| story.tool(1, "t1", "ask_user")),
     fact("a request for tools", |story| story.requests(1, &["bash"])),

@@ -16,9 +16,9 @@ fn a_hostile_log_does_not_fill_the_memory() {
     assert_eq!(tools.turn.unwrap().tools.len(), 256);
     let requests = with_many(Story::prompted(), |story, id| story.permission(1, id, id)).facts(1);
     assert_eq!(requests.requests.len(), 256);
-    let agents = with_many(Story::prompted(), |story, id| story.agent_started(1, id, id, "background")).facts(1);
-    assert_eq!(agents.sub_agents.len(), 256);
-    let one = Story::prompted().agent_started(1, "a1", "t1", "background");
+    let story = with_many(Story::prompted(), |story, id| story.sub_agent_started(1, id, id, "background")).facts(1);
+    assert_eq!(story.sub_agents.len(), 256);
+    let one = Story::prompted().sub_agent_started(1, "a1", "t1", "background");
     let tools = with_many(one, |story, id| story.by("a1").tool(1, id, "bash")).facts(1);
     assert_eq!(tools.sub_agents[0].tools.len(), 256);
     let shells = with_many(Story::prompted(), with_shell).facts(1);

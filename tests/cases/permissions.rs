@@ -329,13 +329,14 @@ fn case_92_requests_and_answers_are_paired_by_id() {
 fn case_94_a_sub_agents_request_needs_permission() {
     let story = Story::prompted()
         .tool(1, "t1", "task")
-        .agent_started(1, "a1", "t1", "sync")
+        .sub_agent_started(1, "a1", "t1", "sync")
         .by("a1")
         .permission(2, "r1", "t2")
         .by("a1")
         .permission_done(4, "r1", "t2", "approved");
     story.is(2, NeedsPermission).is(4, Working);
-    let background = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
+    let background =
+        Story::prompted().tool(1, "t1", "task").sub_agent_started(1, "a1", "t1", "background").done(1, "t1");
     let background = background.answers(2, "It looks.").by("a1").permission(3, "r1", "t2");
     background.is(2, Working).is(3, NeedsPermission);
 }

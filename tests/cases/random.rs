@@ -60,7 +60,7 @@ pub(crate) fn steps(max: usize) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..max)
 }
 
-/// Adds an owner, live knowledge and a seen mark to a story that ends at `end`, derived from three numbers.
+/// Adds an owner, vitals and a seen mark to a story that ends at `end`, derived from three numbers.
 pub(crate) fn with_context(story: Story, end: Span, owner: u8, vitals: u8, when: i64) -> Story {
     let at = START + Span(when.min(end.0));
     let owner = match owner % 8 {
@@ -134,8 +134,8 @@ fn append(story: Story, at: Span, step: &Step) -> Story {
     let unasked = "denied-no-approval-rule-and-could-not-request-from-user";
     match step.kind {
         Kind::Abort => story.abort(at),
-        Kind::AgentDone => story.agent_done(at, &agent, &call),
-        Kind::AgentStart => story.agent_started(at, &agent, &call, "background"),
+        Kind::AgentDone => story.sub_agent_done(at, &agent, &call),
+        Kind::AgentStart => story.sub_agent_started(at, &agent, &call, "background"),
         Kind::Answer => story.answer(at, "Done."),
         Kind::Approved => story.permission_done(at, &request, &call, "approved"),
         Kind::Asks => story.answer(at, "Shall I?"),

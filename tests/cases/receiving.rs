@@ -146,7 +146,7 @@ fn what_cannot_be_seen_has_the_longer_limits_and_says_so() {
 fn a_sub_agents_turn_is_looked_into() {
     let story = || {
         let root = Story::prompted().requests(1, &["task"]).tool(1, "t1", "task");
-        root.agent_started(2, "helper", "t1", "sync").by("helper").round(2)
+        root.sub_agent_started(2, "helper", "t1", "sync").by("helper").round(2)
     };
     assert_eq!(story().next_look(3), (Some(112), WINDOW));
     let receiving = story().looked(122, RECEIVING, Some(121));

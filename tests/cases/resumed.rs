@@ -104,7 +104,7 @@ fn work_left_open_by_a_former_owner_closes_30_s_after_the_next_owners_start() {
 fn a_sub_agents_request_of_a_former_owner_closes_too() {
     let story = Story::prompted()
         .tool(1, "t1", "task")
-        .agent_started(1, "a1", "t1", "sync")
+        .sub_agent_started(1, "a1", "t1", "sync")
         .by("a1")
         .permission(2, "r1", "t2")
         .new_owner(50);
@@ -119,7 +119,7 @@ fn a_compaction_of_a_former_owner_closes_too() {
 
 #[test]
 fn a_background_agent_of_a_former_owner_closes_too() {
-    let story = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
+    let story = Story::prompted().tool(1, "t1", "task").sub_agent_started(1, "a1", "t1", "background").done(1, "t1");
     story.answers(2, "Done.").new_owner(50).turns(80, Working, Idle);
 }
 

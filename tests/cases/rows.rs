@@ -191,9 +191,9 @@ fn every_kind_status_and_owner_state_has_its_promised_name() {
 
 #[test]
 fn background_work_is_counted() {
-    let story = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
+    let story = Story::prompted().tool(1, "t1", "task").sub_agent_started(1, "a1", "t1", "background").done(1, "t1");
     assert_eq!(json!(row(&story, 2.0).background), json!({ "agents": 1, "shells": 0 }));
-    let foreground = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "sync");
+    let foreground = Story::prompted().tool(1, "t1", "task").sub_agent_started(1, "a1", "t1", "sync");
     assert_eq!(json!(row(&foreground, 2.0).background), json!({ "agents": 0, "shells": 0 }));
     assert_eq!(json!(row(&foreground.abort(3), 4.0).background), json!({ "agents": 0, "shells": 0 }));
 }
@@ -336,8 +336,8 @@ fn a_session_that_became_idle_only_by_time_is_unseen() {
 /// ARCHITECTURE.md, "Unseen": even if the end of its turn was seen.
 #[test]
 fn a_session_whose_background_agent_ended_is_unseen() {
-    let story = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
-    let story = story.answers(2, "It looks.").agent_done(30, "a1", "t1").seen(10);
+    let story = Story::prompted().tool(1, "t1", "task").sub_agent_started(1, "a1", "t1", "background").done(1, "t1");
+    let story = story.answers(2, "It looks.").sub_agent_done(30, "a1", "t1").seen(10);
     assert_eq!((row(&story, 20.0).status, row(&story, 20.0).unseen), (Working, false));
     assert_eq!((row(&story, 40.0).status, row(&story, 40.0).unseen), (Idle, true));
 }

@@ -148,7 +148,7 @@ fn case_45_cpu_is_sampled_only_before_a_limit_that_needs_it() {
 fn case_46_any_step_resets_the_clock() {
     let story = Story::prompted().tool(0, "t1", "bash").event(599, "some.new_type", json!({ "x": 1 }));
     story.is(600, Working).turns(1199, Working, Quiet).turns(1259, Quiet, Stuck);
-    let agent = Story::prompted().tool(0, "t1", "task").agent_started(0, "a1", "t1", "sync");
+    let agent = Story::prompted().tool(0, "t1", "task").sub_agent_started(0, "a1", "t1", "sync");
     agent.by("a1").sign(599).turns(1199, Working, Quiet);
     Story::prompted().steers(100).turns(160, Working, Quiet);
 }
@@ -170,7 +170,7 @@ fn case_66_a_machine_that_slept_makes_nothing_stuck() {
         no_turn.is(31, Idle);
         let answered = Story::prompted().answer(1, "Done.").wall_jumps(30, asleep);
         answered.is(31, Finishing).turns(301, Finishing, Idle);
-        let agent = Story::after_a_tool(1).agent_started(1, "a1", "t1", "background").answers(2, "Done.");
+        let agent = Story::after_a_tool(1).sub_agent_started(1, "a1", "t1", "background").answers(2, "Done.");
         agent.wall_jumps(30, asleep).says(31, Working, "1 background agent");
     }
 }
@@ -324,12 +324,12 @@ fn case_159_each_type_is_a_step_or_is_not() {
 #[test]
 fn case_159_the_work_of_a_background_agent_is_no_progress_of_the_turn() {
     let works = |story: Story| (1..=60).fold(story, |story, n| story.by("a1").sign(30 * n));
-    let started = Story::prompted().tool(0, "t1", "task").agent_started(0, "a1", "t1", "background").done(0, "t1");
+    let started = Story::prompted().tool(0, "t1", "task").sub_agent_started(0, "a1", "t1", "background").done(0, "t1");
     works(started.clone()).turns(120, Working, Quiet).turns(600, Quiet, Stuck);
     // A tool may wait for it, and so may its user.
     works(started.clone().tool(0, "t2", "read_agent")).is(1800, Working);
     let asked = started.by("a1").permission(100, "r1", "s1").by("a1").permission_done(200, "r1", "s1", "approved");
     asked.is(200, Working).turns(320, Working, Quiet);
     // One in the foreground is the turn's own work.
-    works(Story::prompted().tool(0, "t1", "task").agent_started(0, "a1", "t1", "sync")).is(1800, Working);
+    works(Story::prompted().tool(0, "t1", "task").sub_agent_started(0, "a1", "t1", "sync")).is(1800, Working);
 }

@@ -286,13 +286,13 @@ impl Story {
         self.event(at, "permission.completed", data)
     }
 
-    pub(crate) fn agent_started(self, at: impl Into<At>, agent: &str, call: &str, mode: &str) -> Self {
+    pub(crate) fn sub_agent_started(self, at: impl Into<At>, agent: &str, call: &str, mode: &str) -> Self {
         let data =
             json!({ "toolCallId": call, "agentName": "explore", "agentDisplayName": "exp", "executionMode": mode });
         self.by(agent).event(at, "subagent.started", data)
     }
 
-    pub(crate) fn agent_done(self, at: impl Into<At>, agent: &str, call: &str) -> Self {
+    pub(crate) fn sub_agent_done(self, at: impl Into<At>, agent: &str, call: &str) -> Self {
         self.by(agent).event(at, "subagent.completed", json!({ "toolCallId": call, "agentName": "explore" }))
     }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 #[test]
 fn a_sub_agents_request_ends_with_the_turn_unless_it_is_in_the_background() {
     let asks = |mode: &str, story: fn(Story) -> Story| {
-        let story = story(Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", mode));
+        let story = story(Story::prompted().tool(1, "t1", "task").sub_agent_started(1, "a1", "t1", mode));
         story.by("a1").permission(3, "r1", "t2")
     };
     let foreground = asks("sync", |story| story);
@@ -24,7 +24,7 @@ fn a_sub_agents_request_ends_with_the_turn_unless_it_is_in_the_background() {
 #[test]
 fn the_next_prompt_ends_all_requests_but_those_of_the_background() {
     let agent = |story: Story, agent: &str, call: &str| {
-        story.tool(1, call, "task").agent_started(1, agent, call, "background").done(2, call)
+        story.tool(1, call, "task").sub_agent_started(1, agent, call, "background").done(2, call)
     };
     let story = agent(agent(Story::prompted(), "a1", "t1"), "a2", "t2").tool(3, "t3", "bash");
     let story = story.by("a1").permission(4, "r1", "t9").permission(5, "r2", "t3").by("a2").permission(6, "r3", "t8");

@@ -138,7 +138,8 @@ fn case_146_a_round_without_a_message_closes_no_open_tool_or_request() {
     let asked_late = Story::prompted().round_end(2).permission(3, "r1", "t1");
     asked_late.is(2, Finishing).is(3, NeedsPermission).is(7, NeedsPermission).is(9000, NeedsPermission);
     // A background sub-agent's request does not keep the turn open.
-    let background = Story::prompted().tool(1, "t1", "task").agent_started(1, "a1", "t1", "background").done(1, "t1");
+    let background =
+        Story::prompted().tool(1, "t1", "task").sub_agent_started(1, "a1", "t1", "background").done(1, "t1");
     let background = background.by("a1").permission(2, "r1", "t2").round_end(3);
     assert!(background.verdict(7).turn.is_none());
 }

@@ -29,7 +29,7 @@ const FOREIGN: [(&str, usize, &str); 103] = [
     ("src/agent/claude_code/pid_file.rs", 5, "Claude Code's files, and their names"),
     ("src/agent/claude_code/head.rs", 1, "how Claude Code was started"),
     ("src/agent/claude_code/store.rs", 3, "names of Claude Code's files"),
-    ("src/agent/claude_code/subagents.rs", 2, "names of Claude Code's files"),
+    ("src/agent/claude_code/sub_agents.rs", 2, "names of Claude Code's files"),
     ("src/agent/codex/dialect.rs", 1, "the beginning of a line of Codex's log"),
     ("src/agent/codex/dialect/payload.rs", 4, "a line of Codex's log"),
     ("src/agent/codex/lock.rs", 1, "names of Codex's files"),

@@ -199,7 +199,6 @@ fn case_129_auto_reconnect_without_resend_reports_the_unfinished_prompt() {
 
 /// Prompts are sent in the user's name, so a session's own tool may not order that.
 #[test]
-#[ignore = "tests/long.sh"]
 fn a_tool_of_a_session_may_not_order_a_prompt() {
     let stage = Stage::new(crate::support::person::Manner::Approves);
     let lost = after_a_denied_turn(&settings(""), "SCRIPT:denied3 Paint the fence", 4);

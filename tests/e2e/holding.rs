@@ -138,7 +138,6 @@ fn case_182_a_resume_that_is_killed_is_over_at_once_and_leaves_no_server() {
 
 /// Only its program knew which tools, hooks and instructions it had.
 #[test]
-#[ignore = "tests/long.sh"]
 fn case_188_a_hosted_session_is_sent_nothing_before_the_user_knows_what_it_lacks() {
     let crashed = Crashed::new();
     for flag in ["--continue", "--resend"] {

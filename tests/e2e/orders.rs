@@ -127,7 +127,6 @@ fn resend_at_once(runs: usize) {
 
 /// However close together, and without a tray.
 #[test]
-#[ignore = "tests/long.sh"]
 fn case_120_two_simultaneous_resends_send_one_prompt() {
     resend_at_once(3);
 }

@@ -221,8 +221,8 @@ fn half_a_line_at_the_end_of_an_answered_turn_closes_it() {
 #[test]
 fn a_sub_agent_from_before_the_last_prompt_is_found() {
     let old = || Story::prompted().answers(10, "Done.").prompt(3600).tool(3605, "t1", "task");
-    let background = old().agent_started(3606, "a1", "t1", "background").done(3607, "t1").answers(3700, "Started.");
-    let foreground = old().agent_started(3606, "a1", "t1", "sync").by("a1").sign(3700).abort(3701);
+    let background = old().sub_agent_started(3606, "a1", "t1", "background").done(3607, "t1").answers(3700, "Started.");
+    let foreground = old().sub_agent_started(3606, "a1", "t1", "sync").by("a1").sign(3700).abort(3701);
     for (story, at, status) in [(background, 3606 + 1199, Status::Working), (foreground, 3700 + 1199, Status::Idle)] {
         let story = story.prompt(3800).answers(3810, "And this.").prompt(at - 10).abort(at);
         let scratch = tempfile::tempdir().unwrap();

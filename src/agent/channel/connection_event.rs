@@ -6,7 +6,7 @@ use crate::core::verdict::Asking;
 /// What is heard of an attached session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionEvent {
-    /// The generation given to the attachment. It distinguishes late ones of one that was replaced.
+    /// The generation given to the attachment. It tells late events of an attachment that was replaced.
     pub generation: u64,
     /// The session's id.
     pub id: Box<str>,

@@ -4,13 +4,13 @@
 //! - `pid_file`: what each of its processes says of itself, and whether that process lives: who runs a session, and what
 //!   it does, by its own word.
 //! - [`dialect`]: a line of a session's log -> a neutral event. Pure.
-//! - `head`: the beginning of a log. `subagents`: the logs of a session's sub-agents.
+//! - `head`: the beginning of a log. `sub_agents`: the logs of a session's sub-agents.
 //!   `jobs`: what its background sessions ask.
 //! - `running`: which processes run it, and with which home.
 //! - [`session`] reads one session. [`target`] is a process of one that is signalled. `resume`: how one is resumed.
 //! - `demo`: what its sessions leave in a demo.
 //!
-//! Seen with 2.1.197 and 2.1.330 on Linux.
+//! Seen with 2.1.197, 2.1.330 and 2.1.332 on Linux.
 
 pub(super) mod demo;
 pub mod dialect;
@@ -22,5 +22,5 @@ pub(super) mod resume;
 mod running;
 pub(crate) mod session;
 pub(crate) mod store;
-mod subagents;
+mod sub_agents;
 pub(crate) mod target;

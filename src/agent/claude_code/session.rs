@@ -5,7 +5,7 @@ use super::head::{self, Head, kind};
 use super::jobs::{self, Job};
 use super::pid_file::{self, Life, Listed, PidFile};
 use super::running::{may_run, runs_it};
-use super::subagents::{SubAgents, folders};
+use super::sub_agents::{SubAgents, folders};
 use super::target::Claim;
 use super::{resume, store};
 use crate::agent::reading::{ReadStatus, Reading};
@@ -121,7 +121,7 @@ impl Session {
         observed.has_log = log.is_some();
         observed.touched = log.as_ref().map_or(observed.touched, modified);
         let is_doubtful = self.last.is_none() && unlisted.is_none() && matches!(observed.owner, Owner::Unknown { .. });
-        // Unlike by `Reading::is_history`, an old session is history, too, where no process can be asked.
+        // Not `Reading::is_history`: an old session is history even where its owner is unknown or gone.
         observed.unread = self.last.is_none()
             && !is_doubtful
             && observed.facts.progress.is_none()

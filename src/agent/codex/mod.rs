@@ -1,13 +1,13 @@
 //! All that knows Codex.
 //!
 //! A session is a thread: a log `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`, and while a process has it
-//! loaded, a lock `thread-writer-locks/<id>.lock`. Observed with Codex 0.169.0. Terminals are clients of one daemon,
+//! loaded, a lock `thread-writer-locks/<id>.lock`. Observed with Codex 0.169.0 and 0.171.0. Terminals are clients of one daemon,
 //! which runs the threads of all of them, unless they were started with `--no-daemon`; `codex exec` runs its own.
 //!
 //! - `profile` and `store`: its homes, and where they keep threads. `head`: the beginning of a log.
 //! - `dialect`: a line of the log -> a neutral event; pure.
 //! - `lock`: who holds a thread's lock. `daemon`: the daemon, told apart from whatever has its pid by now.
-//! - `thread`: reads one thread, with its sub-agents (`subagents`), which have threads of their own, and with what it
+//! - `thread`: reads one thread, with its sub-agents (`sub_agents`), which have threads of their own, and with what it
 //!   probably asks in its terminal (`asking`). `target`: an owner that is signalled, verified right before.
 //! - `door`: the daemon's socket, and `client` a connection over it; `carry` is what is done over one, with a `request`;
 //!   `watch` only listens.
@@ -32,7 +32,7 @@ pub(super) mod profile;
 mod request;
 pub(super) mod resume;
 pub(super) mod store;
-mod subagents;
+mod sub_agents;
 pub(super) mod target;
 pub mod thread;
 #[cfg(unix)]

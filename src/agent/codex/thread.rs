@@ -10,7 +10,7 @@ use super::dialect::DIALECT;
 use super::head::{Head, Opening};
 use super::lock::Lock;
 use super::store;
-use super::subagents::SubAgents;
+use super::sub_agents::SubAgents;
 use super::target::runs_codex;
 use crate::agent::reading::{ReadStatus, Reading};
 use crate::agent::tail::{ReadOutcome, Tail};
@@ -112,8 +112,9 @@ impl Thread {
         }
         (observed.touched, observed.has_log) = (modified(&meta), true);
         self.find_owner(reading, observed);
-        let is_over = || observed.owner != Owner::Never || store::is_over(&self.path, observed.touched, reading);
-        observed.unread = reading.is_history(observed) && is_over();
+        // Where nobody has it open, its log tells whether it was just left in its turn.
+        let was_left = || observed.owner == Owner::Never && !store::is_over(&self.path, observed.touched, reading);
+        observed.unread = reading.is_history(observed) && !was_left();
         if observed.unread {
             return Ok(ReadStatus::Complete);
         }

@@ -51,11 +51,6 @@ impl Pass<'_> {
         Moment { wall, awake: (wall + self.lead).min(self.context.now.awake) }
     }
 
-    /// For how long before the last event sub-agents may have written that still work.
-    pub(super) const fn background(&self) -> Span {
-        if self.dialect.sub_agents.is_some() { self.context.limits.background_agent } else { Span::ZERO }
-    }
-
     /// The time of an event: without one of its own, when the file was last written.
     pub(super) fn moment_of(&self, event: &Event<'_>) -> Moment {
         self.moment(event.at.unwrap_or_else(|| self.written.min(self.context.now.wall)))

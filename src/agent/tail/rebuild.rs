@@ -27,7 +27,7 @@ impl Rebuild {
         Self {
             length: meta.len(),
             lead: pass.lead,
-            search: Some(Search::new(meta.len(), pass.background())),
+            search: Some(Search::new(meta.len(), pass.context.limits.background_agent)),
             position: Position::in_file(meta, stamp, pass.lead),
             facts: Facts::default(),
         }

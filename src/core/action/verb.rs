@@ -173,7 +173,7 @@ pub(crate) struct Verb {
     done: &'static str,
     /// Who may ask for it.
     pub callers: Callers,
-    /// Its operation. `None` if that takes a request or a question to answer.
+    /// What it orders. `None` if that takes a request or a question to answer.
     pub operation: Option<Operation>,
     traits: &'static [Trait],
 }
@@ -252,7 +252,7 @@ impl Action {
 }
 
 impl Operation {
-    /// Its action.
+    /// The action that orders it.
     pub(crate) const fn action(&self) -> Action {
         match self {
             // What can be approved can be looked at.
@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_action_has_a_name_of_its_own_and_an_operation_that_is_its() {
+    fn every_action_has_its_own_name_and_its_own_operation() {
         for (index, action) in Action::ALL.into_iter().enumerate() {
             let earlier = &Action::ALL[..index];
             assert!(earlier.iter().all(|other| other.name() != action.name()), "{action:?}");

@@ -17,7 +17,7 @@ pub struct Vitals {
     pub attached: Option<Time>,
     /// When we last stopped one of its turns, by the wall clock.
     pub stopped: Option<Time>,
-    /// Its server's latest answer to a query without attaching.
+    /// Its server's latest answer to a probe, without attaching.
     pub answer: Option<Answer>,
     /// Its server is being probed. Until that is done, no silence counts as `stuck`.
     pub probing: bool,
@@ -36,7 +36,7 @@ pub struct Vitals {
 }
 
 impl Vitals {
-    /// The server's answer, if nothing has happened since the query.
+    /// The server's answer, if nothing has happened since the probe.
     pub fn answer(&self, facts: &Facts) -> Option<&Answer> {
         self.answer.as_ref().filter(|answer| facts.progress.is_some_and(|progress| progress.wall == answer.progress))
     }
@@ -48,11 +48,11 @@ impl Vitals {
     }
 }
 
-/// A server's answer to a query without attaching. Valid until the next event. Covers permission requests but not
+/// A server's answer to a probe, without attaching. Valid until the next event. Covers permission requests but not
 /// questions, which servers report to attached clients only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The last progress in the log at the time of the query, by the wall clock.
+    /// The last progress in the log at the time of the probe, by the wall clock.
     pub progress: Time,
     /// It has active work.
     pub active: bool,

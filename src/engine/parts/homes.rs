@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn without_events_homes_are_checked_every_five_seconds() {
+    fn without_file_events_homes_are_checked_every_five_seconds() {
         let mut homes = homes(&[Path::new("/a/session-state")]);
         assert_eq!((homes.check_at(false), homes.check_at(true)), (Some(Time(0)), None));
         assert!(homes.is_due(false, Time(0)) && !homes.is_due(false, Time(4999)) && homes.is_due(false, Time(5000)));

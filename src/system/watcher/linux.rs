@@ -143,8 +143,8 @@ impl Source {
         }
     }
 
-    /// Looks for new folders of logs and of locks, after other events in a home: the process that creates that of the logs
-    /// soon causes some, so its creation is not watched.
+    /// Looks for new folders of logs and of locks, after other events in a home: whoever creates that of the logs soon causes
+    /// some, so its creation is not watched, unless its files name sessions.
     fn look_for_missing(&mut self) {
         if std::mem::take(&mut self.home_touched) && self.missing.iter().any(|folder| folder.is_dir()) {
             self.hints.routes = true;

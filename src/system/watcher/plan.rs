@@ -25,8 +25,8 @@ pub(crate) struct Locks {
 }
 
 impl WatchPlan {
-    /// The folders of a home, besides that of the sessions, of which each change of a file matters. And whether the first
-    /// file there may follow on the last event of its session.
+    /// The folders of a home, besides that of the sessions, in which each change of a file matters, each with whether its
+    /// first file may follow on the last event of its session.
     pub(super) fn folders(&self) -> impl Iterator<Item = (&'static str, bool)> {
         let logs = self.logs.map(|logs| (logs.folder, logs.names_session));
         logs.into_iter().chain(self.locks.map(|locks| (locks.folder, true)))
@@ -43,16 +43,16 @@ impl WatchPlan {
     }
 }
 
-/// A folder of a home in which each of its processes writes a file of its own. When that changes, the session is read that the
-/// file names now, or else all processes are scanned.
+/// A folder of a home in which each of its processes writes a file of its own. When one changes, the session that it names
+/// is read, or, where it names none, all processes are scanned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Logs {
     /// Its name.
     pub folder: &'static str,
     /// The process whose file there has this name.
     pub pid: fn(&str) -> Option<u32>,
-    /// The file names the session that its process runs. The folder of the first one is then seen to be made; else it is
-    /// found at the next event in the home.
+    /// The file names the session that its process runs. On Linux, the folder of the first one is then seen to be made; else
+    /// it is found at the next event in the home.
     pub names_session: bool,
 }
 

@@ -96,9 +96,10 @@ impl Routes {
         self.walk_home(plan, root);
     }
 
-    /// What a home has besides the sessions: the record of open sessions, and the logs of its processes. Everything else
-    /// that appears and disappears there, such as database journals, must cause no events, whether there are logs or
-    /// not. Only a folder whose first file nothing else may follow must be seen to appear, until it is there.
+    /// What a home has besides the sessions: the record of open sessions, the files of its processes, and locks. Everything
+    /// else that appears and disappears there, such as database journals, must cause no events. But while there is no folder
+    /// yet whose first file nothing else may follow, it must be seen to appear: until then, and for ever in the home of a
+    /// release that makes none, each such event wakes the watcher, though not the loop.
     fn walk_home(&mut self, plan: &WatchPlan, root: &Path) {
         let Some(home) = root.parent() else { return };
         self.points.insert(home.to_owned());

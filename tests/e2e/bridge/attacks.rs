@@ -103,7 +103,6 @@ impl Bridged {
 /// A tool relays between the tray and a bridge that may answer, which both authenticate to it. Then it poses as the tray
 /// itself: it knows the key, and can prove that to the bridge.
 #[test]
-#[ignore = "tests/long.sh"]
 fn a_tool_that_poses_as_the_tray_approves_nothing() {
     let bridged = Bridged::consented();
     let attack = |part: &str, asked_before: usize| {

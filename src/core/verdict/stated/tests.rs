@@ -149,8 +149,8 @@ fn the_log_has_a_second_to_tell_what_is_asked() {
     assert_eq!(told(&named, PERMISSION, 1000, 1100), (Status::NeedsPermission, "asks for permission: Bash".into()));
     let asks = Some(Asks { tool: "Write".into(), text: None });
     let owner = Owner::Alive { pid: 7, started: None };
-    let by_agent = told_by(&asked, PERMISSION, 1000, asks, &owner, 1001);
-    assert_eq!(by_agent, (Status::NeedsPermission, "asks for permission: Write".into()));
+    let by_sub_agent = told_by(&asked, PERMISSION, 1000, asks, &owner, 1001);
+    assert_eq!(by_sub_agent, (Status::NeedsPermission, "asks for permission: Write".into()));
     let plan = facts(&[(0, PROMPT), (900, tool("ExitPlanMode", true))]);
     assert_eq!(told(&plan, PERMISSION, 1000, 1100).0, Status::NeedsInput);
     assert_eq!(told(&plan, State::Busy, 1000, 1100).0, Status::Working, "it is answered");
@@ -182,12 +182,12 @@ fn the_log_has_a_second_to_tell_which_question_is_open() {
 
 #[test]
 fn what_works_beside_its_log_is_silent_since_its_last_line() {
-    let agent = Body::SubAgentStart { call: None };
+    let sub_agent = Body::SubAgentStart { call: None };
     let stuck = |facts: &Facts, now| told(facts, State::Busy, 2000, now).0 == Status::Stuck;
     let limit = Limits::default().tool_stuck.0;
     let done = facts(&[(0, PROMPT), (1000, answer(false))]);
     assert_eq!([2000 + limit - 1, 2000 + limit].map(|now| stuck(&done, now)), [false, true]);
-    let wrote = facts(&[(0, PROMPT), (1000, answer(false)), (50_000, agent)]);
+    let wrote = facts(&[(0, PROMPT), (1000, answer(false)), (50_000, sub_agent)]);
     assert_eq!([50_000 + limit - 1, 50_000 + limit].map(|now| stuck(&wrote, now)), [false, true]);
 }
 

@@ -21,12 +21,12 @@ const AGENTS_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct SubAgents {
     /// Threads that have a lock, and the log of those that are sub-agents of this one.
-    known: BTreeMap<Arc<str>, Option<Box<SubAgent>>>,
+    known: BTreeMap<Arc<str>, Option<Box<Followed>>>,
 }
 
 /// One sub-agent.
 #[derive(Debug)]
-struct SubAgent {
+struct Followed {
     log: PathBuf,
     tail: Tail,
     facts: Facts,
@@ -58,7 +58,7 @@ impl SubAgents {
             let is_ours = head.flatten().is_some_and(|head| *head.session == *id);
             let sub_agent = log
                 .filter(|_| is_ours)
-                .map(|log| Box::new(SubAgent { log, tail: Tail::default(), facts: Facts::default() }));
+                .map(|log| Box::new(Followed { log, tail: Tail::default(), facts: Facts::default() }));
             self.known.insert(other, sub_agent);
         }
     }
@@ -76,7 +76,7 @@ impl SubAgents {
         self.find(root, id, loaded);
         let mut is_partial = false;
         for (id, sub_agent) in self.known.iter_mut().filter_map(|(id, sub_agent)| Some((id, sub_agent.as_mut()?))) {
-            let SubAgent { log, tail, facts } = &mut **sub_agent;
+            let Followed { log, tail, facts } = &mut **sub_agent;
             // One that cannot be read counts as one that has done nothing yet.
             let outcome = tail.read(&DIALECT, log, facts, context, buffer);
             is_partial |= matches!(outcome, Ok(ReadOutcome::More));
