@@ -120,9 +120,6 @@ impl Source {
         roots: &[(&WatchPlan, &Path)],
         kept: &BTreeSet<PathBuf>,
     ) -> Vec<(PathBuf, Refusal)> {
-        for gone in roots.iter().flat_map(beside).filter(|folder| !folder.is_dir()) {
-            self.unwatch(&gone);
-        }
         let mut refused = Vec::new();
         // Repeated until stable, to find what was created before its watch was added.
         for _ in 0..8 {
@@ -133,18 +130,25 @@ impl Source {
                     refused.push((folder.clone(), refusal));
                 }
             }
+            self.unwatch_all_but(&wanted, kept);
             if wanted == existing(roots) {
-                let above: Vec<_> =
-                    roots.iter().flat_map(|(_, root)| root.ancestors().skip(1)).map(Path::to_owned).collect();
-                for folder in above {
-                    if self.watched.contains_key(&folder) && !wanted.contains(&folder) && !kept.contains(&folder) {
-                        self.unwatch(&folder);
-                    }
-                }
                 break;
             }
         }
         refused
+    }
+
+    /// Removes every watch but those on these folders and on that of the seen marks.
+    fn unwatch_all_but(&mut self, wanted: &BTreeSet<PathBuf>, kept: &BTreeSet<PathBuf>) {
+        let seen = self.shared.filter.lock().unwrap_or_else(PoisonError::into_inner).seen.clone();
+        let is_wanted = |folder: &PathBuf| {
+            let has_marks = seen.as_deref().and_then(Path::parent) == Some(folder);
+            wanted.contains(folder) || kept.contains(folder) || has_marks
+        };
+        let left: Vec<_> = self.watched.keys().filter(|folder| !is_wanted(folder)).cloned().collect();
+        for folder in left {
+            self.unwatch(&folder);
+        }
     }
 
     /// Does nothing: a tree is watched as a whole.
@@ -165,9 +169,7 @@ impl Source {
     }
 
     fn unwatch(&mut self, path: &Path) {
-        if self.watched.remove(path).is_none() {
-            return;
-        }
+        self.watched.remove(path);
         // The system has usually removed the watch already. A leftover one only costs irrelevant events.
         let _ = self.notify.unwatch(path);
     }
@@ -247,5 +249,35 @@ mod tests {
                 fs::remove_dir_all(&beside).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn case_499_what_no_home_needs_is_no_longer_watched_but_settings_and_seen_marks_are() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().canonicalize().unwrap();
+        let [state, settings, first, other] =
+            ["state", "settings", "state/first", "other"].map(|name| folder.join(name));
+        let roots = [&first, &other].map(|home| home.join("sessions"));
+        for made in roots.iter().chain([&settings, &other.join("locks")]) {
+            fs::create_dir_all(made).unwrap();
+        }
+        let mut source = Source::new(Filter { seen: Some(state.join("seen.json")), ..Filter::default() }).unwrap();
+        let kept = BTreeSet::from([settings.clone()]);
+        for own in [&state, &settings] {
+            assert!(source.watch(own).is_ok());
+        }
+        let mut follow = |roots: &[&Path]| {
+            let roots: Vec<_> = roots.iter().map(|root| (&TEST_FILES, *root)).collect();
+            assert!(source.watch_routes(&roots, &kept).is_empty());
+            source.watched.keys().cloned().collect::<Vec<_>>()
+        };
+        let all = [&other.join("locks"), &roots[1], &settings, &state, &roots[0]].map(Clone::clone);
+        assert_eq!(follow(&[&roots[0], &roots[1]]), all);
+        assert_eq!(follow(&[&roots[0]]), all[2..]);
+        if cfg!(windows) {
+            return; // it removes a watched folder only later
+        }
+        fs::remove_dir(&roots[0]).unwrap();
+        assert_eq!(follow(&[&roots[0]]), [settings, state, first], "the nearest folder that is there");
     }
 }
