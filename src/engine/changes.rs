@@ -7,6 +7,8 @@ use crate::core::session::Key;
 pub(crate) struct Changes {
     /// Sessions whose row may differ.
     pub(crate) updated: Vec<Key>,
+    /// Sessions that were judged.
+    pub(crate) judged: Vec<Key>,
     /// Sessions that are gone.
     pub(crate) removed: Vec<Key>,
     /// The view must be called even if no row differs.

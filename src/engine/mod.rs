@@ -7,22 +7,28 @@
 //! Nothing blocks the loop for long either: what remains to be read waits in the [agenda](parts::agenda), and each
 //! iteration does part of it.
 //!
-//! One iteration: `next_wakeup` waits, `handle_wakeup` applies what came and records what changed in [`Changes`],
+//! One iteration: `next_wakeup` waits, `handle_wakeup` applies what came and records what changed in [`changes`],
 //! `run_due_work` does part of the agenda and everything that is due, and `show_changes` passes the changes to the
 //! view.
 //!
 //! - This file is the loop: the [`Engine`] and its iteration.
-//! - [`parts`] are the engine's fields. Each owns its state, knows nothing of the engine and is tested alone.
-//! - [`steps`] are the rest of `impl Engine`: what the loop does with its parts, one kind of work per file.
-//! - [`command`], [`wakeup`], [`view`], [`changes`] and [`key`] define the types that loop, parts and steps share.
+//! - [`world`] is what every step works on: the settings, the sessions, the time, and what has changed.
+//! - [`disk`] follows what is on disk. It is given the world, and knows nobody else.
+//! - [`contacts`] are whoever tells more of sessions, and acts on them. They are given the world and what is on disk.
+//! - [`steps`] are the rest of `impl Engine`: what concerns them all, above all orders, one kind of work per file.
+//! - [`parts`] are the fields of all these. Each owns its state, knows nothing of the engine and is tested alone.
+//! - [`wakeup`], [`view`] and [`changes`] define types that they share.
 //! - [`snapshot`] reads everything once, for commands that do not run the loop. [`ledger`], [`last_seen`] and
 //!   [`exit_note`] are what our processes leave in the state folder for each other.
 //!
-//! Steps import the engine, and the engine imports its parts: never the other way round.
+//! Steps import the engine, which imports contacts, which import the disk, which imports the world, and all of them
+//! import parts: never the other way round.
 //!
 //! May import: core, system, agent, config, terminal, control, hosts.
 
 mod changes;
+mod contacts;
+mod disk;
 pub mod exit_note;
 pub mod last_seen;
 pub mod ledger;
@@ -31,6 +37,7 @@ pub mod snapshot;
 mod steps;
 mod view;
 mod wakeup;
+mod world;
 
 use changes::Changes;
 pub(crate) use parts::fleet::Trouble;
@@ -39,137 +46,75 @@ pub(crate) use parts::probe::{apply_probe, due_probe};
 pub(crate) use parts::settings_file::SettingsSource;
 pub(crate) use view::{Settings, View};
 
-use crate::agent::bridges::Bridges;
+use crate::agent::bridges::{BridgeConfig, BridgeEvent};
 use crate::agent::source::{Resume, Source};
 use crate::config::Config;
 use crate::control::Command;
-use crate::core::session::{Key, SourceId};
-use crate::core::time::{Span, Time};
+use crate::core::session::Key;
 use crate::hosts::Purpose;
-use crate::system::clock::Clock;
 use crate::system::heap;
 use crate::system::signals::Signals;
-use crate::system::watcher::Watcher;
+use contacts::Contacts;
+use disk::Disk;
 use last_seen::Seen;
-use ledger::Ledger;
-use parts::agenda::Agenda;
-use parts::file_systems::FileSystems;
-use parts::history::History;
-use parts::homes::Homes;
 use parts::hosts::Hosts;
-use parts::looks::Looks;
 use parts::orders::Orders;
 use parts::outboxes::Outboxes;
-use parts::owners::Owners;
-use parts::polled_sessions::PolledSessions;
-use parts::process_scans::ProcessScans;
-use parts::resumes::RecentResumes;
-use parts::server_searches::ServerSearches;
-use parts::settings_file::SettingsFile;
 use parts::status_log::StatusLog;
-use parts::tasks::Tasks;
-use parts::throttle::Throttle;
-use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use wakeup::WakeupSources;
+use world::World;
 
-/// How often everything is checked without an event (file systems that lose events, folders that could not be watched).
-const RESCAN_INTERVAL: Span = Span::seconds(60);
-/// Minimum interval between full checks after lost file events: in a storm they may be lost many times a second.
-const LOST_EVENTS_INTERVAL: Span = Span::seconds(1);
 /// How long to wait at exit for connections to close.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// The event loop and its state.
 pub(crate) struct Engine {
-    config: Config,
-    homes: Homes,
-    settings_file: Option<SettingsFile>,
-    ledger: Ledger,
-    /// The user was told what ends with us: the next Ctrl-C exits.
-    warned_of_exit: bool,
-    status_log: StatusLog,
-    clock: Clock,
-    fleet: Fleet,
-    history: History,
-    agenda: Agenda,
-    tasks: Tasks,
+    world: World,
+    disk: Disk,
+    contacts: Contacts,
     orders: Orders,
     outboxes: Outboxes,
     hosts: Hosts,
-    looks: Looks,
-    bridges: Bridges,
-    watcher: Watcher,
-    owners: Owners,
-    polled_sessions: PolledSessions,
-    file_systems: FileSystems,
-    /// Sessions that are left alone because their file system does not answer.
-    untouched: HashSet<Key>,
-    /// Homes of which a warning has said that their file system does not answer.
-    said_silent: HashSet<SourceId>,
-    process_scans: ProcessScans,
-    recent_resumes: RecentResumes,
-    seen: Seen,
+    status_log: StatusLog,
+    /// The user was told what ends with us: the next Ctrl-C exits.
+    warned_of_exit: bool,
     commands: mpsc::UnboundedReceiver<Command>,
     /// Keeps the command channel open even when nobody else has a sender.
     command_sender: mpsc::UnboundedSender<Command>,
-    buffer: Vec<u8>,
-    rescan_at: Time,
-    /// Requests for a full check after lost file events.
-    lost_events: Throttle,
-    server_searches: ServerSearches,
 }
 
 impl Engine {
     /// Creates an engine for these homes. Nothing is read before [`run`](Self::run).
     pub(crate) fn new(sources: &[Source], config: Config, seen: Seen) -> Self {
         let (command_sender, commands) = mpsc::unbounded_channel();
-        let clock = Clock::start();
+        let world = World::new(config);
         Self {
-            tasks: Tasks::new(),
+            disk: Disk::new(sources, seen, world.now().awake),
+            world,
+            contacts: Contacts::new(),
             orders: Orders::default(),
             outboxes: Outboxes::default(),
             hosts: Hosts::default(),
-            looks: Looks::default(),
-            bridges: Bridges::default(),
-            watcher: Watcher::new(
-                sources.iter().map(|source| (source.watch_plan(), source.root())),
-                seen.path().map(Path::to_owned),
-            ),
-            fleet: Fleet::new(config.limits),
-            config,
-            homes: Homes::new(sources, clock.now().awake),
-            settings_file: None,
-            ledger: Ledger::new(seen.path().and_then(Path::parent)),
-            warned_of_exit: false,
             status_log: StatusLog::default(),
-            clock,
-            history: History::default(),
-            agenda: Agenda::default(),
-            owners: Owners::new(),
-            polled_sessions: PolledSessions::default(),
-            file_systems: FileSystems::default(),
-            untouched: HashSet::new(),
-            said_silent: HashSet::new(),
-            process_scans: ProcessScans::new(),
-            recent_resumes: RecentResumes::default(),
-            seen,
+            warned_of_exit: false,
             commands,
             command_sender,
-            buffer: Vec::new(),
-            rescan_at: clock.now().awake + RESCAN_INTERVAL,
-            lost_events: Throttle::new(LOST_EVENTS_INTERVAL),
-            server_searches: ServerSearches::default(),
         }
+    }
+
+    /// Follows a settings file. Must be called before [`run`](Self::run).
+    pub(crate) fn follow_settings(&mut self, source: SettingsSource) {
+        self.disk.follow_settings(&self.world, source);
     }
 
     /// From now on, orders for a session that a command holds are forwarded to that command, which serves it in one of
     /// these folders.
     pub(crate) fn forward_to_holders(&mut self, runtime_folders: Vec<PathBuf>) {
-        self.orders.holder_folders = runtime_folders;
+        self.contacts.holder_folders = runtime_folders;
     }
 
     /// Calls `serve` once, right before the first order that may leave us connected to a session, and before anything
@@ -178,9 +123,19 @@ impl Engine {
         self.orders.on_first_attach = Some(Box::new(serve));
     }
 
+    /// Sets where to listen for bridges from now on.
+    pub(crate) fn listen_to_bridges(&mut self, config: BridgeConfig) {
+        self.contacts.bridges.configure(config);
+    }
+
+    /// Takes the events of scripted sessions' bridges from here.
+    pub(crate) fn connect_bridges(&mut self, events: mpsc::Receiver<BridgeEvent>) {
+        self.contacts.bridges.connect(events);
+    }
+
     /// From now on, a session that is to be resumed in a terminal is resumed by whoever receives what to run.
     pub(crate) fn resume_here(&mut self, here: mpsc::UnboundedSender<Resume>) {
-        self.tasks.resumes_here = Some(here);
+        self.contacts.tasks.resumes_here = Some(here);
     }
 
     /// Shows the sessions of the machines in the settings as well: of these alone, if any are named, and of these agents.
@@ -195,84 +150,88 @@ impl Engine {
 
     /// Runs until the view or one of these signals ends the program.
     pub(crate) async fn run(mut self, mut signals: Signals, view: &mut dyn View) {
-        let mut changes = Changes::default();
-        if self.start_up(&mut signals, view, &mut changes).await.is_break() {
+        if self.start_up(&mut signals, view).await.is_break() {
             return;
         }
-        let mut flow = self.show_changes(&mut changes, view);
+        let mut flow = self.show_changes(view);
         let mut sources = WakeupSources::new(signals);
         while flow.is_continue() {
             let wakeup = self.next_wakeup(&mut sources, view).await;
-            flow = self.handle_wakeup(wakeup, view, &mut changes);
+            flow = self.handle_wakeup(wakeup, view);
             if flow.is_continue() {
-                flow = self.run_due_work(view, &mut changes);
+                flow = self.run_due_work(view);
             }
         }
         self.shut_down().await;
     }
 
     /// Reads everything once. Breaks if a signal ends the program in the meantime.
-    async fn start_up(&mut self, signals: &mut Signals, view: &mut dyn View, changes: &mut Changes) -> ControlFlow<()> {
+    async fn start_up(&mut self, signals: &mut Signals, view: &mut dyn View) -> ControlFlow<()> {
         tracing::info!(tag = "start", version = env!("CARGO_PKG_VERSION"), "Pilotlight starts watching");
-        self.file_systems.reload(&self.homes);
-        self.ask_file_systems(changes);
-        self.bridges.start();
-        self.watch_seen();
-        self.start_following_config(view);
-        self.machines().follow(changes);
-        self.scan_processes_now();
-        self.run_initial_scan(signals, changes).await?;
-        changes.updated.extend(self.fleet.entries().map(|(key, _)| key.clone()));
-        self.look_into_silences(view.asks_servers(), changes);
+        self.disk.file_systems.reload(&self.disk.homes);
+        self.disk.ask_file_systems(&mut self.world);
+        self.contacts.bridges.start();
+        self.disk.watch_seen();
+        self.disk.start_following_config(&self.world, view);
+        self.machines().follow();
+        self.disk.scan_processes_now(&mut self.world);
+        self.disk.run_initial_scan(&mut self.world, signals).await?;
+        self.take_up_found();
+        self.world.changes.updated.extend(self.world.fleet.entries().map(|(key, _)| key.clone()));
+        self.contacts.look_into_silences(&mut self.world, &self.disk, view.asks_servers());
         if view.asks_servers() {
-            self.probe_silent_sessions(changes);
-            self.watch_services(changes);
+            self.contacts.probe_silent_sessions(&mut self.world, &self.disk);
+            self.contacts.watch_services(&mut self.world);
         }
         if view.wants_history() {
-            self.history.queue_all_to_show();
+            self.disk.history.queue_all_to_show();
         }
         // Startup needs much memory that is not needed later: free it before the first display.
         heap::release();
-        self.agenda.mark_large();
+        self.disk.agenda.mark_large();
         ControlFlow::Continue(())
     }
 
     /// Does part of the agenda and everything that is due, then shows what changed. Breaks if the view ends the
     /// program.
-    fn run_due_work(&mut self, view: &mut dyn View, changes: &mut Changes) -> ControlFlow<()> {
-        self.ask_file_systems(changes);
-        self.work_on_agenda(changes);
-        if self.history.has_unshown() && self.agenda.only_long_reads() {
-            self.show_history(view)?;
+    fn run_due_work(&mut self, view: &mut dyn View) -> ControlFlow<()> {
+        self.disk.ask_file_systems(&mut self.world);
+        self.disk.work_on_agenda(&mut self.world);
+        self.take_up_found();
+        if self.disk.history.has_unshown() && self.disk.agenda.only_long_reads() {
+            self.disk.show_history(&self.world, view)?;
         }
-        self.retry_postponed(changes);
-        self.run_due_timers(view, changes);
-        self.reload_config_if_due(view, changes);
-        self.look_into_silences(view.asks_servers(), changes);
-        self.reconnect_automatically(view.may_auto_reconnect(), changes);
+        self.retry_postponed();
+        self.run_due_timers(view);
+        self.reload_config_if_due(view);
+        self.contacts.look_into_silences(&mut self.world, &self.disk, view.asks_servers());
+        self.reconnect_automatically(view.may_auto_reconnect());
         if view.asks_servers() {
-            self.probe_silent_sessions(changes);
-            self.watch_services(changes);
+            self.contacts.probe_silent_sessions(&mut self.world, &self.disk);
+            self.contacts.watch_services(&mut self.world);
         }
-        self.show_changes(changes, view)
+        self.show_changes(view)
     }
 
     /// Reports outstanding results and closes all connections.
     async fn shut_down(mut self) {
-        self.tasks.deliver_remaining();
+        self.contacts.tasks.deliver_remaining();
         self.orders.fail_postponed();
-        self.tasks.disconnect_all(DISCONNECT_TIMEOUT).await;
+        self.contacts.tasks.disconnect_all(DISCONNECT_TIMEOUT).await;
         tracing::info!(tag = "end", "Pilotlight stops watching");
     }
 
     /// Passes what changed in this iteration to the view.
-    fn show_changes(&mut self, changes: &mut Changes, view: &mut dyn View) -> ControlFlow<()> {
-        self.fleet.count_shared_owners(self.clock.now(), &mut changes.updated);
-        self.fleet.disambiguate_rows(&mut changes.updated);
+    fn show_changes(&mut self, view: &mut dyn View) -> ControlFlow<()> {
+        self.take_up_found();
+        self.world.count_shared_owners();
+        let World { fleet, changes, config, clock } = &mut self.world;
+        fleet.disambiguate_rows(&mut changes.updated);
+        self.contacts.tasks.update_log_views(fleet, std::mem::take(&mut changes.judged).iter().chain(&changes.updated));
         // For the view, a session that is no longer listed is gone.
-        changes.removed.extend(changes.updated.extract_if(.., |key| self.fleet.shown_as(key).is_none()));
+        changes.removed.extend(changes.updated.extract_if(.., |key| fleet.shown_as(key).is_none()));
         let told = changes.removed.iter().chain(&changes.updated).filter(|key| key.host.is_none());
-        self.outboxes.update(&self.fleet, told, self.clock.now());
+        self.outboxes.update(fleet, told, clock.now());
         let redraw = changes.redraw || changes.ended_lull && view.shows_ages();
         if changes.updated.is_empty() && changes.removed.is_empty() && !redraw {
             return ControlFlow::Continue(());
@@ -281,13 +240,21 @@ impl Engine {
             keys.sort_unstable();
             keys.dedup();
         }
-        for key in changes.updated.iter().filter(|key| key.host.is_none()) {
-            self.update_log_views(key);
-        }
-        let now = self.clock.now();
-        self.status_log.log_updated(&self.fleet, changes, now, &self.config.limits);
-        let flow = view.show(&self.fleet, &changes.updated, &changes.removed, now);
+        let now = clock.now();
+        self.status_log.log_updated(fleet, changes, now, &config.limits);
+        let flow = view.show(fleet, &changes.updated, &changes.removed, now);
         *changes = Changes::default();
         flow
+    }
+
+    /// Takes up what was found on disk.
+    fn take_up_found(&mut self) {
+        self.contacts.take_up_found(&mut self.world, &mut self.disk);
+    }
+
+    /// Reads a session before something is done with it, to the end of its log if that is possible in time.
+    fn read_session_now(&mut self, key: &Key) {
+        self.disk.read_session_now(&mut self.world, key);
+        self.take_up_found();
     }
 }

@@ -1,18 +1,15 @@
-//! Orders that wait for something to happen, and where orders are forwarded to.
+//! Orders that wait for something to happen.
 
 use crate::control::PendingOrder;
 use crate::core::order::{Outcome, Report};
 use crate::core::session::Key;
 use crate::core::time::Time;
-use std::path::PathBuf;
 
-/// Orders that wait, and where orders are forwarded to.
+/// Orders that wait.
 #[derive(Default)]
 pub(crate) struct Orders {
     /// Those that wait for something to happen.
     pub(crate) postponed: Vec<PostponedOrder>,
-    /// The folders in which commands serve the sessions that they hold.
-    pub(crate) holder_folders: Vec<PathBuf>,
     /// Called before the first order that may leave us connected to a session.
     pub(crate) on_first_attach: Option<Box<dyn FnOnce() + Send>>,
 }

@@ -13,6 +13,7 @@ mod start;
 pub(crate) use message::{Continuation, TaskEnd, TaskId, TaskMessage};
 pub(crate) use order_task::OrderTask;
 
+use super::fleet::Fleet;
 use super::resumes::{ResumeRecord, Resumer};
 use crate::agent::channel::connection::Connection;
 use crate::agent::channel::connection_event::ConnectionEvent;
@@ -161,16 +162,21 @@ impl Tasks {
         self.connections.get(key).map(|kept| kept.connection.state())
     }
 
-    /// Passes a session's current state to its tasks and its connection.
-    pub(crate) fn update_log_views(&self, key: &Key, session: &Session, status: Status) {
-        let senders = self.running.values().filter(|running| running.key == *key).map(|running| &running.log_view);
-        for log_view in senders.chain(self.connections.get(key).map(|kept| &kept.log_view)) {
-            let now = log_view_of(session, status);
-            log_view.send_if_modified(|before| {
-                let differs = *before != now;
-                *before = now.clone();
-                differs
-            });
+    /// Passes the current state of these sessions to their tasks and connections.
+    pub(crate) fn update_log_views<'a>(&self, fleet: &Fleet, keys: impl IntoIterator<Item = &'a Key>) {
+        if self.running.is_empty() && self.connections.is_empty() {
+            return;
+        }
+        for (key, entry) in keys.into_iter().filter_map(|key| Some((key, fleet.get(key)?))) {
+            let senders = self.running.values().filter(|running| running.key == *key).map(|running| &running.log_view);
+            for log_view in senders.chain(self.connections.get(key).map(|kept| &kept.log_view)) {
+                let now = log_view_of(entry.session(), entry.verdict.status);
+                log_view.send_if_modified(|before| {
+                    let differs = *before != now;
+                    *before = now.clone();
+                    differs
+                });
+            }
         }
     }
 

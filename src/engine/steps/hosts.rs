@@ -1,7 +1,6 @@
 //! Other machines: what they tell, and what is asked of them.
 
 use crate::agent::wing::agent_named;
-use crate::config::Config;
 use crate::control::HostReport;
 use crate::control::pipe::lines::{FromHost, SHOWN_MAX};
 use crate::control::{PendingOrder, origin};
@@ -11,11 +10,10 @@ use crate::core::order::{Operation, Outcome, Report};
 use crate::core::session::Key;
 use crate::core::session::far::Host as FarHost;
 use crate::core::text::is_uuid;
-use crate::core::time::Moment;
-use crate::engine::parts::fleet::Fleet;
+use crate::engine::Engine;
 use crate::engine::parts::hosts::Hosts;
 use crate::engine::parts::settings_file::SettingsFile;
-use crate::engine::{Changes, Engine};
+use crate::engine::world::World;
 use crate::hosts::{News, Said, ToLink, command};
 use crate::system::clock::slept;
 use crate::terminal::Terminals;
@@ -27,90 +25,82 @@ const AWAITED: &str = "the tray is still connecting to it";
 /// Other machines, and the parts that are needed for what they tell and are asked.
 pub(in crate::engine) struct Machines<'a> {
     hosts: &'a mut Hosts,
-    fleet: &'a mut Fleet,
-    config: &'a Config,
+    world: &'a mut World,
     settings_file: Option<&'a SettingsFile>,
-    now: Moment,
 }
 
 impl Engine {
     pub(in crate::engine) fn machines(&mut self) -> Machines<'_> {
-        Machines {
-            hosts: &mut self.hosts,
-            fleet: &mut self.fleet,
-            config: &self.config,
-            settings_file: self.settings_file.as_ref(),
-            now: self.clock.now(),
-        }
+        Machines { hosts: &mut self.hosts, world: &mut self.world, settings_file: self.disk.settings_file.as_ref() }
     }
 }
 
 impl Machines<'_> {
     /// Connects to exactly the machines that the settings name.
-    pub(in crate::engine) fn follow(&mut self, changes: &mut Changes) {
-        for gone in self.hosts.follow(&self.config.hosts) {
-            self.forget_sessions_of(&gone, changes);
+    pub(in crate::engine) fn follow(&mut self) {
+        for gone in self.hosts.follow(&self.world.config.hosts) {
+            self.forget_sessions_of(&gone);
         }
-        self.show_troubles(changes);
+        self.show_troubles();
     }
 
-    fn forget_sessions_of(&mut self, host: &str, changes: &mut Changes) {
-        let keys: Vec<_> = self.fleet.keys_at(host).cloned().collect();
+    fn forget_sessions_of(&mut self, host: &str) {
+        let keys: Vec<_> = self.world.fleet.keys_at(host).cloned().collect();
         for key in keys {
-            self.fleet.remove_far(&key);
-            changes.removed.push(key);
+            self.world.fleet.remove_far(&key);
+            self.world.changes.removed.push(key);
         }
     }
 
-    fn show_troubles(&mut self, changes: &mut Changes) {
-        changes.redraw |= self.fleet.set_troubles(self.hosts.troubles());
+    fn show_troubles(&mut self) {
+        self.world.changes.redraw |= self.world.fleet.set_troubles(self.hosts.troubles());
     }
 
     /// Takes up what a machine tells.
-    pub(super) fn take_news(&mut self, mut news: News, changes: &mut Changes) {
-        let now = self.now;
+    pub(super) fn take_news(&mut self, mut news: News) {
+        let now = self.world.now();
         for said in std::mem::take(&mut news.said) {
             let Some(host) = self.hosts.of_news(&news) else { return };
             host.heard(now.awake);
             match said {
                 Said::Hello(hello) => host.connected(Clocks::behind(now, hello.now)),
-                Said::Line(line) => self.take_line(&news, line, changes),
+                Said::Line(line) => self.take_line(&news, line),
                 Said::Lost { why } => {
                     host.lose(&why, now);
-                    self.show_lost(changes);
+                    self.show_lost();
                 }
             }
         }
     }
 
-    fn take_line(&mut self, news: &News, line: FromHost, changes: &mut Changes) {
-        let now = self.now;
+    fn take_line(&mut self, news: &News, line: FromHost) {
+        let now = self.world.now();
         let Some(host) = self.hosts.of_news(news) else { return };
         match line {
-            FromHost::Session(account) => self.take_account(news, *account, changes),
+            FromHost::Session(account) => self.take_account(news, *account),
             FromHost::Gone(id) => {
                 host.told.remove(&id);
                 let key = host.key(&id);
-                if self.fleet.remove_far(&key) {
-                    changes.removed.push(key);
+                if self.world.fleet.remove_far(&key) {
+                    self.world.changes.removed.push(key);
                 }
             }
             FromHost::Heard(heard) => {
                 let clocks = host.clocks(now);
                 let heard: Vec<_> = heard.iter().map(|(id, at)| (host.key(id), clocks.here(*at))).collect();
                 for (key, at) in heard {
-                    changes.ended_lull |= self.fleet.hear_far(&key, at);
+                    self.world.changes.ended_lull |= self.world.fleet.hear_far(&key, at);
                 }
             }
             FromHost::Ready => {
                 host.ready();
                 let told = &host.told;
-                let stale = self.fleet.keys_at(&news.host).filter(|key| !told.contains(&*key.id));
+                let stale = self.world.fleet.keys_at(&news.host).filter(|key| !told.contains(&*key.id));
                 for key in stale.cloned().collect::<Vec<_>>() {
-                    self.fleet.remove_far(&key);
-                    changes.removed.push(key);
+                    self.world.fleet.remove_far(&key);
+                    self.world.changes.removed.push(key);
                 }
-                self.show_troubles(changes);
+                self.show_troubles();
             }
             // What was not asked for, and what concerns the link alone.
             FromHost::Past(_) | FromHost::AllPast => {}
@@ -119,12 +109,12 @@ impl Machines<'_> {
     }
 
     /// Takes up what a machine tells of a session.
-    fn take_account(&mut self, news: &News, account: Account, changes: &mut Changes) {
-        let now = self.now;
+    fn take_account(&mut self, news: &News, account: Account) {
+        let now = self.world.now();
         let Some(host) = self.hosts.of_news(news) else { return };
         // Counted by what is held: a machine may break off before it has told of all, again and again.
-        let is_new = self.fleet.shown_as(&host.key(account.id())).is_none();
-        if is_new && self.fleet.keys_at(&news.host).nth(SHOWN_MAX - 1).is_some() {
+        let is_new = self.world.fleet.shown_as(&host.key(account.id())).is_none();
+        if is_new && self.world.fleet.keys_at(&news.host).nth(SHOWN_MAX - 1).is_some() {
             return;
         }
         let (clocks, name) = (host.clocks(now), host.config.name.as_str().into());
@@ -134,8 +124,8 @@ impl Machines<'_> {
                 host.told.insert(account.id().into());
                 let key = host.key(account.id());
                 let is_wanted = self.hosts.is_wanted_agent(&session.observed.agent);
-                if is_wanted && self.fleet.put_far(&key, session, account, &clocks) {
-                    changes.updated.push(key);
+                if is_wanted && self.world.fleet.put_far(&key, session, account, &clocks) {
+                    self.world.changes.updated.push(key);
                 }
             }
             Err(what) if !std::mem::replace(&mut host.said_nonsense, true) => {
@@ -146,18 +136,18 @@ impl Machines<'_> {
     }
 
     /// Shows those as lost that are due.
-    fn show_lost(&mut self, changes: &mut Changes) {
-        for host in self.hosts.take_due(self.now.awake) {
-            self.forget_sessions_of(&host, changes);
+    fn show_lost(&mut self) {
+        for host in self.hosts.take_due(self.world.now().awake) {
+            self.forget_sessions_of(&host);
         }
-        self.show_troubles(changes);
+        self.show_troubles();
     }
 
     /// Does what is due for other machines: after a sleep, they are tried at once.
-    pub(super) fn look_after(&mut self, changes: &mut Changes) {
-        self.hosts.wake(slept(self.now));
-        if self.hosts.wake_at().is_some_and(|at| at <= self.now.awake) {
-            self.show_lost(changes);
+    pub(super) fn look_after(&mut self) {
+        self.hosts.wake(slept(self.world.now()));
+        if self.hosts.wake_at().is_some_and(|at| at <= self.world.now().awake) {
+            self.show_lost();
         }
     }
 
@@ -178,13 +168,13 @@ impl Machines<'_> {
 
     /// What is known of other machines, for our own commands.
     pub(super) fn reports(&self) -> Vec<HostReport> {
-        let now = self.now;
+        let now = self.world.now();
         let report = |(name, host): (&std::sync::Arc<str>, &crate::engine::parts::hosts::Host)| {
             let clocks = host.clocks(now);
             HostReport {
                 host: (**name).into(),
                 behind: host.behind,
-                sessions: self.fleet.accounts_at(name, &clocks).collect(),
+                sessions: self.world.fleet.accounts_at(name, &clocks).collect(),
                 trouble: host.trouble().or_else(|| host.is_awaited().then_some(AWAITED)).map(Into::into),
             }
         };
@@ -201,7 +191,7 @@ impl Machines<'_> {
         let Some(host) = self.hosts.get(name) else { return };
         if pending.order.operation == Operation::Resume {
             let words = command::resume(&host.config, &pending.order.id).unwrap_or_default();
-            let terminals = Terminals::new(Some(self.config.actions.terminal.clone()));
+            let terminals = Terminals::new(Some(self.world.config.actions.terminal.clone()));
             let shown = host.config.name.clone();
             let open = move || {
                 let outcome = match terminals.open(&words, None, &[]) {
@@ -227,7 +217,7 @@ impl Machines<'_> {
             let why = host.trouble().unwrap_or("it is just being connected to");
             return refuse(format!("{name} is not reached: {why}"));
         }
-        let Some(shown) = self.fleet.shown_as(&Key::far(name, &*order.id)) else {
+        let Some(shown) = self.world.fleet.shown_as(&Key::far(name, &*order.id)) else {
             return refuse(format!("{name} has no such session any more"));
         };
         if action.is(Trait::OpensWindow) {
@@ -240,9 +230,9 @@ impl Machines<'_> {
         }
         // No tool of a session there can have started this program here. Those of the sessions here can start commands.
         if pending.is_by_command() && origin::answers_for_user(&order.operation) {
-            let settings = self.settings_file.filter(|_| self.config.actions.scripts_may_answer);
+            let settings = self.settings_file.filter(|_| self.world.config.actions.scripts_may_answer);
             let allowed = settings.and_then(SettingsFile::changed);
-            let judged = origin::check(pending.giver, false, allowed, shown.session, self.now.wall);
+            let judged = origin::check(pending.giver, false, allowed, shown.session, self.world.now().wall);
             if let Err(why) = judged {
                 return refuse(format!(
                     "a tool of a session can have started what asks for this, which {why}: answer in the menu or popup, or \

@@ -5,19 +5,18 @@ mod automatic;
 mod postponed;
 mod start;
 
-use super::reading;
-use crate::control::{self, PendingOrder, Probe, origin};
-use crate::core::action::{Control, Trait, is_bridged, may_end_without_asking, offer};
+use crate::control::{self, PendingOrder, origin};
+use crate::core::action::{Trait, is_bridged, may_end_without_asking, offer};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
 use crate::core::order::{Operation, Order, Outcome, Report, Which};
 use crate::core::owner::Held;
 use crate::core::session::Key;
 use crate::core::time::Time;
-use crate::engine::ledger::{LockError, LockGuard, Page};
+use crate::engine::Engine;
+use crate::engine::ledger::{LockError, LockGuard};
 use crate::engine::parts::orders::{Patience, PostponedOrder, WaitFor};
 use crate::engine::parts::settings_file::SettingsFile;
-use crate::engine::{Changes, Engine};
 use crate::system::note::Note;
 use crate::system::paths::canonical;
 use crate::system::process::is_stopped;
@@ -106,29 +105,29 @@ async fn forward_order(folder: PathBuf, mut pending: PendingOrder) {
 
 impl Engine {
     /// Starts an order, lets it wait, or reports why it is refused.
-    pub(super) fn handle_order(&mut self, pending: PendingOrder, changes: &mut Changes) {
+    pub(super) fn handle_order(&mut self, pending: PendingOrder) {
         if let Some(host) = pending.order.host.clone() {
             return self.machines().hand_on(&host, pending);
         }
-        if let Err(why) = self.check_giver(&pending, changes) {
+        if let Err(why) = self.check_giver(&pending) {
             return refuse(&pending, &why);
         }
-        self.run_or_postpone(pending, Patience::Full, changes);
+        self.run_or_postpone(pending, Patience::Full);
     }
 
     /// Checks that an order which answers for the user can be told to be the user's. If a command's cannot, and it
     /// would approve, the user is asked about that in the session's row and popup.
-    fn check_giver(&mut self, pending: &PendingOrder, changes: &mut Changes) -> Result<(), String> {
+    fn check_giver(&mut self, pending: &PendingOrder) -> Result<(), String> {
         let operation = &pending.order.operation;
         if !origin::answers_for_user(operation) || pending.is_abandoned() {
             return Ok(());
         }
-        let settings = self.settings_file.as_ref().filter(|_| self.config.actions.scripts_may_answer);
+        let settings = self.disk.settings_file.as_ref().filter(|_| self.world.config.actions.scripts_may_answer);
         let allowed = settings.and_then(SettingsFile::changed);
         // A session that is not known is refused later, with the reason.
-        let Ok(key) = self.find_session(&pending.order, changes) else { return Ok(()) };
-        let Some(entry) = self.fleet.get(&key) else { return Ok(()) };
-        let (session, now) = (entry.session(), self.clock.now().wall);
+        let Ok(key) = self.find_session(&pending.order) else { return Ok(()) };
+        let Some(entry) = self.world.fleet.get(&key) else { return Ok(()) };
+        let (session, now) = (entry.session(), self.world.now().wall);
         let judged = origin::check(pending.giver, pending.is_click(), allowed, session, now);
         let Err(why) = judged else { return Ok(()) };
         let unclear = format!("a tool of the session can have started what asks for this, which {why}");
@@ -139,9 +138,9 @@ impl Engine {
             ));
         }
         if let Operation::Approve(Which::Shown { id, .. }) = operation {
-            self.update_control(&key, changes, |control| control.wanted = Some(id.as_str().into()));
+            self.world.update_control(&key, |control| control.wanted = Some(id.as_str().into()));
         } else if let Operation::Approve(Which::These(ids)) = operation {
-            self.update_control(&key, changes, |control| control.wanted = ids.first().map(|id| id.as_str().into()));
+            self.world.update_control(&key, |control| control.wanted = ids.first().map(|id| id.as_str().into()));
         }
         Err(format!(
             "{unclear}, so Pilotlight asks you: answer in its menu or popup; `scripts-may-answer` in the settings allows it in \
@@ -149,73 +148,69 @@ impl Engine {
         ))
     }
 
-    fn run_or_postpone(&mut self, pending: PendingOrder, patience: Patience, changes: &mut Changes) {
+    fn run_or_postpone(&mut self, pending: PendingOrder, patience: Patience) {
         let action = pending.order.operation.action();
         if pending.is_abandoned() {
             tracing::info!(tag = "dropped", action = action.name(), session = %pending.order.id, "whoever asked has gone");
             return;
         }
-        let key = match self.find_session(&pending.order, changes) {
+        let key = match self.find_session(&pending.order) {
             Ok(key) => key,
             Err(outcome) => return pending.report(Report::End(outcome)),
         };
-        match self.next_of(&key, &pending, patience, changes) {
+        match self.next_of(&key, &pending, patience) {
             Next::Refuse(why) => refuse(&pending, &why),
             Next::Forward(folder) => drop(tokio::spawn(forward_order(folder, pending))),
             Next::Wait(waits_for, until) => {
                 if let WaitFor::Room(_) = waits_for {
-                    self.update_control(&key, changes, |control| control.under_way = Some(action));
+                    self.world.update_control(&key, |control| control.under_way = Some(action));
                 }
                 self.orders.postponed.push(PostponedOrder { pending, waits_for, until });
             }
-            Next::Start(guard) => self.start_task(&key, pending, guard, changes),
+            Next::Start(guard) => self.start_task(&key, pending, guard),
         }
     }
 
     /// Decides what becomes of an order now.
-    fn next_of(&mut self, key: &Key, pending: &PendingOrder, patience: Patience, changes: &mut Changes) -> Next {
+    fn next_of(&mut self, key: &Key, pending: &PendingOrder, patience: Patience) -> Next {
         let may_wait = matches!(patience, Patience::Full);
         let action = pending.order.operation.action();
-        if !self.may_touch(key) {
+        if !self.disk.may_touch(key) {
             return Next::Refuse("its file system does not answer, so what it does now is unknown".into());
         }
         // What only shows something needs no log.
         if action.excludes_others() {
-            if let Some(folder) = self.folder_of_holder(key) {
+            if let Some(folder) = self.contacts.folder_of_holder(&self.disk, key) {
                 return Next::Forward(folder);
             }
-            if let Some(until) = self.log_deadline(key, patience, changes) {
+            if let Some(until) = self.log_deadline(key, patience) {
                 return Next::Wait(WaitFor::Log(key.clone(), patience), until);
             }
         }
         if let Some(until) = self.bridge_deadline(key, action).filter(|_| may_wait) {
             return Next::Wait(WaitFor::Bridge((*key.id).into()), until);
         }
-        if let Err(why) = self.recheck_offer(key, &pending.order, changes) {
+        if let Err(why) = self.recheck_offer(key, &pending.order) {
             let wait = self.reason_to_wait(key, action, patience);
             return wait.map_or(Next::Refuse(why), |(waits_for, until)| Next::Wait(waits_for, until));
         }
-        if let Some(until) = may_wait.then(|| self.probe_deadline(key, action, changes)).flatten() {
+        if let Some(until) = may_wait.then(|| self.probe_deadline(key, action)).flatten() {
             return Next::Wait(WaitFor::Probe(key.clone()), until);
         }
         // Also checked here: if the session's folder was recreated in the meantime, `under_way` is lost.
-        if action.excludes_others() && self.tasks.is_busy(key) {
+        if action.excludes_others() && self.contacts.tasks.is_busy(key) {
             return Next::Refuse("something else is still being done with it".into());
         }
-        if !self.tasks.has_room(action) {
+        if !self.contacts.tasks.has_room(action) {
             return Next::Wait(WaitFor::Room(key.clone()), Time(i64::MAX));
         }
-        if action.excludes_others() {
-            self.next_with_lock(key, &pending.order, patience, changes)
-        } else {
-            Next::Start(None)
-        }
+        if action.excludes_others() { self.next_with_lock(key, &pending.order, patience) } else { Next::Start(None) }
     }
 
     /// Decides what becomes of an order that needs the session's lock, and nothing else any more.
-    fn next_with_lock(&mut self, key: &Key, order: &Order, patience: Patience, changes: &mut Changes) -> Next {
+    fn next_with_lock(&mut self, key: &Key, order: &Order, patience: Patience) -> Next {
         let action = order.operation.action();
-        let guard = match self.page(key).try_lock(action.name()) {
+        let guard = match self.disk.page(key).try_lock(action.name()) {
             Ok(guard) => guard,
             Err(LockError::Held(who)) => {
                 let wait = self.wait_for_lock(action, who.as_ref(), patience);
@@ -233,15 +228,15 @@ impl Engine {
             }
         };
         // Whoever held the lock until now may have changed everything, and may hold the session.
-        if let Some(folder) = self.folder_of_holder(key) {
+        if let Some(folder) = self.contacts.folder_of_holder(&self.disk, key) {
             return Next::Forward(folder);
         }
-        if let Some(attempts) = self.page(key).read::<Attempts>()
-            && let Some(session) = self.fleet.session(key)
+        if let Some(attempts) = self.disk.page(key).read::<Attempts>()
+            && let Some(session) = self.world.fleet.session(key)
         {
             session.control.attempts = attempts;
         }
-        match self.recheck_offer(key, order, changes) {
+        match self.recheck_offer(key, order) {
             Ok(()) => Next::Start(Some(guard)),
             Err(why) => Next::Refuse(why),
         }
@@ -249,30 +244,31 @@ impl Engine {
 
     /// Reads a session again and decides whether the order may be carried out now: what a menu or a command saw may be
     /// outdated.
-    fn recheck_offer(&mut self, key: &Key, order: &Order, changes: &mut Changes) -> Result<(), String> {
+    fn recheck_offer(&mut self, key: &Key, order: &Order) -> Result<(), String> {
         let action = order.operation.action();
         if action.is(Trait::EndsOwner) {
             // Before a process is signalled, everything is read: it may have opened other sessions as well.
-            self.rescan_now(changes);
+            self.disk.rescan_now(&mut self.world);
+            self.take_up_found();
         } else {
             if action.is(Trait::Recovery) {
                 // Another process may have opened it in the meantime.
-                self.scan_processes_now();
+                self.disk.scan_processes_now(&mut self.world);
             }
-            self.read_session_now(key, changes);
-            if !self.may_touch(key) {
+            self.read_session_now(key);
+            if !self.disk.may_touch(key) {
                 return Err("its file system has not answered in time; nothing was sent: try again".into());
             }
         }
-        self.fleet.count_shared_owners(self.clock.now(), &mut changes.updated);
-        self.find_server(key);
-        let entry = self.fleet.get(key).ok_or("this session no longer exists")?;
+        self.world.count_shared_owners();
+        self.contacts.find_server(&mut self.world, &self.disk, key);
+        let entry = self.world.fleet.get(key).ok_or("this session no longer exists")?;
         let session = entry.session();
         if session.observed.held == Held::Pending {
             return Err("it is only just being seen which process runs it: try again in a moment".into());
         }
         // Checked before the offer because this refusal says how long to wait.
-        self.why_not_resumable(key, order, session).map_or(Ok(()), Err)?;
+        self.disk.why_not_resumable(&self.world, key, order, session).map_or(Ok(()), Err)?;
         offer(action, session, entry.verdict.status)?;
         if action.is(Trait::EndsOwner) && order.operation != (Operation::End { confirmed: true }) {
             may_end_without_asking(session)?;
@@ -285,52 +281,21 @@ impl Engine {
         check_turn(order, session)
     }
 
-    /// The folder in which a command serves this session, if one holds it.
-    pub(super) fn folder_of_holder(&self, key: &Key) -> Option<PathBuf> {
-        if self.orders.holder_folders.is_empty() || self.tasks.connection_state(key).is_some() {
-            return None;
-        }
-        let page = self.page(key);
-        let folders = self.orders.holder_folders.iter().map(|folder| folder.join(page.key()));
-        folders.into_iter().find(|folder| matches!(control::probe(folder), Ok(Probe::Served)))
-    }
-
-    /// The session's page, shared by all our processes.
-    pub(super) fn page(&self, key: &Key) -> Page {
-        self.ledger.page(self.homes.source(key.source), &key.id)
-    }
-
-    /// Changes a session's control state and judges the session again.
-    pub(super) fn update_control(&mut self, key: &Key, changes: &mut Changes, change: impl FnOnce(&mut Control)) {
-        if let Some(session) = self.fleet.session(key) {
-            change(&mut session.control);
-        }
-        changes.redraw = true;
-        self.judge(key, changes);
-    }
-
     /// The session that an order means, read now if only its folder was checked so far. If two homes have a session
     /// with this id (a home was copied), and the order does not say which one is meant, it is refused.
-    fn find_session(&mut self, order: &Order, changes: &mut Changes) -> Result<Key, Outcome> {
-        let is_meant = |key: &Key| *key.id == *order.id && order.is_for(&canonical(self.homes.home_folder(key)));
-        let mut keys = self.fleet.keys().chain(self.history.iter()).filter(is_meant);
+    fn find_session(&mut self, order: &Order) -> Result<Key, Outcome> {
+        let is_meant = |key: &Key| *key.id == *order.id && order.is_for(&canonical(self.disk.homes.home_folder(key)));
+        let mut keys = self.world.fleet.keys().chain(self.disk.history.iter()).filter(is_meant);
         let key = keys.next().ok_or(Outcome::Unknown)?;
         if keys.next().is_some() {
             let why = "two homes have a session of this id: say which is meant with `pilotlight --home DIR`";
             return Err(Outcome::Refused(why.into()));
         }
         drop(keys);
-        if !self.history.contains(&key) {
-            return Ok(key);
+        if self.disk.history.contains(&key) {
+            self.disk.load(&mut self.world, &key)?;
+            self.take_up_found();
         }
-        if !self.may_touch(&key) {
-            return Err(Outcome::Refused("its file system does not answer, so what it does now is unknown".into()));
-        }
-        let (mut reader, mut session) = self.new_session(&key);
-        let reading = reading(&self.config, &self.owners, &self.process_scans, self.clock.now());
-        reader.refresh(&reading, &mut session.observed, &mut self.buffer).map_err(|_| Outcome::Unknown)?;
-        reader.read_history(&reading, &mut session.observed, &mut self.buffer);
-        self.add_session(&key, reader, session, changes);
         Ok(key)
     }
 }

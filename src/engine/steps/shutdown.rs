@@ -10,10 +10,10 @@ impl Engine {
     /// The sessions that would end with us.
     fn sessions_ending_with_us(&self) -> Vec<EndedSession> {
         let ended = |key: &Key| {
-            let row = &self.fleet.get(key)?.row;
+            let row = &self.world.fleet.get(key)?.row;
             Some(EndedSession { id: key.id.as_ref().into(), name: format!("{} ({})", row.label, row.status.name()) })
         };
-        self.tasks.ending_with_us().filter_map(ended).collect()
+        self.contacts.tasks.ending_with_us().filter_map(ended).collect()
     }
 
     /// At the first Ctrl-C, names the sessions that would end with us. Returns false if there are none, or they were
@@ -37,10 +37,10 @@ impl Engine {
         if sessions.is_empty() {
             return;
         }
-        let note = ExitNote { at: self.clock.now().wall, sessions };
+        let note = ExitNote { at: self.world.now().wall, sessions };
         tracing::warn!(sessions = note.sessions.len(), "sessions end with Pilotlight, which was told to end");
         view.show_exit_notice(&note.words());
-        if let Some(state) = self.seen.path().and_then(Path::parent)
+        if let Some(state) = self.disk.seen.path().and_then(Path::parent)
             && let Err(error) = exit_note::save(state, &note)
         {
             tracing::warn!("cannot save what ended for the next start: {error:#}");

@@ -6,32 +6,34 @@ use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
 use crate::core::order::{Operation, Outcome, Report, Step};
 use crate::core::session::Key;
+use crate::engine::Engine;
 use crate::engine::last_seen::Marks;
 use crate::engine::parts::tasks::{Continuation, TaskEnd, TaskId, TaskMessage};
-use crate::engine::{Changes, Engine};
 
 impl Engine {
     /// Handles a message of a task or a kept connection.
-    pub(super) fn handle_task_message(&mut self, message: TaskMessage, changes: &mut Changes) {
+    pub(super) fn handle_task_message(&mut self, message: TaskMessage) {
         match message {
             TaskMessage::Report(task, report) => self.task_reports(task, report),
             TaskMessage::MaySend(task, answer) => {
-                let _ = answer.send(self.may_send(task, changes)); // the task may have ended
+                let _ = answer.send(self.may_send(task)); // the task may have ended
             }
             TaskMessage::Receives(task) => {
-                if let Some((key, _)) = self.tasks.session_and_action(task) {
-                    self.note_receiving(&key, changes);
+                if let Some((key, _)) = self.contacts.tasks.session_and_action(task) {
+                    self.contacts.note_receiving(&mut self.world, &key);
                 }
             }
-            TaskMessage::End(task, end) => self.task_ended(task, end, changes),
+            TaskMessage::End(task, end) => self.task_ended(task, end),
             TaskMessage::Connection(event) => {
-                if let Some(event) = self.tasks.buffer_early(event) {
-                    self.handle_connection_event(event, changes);
+                if let Some(event) = self.contacts.tasks.buffer_early(event) {
+                    self.handle_connection_event(event);
                 }
             }
-            TaskMessage::ServiceSays(source, says) => self.service_says(source, &says, changes),
-            TaskMessage::Probed(probed) => self.apply_probes(probed, changes),
-            TaskMessage::Heard(key, look, word) => self.looks.answered(&key, look, word),
+            TaskMessage::ServiceSays(source, says) => {
+                self.contacts.service_says(&mut self.world, &mut self.disk, source, &says);
+            }
+            TaskMessage::Probed(probed) => self.contacts.apply_probes(&mut self.world, probed),
+            TaskMessage::Heard(key, look, word) => self.contacts.looks.answered(&key, look, word),
         }
     }
 
@@ -41,10 +43,10 @@ impl Engine {
             Report::Step(step, _) => Some(*step),
             Report::Request(_) | Report::Question(_) | Report::End(_) => None,
         };
-        self.tasks.report(task, report);
-        let now = self.clock.now().wall;
-        let Some((key, action)) = self.tasks.session_and_action(task) else { return };
-        let Some(session) = self.fleet.session(&key) else { return };
+        self.contacts.tasks.report(task, report);
+        let now = self.world.now().wall;
+        let Some((key, action)) = self.contacts.tasks.session_and_action(task) else { return };
+        let Some(session) = self.world.fleet.session(&key) else { return };
         let attempts = &mut session.control.attempts;
         match step {
             Some(Step::Abort) => attempts.note_abort(now),
@@ -57,27 +59,29 @@ impl Engine {
     }
 
     /// Keeps what a task leaves behind, and notes in its session how it ended.
-    fn task_ended(&mut self, task: TaskId, end: TaskEnd, changes: &mut Changes) {
-        let Some((key, action)) = self.tasks.session_and_action(task) else { return };
-        let now = self.clock.now().wall;
+    fn task_ended(&mut self, task: TaskId, end: TaskEnd) {
+        let Some((key, action)) = self.contacts.tasks.session_and_action(task) else { return };
+        let now = self.world.now().wall;
         let (outcome, refused, continuation) = (end.outcome.clone(), end.refused.clone(), end.continuation);
         self.warn_of_faults(&end.faults);
-        end.healthy.iter().for_each(|place| self.tasks.warned.succeeded(*place));
+        end.healthy.iter().for_each(|place| self.contacts.tasks.warned.succeeded(*place));
         let is_reached = !end.healthy.is_empty();
-        if let Some(session) = self.fleet.session(&key).filter(|_| action.is(Trait::LeavesMarks)) {
+        if let Some(session) = self.world.fleet.session(&key).filter(|_| action.is(Trait::LeavesMarks)) {
             session.control.attempts.note_end(&session.observed.facts.marks, now);
             self.save_attempts(task, &key);
         }
         let may_be_done = matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_));
-        self.resume_ended(task, &key, may_be_done);
-        let cut_off = self.tasks.cut_off_before(task);
+        if self.contacts.tasks.creates_owner(task) {
+            self.resume_ended(task, &key, may_be_done);
+        }
+        let cut_off = self.contacts.tasks.cut_off_before(task);
         // One that only looks at a request is of the same action.
         let approves =
             |order: &PendingOrder| order.is_by_command() && matches!(order.order.operation, Operation::Approve(_));
-        let is_approval_by_command = self.tasks.order_of(task).is_some_and(approves);
-        let early = self.tasks.finish(task, end);
-        let is_attached = self.tasks.connection_state(&key).is_some();
-        if let Some(session) = self.fleet.session(&key) {
+        let is_approval_by_command = self.contacts.tasks.order_of(task).is_some_and(approves);
+        let early = self.contacts.tasks.finish(task, end);
+        let is_attached = self.contacts.tasks.connection_state(&key).is_some();
+        if let Some(session) = self.world.fleet.session(&key) {
             session.control.outcome = Some((now, outcome.words().into()));
             if matches!((&outcome, action), (Outcome::Done(_), Action::Stop)) {
                 session.vitals.stopped = Some(now);
@@ -107,59 +111,67 @@ impl Engine {
             } else if is_reached && matches!(session.control.server, ServerState::Refused(_)) {
                 session.control.server = ServerState::Listening;
             }
-            self.remember(&key, marks);
+            self.disk.remember(&mut self.world, &key, marks);
         }
-        self.connection_changed(&key, changes);
+        self.connection_changed(&key);
         for event in early {
-            self.handle_connection_event(event, changes);
+            self.handle_connection_event(event);
         }
     }
 
+    /// Ends the record that a task resumes a session, unless its new owner has yet to appear.
+    fn resume_ended(&mut self, task: TaskId, key: &Key, done: bool) {
+        if self.disk.resume_ended(&mut self.world, key, done) {
+            self.contacts.tasks.clear_resume_record(task);
+        }
+        self.disk.refresh_recent_resumes(&mut self.world);
+    }
+
     /// Handles an event of a kept connection.
-    pub(super) fn handle_connection_event(&mut self, event: ConnectionEvent, changes: &mut Changes) {
+    pub(super) fn handle_connection_event(&mut self, event: ConnectionEvent) {
         // Events of a connection that has been replaced say nothing about the one that is kept.
-        let Some(key) = self.tasks.session_of(event.generation) else { return };
+        let Some(key) = self.contacts.tasks.session_of(event.generation) else { return };
         let active = match event.kind {
             ConnectionEventKind::Idle => Some(false),
             ConnectionEventKind::Active(active) => Some(active),
             ConnectionEventKind::Activity => return,
             ConnectionEventKind::Approves(all) => {
-                let now = self.clock.now().wall;
-                if let Some(session) = self.fleet.session(&key) {
+                let now = self.world.now().wall;
+                if let Some(session) = self.world.fleet.session(&key) {
                     session.vitals.approves_all = Some((all, now));
                 }
-                return self.judge(&key, changes);
+                return self.world.judge(&key);
             }
             ConnectionEventKind::Asks(questions) => {
-                if let Some(session) = self.fleet.session(&key) {
+                if let Some(session) = self.world.fleet.session(&key) {
                     session.vitals.questions = questions;
                 }
-                return self.judge(&key, changes);
+                return self.world.judge(&key);
             }
             ConnectionEventKind::Lost(fault) => {
                 self.warn_of_faults(std::slice::from_ref(&fault));
-                self.tasks.drop_connection(&key);
-                let now = self.clock.now().wall;
-                self.update_control(&key, changes, |control| {
+                self.contacts.tasks.drop_connection(&key);
+                let now = self.world.now().wall;
+                self.world.update_control(&key, |control| {
                     control.outcome = Some((now, format!("the connection to its server was lost: {fault}").into()));
                 });
-                return self.connection_changed(&key, changes);
+                return self.connection_changed(&key);
             }
         };
-        self.tasks.note_activity_report(&key, self.clock.now().awake);
-        if let Some(place) = self.tasks.server_of(&key) {
-            self.tasks.warned.succeeded(place);
+        self.contacts.tasks.note_activity_report(&key, self.world.now().awake);
+        if let Some(place) = self.contacts.tasks.server_of(&key) {
+            self.contacts.tasks.warned.succeeded(place);
         }
-        if let Some(session) = self.fleet.session(&key) {
+        if let Some(session) = self.world.fleet.session(&key) {
             session.vitals.has_active_work = active;
         }
-        self.judge(&key, changes);
+        self.world.judge(&key);
     }
 
     /// Updates a session after its connection was made or closed.
-    pub(super) fn connection_changed(&mut self, key: &Key, changes: &mut Changes) {
-        if self.tasks.connection_state(key).is_none()
-            && let Some(session) = self.fleet.session(key)
+    pub(super) fn connection_changed(&mut self, key: &Key) {
+        if self.contacts.tasks.connection_state(key).is_none()
+            && let Some(session) = self.world.fleet.session(key)
         {
             session.vitals.has_active_work = None;
             session.vitals.questions.clear();
@@ -167,17 +179,18 @@ impl Engine {
                 session.control.server = ServerState::Unknown;
             }
         }
-        self.find_server(key);
-        changes.redraw = true;
-        self.read_session(key, changes);
+        self.contacts.find_server(&mut self.world, &self.disk, key);
+        self.world.changes.redraw = true;
+        self.disk.read_session(&mut self.world, key);
+        self.take_up_found();
     }
 
     /// Warns of faults; of a server that fails, only once.
     pub(super) fn warn_of_faults(&mut self, faults: &[Fault]) {
-        let now = self.clock.now().awake;
+        let now = self.world.now().awake;
         for fault in faults {
             let place = fault.place().filter(|_| fault.affects_whole_server());
-            if place.is_none_or(|place| self.tasks.warned.failed(place, now)) {
+            if place.is_none_or(|place| self.contacts.tasks.warned.failed(place, now)) {
                 tracing::warn!("{fault}");
             }
         }

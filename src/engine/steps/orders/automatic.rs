@@ -7,7 +7,7 @@ use crate::core::facts::Facts;
 use crate::core::order::{Operation, Order};
 use crate::core::session::{Observed, Session};
 use crate::core::verdict::Status;
-use crate::engine::{Changes, Engine, Entry};
+use crate::engine::{Engine, Entry};
 use tokio::sync::mpsc;
 
 /// Logged when an order to continue was postponed to the end of the session's turn.
@@ -18,12 +18,12 @@ const RECONNECTS: &str = "it lost its permissions, and its turn is over, so it i
 impl Engine {
     /// Continues sessions for which that was postponed to the end of their turn. Reconnects sessions that lost their
     /// permissions, if the settings ask for it: once for each loss, when the turn that was denied is over.
-    pub(in crate::engine) fn reconnect_automatically(&mut self, wanted: bool, changes: &mut Changes) {
-        let auto_reconnect = wanted && self.config.actions.auto_reconnect;
-        let (now, limits) = (self.clock.now(), self.config.limits);
+    pub(in crate::engine) fn reconnect_automatically(&mut self, wanted: bool) {
+        let auto_reconnect = wanted && self.world.config.actions.auto_reconnect;
+        let (now, limits) = (self.world.now(), self.world.config.limits);
         let is_over = |facts: &Facts| facts.turn.is_none() || facts.lapse(now, &limits).is_some();
         let mut due = Vec::new();
-        for (key, entry) in self.fleet.entries() {
+        for (key, entry) in self.world.fleet.entries() {
             let (session, status) = (entry.session(), entry.verdict.status);
             let (facts, control) = (&session.observed.facts, &session.control);
             // A prompt is typed into a terminal only on a click.
@@ -40,9 +40,9 @@ impl Engine {
                 }
             } else if auto_reconnect && status == Status::PermissionLost && is_over(facts) {
                 let since = facts.denials.since().map(|since| since.wall);
-                let resends = self.config.actions.resend && offer(Action::Continue, session, status).is_ok();
+                let resends = self.world.config.actions.resend && offer(Action::Continue, session, status).is_ok();
                 let operation = if resends { Operation::Continue } else { Operation::Reconnect { resend: false } };
-                if since != self.tasks.auto_reconnected.get(key).copied()
+                if since != self.contacts.tasks.auto_reconnected.get(key).copied()
                     && offer(operation.action(), session, status).is_ok()
                 {
                     due.push((key.clone(), Some((operation, RECONNECTS))));
@@ -51,7 +51,7 @@ impl Engine {
         }
         for (key, operation) in due {
             let Some(Session { observed: Observed { facts, .. }, control, .. }) =
-                self.fleet.get(&key).map(Entry::session)
+                self.world.fleet.get(&key).map(Entry::session)
             else {
                 continue;
             };
@@ -61,17 +61,18 @@ impl Engine {
                 let action = order.operation.action().name();
                 tracing::info!(session = %key.id, action, "{why}");
                 if let Some(since) = since {
-                    self.tasks.auto_reconnected.insert(key.clone(), since.wall);
+                    self.contacts.tasks.auto_reconnected.insert(key.clone(), since.wall);
                 }
-                match self.page(&key).check_countable() {
+                match self.disk.page(&key).check_countable() {
                     Err(error) if !was_asked_for => {
                         tracing::warn!(session = %key.id, "nothing is sent automatically: {UNCOUNTED}: {error}");
                     }
-                    _ => self.handle_order(PendingOrder::by_us(order, mpsc::unbounded_channel().0), changes),
+                    _ => self.handle_order(PendingOrder::by_us(order, mpsc::unbounded_channel().0)),
                 }
             }
             // A task that is running knows that it was postponed; a refused order is not repeated.
-            if let Some(session) = self.fleet.session(&key).filter(|session| session.control.under_way.is_none()) {
+            if let Some(session) = self.world.fleet.session(&key).filter(|session| session.control.under_way.is_none())
+            {
                 session.control.pending_continue = None;
             }
         }

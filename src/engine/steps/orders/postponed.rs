@@ -10,9 +10,9 @@ use crate::core::fleet::{Kind, Session};
 use crate::core::owner::{Held, Owner};
 use crate::core::session::Key;
 use crate::core::time::{Span, Time};
+use crate::engine::Engine;
 use crate::engine::parts::orders::{Patience, PostponedOrder, WaitFor};
 use crate::engine::parts::probe::due_probe;
-use crate::engine::{Changes, Engine};
 use crate::system::note::Note;
 use crate::system::process::{is_ending, is_gone, is_stopped};
 
@@ -36,20 +36,20 @@ const LOCK_RETRY: Span = Span(100);
 
 impl Engine {
     /// Tries the orders again whose wait is over.
-    pub(in crate::engine) fn retry_postponed(&mut self, changes: &mut Changes) {
-        let now = self.clock.now().awake;
+    pub(in crate::engine) fn retry_postponed(&mut self) {
+        let now = self.world.now().awake;
         // One at a time: of those that wait for each other, the first keeps the next waiting.
         while let Some(due) = self.orders.postponed.iter().position(|it| it.until <= now || self.is_over(&it.waits_for))
         {
             let PostponedOrder { pending, waits_for, until } = self.orders.postponed.remove(due);
             let end = match waits_for {
                 WaitFor::Log(key, patience) => {
-                    self.go_on_after_log(pending, &key, patience, changes);
+                    self.go_on_after_log(pending, &key, patience);
                     continue;
                 }
                 WaitFor::Room(key) => {
-                    self.update_control(&key, changes, |control| control.under_way = None);
-                    self.handle_order(pending, changes);
+                    self.world.update_control(&key, |control| control.under_way = None);
+                    self.handle_order(pending);
                     continue;
                 }
                 WaitFor::Lock(end) => end,
@@ -57,20 +57,20 @@ impl Engine {
                 // Several may have waited for the same.
                 WaitFor::End(_) | WaitFor::Owner(_) | WaitFor::Bridge(_) | WaitFor::Probe(_) => now + TURN_WITHIN,
             };
-            self.run_or_postpone(pending, Patience::ForTurn(end), changes);
+            self.run_or_postpone(pending, Patience::ForTurn(end));
         }
     }
 
     /// Whether what an order waits for has happened.
     fn is_over(&self, waits_for: &WaitFor) -> bool {
         match waits_for {
-            WaitFor::Log(key, _) => !self.agenda.is_reading(key),
+            WaitFor::Log(key, _) => !self.disk.agenda.is_reading(key),
             WaitFor::End(pid) => !is_ending(*pid),
-            WaitFor::Owner(key) => self.fleet.is_settled(key),
-            WaitFor::Bridge(session) => self.bridges.has_reported(session),
-            WaitFor::Probe(key) => self.fleet.get(key).is_none_or(|entry| !entry.session().vitals.probing),
-            WaitFor::Turn(key) => !self.tasks.is_busy(key),
-            WaitFor::Room(_) => self.tasks.has_room(Action::Reconnect),
+            WaitFor::Owner(key) => self.world.fleet.is_settled(key),
+            WaitFor::Bridge(session) => self.contacts.bridges.has_reported(session),
+            WaitFor::Probe(key) => self.world.fleet.get(key).is_none_or(|entry| !entry.session().vitals.probing),
+            WaitFor::Turn(key) => !self.contacts.tasks.is_busy(key),
+            WaitFor::Room(_) => self.contacts.tasks.has_room(Action::Reconnect),
             WaitFor::Lock(_) => false,
         }
     }
@@ -83,7 +83,7 @@ impl Engine {
         note: Option<&Note>,
         patience: Patience,
     ) -> Option<(WaitFor, Time)> {
-        let now = self.clock.now().awake;
+        let now = self.world.now().awake;
         let takes_turns = |action: Option<Action>| action.is_some_and(|action| action.is(Trait::TakesTurns));
         let is_answer = takes_turns(Some(action))
             && note.is_none_or(|note| takes_turns(Action::named(&note.doing)) && !is_stopped(note.process));
@@ -98,19 +98,19 @@ impl Engine {
 
     /// Until when, by the awake clock, an order waits for the end of its session's log, which is read on now: after a start
     /// the log may be long, or the machine busy.
-    pub(super) fn log_deadline(&mut self, key: &Key, patience: Patience, changes: &mut Changes) -> Option<Time> {
-        self.read_session_now(key, changes);
-        let latest = self.clock.now().awake + LOG_READ_WITHIN;
-        self.agenda.is_reading(key).then(|| match patience {
+    pub(super) fn log_deadline(&mut self, key: &Key, patience: Patience) -> Option<Time> {
+        self.read_session_now(key);
+        let latest = self.world.now().awake + LOG_READ_WITHIN;
+        self.disk.agenda.is_reading(key).then(|| match patience {
             Patience::Full => latest,
             Patience::ForTurn(end) => latest.min(end),
         })
     }
 
     /// Goes on with an order whose session's log was read to its end, and refuses any other.
-    fn go_on_after_log(&mut self, pending: PendingOrder, key: &Key, patience: Patience, changes: &mut Changes) {
-        if !self.agenda.is_reading(key) {
-            return self.run_or_postpone(pending, patience, changes);
+    fn go_on_after_log(&mut self, pending: PendingOrder, key: &Key, patience: Patience) {
+        if !self.disk.agenda.is_reading(key) {
+            return self.run_or_postpone(pending, patience);
         }
         let why = "its log is long, and still being read, so what it does now is unknown; nothing was sent: try again in a moment";
         refuse(&pending, why);
@@ -118,35 +118,38 @@ impl Engine {
 
     /// Until when, by the awake clock, an order waits for a bridge: if the session may have one that is not connected.
     pub(super) fn bridge_deadline(&mut self, key: &Key, action: Action) -> Option<Time> {
-        if !self.bridges.is_listening() || !action.is(Trait::OverBridge) || self.bridges.has_reported(&key.id) {
+        if !self.contacts.bridges.is_listening()
+            || !action.is(Trait::OverBridge)
+            || self.contacts.bridges.has_reported(&key.id)
+        {
             return None;
         }
-        self.find_server(key);
-        let session = self.fleet.get(key)?.session();
+        self.contacts.find_server(&mut self.world, &self.disk, key);
+        let session = self.world.fleet.get(key)?.session();
         let may_have_bridge = session.observed.owner.live().is_some() && session.observed.about.kind == Kind::Terminal;
         let is_expected = may_have_bridge && session.control.server == ServerState::NotListening;
-        is_expected.then(|| self.clock.now().awake + BRIDGE_CONNECTS_WITHIN)
+        is_expected.then(|| self.world.now().awake + BRIDGE_CONNECTS_WITHIN)
     }
 
     /// Until when, by the awake clock, a recovery waits for what a silent session's server says: it stops a turn only if
     /// that is not known to work or to wait. This does not depend on whether a tray, or the settings, ask by themselves:
     /// the order contacts that server anyway.
-    pub(super) fn probe_deadline(&mut self, key: &Key, action: Action, changes: &mut Changes) -> Option<Time> {
-        let entry = self.fleet.get(key).filter(|_| action.is(Trait::Counted))?;
+    pub(super) fn probe_deadline(&mut self, key: &Key, action: Action) -> Option<Time> {
+        let entry = self.world.fleet.get(key).filter(|_| action.is(Trait::Counted))?;
         let session = entry.session();
         let wanted = due_probe(session, entry.verdict.status).filter(|_| session.answer().is_none());
         if let Some(((pid, _), progress)) = wanted
             && !session.vitals.probing
         {
-            self.probe_process(pid, vec![(key.clone(), progress)], changes);
+            self.contacts.probe_process(&mut self.world, &self.disk, pid, vec![(key.clone(), progress)]);
         }
-        let is_asked = self.fleet.get(key).is_some_and(|entry| entry.session().vitals.probing);
-        is_asked.then(|| self.clock.now().awake + PROBED_WITHIN)
+        let is_asked = self.world.fleet.get(key).is_some_and(|entry| entry.session().vitals.probing);
+        is_asked.then(|| self.world.now().awake + PROBED_WITHIN)
     }
 
     /// Why an order that was refused may soon be possible, and until when, by the awake clock, it may wait for that.
     pub(super) fn reason_to_wait(&self, key: &Key, action: Action, patience: Patience) -> Option<(WaitFor, Time)> {
-        let (session, now) = (self.fleet.get(key)?.session(), self.clock.now().awake);
+        let (session, now) = (self.world.fleet.get(key)?.session(), self.world.now().awake);
         if action.is(Trait::TakesTurns) && session.control.under_way.is_some_and(|other| other.is(Trait::TakesTurns)) {
             let end = match patience {
                 Patience::Full => now + TURN_WITHIN,
@@ -169,7 +172,7 @@ impl Engine {
     /// The other session that a session's owner is just opening, if the action is to end that owner.
     pub(super) fn session_being_opened(&self, session: &Session, action: Action) -> Option<&Key> {
         let pid = session.observed.owner.pid().filter(|_| action.is(Trait::EndsOwner))?;
-        self.fleet.being_opened_by(pid)
+        self.world.fleet.being_opened_by(pid)
     }
 
     /// Whether ending the session's owner would end another session, which that owner has open or is just opening.
@@ -181,11 +184,11 @@ impl Engine {
     /// The owner, if it is exiting or has exited since it was read, and the action can resume a session without one.
     fn ending_owner(&self, key: &Key, action: Action) -> Option<u32> {
         let (Owner::Alive { pid, .. } | Owner::Opened { pid, .. } | Owner::Unknown { pid }) =
-            self.fleet.get(key)?.session().runner()
+            self.world.fleet.get(key)?.session().runner()
         else {
             return None;
         };
-        let is_exiting = || is_ending(pid) || is_gone(pid, self.clock.now().wall);
+        let is_exiting = || is_ending(pid) || is_gone(pid, self.world.now().wall);
         (action.is(Trait::Recovery) && is_exiting()).then_some(pid)
     }
 }

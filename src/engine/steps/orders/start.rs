@@ -9,9 +9,9 @@ use crate::core::fleet::Kind;
 use crate::core::order::{Order, Outcome, Report};
 use crate::core::owner::Held;
 use crate::core::session::{Key, Observed};
+use crate::engine::Engine;
 use crate::engine::ledger::LockGuard;
 use crate::engine::parts::tasks::{OrderTask, TaskId, log_view_of};
-use crate::engine::{Changes, Engine};
 use crate::system::process::terminal_of;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -19,23 +19,17 @@ use tokio::sync::watch;
 
 impl Engine {
     /// Starts the task for an order that may be carried out now.
-    pub(super) fn start_task(
-        &mut self,
-        key: &Key,
-        pending: PendingOrder,
-        guard: Option<LockGuard>,
-        changes: &mut Changes,
-    ) {
-        let now = self.clock.now();
+    pub(super) fn start_task(&mut self, key: &Key, pending: PendingOrder, guard: Option<LockGuard>) {
+        let now = self.world.now();
         let action = pending.order.operation.action();
         // From here on, orders for the session come to us and are not forwarded.
         if action.is(Trait::Counted)
             && let Some(serve) = self.orders.on_first_attach.take()
         {
-            self.orders.holder_folders.clear();
+            self.contacts.holder_folders.clear();
             serve();
         }
-        let built = self.order_task(key, &pending).zip(self.fleet.get(key));
+        let built = self.order_task(key, &pending).zip(self.world.fleet.get(key));
         let Some(((log_view, order_task), entry)) = built else {
             return pending.report(Report::End(Outcome::Unknown));
         };
@@ -45,9 +39,9 @@ impl Engine {
         if !(action.is(Trait::AsksServer) || action.is(Trait::OverBridge) || action.is(Trait::Recovery)) {
             pending.begin();
         }
-        self.tasks.start((key, entry.session()), pending, guard, log_view, order_task);
+        self.contacts.tasks.start((key, entry.session()), pending, guard, log_view, order_task);
         let recovers = action.is(Trait::Counted);
-        self.update_control(key, changes, |control| {
+        self.world.update_control(key, |control| {
             if action.excludes_others() {
                 control.under_way = Some(action);
             }
@@ -64,40 +58,40 @@ impl Engine {
     /// The task that carries out an order, with everything that it needs, and what keeps up to date what it sees of the
     /// session.
     fn order_task(&mut self, key: &Key, pending: &PendingOrder) -> Option<(watch::Sender<LogView>, OrderTask)> {
-        let (task, finding) = (self.tasks.new_id(), self.finding_now(key));
-        let entry = self.fleet.get(key)?;
+        let (task, finding) = (self.contacts.tasks.new_id(), self.contacts.finding_now(&self.world, key));
+        let entry = self.world.fleet.get(key)?;
         let (session, status) = (entry.session(), entry.verdict.status);
         let Observed { owner, about, held, .. } = &session.observed;
         let (log_view, seen) = watch::channel(log_view_of(session, status));
         let site = Site {
             id: session.id.clone(),
             cwd: session.cwd().map(PathBuf::from),
-            endpoints: self.endpoints_of(key),
+            endpoints: self.contacts.endpoints_of(&self.world, &self.disk, key),
             owned: *held == Held::Verified,
             log_view: seen,
             finding,
             drawn_by: owner.live().filter(|pid| about.kind == Kind::Terminal && terminal_of(*pid).is_some()),
-            permit: self.tasks.permit(task),
-            reports: self.tasks.reports(task),
+            permit: self.contacts.tasks.permit(task),
+            reports: self.contacts.tasks.reports(task),
         };
         let order_task = OrderTask {
-            messages: self.tasks.sender(),
+            messages: self.contacts.tasks.sender(),
             site,
             order: Order { by_command: pending.is_by_command(), ..pending.order.clone() },
             status,
             task,
-            connection: self.tasks.shared_connection(key),
-            bridge: self.bridge_to(key),
-            service: self.service_of(key),
-            source: self.homes.source(key.source).clone(),
+            connection: self.contacts.tasks.shared_connection(key),
+            bridge: self.contacts.bridge_to(&self.world, key),
+            service: self.contacts.service_of(&self.world, key),
+            source: self.disk.homes.source(key.source).clone(),
             kind: about.kind,
             owner: owner.clone(),
             evidence: entry.evidence(),
             pane: session.observed.pane.clone(),
-            names: self.config.owners.names.clone(),
-            actions: self.config.actions.clone(),
-            resumes_here: self.tasks.resumes_here.clone(),
-            now: self.clock.now().wall,
+            names: self.world.config.owners.names.clone(),
+            actions: self.world.config.actions.clone(),
+            resumes_here: self.contacts.tasks.resumes_here.clone(),
+            now: self.world.now().wall,
             started: Instant::now(),
             was_postponed: session.control.pending_continue.is_some(),
         };
@@ -105,40 +99,42 @@ impl Engine {
     }
 
     pub(in crate::engine) fn save_attempts(&mut self, task: TaskId, key: &Key) {
-        if let Some(session) = self.fleet.session(key) {
-            self.tasks.save_attempts(task, &session.control.attempts);
+        if let Some(session) = self.world.fleet.session(key) {
+            self.contacts.tasks.save_attempts(task, &session.control.attempts);
         }
     }
 
     /// Whether a task may send what it is about to send: whoever gave the order is still there, and the turn that it
     /// was for is still the last.
-    pub(in crate::engine) fn may_send(&mut self, task: TaskId, changes: &mut Changes) -> Result<(), String> {
-        let Some((key, _)) = self.tasks.session_and_action(task) else {
+    pub(in crate::engine) fn may_send(&mut self, task: TaskId) -> Result<(), String> {
+        let Some((key, _)) = self.contacts.tasks.session_and_action(task) else {
             return Err("it was cancelled; nothing was sent".into());
         };
-        let resumes = self.tasks.creates_owner(task);
+        let resumes = self.contacts.tasks.creates_owner(task);
         if resumes {
-            self.scan_processes_now();
+            self.disk.scan_processes_now(&mut self.world);
         }
-        self.read_session_now(&key, changes);
-        if !self.may_touch(&key) {
+        self.read_session_now(&key);
+        if !self.disk.may_touch(&key) {
             return Err("its file system has not answered in time; nothing was sent: try again".into());
         }
-        self.fleet.count_shared_owners(self.clock.now(), &mut changes.updated);
+        self.world.count_shared_owners();
         // The server that we started for the session does not count as another process.
         let is_ours = is_of_our_server;
-        let owner = self.fleet.get(&key).and_then(|entry| entry.session().observed.owner.live());
+        let owner = self.world.fleet.get(&key).and_then(|entry| entry.session().observed.owner.live());
         if let Some(pid) = owner.filter(|pid| resumes && !is_ours(*pid)) {
             return Err(format!("process {pid} has opened it meanwhile; nothing was done"));
         }
-        let Some(pending) = self.tasks.order_of(task) else { return Err("it was cancelled; nothing was sent".into()) };
+        let Some(pending) = self.contacts.tasks.order_of(task) else {
+            return Err("it was cancelled; nothing was sent".into());
+        };
         if pending.is_abandoned() {
             return Err("the command that asked for it has ended; nothing was sent".into());
         }
-        match self.fleet.get(&key) {
+        match self.world.fleet.get(&key) {
             Some(entry) => {
                 let session = entry.session();
-                self.tasks.update_log_views(&key, session, entry.verdict.status);
+                self.contacts.tasks.update_log_views(&self.world.fleet, [&key]);
                 if self.would_end_another(session, pending.order.operation.action()) {
                     return Err(
                         "its process has opened another session, which would end as well: it is signalled no further"
@@ -147,7 +143,7 @@ impl Engine {
                 }
                 check_turn(&pending.order, session)?;
                 pending.begin();
-                self.tasks.note_permit(task, self.clock.now().wall);
+                self.contacts.tasks.note_permit(task, self.world.now().wall);
                 Ok(())
             }
             None => Err("this session no longer exists".into()),

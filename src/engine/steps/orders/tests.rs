@@ -20,7 +20,7 @@ fn crash(source: &Source, id: &str, engine: &Engine) {
     let (folder, pid) = (source.path(id), ended());
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(format!("inuse.{pid}.lock")), pid.to_string()).unwrap();
-    let now = engine.clock.now().wall;
+    let now = engine.world.now().wall;
     let event = |id: &str, kind: &str, parent: Option<&str>| {
         json!({"id": id, "type": kind, "timestamp": now, "parentId": parent, "data": {"content": "go on"}}).to_string()
     };
@@ -28,9 +28,9 @@ fn crash(source: &Source, id: &str, engine: &Engine) {
     fs::write(folder.join("events.jsonl"), events.join("\n") + "\n").unwrap();
 }
 
-fn resume(engine: &mut Engine, id: &str, changes: &mut Changes) -> UnboundedReceiver<Report> {
+fn resume(engine: &mut Engine, id: &str) -> UnboundedReceiver<Report> {
     let (reply, reports) = unbounded_channel();
-    engine.handle_order(PendingOrder::by_us(Order::new(id, Operation::Resume), reply), changes);
+    engine.handle_order(PendingOrder::by_us(Order::new(id, Operation::Resume), reply));
     reports
 }
 
@@ -42,7 +42,10 @@ fn engine(home: &Path) -> Engine {
 }
 
 async fn next(engine: &mut Engine) -> TaskMessage {
-    timeout(Duration::from_secs(30), engine.tasks.next_message()).await.expect("a task says something").unwrap()
+    timeout(Duration::from_secs(30), engine.contacts.tasks.next_message())
+        .await
+        .expect("a task says something")
+        .unwrap()
 }
 
 #[tokio::test]
@@ -50,29 +53,30 @@ async fn a_fourth_recovery_waits_for_the_end_of_one_of_three() {
     let scratch = tempfile::tempdir().unwrap();
     let (source, ids) =
         (Source::at(scratch.path()), [1, 2, 3, 4].map(|n| format!("36535f61-5c7b-4f09-a70b-2f8aed97280{n}")));
-    let (mut engine, mut changes) = (engine(scratch.path()), Changes::default());
+    let mut engine = engine(scratch.path());
     ids.iter().for_each(|id| crash(&source, id, &engine));
-    engine.check_homes();
-    engine.rescan_now(&mut changes);
-    let mut reports = ids.each_ref().map(|id| resume(&mut engine, id, &mut changes));
+    engine.disk.check_homes(&engine.world);
+    engine.disk.rescan_now(&mut engine.world);
+    engine.take_up_found();
+    let mut reports = ids.each_ref().map(|id| resume(&mut engine, id));
     let keys = ids.map(|id| Key::new(SourceId::default(), id));
     for key in &keys {
-        let under_way = engine.fleet.session(key).unwrap().control.under_way;
+        let under_way = engine.world.fleet.session(key).unwrap().control.under_way;
         assert_eq!(under_way, Some(Action::Resume), "{:?}", reports.each_mut().map(UnboundedReceiver::try_recv));
     }
     let [.., third, fourth] = &keys;
-    assert!(engine.tasks.is_busy(third) && !engine.tasks.is_busy(fourth));
-    engine.retry_postponed(&mut changes);
-    assert!(!engine.tasks.is_busy(fourth), "three are running");
-    while !engine.tasks.is_busy(fourth) {
+    assert!(engine.contacts.tasks.is_busy(third) && !engine.contacts.tasks.is_busy(fourth));
+    engine.retry_postponed();
+    assert!(!engine.contacts.tasks.is_busy(fourth), "three are running");
+    while !engine.contacts.tasks.is_busy(fourth) {
         let message = next(&mut engine).await;
-        engine.handle_task_message(message, &mut changes);
-        engine.retry_postponed(&mut changes);
+        engine.handle_task_message(message);
+        engine.retry_postponed();
     }
     assert!(engine.orders.postponed.is_empty());
     let [.., report] = &mut reports;
     while !matches!(report.try_recv(), Ok(Report::End(Outcome::Failed(_)))) {
         let message = next(&mut engine).await;
-        engine.handle_task_message(message, &mut changes);
+        engine.handle_task_message(message);
     }
 }

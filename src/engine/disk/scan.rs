@@ -1,9 +1,12 @@
 //! Works on the agenda: lists homes, and reads sessions, a little in each iteration of the loop.
 
+use super::RESCAN_INTERVAL;
 use crate::core::session::{Key, SourceId};
+use crate::engine::disk::Disk;
 use crate::engine::parts::agenda::Listing;
-use crate::engine::{Changes, Engine, RESCAN_INTERVAL};
+use crate::engine::world::World;
 use crate::system::file_system::without_file_events;
+use crate::system::heap;
 use crate::system::plain_file::is_absence;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -15,38 +18,54 @@ const STEP_TIME: Duration = Duration::from_millis(4);
 /// How many names are listed in one iteration of the loop.
 pub(super) const NAMES_PER_STEP: usize = 256;
 
-impl Engine {
+impl Disk {
+    /// Whether work remains.
+    pub(in crate::engine) fn is_busy(&mut self) -> bool {
+        self.agenda.is_busy()
+            || self.process_scans.is_scanning()
+            || self.history.has_unshown()
+            || self.history.has_unwatched()
+    }
+
+    /// Frees what much work needed, once it is done.
+    pub(in crate::engine) fn release_memory(&mut self) {
+        if self.agenda.take_was_large() {
+            self.buffer = Vec::new();
+            heap::release();
+        }
+    }
+
     /// Does part of the agenda: urgent sessions first, then a little of everything else.
-    pub(in crate::engine) fn work_on_agenda(&mut self, changes: &mut Changes) {
-        self.continue_process_scan();
+    pub(in crate::engine) fn work_on_agenda(&mut self, world: &mut World) {
+        self.continue_process_scan(world);
         if !self.agenda.is_busy() {
-            return self.watch_history_folders(changes);
+            return self.watch_history_folders(world);
         }
         let started = Instant::now();
         while let Some(key) = self.agenda.next_urgent() {
-            self.read_session(&key, changes);
+            self.read_session(world, &key);
             if started.elapsed() >= URGENT_TIME {
                 break;
             }
         }
         if let Some(key) = self.agenda.next_long() {
-            self.read_session(&key, changes);
+            self.read_session(world, &key);
         }
-        self.continue_listing();
+        self.continue_listing(world);
         while let Some(key) = self.agenda.next_other() {
-            self.read_session(&key, changes);
+            self.read_session(world, &key);
             if started.elapsed() >= STEP_TIME {
                 break;
             }
         }
         if self.history.seeks_recent() && self.agenda.only_long_reads() {
-            self.load_recent(changes);
+            self.load_recent(world);
         }
     }
 
     /// Checks whether each home is still the same folder. If not, everything in it is read and watched again.
-    pub(super) fn check_homes(&mut self) {
-        self.reload_file_systems();
+    pub(in crate::engine) fn check_homes(&mut self, world: &World) {
+        self.reload_file_systems(world);
         // A home that is replaced before it is watched is found by checking again.
         for _ in 0..8 {
             let replaced = self.homes.take_replaced();
@@ -61,29 +80,29 @@ impl Engine {
                     self.watcher.set_followed(*home, source.watch_plan(), Some(source.root()));
                 }
             }
-            self.watch_home_paths(true);
-            self.list_homes(&replaced);
+            self.watch_home_paths(world, true);
+            self.list_homes(world, &replaced);
             for home in replaced {
-                for key in self.fleet.keys().filter(|key| key.source == home) {
+                for key in world.fleet.keys().filter(|key| key.source == home) {
                     self.agenda.push_urgent(key);
                 }
                 self.history.queue_watches(home);
             }
         }
-        self.homes.mark_unsettled(self.clock.now().awake);
+        self.homes.mark_unsettled(world.now().awake);
     }
 
     /// Queues everything to be read again.
-    pub(super) fn rescan(&mut self) {
-        self.rescan_at = self.clock.now().awake + RESCAN_INTERVAL;
+    pub(in crate::engine) fn rescan(&mut self, world: &World) {
+        self.rescan_at = world.now().awake + RESCAN_INTERVAL;
         self.agenda.mark_large();
         self.process_scans.forget_unseen();
-        self.check_config();
-        self.process_scans.start(self.clock.now().awake);
-        self.check_homes();
-        self.follow_new_homes();
-        self.start_listing(&self.homes.numbers());
-        for key in self.fleet.keys() {
+        self.check_config(world);
+        self.process_scans.start(world.now().awake);
+        self.check_homes(world);
+        self.follow_new_homes(world);
+        self.start_listing(world, &self.homes.numbers());
+        for key in world.fleet.keys() {
             self.agenda.push_other(key);
         }
         // Folders that could not be watched, or that may change without an event, are checked here, and only here.
@@ -96,36 +115,36 @@ impl Engine {
     }
 
     /// Reads everything at once, for decisions that must not rest on outdated facts. Only long logs are left for later.
-    pub(super) fn rescan_now(&mut self, changes: &mut Changes) {
-        self.rescan();
-        self.scan_processes_now();
+    pub(in crate::engine) fn rescan_now(&mut self, world: &mut World) {
+        self.rescan(world);
+        self.scan_processes_now(world);
         while !self.agenda.only_long_reads() {
-            self.work_on_agenda(changes);
+            self.work_on_agenda(world);
         }
     }
 
     /// Starts to compare the sessions in these homes with the known ones.
-    pub(super) fn start_listing(&mut self, homes: &[SourceId]) {
+    pub(super) fn start_listing(&mut self, world: &World, homes: &[SourceId]) {
         if homes.iter().any(|home| self.homes.is_followed(*home)) {
-            self.watch_home_paths(false);
-            self.list_homes(homes);
+            self.watch_home_paths(world, false);
+            self.list_homes(world, homes);
         }
     }
 
     /// Does so once the paths of all homes are watched.
-    fn list_homes(&mut self, homes: &[SourceId]) {
+    fn list_homes(&mut self, world: &World, homes: &[SourceId]) {
         let mut is_any_absent = false;
         for home in homes.iter().filter(|home| self.homes.is_followed(**home)).copied().collect::<Vec<_>>() {
-            is_any_absent |= !self.list_home(home);
+            is_any_absent |= !self.list_home(world, home);
         }
         if is_any_absent {
-            self.watch_home_paths(false);
+            self.watch_home_paths(world, false);
         }
     }
 
     /// Lists a home, whose paths are watched, unless that would find what the last listing found. Returns false if it is
     /// not there.
-    fn list_home(&mut self, home: SourceId) -> bool {
+    fn list_home(&mut self, world: &World, home: SourceId) -> bool {
         let source = self.homes.source(home);
         let root = source.root();
         // Hundreds of folders that sessions share take longer to list than everything else that a rescan does.
@@ -135,7 +154,7 @@ impl Engine {
         self.watcher.watch_shared_folders(source.watch_plan(), root);
         match source.list_for_good() {
             Ok(mut ids) => {
-                self.homes.set_listed(home, ids.take_stamps(), self.clock.now().wall);
+                self.homes.set_listed(home, ids.take_stamps(), world.now().wall);
                 self.agenda.listings.retain(|listing| listing.home != home);
                 let sweep = self.history.start_sweep();
                 self.agenda.listings.push_back(Listing { home, ids, left: Vec::new(), sweep, held: HashSet::new() });
@@ -148,7 +167,7 @@ impl Engine {
                 tracing::debug!(path = %root.display(), %error, "no sessions there");
                 self.watcher.forget(root);
                 // Reading each of them finds that it is gone.
-                for key in self.history.of_home(home).chain(self.fleet.keys().filter(|key| key.source == home)) {
+                for key in self.history.of_home(home).chain(world.fleet.keys().filter(|key| key.source == home)) {
                     self.agenda.push_other(key);
                 }
                 return false;
@@ -158,7 +177,7 @@ impl Engine {
     }
 
     /// Continues to list a home.
-    fn continue_listing(&mut self) {
+    fn continue_listing(&mut self, world: &World) {
         // The names wait in the agenda, and there may be tens of thousands: take no more than can be read soon.
         if self.agenda.others_len() >= NAMES_PER_STEP {
             return;
@@ -169,7 +188,7 @@ impl Engine {
             let Some(id) = listing.next() else {
                 // Sessions that the listing did not find may be gone.
                 let missed = self.history.not_found_since(home, listing.sweep);
-                let held = self.fleet.keys().filter(|key| key.source == home && !listing.held.contains(&key.id));
+                let held = world.fleet.keys().filter(|key| key.source == home && !listing.held.contains(&key.id));
                 for key in missed.into_iter().chain(held) {
                     self.agenda.push_other(key);
                 }
@@ -179,7 +198,7 @@ impl Engine {
                 continue;
             }
             let key = Key::new(home, id);
-            if self.fleet.holds(&key) {
+            if world.fleet.holds(&key) {
                 listing.held.insert(key.id);
             } else {
                 self.agenda.push_other(key);
@@ -197,13 +216,13 @@ impl Engine {
     }
 
     /// Watches the homes and the folders above them.
-    pub(super) fn watch_home_paths(&mut self, again: bool) {
+    pub(super) fn watch_home_paths(&mut self, world: &World, again: bool) {
         let sources = self.homes.followed().map(|(home, _)| self.homes.source(home));
         let roots: Vec<_> = sources.map(|source| (source.watch_plan(), source.root())).collect();
         let vanished = self.watcher.watch_routes(&roots, again);
         if !vanished.is_empty() {
             self.homes.invalidate(&vanished);
-            self.homes.mark_unsettled(self.clock.now().awake);
+            self.homes.mark_unsettled(world.now().awake);
         }
     }
 }

@@ -5,23 +5,26 @@ use crate::agent::channel::{PROBE_TIMEOUT, probe};
 use crate::core::overlay::Overlay;
 use crate::core::session::Key;
 use crate::core::time::Time;
+use crate::engine::Entry;
+use crate::engine::contacts::Contacts;
+use crate::engine::disk::Disk;
 use crate::engine::parts::probe::{ProbedSession, apply_probe, due_probe};
 use crate::engine::parts::tasks::TaskMessage;
-use crate::engine::{Changes, Engine, Entry};
+use crate::engine::world::World;
 use crate::system::paths::canonical;
 use std::collections::BTreeMap;
 
-impl Engine {
+impl Contacts {
     /// Probes the servers of sessions that have just become silent beyond their limit, once per silence.
-    pub(in crate::engine) fn probe_silent_sessions(&mut self, changes: &mut Changes) {
-        if !self.config.actions.ask_servers {
+    pub(in crate::engine) fn probe_silent_sessions(&mut self, world: &mut World, disk: &Disk) {
+        if !world.config.actions.ask_servers {
             return;
         }
         // One connection asks about all sessions of a process. The token is not shown on behalf of a session that the
         // process may not hold.
         let mut owners: BTreeMap<(u32, bool), Vec<(Key, Time)>> = BTreeMap::new();
-        for key in &changes.updated {
-            if let Some((owner, progress)) = self.due_probe(key) {
+        for key in &world.changes.updated {
+            if let Some((owner, progress)) = self.due_probe(world, key) {
                 let wanted = owners.entry(owner).or_default();
                 if !wanted.iter().any(|(known, _)| known == key) {
                     wanted.push((key.clone(), progress));
@@ -29,22 +32,29 @@ impl Engine {
             }
         }
         for ((pid, _), wanted) in owners {
-            self.probe_process(pid, wanted, changes);
+            self.probe_process(world, disk, pid, wanted);
         }
     }
 
     /// Probes the server of a process about these sessions, each with the last sign of life in its log.
-    pub(in crate::engine) fn probe_process(&mut self, pid: u32, wanted: Vec<(Key, Time)>, changes: &mut Changes) {
-        let endpoints = wanted.first().map(|(key, _)| self.verified_endpoints_of(pid, key)).unwrap_or_default();
+    pub(in crate::engine) fn probe_process(
+        &mut self,
+        world: &mut World,
+        disk: &Disk,
+        pid: u32,
+        wanted: Vec<(Key, Time)>,
+    ) {
+        let endpoints =
+            wanted.first().map(|(key, _)| self.verified_endpoints_of(world, disk, pid, key)).unwrap_or_default();
         if endpoints.is_empty() {
             return;
         }
         for (key, progress) in &wanted {
             self.tasks.probed.insert(key.clone(), *progress);
-            if let Some(session) = self.fleet.session(key) {
+            if let Some(session) = world.fleet.session(key) {
                 session.vitals.probing = true;
             }
-            self.judge(key, changes);
+            world.judge(key);
         }
         tracing::debug!(pid, sessions = wanted.len(), "its server is asked what they do");
         let sender = self.tasks.sender();
@@ -58,30 +68,30 @@ impl Engine {
     }
 
     /// [`due_probe`] for a session that was not probed in this silence yet.
-    fn due_probe(&self, key: &Key) -> Option<((u32, bool), Time)> {
-        let entry = self.fleet.get(key)?;
+    fn due_probe(&self, world: &World, key: &Key) -> Option<((u32, bool), Time)> {
+        let entry = world.fleet.get(key)?;
         let wanted = due_probe(entry.session(), entry.verdict.status)?;
         (self.tasks.probed.get(key) != Some(&wanted.1)).then_some(wanted)
     }
 
     /// Applies the results of a probe.
-    pub(super) fn apply_probes(&mut self, probed: Vec<ProbedSession>, changes: &mut Changes) {
-        let now = self.clock.now().wall;
+    pub(in crate::engine) fn apply_probes(&mut self, world: &mut World, probed: Vec<ProbedSession>) {
+        let now = world.now().wall;
         for ProbedSession { key, progress, result } in probed {
-            if let Some(session) = self.fleet.session(&key) {
+            if let Some(session) = world.fleet.session(&key) {
                 apply_probe(session, progress, result, now);
             }
-            self.judge(&key, changes);
+            world.judge(&key);
         }
     }
 
     /// What is known about sessions from sources other than their logs.
-    pub(super) fn overlays(&self) -> Vec<Overlay> {
+    pub(in crate::engine) fn overlays(&self, world: &World, disk: &Disk) -> Vec<Overlay> {
         let mut homes = BTreeMap::new();
         let overlay = |(key, entry): (&Key, &Entry)| {
-            let home = homes.entry(key.source).or_insert_with(|| canonical(self.homes.home_folder(key)));
+            let home = homes.entry(key.source).or_insert_with(|| canonical(disk.homes.home_folder(key)));
             Overlay::of(home, entry.session())
         };
-        self.fleet.entries().filter_map(overlay).collect()
+        world.fleet.entries().filter_map(overlay).collect()
     }
 }

@@ -6,25 +6,25 @@ use crate::core::order::{Doubt, Order};
 use crate::core::owner::may_have_it_open;
 use crate::core::session::Key;
 use crate::core::time::Time;
-use crate::engine::Engine;
+use crate::engine::disk::Disk;
 use crate::engine::parts::resumes::{RESUME_TIMEOUT, ResumeRecord};
-use crate::engine::parts::tasks::TaskId;
+use crate::engine::world::World;
 use std::path::Path;
 
-impl Engine {
+impl Disk {
     /// Reads from the pages which sessions were resumed recently and wait for their new owner, so that nobody is
     /// offered to resume them again.
-    pub(super) fn refresh_recent_resumes(&mut self) {
-        let now = self.clock.now();
+    pub(in crate::engine) fn refresh_recent_resumes(&mut self, world: &mut World) {
+        let now = world.now();
         self.recent_resumes.refresh(&self.ledger, now);
         let ours = std::process::id();
         for pid in self.recent_resumes.resumers().filter(|pid| *pid != ours) {
             // One that has exited since is noticed at the next refresh.
             self.owners.follow_process(pid, now);
         }
-        for key in self.fleet.keys().collect::<Vec<_>>() {
+        for key in world.fleet.keys().collect::<Vec<_>>() {
             let at = self.resumed_at(&key);
-            if let Some(session) = self.fleet.session(&key)
+            if let Some(session) = world.fleet.session(&key)
                 && std::mem::replace(&mut session.control.resumed, at) != at
             {
                 self.agenda.push_urgent(key);
@@ -39,7 +39,13 @@ impl Engine {
 
     /// Why a session must not be resumed now although nobody has it open: it was resumed a moment ago, or a process
     /// that has just started may be about to open it and does not show yet which one it will open.
-    pub(super) fn why_not_resumable(&self, key: &Key, order: &Order, session: &Session) -> Option<String> {
+    pub(in crate::engine) fn why_not_resumable(
+        &self,
+        world: &World,
+        key: &Key,
+        order: &Order,
+        session: &Session,
+    ) -> Option<String> {
         let action = order.operation.action();
         if !action.is(Trait::Recovery) || session.runner().live().is_some() {
             return None;
@@ -60,28 +66,25 @@ impl Engine {
                 key.id
             ));
         }
-        let age = self.page(key).read::<ResumeRecord>()?.age(self.clock.now().wall)?;
+        let age = self.page(key).read::<ResumeRecord>()?.age(world.now().wall)?;
         Some(format!(
             "it was resumed {age} ago, and its new process does not show yet: if no terminal opened, try again in {}",
             RESUME_TIMEOUT - age
         ))
     }
 
-    /// Ends the resume of a task: others wait for the new owner only if it has yet to appear.
-    pub(super) fn resume_ended(&mut self, task: TaskId, key: &Key, done: bool) {
-        if !self.tasks.creates_owner(task) {
-            return;
-        }
-        self.scan_processes_now();
+    /// Notes that the resume of a session is over, and whether it is `done`: others wait for the new owner only if it has
+    /// yet to appear. Returns whether nobody need wait.
+    pub(in crate::engine) fn resume_ended(&mut self, world: &mut World, key: &Key, done: bool) -> bool {
+        self.scan_processes_now(world);
         let source = self.homes.source(key.source);
         let has_owner = self.process_scans.opener(&self.homes, key).is_some()
-            || source.owner_now(&key.id, &self.config.owners.names, self.clock.now().wall).live().is_some();
-        if !done || has_owner {
-            self.tasks.clear_resume_record(task);
-        } else {
+            || source.owner_now(&key.id, &world.config.owners.names, world.now().wall).live().is_some();
+        let is_over = !done || has_owner;
+        if !is_over {
             self.recent_resumes.awaited.insert(key.clone());
         }
-        self.refresh_recent_resumes();
+        is_over
     }
 
     /// Removes the records of resumes whose new owner has appeared after the task's end: nobody need wait any more.

@@ -1,54 +1,44 @@
 //! Applies what the bridges to terminals report to their sessions.
 
-use crate::agent::bridges::{BridgeConfig, BridgeEvent, BridgeNews, ConnectedBridge};
+use crate::agent::bridges::{BridgeEvent, BridgeNews, ConnectedBridge};
 use crate::agent::channel::BridgeHandle;
 use crate::core::session::Key;
-use crate::engine::{Changes, Engine};
-use tokio::sync::mpsc::Receiver;
+use crate::engine::contacts::Contacts;
+use crate::engine::world::World;
 
-impl Engine {
-    /// Sets where to listen for bridges from now on.
-    pub(crate) fn listen_to_bridges(&mut self, config: BridgeConfig) {
-        self.bridges.configure(config);
-    }
-
-    /// Takes the events of scripted sessions' bridges from here.
-    pub(crate) fn connect_bridges(&mut self, events: Receiver<BridgeEvent>) {
-        self.bridges.connect(events);
-    }
-
+impl Contacts {
     /// Starts or stops listening after the bridge was installed or removed.
-    pub(super) fn restart_bridge_listener(&mut self, changes: &mut Changes) {
+    pub(in crate::engine) fn restart_bridge_listener(&mut self, world: &mut World) {
         self.bridges.update_listener();
-        self.update_bridges(None, changes);
+        self.update_bridges(world, None);
     }
 
     /// Handles a bridge that has connected, reported something, or disconnected.
-    pub(super) fn handle_bridge_event(&mut self, event: BridgeEvent, changes: &mut Changes) {
-        match self.bridges.handle(event, self.clock.now().wall) {
-            Some(BridgeNews::Of(session)) => self.update_bridges(Some(&session), changes),
-            Some(BridgeNews::StoppedElevating) => self.restart_bridge_listener(changes),
+    pub(in crate::engine) fn handle_bridge_event(&mut self, world: &mut World, event: BridgeEvent) {
+        match self.bridges.handle(event, world.now().wall) {
+            Some(BridgeNews::Of(session)) => self.update_bridges(world, Some(&session)),
+            Some(BridgeNews::StoppedElevating) => self.restart_bridge_listener(world),
             None => {}
         }
     }
 
     /// Updates what bridges report of the sessions with this id, in every home that has one (homes may be copies);
     /// without an id, of all sessions.
-    fn update_bridges(&mut self, session: Option<&str>, changes: &mut Changes) {
-        let keys: Vec<_> = self.fleet.keys().filter(|key| session.is_none_or(|session| *key.id == *session)).collect();
+    fn update_bridges(&mut self, world: &mut World, session: Option<&str>) {
+        let keys: Vec<_> = world.fleet.keys().filter(|key| session.is_none_or(|session| *key.id == *session)).collect();
         for key in keys {
-            if self.update_bridge(&key) {
-                changes.redraw = true;
-                self.judge(&key, changes);
+            if self.update_bridge(world, &key) {
+                world.changes.redraw = true;
+                world.judge(&key);
             }
         }
     }
 
     /// Applies what a session's bridge reports. Returns whether that is new.
-    pub(super) fn update_bridge(&mut self, key: &Key) -> bool {
+    pub(super) fn update_bridge(&mut self, world: &mut World, key: &Key) -> bool {
         let is_attached = self.tasks.connection_state(key).is_some();
-        let untried = self.config.actions.bridge_untried;
-        let Some(session) = self.fleet.session(key) else { return false };
+        let untried = world.config.actions.bridge_untried;
+        let Some(session) = world.fleet.session(key) else { return false };
         // A process that provably does not hold this session is not its owner.
         let connected = session.observed.owner.live().and_then(|owner| self.bridges.of(&session.id, owner));
         let state = connected.map(ConnectedBridge::state);
@@ -69,8 +59,8 @@ impl Engine {
     }
 
     /// The bridge to a session's terminal, if it accepts orders.
-    pub(super) fn bridge_to(&self, key: &Key) -> Option<BridgeHandle> {
-        let session = self.fleet.get(key)?.session();
+    pub(in crate::engine) fn bridge_to(&self, world: &World, key: &Key) -> Option<BridgeHandle> {
+        let session = world.fleet.get(key)?.session();
         session.control.bridge.filter(|bridge| bridge.accepts_orders())?;
         self.bridges.of(&session.id, session.observed.owner.live()?).map(ConnectedBridge::handle)
     }

@@ -1,12 +1,14 @@
-//! Reads one session, holds or forgets it, and judges it after everything that may change its verdict.
+//! Reads one session, and holds or forgets it.
 
 use super::reading;
 use crate::agent::reader::Reader;
 use crate::agent::reading::{Glimpse, ReadStatus};
 use crate::core::session::{Key, Observed, Session};
+use crate::engine::Entry;
+use crate::engine::disk::{Disk, Found};
 use crate::engine::parts::agenda::READ_SLICE;
 use crate::engine::parts::fleet::find_terminal;
-use crate::engine::{Changes, Engine, Entry};
+use crate::engine::world::World;
 use crate::system::watcher::WATCHES_TREES;
 use std::io;
 use std::time::{Duration, Instant};
@@ -16,36 +18,36 @@ const PARTIAL_READ_LIMIT: Duration = Duration::from_millis(500);
 /// How long an order waits for the end of its session's log.
 const READ_PATIENCE: Duration = Duration::from_millis(200);
 
-impl Engine {
+impl Disk {
     /// Reads a session before an order acts on it, to the end of its log if that is possible in time.
-    pub(super) fn read_session_now(&mut self, key: &Key, changes: &mut Changes) {
+    pub(in crate::engine) fn read_session_now(&mut self, world: &mut World, key: &Key) {
         let started = Instant::now();
-        self.read_session(key, changes);
+        self.read_session(world, key);
         while self.agenda.is_reading(key) && started.elapsed() < READ_PATIENCE {
-            self.read_session(key, changes);
+            self.read_session(world, key);
         }
     }
 
     /// Reads a session for at most one step: a held one again, any other one to decide whether to hold it or add it to
     /// the history.
-    pub(super) fn read_session(&mut self, key: &Key, changes: &mut Changes) {
+    pub(in crate::engine) fn read_session(&mut self, world: &mut World, key: &Key) {
         if !self.homes.is_followed(key.source) {
             return self.agenda.finish_reading(key);
         }
         if self.is_read_elsewhere(key) {
-            return self.remove_session(key, changes);
+            return self.remove_session(world, key);
         }
         if !self.may_touch(key) {
             // Read once its file system answers.
             self.untouched.insert(key.clone());
             return self.agenda.finish_reading(key);
         }
-        if self.file_systems.has(key) && self.read_beside(key, changes) {
+        if self.file_systems.has(key) && self.read_beside(world, key) {
             return;
         }
-        let mut reading = reading(&self.config, &self.owners, &self.process_scans, self.clock.now());
+        let mut reading = reading(&world.config, &self.owners, &self.process_scans, world.now());
         reading.context.until = Some(Instant::now() + READ_SLICE);
-        if let Some(Entry { reader, session, .. }) = self.fleet.entry(key) {
+        if let Some(Entry { reader, session, .. }) = world.fleet.entry(key) {
             let mut status = reader.refresh(&reading, &mut session.observed, &mut self.buffer);
             if status.is_ok() && !WATCHES_TREES && self.watcher.watch_session(key, reader.path()) {
                 status = reader.refresh(&reading, &mut session.observed, &mut self.buffer);
@@ -54,7 +56,7 @@ impl Engine {
             if status.is_ok() && !folders.is_empty() && self.watcher.watch_beside(key, &folders) {
                 status = reader.refresh(&reading, &mut session.observed, &mut self.buffer);
             }
-            return self.apply_read(key, &status, changes);
+            return self.apply_read(world, key, &status);
         }
         let source = self.homes.source(key.source);
         if let Some(whole) = source.whole(&key.id) {
@@ -62,44 +64,44 @@ impl Engine {
             return self.agenda.push_urgent(Key::new(key.source, whole));
         }
         if let Some(past) = source.glimpses(None).past(&key.id, &reading) {
-            return self.add_to_history(key, past);
+            return self.add_to_history(world, key, past);
         }
         let (mut reader, mut session) = self.new_session(key);
         // Watch before reading: later writes then cause events.
         let is_watched = !WATCHES_TREES && self.watcher.watch_session(key, reader.path());
         self.watcher.watch_beside(key, &reader.folders());
         let Ok(status) = reader.refresh(&reading, &mut session.observed, &mut self.buffer) else {
-            return self.remove_session(key, changes);
+            return self.remove_session(world, key);
         };
         if session.observed.unread {
             if is_watched {
                 self.watcher.mark_old(key);
             }
             let Observed { touched, has_log, .. } = session.observed;
-            return self.add_to_history(key, Glimpse { touched, has_log });
+            return self.add_to_history(world, key, Glimpse { touched, has_log });
         }
         if status == ReadStatus::Partial {
             self.agenda.continue_reading(key);
         }
-        self.add_session(key, reader, session, changes);
+        self.add_session(world, key, reader, session);
     }
 
     /// Handles the result of reading a held session again.
-    pub(super) fn apply_read(&mut self, key: &Key, status: &io::Result<ReadStatus>, changes: &mut Changes) {
+    pub(super) fn apply_read(&mut self, world: &mut World, key: &Key, status: &io::Result<ReadStatus>) {
         match status {
             Ok(ReadStatus::Complete) => {
                 self.agenda.finish_reading(key);
-                self.update_session(key, changes);
+                self.update_session(world, key);
             }
             // Facts from the middle of the log are not the current ones.
             Ok(ReadStatus::Partial) if self.agenda.continue_reading(key).elapsed() < PARTIAL_READ_LIMIT => {}
-            Ok(ReadStatus::Partial) => self.update_session(key, changes),
-            Err(_) => self.remove_session(key, changes),
+            Ok(ReadStatus::Partial) => self.update_session(world, key),
+            Err(_) => self.remove_session(world, key),
         }
     }
 
-    pub(super) fn add_to_history(&mut self, key: &Key, Glimpse { touched, has_log }: Glimpse) {
-        if has_log && touched >= self.clock.now().wall - self.config.list.ended_for {
+    pub(super) fn add_to_history(&mut self, world: &World, key: &Key, Glimpse { touched, has_log }: Glimpse) {
+        if has_log && touched >= world.now().wall - world.config.list.ended_for {
             self.history.add_recent_candidate(key, touched);
         }
         let is_watched = self.homes.source(key.source).watch_plan().shares_folders();
@@ -107,14 +109,14 @@ impl Engine {
     }
 
     /// Holds a session from now on.
-    pub(super) fn add_session(&mut self, key: &Key, reader: Reader, mut session: Session, changes: &mut Changes) {
+    pub(super) fn add_session(&mut self, world: &mut World, key: &Key, reader: Reader, mut session: Session) {
         self.history.remove(key);
         session.control.resumed = self.resumed_at(key);
-        if self.fleet.insert(key.clone(), reader, session, self.clock.now()) {
-            changes.updated.push(key.clone());
+        if world.fleet.insert(key.clone(), reader, session, world.now()) {
+            world.changes.updated.push(key.clone());
         }
-        self.update_session(key, changes);
-        self.recheck_reports(key);
+        self.update_session(world, key);
+        self.recheck_reports(world, key);
     }
 
     /// Whether a session is reported by a hook, and read itself, too: what is read is shown.
@@ -123,23 +125,23 @@ impl Engine {
     }
 
     /// Has reports of a session that is read itself from now on looked at again.
-    fn recheck_reports(&mut self, key: &Key) {
+    fn recheck_reports(&mut self, world: &World, key: &Key) {
         let is_by_reports = |key: &Key| self.homes.source(key.source).is_by_reports();
         if is_by_reports(key) {
             return;
         }
         let keys: Vec<_> =
-            self.fleet.keys().filter(|other| is_by_reports(other) && other.id.starts_with(&*key.id)).collect();
+            world.fleet.keys().filter(|other| is_by_reports(other) && other.id.starts_with(&*key.id)).collect();
         keys.into_iter().for_each(|key| self.agenda.push_urgent(key));
     }
 
-    /// Updates owners, server and bridge after a session's folder was read, and judges the session.
-    pub(super) fn update_session(&mut self, key: &Key, changes: &mut Changes) {
+    /// Updates a session's owner and terminal after its folder was read. It is judged once others have heard of it.
+    pub(in crate::engine) fn update_session(&mut self, world: &mut World, key: &Key) {
         if !self.may_touch(key) {
-            return self.judge(key, changes);
+            return world.judge(key);
         }
-        let now = self.clock.now();
-        if let Some(Entry { reader, session, .. }) = self.fleet.entry(key) {
+        let now = world.now();
+        if let Some(Entry { reader, session, .. }) = world.fleet.entry(key) {
             for pid in self.owners.follow(key, reader, now) {
                 if session.observed.owner.live().is_some() {
                     self.process_scans.forget(pid);
@@ -147,55 +149,33 @@ impl Engine {
                 }
             }
         }
-        self.poll_if_needed(key);
-        if let Some(session) = self.fleet.session(key) {
+        self.poll_if_needed(world, key);
+        if let Some(session) = world.fleet.session(key) {
             find_terminal(session);
         }
-        self.update_server(key, now);
-        self.update_bridge(key);
-        self.judge(key, changes);
+        self.found.push(Found::Read(key.clone()));
     }
 
     /// Has a session looked at every few seconds while a process may have it open and its files may change without an
     /// event.
-    fn poll_if_needed(&mut self, key: &Key) {
-        let Some(Entry { reader, session, .. }) = self.fleet.entry(key) else { return };
+    fn poll_if_needed(&mut self, world: &mut World, key: &Key) {
+        let Some(Entry { reader, session, .. }) = world.fleet.entry(key) else { return };
         let no_file_events = self.watcher.no_file_events(key, reader.path());
         session.no_file_events = no_file_events;
         let is_polled = no_file_events.is_some() && session.may_be_open();
-        self.polled_sessions.set(key, is_polled, self.clock.now().awake);
-    }
-
-    /// Judges a session, and passes its current state to its tasks.
-    pub(super) fn judge(&mut self, key: &Key, changes: &mut Changes) {
-        let last = self.fleet.get(key).map(|entry| entry.last_progress.get());
-        if self.fleet.judge(key, self.clock.now()) {
-            changes.updated.push(key.clone());
-        }
-        let entry = self.fleet.get(key).zip(last);
-        changes.ended_lull |= entry.is_some_and(|(entry, last)| entry.row.ended_lull(last));
-        self.update_log_views(key);
-    }
-
-    /// Passes a session's current state to its tasks.
-    pub(in crate::engine) fn update_log_views(&self, key: &Key) {
-        if let Some(entry) = self.fleet.get(key) {
-            self.tasks.update_log_views(key, entry.session(), entry.verdict.status);
-        }
+        self.polled_sessions.set(key, is_polled, world.now().awake);
     }
 
     /// Forgets a session that is gone from disk.
-    pub(super) fn remove_session(&mut self, key: &Key, changes: &mut Changes) {
+    pub(super) fn remove_session(&mut self, world: &mut World, key: &Key) {
         self.agenda.finish_reading(key);
         self.watcher.forget(&self.homes.path(key));
         self.watcher.unwatch_beside(key);
-        self.server_searches.forget(key);
         self.owners.forget(key);
-        self.looks.forget(key);
-        self.polled_sessions.set(key, false, self.clock.now().awake);
-        self.tasks.forget(key);
-        if self.fleet.remove(key) | self.history.remove(key) {
-            changes.removed.push(key.clone());
+        self.polled_sessions.set(key, false, world.now().awake);
+        if world.fleet.remove(key) | self.history.remove(key) {
+            world.changes.removed.push(key.clone());
         }
+        self.found.push(Found::Gone(key.clone()));
     }
 }

@@ -3,41 +3,42 @@
 use crate::agent::reading::Reading;
 use crate::agent::tail::ReadContext;
 use crate::core::session::Key;
+use crate::engine::disk::Disk;
 use crate::engine::parts::agenda::READ_SLICE;
 use crate::engine::parts::file_systems::Read;
-use crate::engine::{Changes, Engine};
+use crate::engine::world::World;
 use std::time::Instant;
 
-impl Engine {
+impl Disk {
     /// Asks the file systems that may stop answering, before anything on them is touched. Of what has stopped, the rows
     /// stay as they were, and say so once that lasts; what answers again is read from the start.
-    pub(in crate::engine) fn ask_file_systems(&mut self, changes: &mut Changes) {
+    pub(in crate::engine) fn ask_file_systems(&mut self, world: &mut World) {
         if self.file_systems.is_empty() && self.untouched.is_empty() {
             return;
         }
-        self.update_answering_homes();
-        self.apply_reads(changes);
-        let now = self.clock.now().awake;
+        self.update_answering_homes(world);
+        self.apply_reads(world);
+        let now = world.now().awake;
         for (home, why) in self.file_systems.silent_homes(now).collect::<Vec<_>>() {
             if self.said_silent.insert(home) {
                 // Without its watches: they would be looked after.
-                self.watch_home_paths(false);
+                self.watch_home_paths(world, false);
                 tracing::warn!("{} is not read: {why}", self.homes.root(home).display());
             }
         }
         if self.file_systems.is_any_silent() || !self.untouched.is_empty() {
-            self.mark_silent_sessions(changes);
+            self.mark_silent_sessions(world);
         }
     }
 
     /// Finds out which homes are on a file system that may stop answering, and whether those answer.
-    pub(super) fn reload_file_systems(&mut self) {
+    pub(super) fn reload_file_systems(&mut self, world: &World) {
         self.file_systems.reload(&self.homes);
-        self.update_answering_homes();
+        self.update_answering_homes(world);
     }
 
-    fn update_answering_homes(&mut self) {
-        let now = self.clock.now();
+    fn update_answering_homes(&mut self, world: &World) {
+        let now = world.now();
         self.file_systems.ask(now);
         for (home, is_answering) in self.homes.set_answering(|home| self.file_systems.answers_for_home(home)) {
             if !is_answering {
@@ -52,40 +53,40 @@ impl Engine {
                 self.search_recent_again();
             } else {
                 // It was only slow: nothing is outdated but what appeared meanwhile.
-                self.start_listing(&[home]);
+                self.start_listing(world, &[home]);
             }
         }
     }
 
-    fn mark_silent_sessions(&mut self, changes: &mut Changes) {
-        let now = self.clock.now().awake;
+    fn mark_silent_sessions(&mut self, world: &mut World) {
+        let now = world.now().awake;
         // Some are held by nobody yet.
         for key in self.untouched.extract_if(|key| self.file_systems.answers_for(key)) {
             self.agenda.push_urgent(key);
         }
-        for key in self.fleet.keys().collect::<Vec<_>>() {
+        for key in world.fleet.keys().collect::<Vec<_>>() {
             let (answers, no_answer) = (self.file_systems.answers_for(&key), self.file_systems.no_answer(&key, now));
             if !answers {
                 self.untouched.insert(key.clone());
             }
-            let Some(session) = self.fleet.session(&key) else { continue };
+            let Some(session) = world.fleet.session(&key) else { continue };
             if session.no_answer != no_answer {
                 session.no_answer = no_answer;
-                self.judge(&key, changes);
+                world.judge(&key);
             }
         }
     }
 
     /// Reads a held session beside the loop. What takes longer is applied when it is there. Returns false if it must be
     /// read here, because the system refuses a thread.
-    pub(super) fn read_beside(&mut self, key: &Key, changes: &mut Changes) -> bool {
-        let now = self.clock.now();
-        let (limits, names) = (self.config.limits, self.config.owners.names.clone());
+    pub(super) fn read_beside(&mut self, world: &mut World, key: &Key) -> bool {
+        let now = world.now();
+        let (limits, names) = (world.config.limits, world.config.owners.names.clone());
         let (known, openings) = (self.owners.known().clone(), self.process_scans.openings().clone());
         if !self.file_systems.has_thread() {
             return false;
         }
-        let Some(entry) = self.fleet.entry(key) else { return false };
+        let Some(entry) = world.fleet.entry(key) else { return false };
         // What stands for it meanwhile has read nothing.
         let stand_in = self.homes.source(key.source).reader(&key.id);
         let mut reader = std::mem::replace(&mut entry.reader, stand_in);
@@ -97,21 +98,21 @@ impl Engine {
             Read { key: read_key, reader, observed, status }
         };
         self.file_systems.read(key, now, read);
-        self.apply_reads(changes);
+        self.apply_reads(world);
         true
     }
 
     /// Applies what was read beside the loop.
-    fn apply_reads(&mut self, changes: &mut Changes) {
+    fn apply_reads(&mut self, world: &mut World) {
         for Read { key, reader, observed, status } in self.file_systems.take_reads() {
             // It may have been forgotten meanwhile.
-            let Some(entry) = self.fleet.entry(&key) else { continue };
+            let Some(entry) = world.fleet.entry(&key) else { continue };
             (entry.reader, entry.session.observed) = (reader, observed);
-            self.apply_read(&key, &status, changes);
+            self.apply_read(world, &key, &status);
         }
     }
 
-    pub(super) fn may_touch(&self, key: &Key) -> bool {
+    pub(in crate::engine) fn may_touch(&self, key: &Key) -> bool {
         self.file_systems.answers_for(key)
     }
 }
@@ -130,20 +131,20 @@ mod tests {
     fn case_179_what_changes_while_its_file_system_is_busy_is_read_afterwards() {
         let scratch = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(Source::at(scratch.path()).path("one")).unwrap();
-        let mut engine = Engine::new(&[Source::at(scratch.path())], Config::default(), Seen::default());
-        let (key, mut changes): (Key, _) = (Key::new(SourceId::default(), "one"), Changes::default());
-        engine.check_homes();
-        engine.file_systems = on(&[scratch.path().to_str().unwrap()]);
+        let (mut disk, mut world) = Disk::alone(&[Source::at(scratch.path())], Config::default(), Seen::default());
+        let key = Key::new(SourceId::default(), "one");
+        disk.check_homes(&world);
+        disk.file_systems = on(&[scratch.path().to_str().unwrap()]);
         block(scratch.path());
-        engine.file_systems.ask(engine.clock.now());
+        disk.file_systems.ask(world.now());
         // It begins to be busy when it was just asked, and the answer is there before it is asked again.
-        engine.read_session(&key, &mut changes);
-        assert_eq!(engine.agenda.next_urgent(), None);
+        disk.read_session(&mut world, &key);
+        assert_eq!(disk.agenda.next_urgent(), None);
         release(scratch.path());
         let began = Instant::now();
-        while engine.agenda.next_urgent() != Some(key.clone()) {
+        while disk.agenda.next_urgent() != Some(key.clone()) {
             assert!(began.elapsed() < Duration::from_secs(30), "it is read again");
-            engine.ask_file_systems(&mut changes);
+            disk.ask_file_systems(&mut world);
         }
     }
 }

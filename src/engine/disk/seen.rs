@@ -2,12 +2,13 @@
 
 use crate::agent::reader::Reader;
 use crate::core::session::{Key, Session};
+use crate::engine::disk::Disk;
 use crate::engine::last_seen::Marks;
-use crate::engine::{Changes, Engine};
+use crate::engine::world::World;
 use crate::system::paths;
 use std::path::Path;
 
-impl Engine {
+impl Disk {
     /// A session of which nothing is known yet but what is remembered of it, and its reader.
     pub(super) fn new_session(&self, key: &Key) -> (Reader, Session) {
         let source = self.homes.source(key.source);
@@ -17,16 +18,16 @@ impl Engine {
     }
 
     /// Remembers that the user has seen these sessions, and judges them again.
-    pub(super) fn mark_seen(&mut self, keys: &[Key], changes: &mut Changes) {
-        let now = self.clock.now();
+    pub(in crate::engine) fn mark_seen(&mut self, world: &mut World, keys: &[Key]) {
+        let now = world.now();
         for key in keys.iter().filter(|key| key.host.is_none()) {
-            if let Some(session) = self.fleet.session(key) {
+            if let Some(session) = world.fleet.session(key) {
                 session.seen = Some(now.wall);
                 let seen = Marks { seen: Some(now.wall), ..Marks::default() };
                 self.seen.note(self.homes.hash(key.source), &key.id, seen);
-                changes.redraw = true;
+                world.changes.redraw = true;
             }
-            self.judge(key, changes);
+            world.judge(key);
         }
         if let Err(error) = self.seen.save() {
             tracing::warn!("{error:#}");
@@ -34,13 +35,13 @@ impl Engine {
     }
 
     /// Remembers this of a session, also for our other processes.
-    pub(super) fn remember(&mut self, key: &Key, marks: Marks) {
+    pub(in crate::engine) fn remember(&mut self, world: &mut World, key: &Key, marks: Marks) {
         if marks == Marks::default() {
             return;
         }
         let home = self.homes.hash(key.source);
         self.seen.note(home, &key.id, marks);
-        if let Some(session) = self.fleet.session(key) {
+        if let Some(session) = world.fleet.session(key) {
             self.seen.recall(home, session);
         }
         if let Err(error) = self.seen.save() {
@@ -58,14 +59,14 @@ impl Engine {
     }
 
     /// Applies the seen marks that another process wrote.
-    pub(super) fn apply_seen(&mut self, changes: &mut Changes) {
-        for key in self.fleet.keys().collect::<Vec<_>>() {
-            if let Some(session) = self.fleet.session(&key) {
+    pub(super) fn apply_seen(&mut self, world: &mut World) {
+        for key in world.fleet.keys().collect::<Vec<_>>() {
+            if let Some(session) = world.fleet.session(&key) {
                 self.seen.recall(self.homes.hash(key.source), session);
             }
-            self.judge(&key, changes);
+            world.judge(&key);
         }
-        changes.redraw = true;
+        world.changes.redraw = true;
     }
 }
 
@@ -79,26 +80,25 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
-    /// An engine that has read these homes, each with a session of the same id.
-    fn engine(homes: &[PathBuf], state: &Path) -> Engine {
+    /// What is on disk, where these homes were read, each with a session of the same id.
+    fn read(homes: &[PathBuf], state: &Path) -> (Disk, World) {
         let sources: Vec<_> = homes.iter().map(|home| Source::at(home)).collect();
-        let mut engine = Engine::new(&sources, Config::default(), Seen::load(Some(state.join(FILE))));
-        let mut changes = Changes::default();
-        engine.check_homes();
+        let (mut disk, mut world) = Disk::alone(&sources, Config::default(), Seen::load(Some(state.join(FILE))));
+        disk.check_homes(&world);
         for number in 0..homes.len() {
             let key = key(number);
-            let (reader, session) = engine.new_session(&key);
-            engine.add_session(&key, reader, session, &mut changes);
+            let (reader, session) = disk.new_session(&key);
+            disk.add_session(&mut world, &key, reader, session);
         }
-        engine
+        (disk, world)
     }
 
     fn key(home: usize) -> Key {
         Key::new(SourceId(home), "one")
     }
 
-    fn seen(engine: &mut Engine) -> [bool; 2] {
-        [0, 1].map(|home| engine.fleet.session(&key(home)).unwrap().seen.is_some())
+    fn seen(world: &mut World) -> [bool; 2] {
+        [0, 1].map(|home| world.fleet.session(&key(home)).unwrap().seen.is_some())
     }
 
     #[test]
@@ -108,14 +108,14 @@ mod tests {
         for home in &homes {
             fs::create_dir_all(Source::at(home).path("one")).unwrap();
         }
-        let mut first = engine(&homes, scratch.path());
-        let mut second = engine(&homes, scratch.path());
-        first.mark_seen(&[key(1)], &mut Changes::default());
-        first.apply_seen(&mut Changes::default());
-        assert_eq!(seen(&mut first), [false, true]);
+        let (mut first, mut firsts) = read(&homes, scratch.path());
+        let (mut second, mut seconds) = read(&homes, scratch.path());
+        first.mark_seen(&mut firsts, &[key(1)]);
+        first.apply_seen(&mut firsts);
+        assert_eq!(seen(&mut firsts), [false, true]);
         assert!(second.seen.reload(), "other processes learn of it");
-        second.apply_seen(&mut Changes::default());
-        assert_eq!(seen(&mut second), [false, true]);
-        assert_eq!(seen(&mut engine(&homes, scratch.path())), [false, true], "after a restart, too");
+        second.apply_seen(&mut seconds);
+        assert_eq!(seen(&mut seconds), [false, true]);
+        assert_eq!(seen(&mut read(&homes, scratch.path()).1), [false, true], "after a restart, too");
     }
 }

@@ -4,19 +4,24 @@ use crate::agent::channel::endpoint::Endpoint;
 use crate::agent::channel::{Service, endpoints};
 use crate::agent::source::reached;
 use crate::config::ServiceUse;
+use crate::control::{self, Probe};
 use crate::core::action::ServerState;
 use crate::core::owner::Owner;
 use crate::core::session::{Allows, Key};
-use crate::core::time::Moment;
-use crate::engine::{Engine, Entry};
+use crate::engine::Entry;
+use crate::engine::contacts::Contacts;
+use crate::engine::disk::Disk;
+use crate::engine::world::World;
 use crate::system::paths;
 use crate::system::process;
+use std::path::PathBuf;
 
-impl Engine {
+impl Contacts {
     /// Updates what is known of a session's server: searches for it when the owner is new, and again while a request
     /// waits and no server was found.
-    pub(super) fn update_server(&mut self, key: &Key, now: Moment) {
-        let Some(session) = self.fleet.session(key) else { return };
+    pub(super) fn update_server(&mut self, world: &mut World, disk: &Disk, key: &Key) {
+        let now = world.now().awake;
+        let Some(session) = world.fleet.session(key) else { return };
         let alive = session.observed.owner.live().is_some();
         if !alive {
             self.server_searches.forget(key);
@@ -38,9 +43,7 @@ impl Engine {
         let due = match session.control.server {
             ServerState::Unknown => alive,
             ServerState::NotListening => {
-                !alive
-                    || has_waiting_request && self.server_searches.is_due(key, now.awake)
-                    || self.rescan_at <= now.awake
+                !alive || has_waiting_request && self.server_searches.is_due(key, now) || disk.rescan_at <= now
             }
             ServerState::Listening | ServerState::Refused(_) => !alive,
             ServerState::Attached => gone,
@@ -50,41 +53,51 @@ impl Engine {
             if gone {
                 self.tasks.drop_connection(key);
             }
-            self.find_server(key);
+            self.find_server(world, disk, key);
         }
     }
 
     /// The service that runs a session, if the settings allow to ask it.
-    pub(super) fn service_of(&self, key: &Key) -> Option<Service> {
-        self.fleet.get(key).filter(|_| self.config.service != ServiceUse::Off)?.service()
+    pub(in crate::engine) fn service_of(&self, world: &World, key: &Key) -> Option<Service> {
+        world.fleet.get(key).filter(|_| world.config.service != ServiceUse::Off)?.service()
     }
 
     /// Where the server of a session's owner can be reached.
-    pub(super) fn endpoints_of(&self, key: &Key) -> Vec<Endpoint> {
+    pub(in crate::engine) fn endpoints_of(&self, world: &World, disk: &Disk, key: &Key) -> Vec<Endpoint> {
         // One whose agent can do little has no server of the kind that can do more.
         let session =
-            self.fleet.get(key).map(Entry::session).filter(|session| !session.observed.allows.names_actions());
+            world.fleet.get(key).map(Entry::session).filter(|session| !session.observed.allows.names_actions());
         let Some(session) = session else { return Vec::new() };
-        let endpoints = |pid| self.endpoints_at(pid, session.may_be_trusted());
+        let endpoints = |pid| self.endpoints_at(world, disk, pid, session.may_be_trusted());
         session.observed.owner.live().map(endpoints).unwrap_or_default()
     }
 
     /// [`endpoints_of`](Self::endpoints_of), but only if the system lists the addresses on which the owner listens:
     /// none that are merely likely.
-    pub(super) fn verified_endpoints_of(&self, owner: u32, key: &Key) -> Vec<Endpoint> {
-        if process::listening(owner).is_ok() { self.endpoints_of(key) } else { Vec::new() }
+    pub(super) fn verified_endpoints_of(&self, world: &World, disk: &Disk, owner: u32, key: &Key) -> Vec<Endpoint> {
+        if process::listening(owner).is_ok() { self.endpoints_of(world, disk, key) } else { Vec::new() }
     }
 
-    fn endpoints_at(&self, pid: u32, is_trusted: bool) -> Vec<Endpoint> {
-        let homes = reached(self.homes.sources());
-        endpoints(pid, is_trusted, &homes, &self.config.servers, paths::user_home().as_deref())
+    fn endpoints_at(&self, world: &World, disk: &Disk, pid: u32, is_trusted: bool) -> Vec<Endpoint> {
+        let homes = reached(disk.homes.sources());
+        endpoints(pid, is_trusted, &homes, &world.config.servers, paths::user_home().as_deref())
+    }
+
+    /// The folder in which a command serves this session, if one holds it.
+    pub(in crate::engine) fn folder_of_holder(&self, disk: &Disk, key: &Key) -> Option<PathBuf> {
+        if self.holder_folders.is_empty() || self.tasks.connection_state(key).is_some() {
+            return None;
+        }
+        let page = disk.page(key);
+        let folders = self.holder_folders.iter().map(|folder| folder.join(page.key()));
+        folders.into_iter().find(|folder| matches!(control::probe(folder), Ok(Probe::Served)))
     }
 
     /// Determines whether the server of a session's owner can be reached, without connecting to it.
-    pub(super) fn find_server(&mut self, key: &Key) {
+    pub(in crate::engine) fn find_server(&mut self, world: &mut World, disk: &Disk, key: &Key) {
         let attached = self.tasks.connection_state(key);
-        let has_service = self.service_of(key).is_some();
-        let Some(session) = self.fleet.session(key) else { return };
+        let has_service = self.service_of(world, key).is_some();
+        let Some(session) = world.fleet.session(key) else { return };
         let known = &session.control.server;
         let server = match (attached, &session.observed.owner) {
             (Some(server), _) => server,
@@ -103,14 +116,15 @@ impl Engine {
                     | ServerState::NotListening
                     | ServerState::Attached
                     | ServerState::Hosted(_) => {
-                        let listens = !self.endpoints_at(pid, false).is_empty() || self.folder_of_holder(key).is_some();
+                        let listens = !self.endpoints_at(world, disk, pid, false).is_empty()
+                            || self.folder_of_holder(disk, key).is_some();
                         if listens { ServerState::Listening } else { ServerState::NotListening }
                     }
                 }
             }
             (None, _) => ServerState::Unknown,
         };
-        if let Some(session) = self.fleet.session(key) {
+        if let Some(session) = world.fleet.session(key) {
             session.control.server = server;
         }
     }

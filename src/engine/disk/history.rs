@@ -2,9 +2,12 @@
 
 use super::reading;
 use crate::agent::reading::ReadStatus;
+use crate::core::order::Outcome;
 use crate::core::session::Key;
+use crate::engine::View;
+use crate::engine::disk::Disk;
 use crate::engine::parts::agenda::READ_SLICE;
-use crate::engine::{Changes, Engine, View};
+use crate::engine::world::World;
 use crate::system::heap;
 use crate::system::watcher::WATCHES_TREES;
 use std::collections::HashMap;
@@ -14,9 +17,9 @@ use std::time::Instant;
 /// How many folders are shown, and how many are added to the watch, in one iteration of the loop.
 const WATCHES_PER_STEP: usize = 64;
 
-impl Engine {
+impl Disk {
     /// Looks again for the sessions that ended last, because the list may now show others.
-    pub(super) fn search_recent_again(&mut self) {
+    pub(in crate::engine) fn search_recent_again(&mut self) {
         self.history.seek_recent();
         for key in self.history.iter() {
             self.agenda.push_other(key);
@@ -24,14 +27,14 @@ impl Engine {
     }
 
     /// Reads the last ended sessions, as many as a list shows.
-    pub(super) fn load_recent(&mut self, changes: &mut Changes) {
-        let now = self.clock.now();
-        for key in self.history.take_recent(self.config.list.ended_most) {
+    pub(super) fn load_recent(&mut self, world: &mut World) {
+        let now = world.now();
+        for key in self.history.take_recent(world.config.list.ended_most) {
             if !self.may_touch(&key) {
                 continue;
             }
             let (mut reader, mut session) = self.new_session(&key);
-            let mut reading = reading(&self.config, &self.owners, &self.process_scans, now);
+            let mut reading = reading(&world.config, &self.owners, &self.process_scans, now);
             if reader.refresh(&reading, &mut session.observed, &mut self.buffer).is_err() {
                 continue;
             }
@@ -42,14 +45,27 @@ impl Engine {
             if reader.read_history(&reading, &mut session.observed, &mut self.buffer) == ReadStatus::Partial {
                 self.agenda.continue_reading(&key);
             }
-            self.add_session(&key, reader, session, changes);
+            self.add_session(world, &key, reader, session);
         }
     }
 
+    /// Holds a session of the history from now on, and reads what a list shows of it.
+    pub(in crate::engine) fn load(&mut self, world: &mut World, key: &Key) -> Result<(), Outcome> {
+        if !self.may_touch(key) {
+            return Err(Outcome::Refused("its file system does not answer, so what it does now is unknown".into()));
+        }
+        let (mut reader, mut session) = self.new_session(key);
+        let reading = reading(&world.config, &self.owners, &self.process_scans, world.now());
+        reader.refresh(&reading, &mut session.observed, &mut self.buffer).map_err(|_| Outcome::Unknown)?;
+        reader.read_history(&reading, &mut session.observed, &mut self.buffer);
+        self.add_session(world, key, reader, session);
+        Ok(())
+    }
+
     /// Shows a batch of the history, without keeping what was read.
-    pub(in crate::engine) fn show_history(&mut self, view: &mut dyn View) -> ControlFlow<()> {
-        let now = self.clock.now();
-        let (reading, buffer) = (reading(&self.config, &self.owners, &self.process_scans, now), &mut self.buffer);
+    pub(in crate::engine) fn show_history(&mut self, world: &World, view: &mut dyn View) -> ControlFlow<()> {
+        let now = world.now();
+        let (reading, buffer) = (reading(&world.config, &self.owners, &self.process_scans, now), &mut self.buffer);
         let mut batch = self.history.next_unshown(WATCHES_PER_STEP);
         batch.retain(|key| self.file_systems.answers_for(key));
         let logs = |key: &Key| (key.source, self.history.logs(key.source, || self.homes.source(key.source).logs()));
@@ -87,7 +103,7 @@ impl Engine {
     }
 
     /// Watches a few more folders of the history.
-    pub(super) fn watch_history_folders(&mut self, changes: &mut Changes) {
+    pub(super) fn watch_history_folders(&mut self, world: &mut World) {
         if !self.history.has_unwatched() {
             return;
         }
@@ -98,7 +114,7 @@ impl Engine {
             let Some(key) = self.history.next_unwatched() else { break };
             if self.may_touch(&key) && self.watcher.watch_old_session(&key, &self.homes.path(&key)) {
                 // It may have been resumed before it was watched.
-                self.read_session(&key, changes);
+                self.read_session(world, &key);
             }
         }
         if !self.history.has_unwatched() {

@@ -6,25 +6,27 @@ use crate::config::ServiceUse;
 use crate::core::session::{Key, SourceId};
 use crate::core::time::{Span, Time};
 use crate::core::verdict::Answer;
+use crate::engine::contacts::Contacts;
+use crate::engine::disk::Disk;
 use crate::engine::parts::tasks::TaskMessage;
-use crate::engine::{Changes, Engine};
+use crate::engine::world::World;
 
-/// How long after the end of a connection another one is made, if a session changes.
+/// How long after the end of a connection another one is made, if a session world.changes.
 const AGAIN_AFTER: Span = Span::seconds(10);
 
-impl Engine {
+impl Contacts {
     /// Begins to listen to the services of sessions that have just changed, and ceases if the settings no longer say so.
-    pub(in crate::engine) fn watch_services(&mut self, changes: &mut Changes) {
-        if self.config.service != ServiceUse::Watch {
-            return self.cease_to_watch(changes);
+    pub(in crate::engine) fn watch_services(&mut self, world: &mut World) {
+        if world.config.service != ServiceUse::Watch {
+            return self.cease_to_watch(world);
         }
-        let now = self.clock.now().awake;
-        for key in &changes.updated {
+        let now = world.now().awake;
+        for key in &world.changes.updated {
             let is_due = |(task, until): &(tokio::task::AbortHandle, Time)| task.is_finished() && *until <= now;
             if !self.tasks.watches.get(&key.source).is_none_or(is_due) {
                 continue;
             }
-            let Some(service) = self.service_of(key) else { continue };
+            let Some(service) = self.service_of(world, key) else { continue };
             let (sender, source) = (self.tasks.sender(), key.source);
             let task = tokio::spawn(async move {
                 let tell = |says| drop(sender.send(TaskMessage::ServiceSays(source, says))); // fails only at the end
@@ -37,36 +39,43 @@ impl Engine {
     }
 
     /// Closes all connections, and forgets what was said over them: nobody would say when it is over.
-    fn cease_to_watch(&mut self, changes: &mut Changes) {
+    fn cease_to_watch(&mut self, world: &mut World) {
         for (source, (task, _)) in std::mem::take(&mut self.tasks.watches) {
             task.abort();
-            for key in self.fleet.keys().filter(|key| key.source == source).collect::<Vec<_>>() {
-                if let Some(session) = self.fleet.session(&key) {
+            for key in world.fleet.keys().filter(|key| key.source == source).collect::<Vec<_>>() {
+                if let Some(session) = world.fleet.session(&key) {
                     session.vitals.answer = None;
                 }
-                self.judge(&key, changes);
+                world.judge(&key);
             }
         }
     }
 
     /// Applies what a service says of one of its sessions.
-    pub(super) fn service_says(&mut self, source: SourceId, says: &ServiceSays, changes: &mut Changes) {
-        if self.config.service != ServiceUse::Watch {
+    pub(in crate::engine) fn service_says(
+        &mut self,
+        world: &mut World,
+        disk: &mut Disk,
+        source: SourceId,
+        says: &ServiceSays,
+    ) {
+        if world.config.service != ServiceUse::Watch {
             return; // it was said before the settings changed
         }
         let key = Key::new(source, &*says.id);
-        if self.fleet.get(&key).is_none() {
+        if world.fleet.get(&key).is_none() {
             return; // a sub-agent, or not a session
         }
         // What it says is later than what its log has.
-        self.read_session_now(&key, changes);
-        if let Some(session) = self.fleet.session(&key)
+        disk.read_session_now(world, &key);
+        self.take_up_found(world, disk);
+        if let Some(session) = world.fleet.session(&key)
             && let Some(progress) = session.observed.facts.progress
         {
             let (active, requests) = (says.active, says.requests);
             session.vitals.answer = Some(Answer { progress: progress.wall, active, requests });
         }
-        self.judge(&key, changes);
+        world.judge(&key);
     }
 }
 
@@ -75,6 +84,7 @@ mod tests {
     use super::*;
     use crate::agent::source::Source;
     use crate::config::Config;
+    use crate::engine::changes::Changes;
     use crate::engine::last_seen::Seen;
     use serde_json::json;
     use std::fs;
@@ -86,27 +96,29 @@ mod tests {
         let (source, id) = (Source::at(scratch.path()), "36535f61-5c7b-4f09-a70b-2f8aed972801");
         fs::create_dir_all(source.path(id)).unwrap();
         let config = Config { service: ServiceUse::Watch, ..Config::default() };
-        let mut engine = Engine::new(std::slice::from_ref(&source), config, Seen::default());
-        let now = engine.clock.now().wall;
+        let mut world = World::new(config);
+        let mut disk = Disk::new(std::slice::from_ref(&source), Seen::default(), world.now().awake);
+        let mut contacts = Contacts::new();
+        let now = world.now().wall;
         let event =
             json!({"id": "a", "type": "user.message", "timestamp": now, "parentId": null, "data": {"content": "x"}});
         fs::write(source.log(id), format!("{event}\n")).unwrap();
-        let mut changes = Changes::default();
-        engine.check_homes();
-        engine.rescan_now(&mut changes);
+        disk.check_homes(&world);
+        disk.rescan_now(&mut world);
+        contacts.take_up_found(&mut world, &mut disk);
         let (key, says) = (Key::new(SourceId::default(), id), ServiceSays { id: id.into(), active: true, requests: 1 });
         let waits = tokio::spawn(std::future::pending::<()>());
-        engine.tasks.watches.insert(key.source, (waits.abort_handle(), Time(i64::MAX)));
-        engine.service_says(key.source, &says, &mut changes);
+        contacts.tasks.watches.insert(key.source, (waits.abort_handle(), Time(i64::MAX)));
+        contacts.service_says(&mut world, &mut disk, key.source, &says);
         let asks =
-            |engine: &Engine| engine.fleet.get(&key).unwrap().row.because.to_string().contains("permission request");
-        assert!(asks(&engine));
-        engine.config.service = ServiceUse::Off;
-        let mut changes = Changes::default();
-        engine.watch_services(&mut changes);
-        assert!(!asks(&engine) && changes.updated == [key.clone()], "{:?}", changes.updated);
+            |world: &World| world.fleet.get(&key).unwrap().row.because.to_string().contains("permission request");
+        assert!(asks(&world));
+        world.config.service = ServiceUse::Off;
+        world.changes = Changes::default();
+        contacts.watch_services(&mut world);
+        assert!(!asks(&world) && world.changes.updated == [key.clone()], "{:?}", world.changes.updated);
         assert!(waits.await.unwrap_err().is_cancelled(), "the connection is closed");
-        engine.service_says(key.source, &says, &mut changes);
-        assert!(!asks(&engine), "it was said before");
+        contacts.service_says(&mut world, &mut disk, key.source, &says);
+        assert!(!asks(&world), "it was said before");
     }
 }

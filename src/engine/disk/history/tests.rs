@@ -7,8 +7,8 @@ use crate::core::fleet::Session;
 use crate::core::session::Key;
 use crate::core::session::SourceId;
 use crate::core::time::Moment;
-use crate::engine::Fleet;
 use crate::engine::last_seen::Seen;
+use crate::engine::{Engine, Fleet};
 use std::fs;
 use std::future::Future;
 use std::path::PathBuf;
@@ -41,9 +41,9 @@ impl Fixture {
         let engine = Engine::new(&[Source::at(scratch.path())], config, Seen::default());
         let mut fixture =
             Self { _scratch: scratch, session, process, engine, key: Key::new(SourceId::default(), "one") };
-        fixture.engine.check_homes();
+        fixture.engine.disk.check_homes(&fixture.engine.world);
         fixture.run_agenda();
-        assert!(fixture.engine.history.contains(&fixture.key), "{files:?}");
+        assert!(fixture.engine.disk.history.contains(&fixture.key), "{files:?}");
         fixture
     }
 
@@ -55,11 +55,11 @@ impl Fixture {
 
     /// Runs the agenda until it is empty. Returns what a view was shown.
     fn run_agenda(&mut self) -> RecordingView {
-        let (mut changes, mut view) = (Changes::default(), RecordingView::default());
-        while self.engine.agenda.is_busy() || self.engine.history.has_unwatched() {
-            self.engine.work_on_agenda(&mut changes);
+        let mut view = RecordingView::default();
+        while self.engine.disk.agenda.is_busy() || self.engine.disk.history.has_unwatched() {
+            self.engine.disk.work_on_agenda(&mut self.engine.world);
         }
-        assert!(self.engine.show_changes(&mut changes, &mut view).is_continue());
+        assert!(self.engine.show_changes(&mut view).is_continue());
         view
     }
 }
@@ -105,7 +105,7 @@ fn a_session_of_the_history_stays_watched_whatever_its_folder_contains() {
     for files in [&[][..], &["inuse.2000000000.lock"], &["inuse.2000000000.hold"]] {
         let mut fixture = Fixture::new(files);
         fixture.make_lock();
-        let hints = wait_for(fixture.engine.watcher.changed(true));
+        let hints = wait_for(fixture.engine.disk.watcher.changed(true));
         assert!(hints.folders.contains(&fixture.key), "{files:?}: {hints:?}");
     }
 }
@@ -115,16 +115,16 @@ fn a_session_of_the_history_stays_watched_whatever_its_folder_contains() {
 #[test]
 fn a_session_that_is_opened_before_the_history_is_shown_is_shown_with_the_held_ones() {
     let mut fixture = Fixture::new(&[]);
-    fixture.engine.history.queue_all_to_show();
+    fixture.engine.disk.history.queue_all_to_show();
     fixture.make_lock();
     let mut view = RecordingView::default();
-    assert!(fixture.engine.show_history(&mut view).is_continue());
+    assert!(fixture.engine.disk.show_history(&fixture.engine.world, &mut view).is_continue());
     assert!(view.history.is_empty(), "{:?}", view.history);
     assert_eq!(fixture.run_agenda().changed, [fixture.key.clone()]);
-    assert!(fixture.engine.fleet.get(&fixture.key).is_some());
+    assert!(fixture.engine.world.fleet.get(&fixture.key).is_some());
     fixture.process.kill().unwrap();
     fixture.process.wait().unwrap();
-    let ended = wait_for(fixture.engine.owners.next_exit());
-    fixture.engine.owner_exited(ended);
+    let ended = wait_for(fixture.engine.disk.owners.next_exit());
+    fixture.engine.disk.owner_exited(&mut fixture.engine.world, ended);
     assert_eq!(fixture.run_agenda().removed, [fixture.key.clone()]);
 }

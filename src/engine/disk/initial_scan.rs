@@ -6,8 +6,9 @@ use super::scan::NAMES_PER_STEP;
 use crate::agent::listing::Glimpses;
 use crate::agent::reading::{Glimpse, Reading};
 use crate::core::session::Key;
+use crate::engine::disk::Disk;
 use crate::engine::parts::shares::for_shares;
-use crate::engine::{Changes, Engine};
+use crate::engine::world::World;
 use crate::system::signals::Signals;
 use std::iter;
 use std::ops::{ControlFlow, Range};
@@ -21,18 +22,18 @@ const FIRST_READ_LIMIT: Duration = Duration::from_millis(200);
 const FOLDERS_PER_STEP: usize = 4096;
 const STEP_TIME: Duration = Duration::from_millis(20);
 
-impl Engine {
+impl Disk {
     /// Reads everything for the first time. Breaks if a signal ends the program in the meantime.
     pub(in crate::engine) async fn run_initial_scan(
         &mut self,
+        world: &mut World,
         signals: &mut Signals,
-        changes: &mut Changes,
     ) -> ControlFlow<()> {
-        self.check_homes();
+        self.check_homes(world);
         let started = Instant::now();
         while self.agenda.is_busy() && !(self.agenda.only_long_reads() && started.elapsed() >= FIRST_READ_LIMIT) {
-            if !self.take_glimpses() {
-                self.work_on_agenda(changes);
+            if !self.take_glimpses(world) {
+                self.work_on_agenda(world);
             }
             tokio::select! {
                 biased;
@@ -41,7 +42,7 @@ impl Engine {
             }
         }
         if self.history.seeks_recent() {
-            self.load_recent(changes);
+            self.load_recent(world);
         }
         self.warn_of_watch_trouble();
         ControlFlow::Continue(())
@@ -49,20 +50,20 @@ impl Engine {
 
     /// Takes glimpses of some of the folders that are listed, and queues those that must be read. Returns false if none
     /// are left or the agenda is full.
-    fn take_glimpses(&mut self) -> bool {
+    fn take_glimpses(&mut self, world: &World) -> bool {
         if self.agenda.others_len() >= NAMES_PER_STEP {
             return false;
         }
         let Some(mut listing) = self.agenda.listings.pop_front() else { return false };
         let home = listing.home;
         let ids: Vec<_> = iter::from_fn(|| listing.next()).take(FOLDERS_PER_STEP).collect();
-        let reading = reading(&self.config, &self.owners, &self.process_scans, self.clock.now());
+        let reading = reading(&world.config, &self.owners, &self.process_scans, world.now());
         let logs = listing.ids.logs();
         let glimpses = glimpses(&self.homes.source(home).glimpses(Some(&logs)), &ids, &reading);
         let may_be_more = ids.len() == FOLDERS_PER_STEP;
         for (id, past) in iter::zip(ids, glimpses) {
             match past.into_inner() {
-                Some(Some(past)) => self.add_to_history(&Key::new(home, id), past),
+                Some(Some(past)) => self.add_to_history(world, &Key::new(home, id), past),
                 Some(None) => self.agenda.push_other(Key::new(home, id)),
                 None => listing.left.push(id),
             }
@@ -125,21 +126,21 @@ mod tests {
         let listings = inotify::init(CreateFlags::NONBLOCK).unwrap();
         inotify::add_watch(&listings, &day, WatchFlags::OPEN | WatchFlags::CLOSE).unwrap();
 
-        let mut engine = Engine::new(&[Source::at(home.path())], Config::default(), Seen::default());
-        engine.check_homes();
-        while engine.take_glimpses() {}
-        assert_eq!(engine.history.of_home(SourceId(0)).map(|key| key.id.to_string()).collect::<Vec<_>>(), ids);
+        let (mut disk, world) = Disk::alone(&[Source::at(home.path())], Config::default(), Seen::default());
+        disk.check_homes(&world);
+        while disk.take_glimpses(&world) {}
+        assert_eq!(disk.history.of_home(SourceId(0)).map(|key| key.id.to_string()).collect::<Vec<_>>(), ids);
 
         assert_eq!(opened(&listings), 1);
         // What comes later is seen, also in a folder that is made for it.
-        assert!(!engine.history.has_unwatched(), "they share a watch that is there");
+        assert!(!disk.history.has_unwatched(), "they share a watch that is there");
         let later = home.path().join("sessions/2026/12/01");
         for (folder, id) in [(&day, &ids[0]), (&later, &ids[1])] {
             fs::create_dir_all(folder).unwrap();
             fs::write(folder.join(format!("rollout-2026-11-21T22-56-45-{id}.jsonl")), "{}\n").unwrap();
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let hints = runtime.block_on(engine.watcher.changed(true));
+        let hints = runtime.block_on(disk.watcher.changed(true));
         assert!(hints.folders.contains(&Key::new(SourceId(0), &*ids[0])) && hints.homes.contains(&SourceId(0)));
     }
 
@@ -166,31 +167,31 @@ mod tests {
         settle(&["", "2026", "2026/11", "2026/11/21", "2026/11/22"]);
         let listings = inotify::init(CreateFlags::NONBLOCK).unwrap();
         inotify::add_watch(&listings, &day, WatchFlags::OPEN | WatchFlags::CLOSE).unwrap();
-        let mut engine = Engine::new(&[Source::at(home.path())], Config::default(), Seen::default());
-        let rescan = |engine: &mut Engine| {
-            engine.rescan_now(&mut Changes::default());
-            let sessions = engine.history.of_home(SourceId(0)).map(|key| key.id.to_string()).collect::<BTreeSet<_>>();
+        let (mut disk, mut world) = Disk::alone(&[Source::at(home.path())], Config::default(), Seen::default());
+        let rescan = |disk: &mut Disk, world: &mut World| {
+            disk.rescan_now(world);
+            let sessions = disk.history.of_home(SourceId(0)).map(|key| key.id.to_string()).collect::<BTreeSet<_>>();
             (opened(&listings) > 0, sessions)
         };
         let known = |ids: &[String]| ids.iter().cloned().collect::<BTreeSet<_>>();
-        assert_eq!(rescan(&mut engine), (true, known(&ids[..2])));
-        assert_eq!(rescan(&mut engine), (false, known(&ids[..2])), "nothing has changed");
+        assert_eq!(rescan(&mut disk, &mut world), (true, known(&ids[..2])));
+        assert_eq!(rescan(&mut disk, &mut world), (false, known(&ids[..2])), "nothing has changed");
 
         // No event is handled: what comes and goes is found by the folders' times.
         write(&other, &ids[2]);
         fs::remove_file(log(&day, &ids[0])).unwrap();
         // Just changed: a change within the same tick of the clock would not show, so it is listed again.
         for _ in 0..2 {
-            assert_eq!(rescan(&mut engine), (true, known(&ids[1..])));
+            assert_eq!(rescan(&mut disk, &mut world), (true, known(&ids[1..])));
         }
         settle(&["2026/11/21", "2026/11/22"]);
-        assert!(rescan(&mut engine).0);
-        assert!(!rescan(&mut engine).0);
+        assert!(rescan(&mut disk, &mut world).0);
+        assert!(!rescan(&mut disk, &mut world).0);
         // A folder of the same times in its place is another one.
         fs::rename(home.path().join("sessions"), home.path().join("away")).unwrap();
         fs::create_dir_all(home.path().join("sessions/2026/11")).unwrap();
         settle(&["", "2026", "2026/11"]);
-        assert_eq!(rescan(&mut engine), (false, BTreeSet::new()));
+        assert_eq!(rescan(&mut disk, &mut world), (false, BTreeSet::new()));
     }
 
     /// How often the watched folder was opened since this was last asked.

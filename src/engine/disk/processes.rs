@@ -1,0 +1,50 @@
+//! Handles the exits of processes, and scans for those that have sessions open without a lock.
+
+use crate::core::session::Key;
+use crate::core::time::Moment;
+use crate::engine::Entry;
+use crate::engine::disk::Disk;
+use crate::engine::world::World;
+
+impl Disk {
+    /// Handles the exit of a process that some lock names.
+    pub(in crate::engine) fn owner_exited(&mut self, world: &mut World, pid: u32) {
+        let Moment { wall: now, awake } = world.now();
+        self.owners.forget_process(pid);
+        self.process_scans.forget(pid);
+        // Another process may have opened the sessions that this one leaves.
+        self.process_scans.request(awake);
+        for key in world.fleet.with_pid(pid) {
+            if let Some(Entry { reader, session, .. }) = world.fleet.entry(&key) {
+                reader.process_ended(&mut session.observed, pid, now);
+            }
+            // Its last output, and whether it released its lock, are read before it counts as gone.
+            self.agenda.push_urgent(key);
+        }
+    }
+
+    /// Scans all processes at once, and queues the sessions that different processes have open than before.
+    pub(in crate::engine) fn scan_processes_now(&mut self, world: &mut World) {
+        let Moment { wall, .. } = world.now();
+        let differing = self.process_scans.scan_now(&self.homes, &world.config.owners.names, wall);
+        self.openings_changed(world, differing);
+    }
+
+    /// Does one step of the running scan.
+    pub(super) fn continue_process_scan(&mut self, world: &mut World) {
+        let Moment { wall, .. } = world.now();
+        if let Some(differing) = self.process_scans.step(&self.homes, &world.config.owners.names, wall) {
+            self.openings_changed(world, differing);
+        }
+    }
+
+    fn openings_changed(&mut self, world: &mut World, differing: Vec<Key>) {
+        for key in differing {
+            if world.fleet.holds(&key) || self.history.contains(&key) {
+                self.agenda.push_urgent(key);
+            }
+        }
+        self.clear_arrived_resumes();
+        self.refresh_recent_resumes(world);
+    }
+}

@@ -1,0 +1,150 @@
+//! Follows the settings file, and the homes that the settings lead to.
+
+use crate::agent::source::Source;
+use crate::core::session::Key;
+use crate::engine::disk::Disk;
+use crate::engine::parts::settings_file::{SettingsFile, SettingsSource};
+use crate::engine::view::View;
+use crate::engine::world::World;
+use crate::system::paths;
+use std::collections::HashSet;
+
+impl Disk {
+    /// Follows a settings file.
+    pub(in crate::engine) fn follow_settings(&mut self, world: &World, source: SettingsSource) {
+        self.settings_file = Some(SettingsFile::new(source, &world.config));
+    }
+
+    /// Watches the folder that the file is in now: the file may be a symlink.
+    pub(in crate::engine) fn watch_config(&mut self) {
+        if let Some(file) = &self.settings_file {
+            self.watcher.watch_config(file.path());
+        }
+    }
+
+    /// Starts to watch the file, and reports its problems to the view.
+    pub(in crate::engine) fn start_following_config(&mut self, world: &World, view: &mut dyn View) {
+        let Some(file) = &self.settings_file else { return };
+        // If our own folder does not exist yet, the file may be created in it later.
+        if let (Some(folder), Some(project)) = (file.path().parent(), paths::project())
+            && *folder == paths::config_folder(&project)
+        {
+            let _ = paths::make_folder(folder); // if that fails, no file can be created in it either
+        }
+        file.notify(view, &world.config, &[], true);
+        self.watch_config();
+    }
+
+    /// Notes that the file has changed: it is read once it stays unchanged.
+    pub(super) fn config_was_written(&mut self, world: &World) {
+        if let Some(file) = &mut self.settings_file {
+            file.was_written(world.now().awake);
+        }
+    }
+
+    /// Checks whether the file was written without an event, and whether it is still watched.
+    pub(super) fn check_config(&mut self, world: &World) {
+        if self.settings_file.as_ref().is_some_and(SettingsFile::missed_a_write) {
+            // The watched folder may have been replaced.
+            self.watcher.renew();
+            self.config_was_written(world);
+        }
+        self.watch_config();
+    }
+
+    /// Follows exactly the homes that the settings lead to now, and those with a session that `is_attached` says we are
+    /// attached to. Returns, in words, what must wait for the next start.
+    pub(in crate::engine) fn follow_homes(
+        &mut self,
+        world: &mut World,
+        is_attached: impl Fn(&Key) -> bool,
+    ) -> Vec<String> {
+        let mut later = Vec::new();
+        let Some(wanted) = self.settings_file.as_ref().map(|file| file.sources(&world.config)) else { return later };
+        for home in self.homes.wanted() {
+            if wanted.iter().any(|wanted| self.homes.source(home).is(wanted)) {
+                continue;
+            }
+            if world.fleet.keys().any(|key| key.source == home && is_attached(&key)) {
+                later.push(
+                    "A home that was taken out stays until the next start: Pilotlight is attached to a session in it."
+                        .into(),
+                );
+                continue;
+            }
+            let of_home = |key: &Key| key.source == home;
+            let keys: HashSet<_> = self.history.iter().chain(world.fleet.keys()).filter(of_home).collect();
+            for key in keys {
+                self.remove_session(world, &key);
+            }
+            self.history.forget_home(home);
+            self.agenda.forget_home(home);
+            self.homes.unfollow(home);
+            self.watcher.set_followed(home, self.homes.source(home).watch_plan(), None);
+            // Another home may be the same folder by another name, or below it: it is watched again when it is next
+            // read.
+            self.watcher.forget(self.homes.root(home));
+        }
+        self.follow_more(wanted);
+        self.check_homes(world);
+        self.start_listing(world, &self.homes.numbers());
+        later
+    }
+
+    /// Follows the homes that agents have made since: one that is used for the first time. Called with the rescan: a
+    /// watch for that would wake for everything else that happens in the user's home.
+    pub(super) fn follow_new_homes(&mut self, world: &World) {
+        if self.file_systems.is_any_silent() {
+            return; // it may be asked for one
+        }
+        let wanted = self.settings_file.as_ref().filter(|file| file.may_grow()).map(|file| file.sources(&world.config));
+        if self.follow_more(wanted.unwrap_or_default()) {
+            self.check_homes(world);
+        }
+    }
+
+    /// Follows these, too. Returns whether one of them was not followed.
+    fn follow_more(&mut self, wanted: Vec<Source>) -> bool {
+        let mut is_new = false;
+        for source in wanted {
+            if self.homes.wanted().into_iter().any(|home| self.homes.source(home).is(&source)) {
+                continue;
+            }
+            if let Some(home) = self.homes.follow(source) {
+                let source = self.homes.source(home);
+                self.watcher.set_followed(home, source.watch_plan(), Some(source.root()));
+                is_new = true;
+            }
+        }
+        is_new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::core::session::SourceId;
+    use crate::engine::last_seen::Seen;
+    use std::fs;
+
+    #[test]
+    fn case_287_the_home_of_an_agent_that_is_used_for_the_first_time_is_followed_with_the_next_rescan() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (first, later) = (Source::at(&scratch.path().join("first")), Source::at(&scratch.path().join("later")));
+        let (mut disk, world) = Disk::alone(std::slice::from_ref(&first), Config::default(), Seen::default());
+        let made = later.clone();
+        let homes = move |_: &Config| {
+            let there = [&made].into_iter().filter(|source| source.root().is_dir());
+            [&first].into_iter().chain(there).cloned().collect::<Vec<_>>()
+        };
+        let (path, problems) = (scratch.path().join("config.toml"), Vec::new());
+        disk.follow_settings(&world, SettingsSource { path, problems, homes: Box::new(homes), may_grow: true });
+        disk.rescan(&world);
+        assert_eq!(disk.homes.numbers(), [SourceId(0)]);
+        fs::create_dir_all(later.path("one")).unwrap();
+        disk.rescan(&world);
+        assert_eq!(disk.homes.numbers(), [SourceId(0), SourceId(1)]);
+        assert!(disk.agenda.listings.iter().any(|listing| listing.home == SourceId(1)), "its sessions are listed");
+    }
+}
