@@ -9,7 +9,7 @@ crate=$(mktemp -d)
 trap 'rm -rf "$crate"' EXIT
 mkdir -p "$crate/src/system"
 cp Cargo.lock "$crate"
-cp -r --parents src/core src/agent/tail{,.rs} src/agent/{copilot,codex}/dialect{,.rs} "$crate"
+cp -r --parents src/core src/agent/asked.rs src/agent/tail{,.rs} src/agent/{copilot,codex}/dialect{,.rs} "$crate"
 cp -r --parents tests/{cases{,.rs},tail,traces,traces-codex} "$crate"
 cp src/system/{clock,identity,file_times,plain_file}.rs "$crate/src/system"
 # Their own tests need more of the system, and `places` needs the menu.
@@ -21,6 +21,7 @@ cat >"$crate/src/lib.rs" <<'RUST'
 pub mod agent {
     pub mod codex { pub mod dialect; }
     pub mod copilot { pub mod dialect; }
+    mod asked;
     pub mod tail;
 }
 pub mod core;

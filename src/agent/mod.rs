@@ -14,6 +14,7 @@
 //!
 //! May import: core, system.
 
+mod asked;
 pub(crate) mod bridges;
 pub mod callers;
 pub mod channel;

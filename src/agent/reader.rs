@@ -115,9 +115,8 @@ impl Reader {
     /// Further folders that change with it, whether they are there or not.
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         match self {
-            Self::Copilot(_) => Vec::new(),
             Self::ClaudeCode(session) => session.folders().into(),
-            Self::Reported(_) | Self::Codex(_) => Vec::new(),
+            Self::Copilot(_) | Self::Reported(_) | Self::Codex(_) => Vec::new(),
             #[cfg(test)]
             Self::Sundial(_) => Vec::new(),
         }
@@ -151,9 +150,7 @@ impl Reader {
     pub(crate) fn agent_notifies(&self) -> bool {
         match self {
             Self::Copilot(folder) => folder.home().is_some_and(user_settings::notifies),
-            Self::ClaudeCode(_) => false,
-            Self::Reported(_) => false,
-            Self::Codex(_) => false,
+            Self::ClaudeCode(_) | Self::Reported(_) | Self::Codex(_) => false,
             #[cfg(test)]
             Self::Sundial(_) => false,
         }
@@ -176,9 +173,7 @@ impl Reader {
     pub(crate) fn newcomers(&self) -> &[u32] {
         match self {
             Self::Copilot(folder) => folder.newcomers(),
-            Self::ClaudeCode(_) => &[],
-            Self::Reported(_) => &[],
-            Self::Codex(_) => &[],
+            Self::ClaudeCode(_) | Self::Reported(_) | Self::Codex(_) => &[],
             #[cfg(test)]
             Self::Sundial(_) => &[],
         }

@@ -158,8 +158,7 @@ impl Source {
         match self.wing {
             Wing::Copilot => self.path(id).is_dir(),
             Wing::ClaudeCode => claude_code::store::has(&self.home, &self.root, id),
-            Wing::Reported => self.path(id).is_file(),
-            Wing::Codex => self.path(id).is_file(),
+            Wing::Reported | Wing::Codex => self.path(id).is_file(),
             #[cfg(test)]
             Wing::Sundial => self.path(id).is_file(),
         }
@@ -179,9 +178,7 @@ impl Source {
     pub(crate) fn log(&self, id: &str) -> PathBuf {
         match self.wing {
             Wing::Copilot => self.path(id).join(store::LOG),
-            Wing::ClaudeCode => self.path(id),
-            Wing::Reported => self.path(id),
-            Wing::Codex => self.path(id),
+            Wing::ClaudeCode | Wing::Reported | Wing::Codex => self.path(id),
             #[cfg(test)]
             Wing::Sundial => self.path(id),
         }
@@ -275,9 +272,7 @@ impl Source {
     pub(crate) fn noted(&self) -> Noted {
         match self.wing {
             Wing::Copilot => opened::noted(&self.home),
-            Wing::ClaudeCode => Noted::new(),
-            Wing::Reported => Noted::new(),
-            Wing::Codex => Noted::new(),
+            Wing::ClaudeCode | Wing::Reported | Wing::Codex => Noted::new(),
             #[cfg(test)]
             Wing::Sundial => Noted::new(),
         }
@@ -290,9 +285,7 @@ impl Source {
     pub(crate) fn last_prompt(&self, id: &str) -> io::Result<LastPrompt> {
         match self.wing {
             Wing::Copilot => prompt::last_prompt(&self.log(id)),
-            Wing::ClaudeCode => Err(io::ErrorKind::Unsupported.into()),
-            Wing::Reported => Err(io::ErrorKind::Unsupported.into()),
-            Wing::Codex => Err(io::ErrorKind::Unsupported.into()),
+            Wing::ClaudeCode | Wing::Reported | Wing::Codex => Err(io::ErrorKind::Unsupported.into()),
             #[cfg(test)]
             Wing::Sundial => Err(io::ErrorKind::Unsupported.into()),
         }
@@ -302,9 +295,7 @@ impl Source {
     pub(crate) fn has_instructions(&self, id: &str) -> bool {
         match self.wing {
             Wing::Copilot => prompt::system_message(&self.log(id)).is_ok(),
-            Wing::ClaudeCode => false,
-            Wing::Reported => false,
-            Wing::Codex => false,
+            Wing::ClaudeCode | Wing::Reported | Wing::Codex => false,
             #[cfg(test)]
             Wing::Sundial => false,
         }
@@ -366,9 +357,7 @@ impl Source {
     pub(crate) fn process_in_use(&self, id: &str) -> Option<u32> {
         match self.wing {
             Wing::Copilot => store::lock_pids_in_use(&self.path(id)).first().copied(),
-            Wing::ClaudeCode => None,
-            Wing::Reported => None,
-            Wing::Codex => None,
+            Wing::ClaudeCode | Wing::Reported | Wing::Codex => None,
             #[cfg(test)]
             Wing::Sundial => None,
         }

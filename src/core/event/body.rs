@@ -1,5 +1,6 @@
 //! What an event says happened.
 
+use crate::core::question::Question;
 use crate::core::scan::Text;
 
 /// What became of a tool.
@@ -78,13 +79,13 @@ pub enum Body<'a> {
         name: Option<Text<'a>>,
         /// What it works on: a command, a path.
         command: Option<Text<'a>>,
-        /// Its arguments, as JSON.
-        arguments: &'a [u8],
         /// It is a shell that keeps running in the background.
         detached: bool,
         /// It asks the user.
         asks: bool,
-        /// The texts of `command` and `arguments` are escaped twice: they are JSON in a JSON string.
+        /// What it asks, if that can be told.
+        question: Option<Box<Question>>,
+        /// The text of `command` is escaped twice: it is JSON in a JSON string.
         nested: bool,
         /// It runs only after somebody has allowed that, and no line of the log asks for it.
         asks_unseen: bool,

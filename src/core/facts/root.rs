@@ -4,14 +4,10 @@ use super::{Facts, OPEN_MAX};
 use crate::core::attempts::Mark;
 use crate::core::event::{Body, SessionInfo, ToolResult};
 use crate::core::hash::hash;
-use crate::core::question::Question;
 use crate::core::scan::Text;
 use crate::core::text::{COMMAND_MAX, NAME_MAX, plain};
 use crate::core::time::Moment;
 use crate::core::turn::{Call, Closed, Denials, Ending, Fault, LastMessage, OpenTool, Phase};
-
-/// How much of a tool's arguments is read where they are text in a JSON string, in characters.
-const ARGUMENTS_MAX: usize = 32 << 10;
 
 impl Facts {
     /// Folds an event of the session itself.
@@ -129,17 +125,12 @@ impl Facts {
 
     /// Opens a tool in the turn, and the turn if its beginning was not read. A start that is written twice counts once.
     fn fold_tool_start(&mut self, body: &Body<'_>, id: &[u8], at: Moment) {
-        let Body::ToolStart { call: call_id, name, command, arguments, detached, asks, nested, asks_unseen } = *body
+        let &Body::ToolStart { call: call_id, name, command, detached, asks, ref question, nested, asks_unseen } = body
         else {
             return;
         };
         let call = Call::new(call_id);
         let name = plain(&name.map_or("tool".into(), |name| name.read(NAME_MAX)), NAME_MAX);
-        let question = || match nested {
-            true => Question::read(Text(arguments).read(ARGUMENTS_MAX).as_bytes()),
-            false => Question::read(arguments),
-        };
-        let question = if asks { question().map(Box::new) } else { None };
         let resolved = |text: Text<'_>| match nested {
             true => plain(&Text(text.read(COMMAND_MAX * 2).as_bytes()).read(COMMAND_MAX), COMMAND_MAX),
             false => plain(&text.read(COMMAND_MAX), COMMAND_MAX),
@@ -151,7 +142,7 @@ impl Facts {
             turn.tools.push(OpenTool {
                 call,
                 name,
-                question,
+                question: question.clone(),
                 command: command.map(resolved),
                 detached,
                 asks,

@@ -29,9 +29,9 @@ fn tool<'a>(call: &'a str, command: &'a str, nested: bool) -> Body<'a> {
         call,
         name: Some(Text(b"bash")),
         command,
-        arguments: b"{}",
         detached: false,
         asks: false,
+        question: None,
         nested,
         asks_unseen: true,
     }

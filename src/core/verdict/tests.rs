@@ -131,9 +131,9 @@ fn what_was_heard_last_is_called_by_its_type_and_by_its_tool() {
         call: Text(b"t"),
         name: Some(Text(b"bash")),
         command: None,
-        arguments: b"{}",
         detached: false,
         asks: false,
+        question: None,
         nested: false,
         asks_unseen: false,
     };

@@ -1,5 +1,6 @@
 //! The fields of a line that the rules need, and what they mean together.
 
+use crate::agent::asked::question;
 use crate::core::closing_question::ends_in_question;
 use crate::core::event::{Body, Event, ToolResult};
 use crate::core::scan::{Malformed, Scan, Text};
@@ -201,14 +202,15 @@ impl<'a> Line<'a> {
         }
         let block = &self.block;
         if is(block.kind, b"tool_use") {
+            let asks = block.name.is_some_and(|name| ASKING.contains(&name.0));
             return Ok(Body::ToolStart {
                 call: block.call.ok_or(Malformed)?,
                 name: block.name,
                 command: block.subject.map(|(_, text)| text),
-                arguments: block.input,
                 // The result of its tool tells the shell that it started.
                 detached: false,
-                asks: block.name.is_some_and(|name| ASKING.contains(&name.0)),
+                asks,
+                question: if asks { question(block.input).map(Box::new) } else { None },
                 nested: false,
                 asks_unseen: false,
             });

@@ -1,5 +1,6 @@
 //! The payload of a line, and what it says happened.
 
+use crate::agent::asked::question;
 use crate::core::closing_question::ends_in_question;
 use crate::core::event::{Body, SessionInfo, ToolResult};
 use crate::core::scan::{Malformed, Scan, Text};
@@ -12,6 +13,8 @@ const ASKS: &[u8] = b"request_user_input";
 const RUNNING: &[u8] = b"Process running with session ID ";
 /// Before the exit code of a program, in a tool's output.
 const EXITED: &[u8] = b"Process exited with code ";
+/// How much of the arguments of a call that asks is read, in characters.
+const ARGUMENTS_MAX: usize = 32 << 10;
 /// The mark of a call that asks to run outside of the sandbox, in its arguments: JSON in a JSON string.
 const ESCALATED: [&[u8]; 2] = [b"sandbox_permissions", b"require_escalated"];
 
@@ -130,13 +133,14 @@ impl<'a> Payload<'a> {
 
     fn tool_start(&self) -> Result<Body<'a>, Malformed> {
         let arguments = self.arguments.map_or(&b""[..], |arguments| arguments.0);
+        let asks = self.name == Some(Text(ASKS));
         Ok(Body::ToolStart {
             call: self.call.ok_or(Malformed)?,
             name: self.name,
             command: nested_text(arguments, b"cmd").or_else(|| nested_text(arguments, b"command")),
-            arguments,
             detached: false,
-            asks: self.name == Some(Text(ASKS)),
+            asks,
+            question: if asks { question(Text(arguments).read(ARGUMENTS_MAX).as_bytes()).map(Box::new) } else { None },
             nested: true,
             asks_unseen: ESCALATED.iter().all(|mark| memchr::memmem::find(arguments, mark).is_some()),
         })

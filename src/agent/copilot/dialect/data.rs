@@ -1,6 +1,7 @@
 //! `data`: the part of a line whose fields depend on the type.
 
 use super::types::without_data;
+use crate::agent::asked::question;
 use crate::core::closing_question;
 use crate::core::event::{Body, SessionInfo, ToolResult};
 use crate::core::scan::{Malformed, Scan, Text};
@@ -219,9 +220,9 @@ impl<'a> Data<'a> {
                 call: self.call.ok_or(Malformed)?,
                 name: self.tool,
                 command: self.command,
-                arguments: self.arguments,
                 detached: self.detached,
-                asks: self.tool.is_some_and(|Text(name)| matches!(name, b"ask_user" | b"exit_plan_mode")),
+                asks: self.asks_user(),
+                question: if self.asks_user() { question(self.arguments).map(Box::new) } else { None },
                 nested: false,
                 asks_unseen: false,
             },
@@ -262,6 +263,11 @@ impl<'a> Data<'a> {
     fn tool_done(&self) -> Result<Body<'a>, Malformed> {
         let (call, result) = (self.call.ok_or(Malformed)?, self.tool_result());
         Ok(Body::ToolDone { call, result, by_user: self.by_user, shell: self.shell, ended: None })
+    }
+
+    /// Whether it is a tool that asks the user.
+    fn asks_user(&self) -> bool {
+        self.tool.is_some_and(|Text(name)| matches!(name, b"ask_user" | b"exit_plan_mode"))
     }
 
     /// Whether it asks for access to a path. Any tool does that first, and asks for the rest afterwards.

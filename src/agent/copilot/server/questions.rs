@@ -5,6 +5,7 @@
 //! answer. Earlier questions are read from the server's own event log. An abort ends a question without an event of its
 //! own.
 
+use crate::agent::asked::question;
 use crate::core::form::Form;
 use crate::core::question::Question;
 use crate::core::time::Time;
@@ -67,7 +68,7 @@ impl Questions {
                 if before >= OPEN_MAX || self.open.iter().any(|(open, _)| **open == *id) {
                     return false;
                 }
-                let question = serde_json::to_vec(&event.data).ok().and_then(|data| Question::read(&data));
+                let question = serde_json::to_vec(&event.data).ok().and_then(|data| question(&data));
                 let question =
                     question.unwrap_or_else(|| Question { id: None, text: UNREADABLE.into(), choices: Vec::new() });
                 let form = Form::read(&event.kind, &event.data);

@@ -30,7 +30,7 @@ const PROMPT: Body<'_> = Body::Prompt { joins: false, continuation: false, autop
 
 fn tool<'a>(name: &'a str, asks: bool) -> Body<'a> {
     let (call, name, command) = (Text(b"t"), Some(Text(name.as_bytes())), Some(Text(b"make")));
-    Body::ToolStart { call, name, command, arguments: b"{}", detached: false, asks, nested: false, asks_unseen: false }
+    Body::ToolStart { call, name, command, detached: false, asks, question: None, nested: false, asks_unseen: false }
 }
 
 fn answer(asks: bool) -> Body<'static> {
@@ -97,9 +97,9 @@ fn case_356_of_several_calls_of_one_tool_one_is_asked_for() {
         call: Text(b"u"),
         name: Some(Text(b"Bash")),
         command: None,
-        arguments: b"{}",
         detached: false,
         asks: false,
+        question: None,
         nested: false,
         asks_unseen: false,
     };
