@@ -223,7 +223,6 @@ impl Engine {
 
     /// Passes what changed in this iteration to the view.
     fn show_changes(&mut self, view: &mut dyn View) -> ControlFlow<()> {
-        self.take_up_found();
         self.world.count_shared_owners();
         let World { fleet, changes, config, clock } = &mut self.world;
         fleet.disambiguate_rows(&mut changes.updated);

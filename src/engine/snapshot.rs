@@ -9,10 +9,9 @@ use crate::agent::scanner::OpenScanner;
 use crate::agent::source::{Source, reached};
 use crate::agent::tail::ReadContext;
 use crate::config::{Config, ServiceUse};
-use crate::core::action::ServerState;
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Held;
-use crate::core::session::{Allows, Key, NoAnswer, Observed, SourceId};
+use crate::core::session::{Key, NoAnswer, Observed, SourceId};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::verdict::Reception;
 use crate::engine::last_seen::{HomeHash, Seen};
@@ -20,6 +19,7 @@ use crate::engine::ledger::Ledger;
 use crate::engine::parts::fleet::{count_holders, end_sample, find_terminal, others_of_owner};
 use crate::engine::parts::looks::{SocketReader, asked_by};
 use crate::engine::parts::resumes::RecentResumes;
+use crate::engine::parts::server_searches::server_state;
 use crate::engine::parts::shares::for_shares;
 use crate::system::clock::Clock;
 use crate::system::mounts::{Mounts, silent_mount};
@@ -110,10 +110,14 @@ fn read_all(sources: &[Source], config: &Config, seen: &Seen, all: bool, earlies
         read_recent(&mut found, &reading, now.wall - config.list.ended_for, config.list.ended_most);
     }
     mark_resumed(&mut found, sources, &Ledger::new(seen.path().and_then(Path::parent)), now);
-    find_services(&mut found, config);
+    find_servers(&mut found, &reached(sources), config);
     let mut sessions: Vec<_> = found.into_iter().map(|one| one.session).collect();
     sessions.extend(silent.drain().map(|(_, session)| session));
-    find_servers(&mut sessions, &reached(sources), config);
+    let owners = count_holders(sessions.iter());
+    for session in &mut sessions {
+        session.control.other_sessions = others_of_owner(session, &owners);
+        find_terminal(session);
+    }
     look_once(&mut sessions, clock.now(), config);
     let now = sample_cpu(&mut sessions, &clock, config);
     Snapshot { sessions, ids: all_ids, now }
@@ -213,31 +217,15 @@ fn mark_resumed(found: &mut [Found], sources: &[Source], ledger: &Ledger, now: M
     }
 }
 
-/// Determines which owners run several sessions, which of them have a server, without connecting to any, and whose
-/// terminal can be shown.
-fn find_servers(sessions: &mut [Session], homes: &[PathBuf], config: &Config) {
-    let owners = count_holders(sessions.iter());
+/// Determines which of the sessions have a server or a service, without connecting to any.
+fn find_servers(found: &mut [Found], homes: &[PathBuf], config: &Config) {
     let (user_home, mut servers) = (paths::user_home(), HashMap::new());
-    for session in sessions {
-        session.control.other_sessions = others_of_owner(session, &owners);
-        find_terminal(session);
-        if let Some(pid) = session.observed.owner.live().filter(|_| !session.observed.allows.names_actions()) {
-            let state = || match session.observed.allows != Allows::All
-                || endpoints(pid, false, homes, &config.servers, user_home.as_deref()).is_empty()
-            {
-                true => ServerState::NotListening,
-                false => ServerState::Listening,
-            };
-            session.control.server = servers.entry(pid).or_insert_with(state).clone();
-        }
-    }
-}
-
-/// Determines which of the sessions are run by a service that may be asked.
-fn find_services(found: &mut [Found], config: &Config) {
-    for Found { reader, session, .. } in found.iter_mut().filter(|one| one.session.observed.allows.names_actions()) {
-        let has_service = config.service != ServiceUse::Off && reader.service(&session.observed).is_some();
-        session.control.server = if has_service { ServerState::Listening } else { ServerState::NotListening };
+    for Found { reader, session, .. } in found {
+        let has_service = || config.service != ServiceUse::Off && reader.service(&session.observed).is_some();
+        session.control.server = server_state(&session.observed, has_service, |pid| {
+            let listens = || !endpoints(pid, false, homes, &config.servers, user_home.as_deref()).is_empty();
+            *servers.entry(pid).or_insert_with(listens)
+        });
     }
 }
 

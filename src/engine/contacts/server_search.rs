@@ -7,10 +7,11 @@ use crate::config::ServiceUse;
 use crate::control::{self, Probe};
 use crate::core::action::ServerState;
 use crate::core::owner::Owner;
-use crate::core::session::{Allows, Key};
+use crate::core::session::{Allows, Key, Session};
 use crate::engine::Entry;
 use crate::engine::contacts::Contacts;
 use crate::engine::disk::Disk;
+use crate::engine::parts::server_searches::server_state;
 use crate::engine::world::World;
 use crate::system::paths;
 use crate::system::process;
@@ -95,34 +96,20 @@ impl Contacts {
 
     /// Determines whether the server of a session's owner can be reached, without connecting to it.
     pub(in crate::engine) fn find_server(&mut self, world: &mut World, disk: &Disk, key: &Key) {
-        let attached = self.tasks.connection_state(key);
-        let has_service = self.service_of(world, key).is_some();
-        let Some(session) = world.fleet.session(key) else { return };
-        let known = &session.control.server;
-        let server = match (attached, &session.observed.owner) {
-            (Some(server), _) => server,
-            (None, _) if matches!(session.observed.allows, Allows::Process | Allows::Nothing { .. }) => {
-                ServerState::NotListening
-            }
-            (None, _) if session.observed.allows.names_actions() => match has_service {
-                true => ServerState::Listening,
-                false => ServerState::NotListening,
-            },
-            (None, owner) if let Some(pid) = owner.live() => {
-                match known {
-                    // A listening server keeps listening. One that refused us is tried again when the user asks for it.
-                    ServerState::Listening | ServerState::Refused(_) => return,
-                    ServerState::Unknown
-                    | ServerState::NotListening
-                    | ServerState::Attached
-                    | ServerState::Hosted(_) => {
-                        let listens = !self.endpoints_at(world, disk, pid, false).is_empty()
-                            || self.folder_of_holder(disk, key).is_some();
-                        if listens { ServerState::Listening } else { ServerState::NotListening }
-                    }
-                }
-            }
-            (None, _) => ServerState::Unknown,
+        let Some(entry) = world.fleet.get(key) else { return };
+        let Session { observed, control, .. } = entry.session();
+        let is_told = matches!(control.server, ServerState::Listening | ServerState::Refused(_));
+        let server = match self.tasks.connection_state(key) {
+            Some(server) => server,
+            // A listening server keeps listening. One that refused us is tried again when the user asks for it.
+            None if is_told && observed.allows == Allows::All && observed.owner.live().is_some() => return,
+            None => server_state(
+                observed,
+                || self.service_of(world, key).is_some(),
+                |pid| {
+                    !self.endpoints_at(world, disk, pid, false).is_empty() || self.folder_of_holder(disk, key).is_some()
+                },
+            ),
         };
         if let Some(session) = world.fleet.session(key) {
             session.control.server = server;

@@ -1,6 +1,8 @@
-//! When to search for the server of a session that waits for an answer: a search takes long, and most are in vain.
+//! What is known of a session's server without connecting to it, and when to search for the server of a session that
+//! waits for an answer: a search takes long, and most are in vain.
 
-use crate::core::session::Key;
+use crate::core::action::ServerState;
+use crate::core::session::{Allows, Key, Observed};
 use crate::core::time::{Span, Time};
 use std::collections::HashMap;
 
@@ -63,6 +65,22 @@ impl ServerSearches {
     pub(crate) fn forget(&mut self, key: &Key) {
         self.0.remove(key);
     }
+}
+
+/// What is known of a session's server without connecting to one: whether it `has_service` that
+/// may be asked, or whether the server of its owner, a process, `listens`.
+pub(crate) fn server_state(
+    observed: &Observed,
+    has_service: impl FnOnce() -> bool,
+    listens: impl FnOnce(u32) -> bool,
+) -> ServerState {
+    let is_reachable = match (observed.allows, observed.owner.live()) {
+        (Allows::Process | Allows::Nothing { .. }, _) => false,
+        (Allows::Only { .. }, _) => has_service(),
+        (Allows::All, Some(pid)) => listens(pid),
+        (Allows::All, None) => return ServerState::Unknown,
+    };
+    if is_reachable { ServerState::Listening } else { ServerState::NotListening }
 }
 
 #[cfg(test)]
