@@ -1,7 +1,7 @@
 //! Popups about a session that the user looks at.
 
 use super::stage::Stage;
-use pilotlight::core::alert::{About, Cause, FOCUS_TIMEOUT, Occasion, Occasions, Pause, Settings};
+use pilotlight::core::alert::{About, Cause, FOCUS_TIMEOUT, Kinds, Occasion, Occasions, Pause, Settings};
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status;
 
@@ -127,4 +127,18 @@ fn case_335_a_command_waits_like_a_popup() {
     let told: Vec<_> = stage.told.iter().map(|(at, _, name)| (*at, *name)).collect();
     assert_eq!(told, [(6_000, "working"), (311_000, "needs-input")]);
     assert_eq!(stage.queries.len(), 2, "one answer is enough for both");
+}
+
+#[test]
+fn case_335_a_command_waits_where_there_are_no_popups_either() {
+    let none = Kinds { needs_input: false, ..Kinds::default() };
+    let (mut stage, mut occasions) =
+        (Stage::with(Settings { kinds: none, ..Settings::default() }), Occasions::default());
+    stage.is("a", Status::Working).in_terminal("a", Some(true));
+    occasions.configure(vec![Occasion::Status(Status::NeedsInput)], &Settings::default());
+    stage.occasions = Some(occasions);
+    stage.update();
+    stage.is("a", Status::NeedsInput).at(100);
+    assert_eq!(stage.notified(), []);
+    assert_eq!(stage.told, [(11_000, "a".to_owned(), "needs-input")]);
 }

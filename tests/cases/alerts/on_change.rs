@@ -104,6 +104,19 @@ fn case_304_what_was_so_before_the_start_or_while_the_machine_slept_is_no_news()
     assert_eq!(told_now(&mut stage), [at(261_000, "a", "idle")]);
 }
 
+/// It is forgotten while no command is set.
+#[test]
+fn case_304_what_is_so_when_everything_was_forgotten_is_no_news() {
+    let mut stage = stage(&["idle", "working"], &Settings::default());
+    stage.is("a", Status::Working).at(10).is("a", Status::Idle);
+    assert_eq!(told_now(&mut stage), [at(1_000, "a", "working")]);
+    stage.occasions.as_mut().unwrap().forget();
+    stage.at(100);
+    assert_eq!(told_now(&mut stage), [], "it was about to be told");
+    stage.is("a", Status::Working).at(200);
+    assert_eq!(told_now(&mut stage), [at(101_000, "a", "working")], "what is wanted is not forgotten");
+}
+
 #[test]
 fn case_305_other_statuses_are_told_once_they_last() {
     let mut stage = stage(&["working", "idle", "ended"], &Settings::default());

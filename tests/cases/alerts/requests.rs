@@ -3,7 +3,7 @@
 use super::super::story::START;
 use super::stage::{Stage, key, row};
 use pilotlight::core::action::Action;
-use pilotlight::core::alert::{Alertable, Alerts, Button, Change, Now, Quiet, Request, Settings};
+use pilotlight::core::alert::{Alertable, Alerts, Button, Cause, Change, Now, Quiet, Request, Settings};
 use pilotlight::core::fleet::{OwnerView, Row};
 use pilotlight::core::time::{Moment, Span};
 use pilotlight::core::verdict::Status;
@@ -66,4 +66,12 @@ fn a_failed_session_is_sent_on_only_over_a_bridge() {
     {
         assert_eq!(buttons(bridge, attachable), [Act(ShowTerminal), Mute], "{bridge:?}, {attachable:?}");
     }
+}
+
+/// Whoever is asked again may give it at once again.
+#[test]
+fn a_request_that_is_back_after_its_cooldown_waits_as_it_did_at_first() {
+    let mut stage = Stage::new();
+    stage.asks("a", 1, None).at(5).is("a", Status::Working).at(3600).asks("a", 1, None).at(3700);
+    assert_eq!(stage.notified(), [3_000, 3_603_000].map(|at| (at, Cause::NeedsPermission)));
 }
