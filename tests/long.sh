@@ -44,8 +44,7 @@ fuzz() {
 # test, or is equivalent.
 mutants() {
     local code=0
-    CARGO_TARGET_DIR=$target/mutants cargo mutants --file 'src/core/**' --file 'src/agent/copilot/dialect/**' --shard "$((RANDOM % MUTANT_PARTS))/$MUTANT_PARTS" \
-        --output "$target" --cargo-arg=--locked --colors never -- --lib --test cases || code=$?
+    tests/mutants.sh --sharding round-robin --shard "$((RANDOM % MUTANT_PARTS))/$MUTANT_PARTS" || code=$?
     # 2: some were missed; 3: some made a test hang, which counts as noticed.
     ((code == 0 || code == 2 || code == 3)) || return "$code"
 }
