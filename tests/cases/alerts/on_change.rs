@@ -104,6 +104,14 @@ fn case_304_what_was_so_before_the_start_or_while_the_machine_slept_is_no_news()
     assert_eq!(told_now(&mut stage), [at(261_000, "a", "idle")]);
 }
 
+#[test]
+fn case_304_what_a_session_was_long_before_it_is_found_is_no_news() {
+    let mut stage = stage(&["idle"], &Settings::default());
+    let found = row("a", Status::Idle, stage.moment().wall - Span::hours(1));
+    stage.change("a", |actor| actor.row = found).at(100);
+    assert_eq!(told_now(&mut stage), []);
+}
+
 /// It is forgotten while no command is set.
 #[test]
 fn case_304_what_is_so_when_everything_was_forgotten_is_no_news() {
