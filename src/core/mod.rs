@@ -23,7 +23,6 @@ pub(crate) mod overlay;
 pub mod owner;
 pub mod question;
 pub mod reception;
-pub mod redact;
 pub mod replay;
 pub mod request_view;
 pub mod scan;

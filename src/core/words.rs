@@ -13,6 +13,19 @@ macro_rules! said {
             $(#[doc = $words] $value $({ $($field: $type),* })?,)*
         }
 
+        #[allow(dead_code, reason = "only why a session has its status is said by name")]
+        impl $name {
+            /// The names of all values.
+            pub(crate) const NAMES: &'static [&'static str] = &[$(stringify!($value)),*];
+
+            /// Its name, for a log that keeps nothing of its fields.
+            pub(crate) const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$value { .. } => stringify!($value),)*
+                }
+            }
+        }
+
         impl std::fmt::Display for $name {
             #[allow(unused_variables, reason = "not every field is said")]
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

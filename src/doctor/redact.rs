@@ -1,12 +1,13 @@
 //! The words of a bug report: only known words pass.
 //!
 //! To remove secrets from a text, one would have to know them all. Instead, a line of our log is split into words, and
-//! only those pass that our own messages consist of, with times and small numbers. Everything else, such as a path, a
+//! only those pass that our own messages consist of, the names of reasons among them, with times and small numbers. Everything else, such as a path, a
 //! name or a piece of a command, becomes `…`. An id becomes a number, the same each time, so that lines can still be
 //! related.
 
 use crate::core::text::is_uuid;
 use crate::core::time::Time;
+use crate::core::words::reason;
 use std::collections::{HashMap, HashSet};
 
 /// The words of our own messages.
@@ -50,7 +51,7 @@ pub(crate) struct Redactor {
 
 impl Default for Redactor {
     fn default() -> Self {
-        Self { words: WORDS.split_whitespace().collect(), ids: HashMap::new() }
+        Self { words: WORDS.split_whitespace().chain(reason::names()).collect(), ids: HashMap::new() }
     }
 }
 
@@ -99,11 +100,11 @@ mod tests {
         let mut redactor = Redactor::default();
         let id = "36535f61-5c7b-4f09-a70b-2f8aed970001";
         let line = format!(
-            "2026-11-20T18:07:25.003Z  INFO silent 2 min, no tool used in this turn tag=\"status\" session={id} was=\"quiet\" is=\"stuck\""
+            "2026-11-20T18:07:25.003Z  INFO Silent, NoTool, StartUnknown tag=\"status\" session={id} was=\"quiet\" is=\"stuck\""
         );
         assert_eq!(
             redactor.line(&line).unwrap(),
-            "2026-11-20T18:07:25.003Z INFO silent 2 min, no tool used in this turn tag=status session=#1 was=quiet is=stuck"
+            "2026-11-20T18:07:25.003Z INFO Silent, NoTool, StartUnknown tag=status session=#1 was=quiet is=stuck"
         );
         for hostile in [
             "ghp_16C7e42F292c6912E7710c838347Ae178B4a",

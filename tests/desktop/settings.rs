@@ -104,9 +104,9 @@ fn the_log_has_each_status_and_nothing_that_a_session_wrote() {
     for (was, is, why) in [
         ("none", "idle", ""),
         ("idle", "working", ""),
-        ("working", "failed", "query, HTTP 500 "),
+        ("working", "failed", "Failed, HTTP 500 "),
         ("failed", "working", ""),
-        ("working", "crashed", "unfinished: a tool "),
+        ("working", "crashed", "ProcessGone, Unfinished "),
     ] {
         let change = format!("{why}tag=\"status\" session={} was=\"{was}\" is=\"{is}\"", session.id);
         assert!(lines.any(|line| line.ends_with(&change)), "{change} is not in its place in:\n{log}");

@@ -240,6 +240,33 @@ impl From<Reason> for Because {
     }
 }
 
+impl Because {
+    /// The same by name, for a log that may be shown to anybody: without anything that a session, a model or a server
+    /// chose, but for the number of an HTTP status.
+    pub(crate) fn named(&self) -> String {
+        let mut names = vec![self.reason.name().to_owned()];
+        match &self.reason {
+            Reason::Failed { fault } | Reason::ShutDownAfterError { fault } => {
+                names.extend(fault.status.map(|status| format!("HTTP {status}")));
+            }
+            Reason::Silent { situation: Situation { what, seen, .. }, .. } => {
+                names.extend([Some(what.name()), seen.as_ref().map(Seen::name)].into_iter().flatten().map(Into::into));
+            }
+            Reason::Unheard { proof, .. } => names.push(proof.name().into()),
+            Reason::Works { work, .. } => names.push(work.name().into()),
+            Reason::Rests { unprompted, ending, .. } => names.push(rest(*unprompted, ending.as_ref()).0.into()),
+            _ => {}
+        }
+        names.extend(self.notes.iter().map(|note| note.name().into()));
+        names.join(", ")
+    }
+}
+
+/// The names that [`Because::named`] says.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    [Reason::NAMES, Note::NAMES, What::NAMES, Seen::NAMES, Proof::NAMES, Work::NAMES].into_iter().flatten().copied()
+}
+
 /// What whoever read the log says of it.
 impl From<&str> for Because {
     fn from(problem: &str) -> Self {
@@ -372,6 +399,42 @@ mod tests {
         ] {
             assert_eq!(brief(&reason, status), words, "{reason:?}");
         }
+    }
+
+    /// Case 236: Copilot's own question about an extension is told from a request of a session.
+    #[test]
+    fn case_236_a_reason_is_named_without_what_others_chose() {
+        let text = || Box::from("hunter2");
+        let fault = || Fault { kind: Some(text()), message: Some(text()), status: Some(429) };
+        let what = What::Tool { name: text() };
+        let situation = Situation { what, runs_long: false, seen: None, start_known: true, may_ask: false };
+        let silent =
+            |seen| Reason::Silent { silence: Span::minutes(2), situation: Situation { seen, ..situation.clone() } };
+        let question = Question { id: None, text: text(), choices: vec![text()] };
+        let none = Background::default();
+        let ending = Some(Ending::Shutdown { unfinished: vec![text()], error: Some(fault()) });
+        for (reason, named) in [
+            (Reason::Consent { about_us: false }, "Consent"),
+            (Reason::AsksPermission { kind: text(), text: Some(text()) }, "AsksPermission"),
+            (Reason::Failed { fault: fault() }, "Failed, HTTP 429"),
+            (Reason::ShutDownAfterError { fault: fault() }, "ShutDownAfterError, HTTP 429"),
+            (Reason::Unreadable { problem: text() }, "Unreadable"),
+            (Reason::Asks { question }, "Asks"),
+            (silent(None), "Silent, Tool"),
+            (silent(Some(Seen::Unknown)), "Silent, Tool, Unknown"),
+            (Reason::Works { work: Work::Thinks, background: none }, "Works, Thinks"),
+            (
+                Reason::Unheard { silence: Span::ZERO, proof: Proof::Connecting, agent: Agent::default() },
+                "Unheard, Connecting",
+            ),
+            (Reason::Rests { unprompted: false, ending: None, background: none }, "Rests, no turn is open"),
+            (Reason::Rests { unprompted: false, ending, background: none }, "Rests, done"),
+        ] {
+            assert_eq!(reason.and([]).named(), named);
+        }
+        let notes = [Note::TurnOpen, Note::AfterError { fault: fault() }, Note::Untried { version: text() }];
+        let named = Reason::ProcessGone { is_seen: true }.and(notes).named();
+        assert_eq!(named, "ProcessGone, TurnOpen, AfterError, Untried");
     }
 
     #[test]

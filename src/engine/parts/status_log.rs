@@ -1,8 +1,7 @@
-//! Logs each change of a status with its reason, but nothing that a session wrote.
+//! Logs each change of a status with its reason by name, so nothing that a session wrote.
 
 use super::fleet::Fleet;
 use crate::core::limits::Limits;
-use crate::core::redact::redacted;
 use crate::core::session::Key;
 use crate::core::text::is_uuid;
 use crate::core::time::Moment;
@@ -16,21 +15,20 @@ pub(crate) struct StatusLog(HashMap<Key, Status>);
 
 impl StatusLog {
     /// Logs the statuses that have changed.
-    pub(crate) fn log_updated(&mut self, fleet: &Fleet, changes: &Changes, now: Moment, limits: &Limits) {
+    pub(crate) fn log_updated(&mut self, fleet: &Fleet, changes: &Changes, _: Moment, _: &Limits) {
         for key in &changes.removed {
             if let Some(was) = self.0.remove(key) {
                 write(key, Some(was), None, || "its folder is gone".into());
             }
         }
         for key in &changes.updated {
-            let Some(entry) = fleet.get(key) else { continue };
-            let is = entry.verdict.status;
+            let Some(verdict) = fleet.get(key).map(|entry| &entry.verdict) else { continue };
+            let is = verdict.status;
             if self.0.get(key) == Some(&is) {
                 continue;
             }
             let was = self.0.insert(key.clone(), is);
-            // Judged again on redacted facts, without the session's own text.
-            write(key, was, Some(is), || redacted(entry.session()).row(now, limits).0.because.to_string());
+            write(key, was, Some(is), || verdict.because.named());
         }
     }
 }
