@@ -76,7 +76,7 @@ impl Marks {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     path: Option<PathBuf>,
-    /// By id and home. What a version that did not tell homes apart wrote is by id alone, and is for all homes.
+    /// By id and home.
     marks: BTreeMap<Box<str>, Marks>,
 }
 
@@ -84,16 +84,7 @@ impl Seen {
     /// Reads the file at `path`. Without a path, nothing is remembered beyond this run.
     pub(crate) fn load(path: Option<PathBuf>) -> Self {
         let text = path.as_deref().map(state_file::read).unwrap_or_default();
-        let saved: BTreeMap<Box<str>, serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();
-        let mut marks = BTreeMap::<Box<str>, Marks>::new();
-        for (name, saved) in saved {
-            let (name, saved) = match saved.as_str() {
-                Some(at) => old_mark(&name, Time::parse(at.as_bytes())),
-                None => (&*name, serde_json::from_value(saved).unwrap_or_default()),
-            };
-            marks.entry(name.into()).or_default().join(saved);
-        }
-        Self { path, marks }
+        Self { path, marks: serde_json::from_str(&text).unwrap_or_default() }
     }
 
     /// The path of the file.
@@ -113,9 +104,7 @@ impl Seen {
 
     /// What is remembered of the session of this home with this id.
     pub(crate) fn of(&self, home: HomeHash, id: &str) -> Marks {
-        let mut marks = self.marks.get(id).copied().unwrap_or_default();
-        marks.join(self.marks.get(&*name(home, id)).copied().unwrap_or_default());
-        marks
+        self.marks.get(&*name(home, id)).copied().unwrap_or_default()
     }
 
     /// Notes something of the session of this home with this id.
@@ -152,21 +141,9 @@ impl Seen {
     }
 }
 
-/// The name of a session's marks. No folder's name contains a slash, so it is no id alone.
+/// The name of a session's marks.
 fn name(home: HomeHash, id: &str) -> Box<str> {
     format!("{id}/{:016x}", home.0).into()
-}
-
-/// A mark as versions wrote it that did not tell homes apart: each had an entry of its own.
-fn old_mark(name: &str, at: Option<Time>) -> (&str, Marks) {
-    let none = Marks::default();
-    match name.split_once('/') {
-        Some(("attached", id)) => (id, Marks { attached: at, ..none }),
-        Some(("undone", id)) => (id, Marks { left_undone: at, ..none }),
-        Some(("approved", id)) => (id, Marks { approved: at, ..none }),
-        Some(("told", id)) => (id, Marks { told: at, ..none }),
-        _ => (name, Marks { seen: at, ..none }),
-    }
 }
 
 #[cfg(test)]
@@ -209,35 +186,10 @@ mod tests {
         let mut ours = Seen::load(Some(path.clone()));
         ours.note(HOME, "a", seen(1_700_000_000_123));
         ours.save().unwrap();
-        assert_eq!(Seen::load(Some(path.clone())).of(HOME, "a"), seen(1_700_000_000_123));
+        let later = Seen::load(Some(path.clone()));
+        assert_eq!(later.of(HOME, "a"), seen(1_700_000_000_123));
+        assert_eq!(later.of(HomeHash(2), "a"), Marks::default(), "one of this id in another home");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no other file is left");
-    }
-
-    #[test]
-    fn case_249_what_an_earlier_version_wrote_is_for_a_session_of_this_id_in_any_home() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(FILE);
-        let times = ["a", "attached/a", "undone/a", "approved/a", "told/a"].map(|name| (name, Time(name.len() as i64)));
-        fs::write(&path, serde_json::to_vec(&BTreeMap::from(times)).unwrap()).unwrap();
-        let at = |name: &str| Some(Time(name.len() as i64));
-        let marks = Marks {
-            seen: at("a"),
-            attached: at("attached/a"),
-            left_undone: at("undone/a"),
-            approved: at("approved/a"),
-            told: at("told/a"),
-        };
-        let mut ours = Seen::load(Some(path.clone()));
-        for _ in 0..2 {
-            assert_eq!(
-                (ours.of(HOME, "a"), ours.of(HomeHash(2), "a"), ours.of(HOME, "b")),
-                (marks, marks, Marks::default())
-            );
-            ours.save().unwrap();
-            ours = Seen::load(Some(path.clone()));
-        }
-        ours.note(HOME, "a", seen(99));
-        assert_eq!((ours.of(HOME, "a").seen, ours.of(HomeHash(2), "a").seen), (Some(Time(99)), at("a")));
     }
 
     #[test]
@@ -260,7 +212,7 @@ mod tests {
         let path = folder.path().join(FILE);
         for broken in ["", "[]", "{\"a\": 1}", "\0\0", "{\"a\": \"yesterday\"}", "{\"a\": {\"seen\": 1}}"] {
             fs::write(&path, broken).unwrap();
-            assert_eq!(Seen::load(Some(path.clone())).of(HOME, "a"), Marks::default());
+            assert_eq!(Seen::load(Some(path.clone())).marks.len(), 0, "{broken}");
         }
     }
 

@@ -22,7 +22,7 @@ const READS: [&str; 13] = [
 ];
 
 /// Where text is read all the same: what others wrote, how often, and what it is.
-const FOREIGN: [(&str, usize, &str); 103] = [
+const FOREIGN: [(&str, usize, &str); 102] = [
     ("src/agent/claude_code/dialect.rs", 2, "a line of Claude Code's log"),
     ("src/agent/claude_code/dialect/line.rs", 4, "a line of Claude Code's log"),
     ("src/agent/claude_code/jobs.rs", 2, "what Claude Code says that it needs"),
@@ -89,7 +89,6 @@ const FOREIGN: [(&str, usize, &str); 103] = [
     ("src/doctor/redact.rs", 5, "the log's words, of which only known ones pass, and names that a desktop has"),
     ("src/doctor/report.rs", 1, "the locale"),
     ("src/engine/exit_note.rs", 2, "names of files"),
-    ("src/engine/last_seen.rs", 1, "names in files of older versions"),
     ("src/engine/ledger.rs", 1, "names of files"),
     ("src/cli/host/talk.rs", 1, "spaces, to be kept as they are"),
     ("src/config/edit.rs", 8, "the user's settings"),

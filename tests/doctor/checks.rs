@@ -167,14 +167,13 @@ fn settings_and_state_files_are_checked() {
     assert_eq!(level(&found, "autostart", "starts /nowhere/pilotlight, which is not there"), "problem");
 }
 
-/// Each form that the file ever had.
 #[test]
 fn what_is_remembered_of_sessions_is_not_broken() {
     let user = User::new();
     let state = user.scratch.path().join(".local/state/pilotlight");
     fs::create_dir_all(&state).unwrap();
     let time = "2026-11-26T01:02:03.000Z";
-    let seen = format!(r#"{{"one/0123456789abcdef": {{"approved": "{time}", "seen": "{time}"}}, "two": "{time}"}}"#);
+    let seen = format!(r#"{{"one/0123456789abcdef": {{"approved": "{time}", "seen": "{time}"}}}}"#);
     fs::write(state.join("seen.json"), seen).unwrap();
     let found = examined(&mut user.pilotlight(&[])).0;
     assert!(!format!("{found:?}").contains("seen.json"), "{found:?}");

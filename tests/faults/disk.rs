@@ -62,7 +62,7 @@ fn a_full_disk_only_prevents_saving_new_state() {
     let (user, panel) = (User::new(&sessions), Panel::start(&bus));
     let session = sessions.add("one");
     fs::create_dir_all(user.state()).unwrap();
-    let saved = "{\"another\": \"2026-11-20T18:00:00Z\"}";
+    let saved = "{\"another/0123456789abcdef\": {\"seen\": \"2026-11-20T18:00:00Z\"}}";
     let state = user.state().display().to_string();
     let fills = format!(
         "mount -t tmpfs -o size=64k none {state} && printf '%s' '{saved}' >{state}/seen.json && \
