@@ -11,15 +11,15 @@ use crate::control::caller::agent_behind;
 use crate::core::action::{Action, bridge_words, offer, questions};
 use crate::core::fleet::{Label, Row, Session};
 use crate::core::limits::Limits;
-use crate::core::owner::{Owner, process};
 use crate::core::session::far::Far;
 use crate::core::text::{counted, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{LastMessage, Phase};
 use crate::core::verdict::{Status, Verdict, last_heard};
+use crate::core::words::known;
 use crate::engine::last_seen::{HomeHash, Marks};
-pub(super) use page::NAME_WIDTH;
 use page::Page;
+pub(super) use page::NAME_WIDTH;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -84,7 +84,7 @@ pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limit
     page.line("because", row.because.to_string());
     page.line("changes", changes(&verdict, now));
     page.line("last seen", last_seen(session, now));
-    page.line("owner", owner(session));
+    page.line("owner", known::owner(session));
     if let Some(bridge) = bridge_words(session) {
         page.line("bridge", bridge);
     }
@@ -145,28 +145,6 @@ fn changes(verdict: &Verdict, now: Moment) -> String {
     }
 }
 
-fn owner(session: &Session) -> String {
-    match &session.observed.owner {
-        Owner::Never if session.observed.hooked.is_some() => "none: the process that ran its hook has ended".into(),
-        Owner::Never if session.observed.is_untold => {
-            format!("not known: this release of {} does not say", session.observed.agent)
-        }
-        Owner::Never => format!("none: {}", session.observed.agent.no_owner()),
-        Owner::Alive { pid, started: Some(at) } => format!("process {pid}, alive, started {at}"),
-        Owner::Alive { pid, started: None } => format!("process {pid}, alive"),
-        Owner::Opened { pid, started: Some(at) } => format!("process {pid}, not prompted yet, started {at}"),
-        Owner::Opened { pid, started: None } => format!("process {pid}, not prompted yet"),
-        Owner::Unheld { pid } => format!("not known: process {pid}, which the lock names, does not hold it"),
-        Owner::Gone { pid: Owner::UNNAMED, .. } => {
-            format!("a process that is gone: {}", session.observed.agent.left_behind())
-        }
-        Owner::Gone { pid, .. } => format!("process {pid}, gone: {}", session.observed.agent.left_behind()),
-        Owner::Unknown { pid } => {
-            format!("{}, which cannot be inspected (another user's, a container's, or just ending)", process(*pid))
-        }
-    }
-}
-
 fn about(page: &mut Page, session: &Session, row: &Row) {
     let facts = &session.observed.facts;
     let is_told = session.observed.hooked.is_some();
@@ -189,17 +167,11 @@ fn about(page: &mut Page, session: &Session, row: &Row) {
             false => format!("{} read, {skipped} skipped: no event", counted_events(facts.events)),
         },
     );
-    let background = row.background;
-    if background.agents + background.shells > 0 {
-        let (agents, shells) = (counted(background.agents, "agent"), counted(background.shells, "shell"));
-        page.line("background", format!("{agents}, {shells}"));
+    if let Some(background) = known::background(row.background) {
+        page.line("background", background);
     }
-    let denied = facts.denials.after(session.vitals.attached);
-    if denied > 0 {
-        page.line(
-            "denials",
-            format!("{denied} of the last {} tool results: nobody could be asked", facts.denials.of()),
-        );
+    if let Some(denials) = known::denials(session) {
+        page.line("denials", denials);
     }
 }
 
@@ -256,7 +228,10 @@ fn limits_that_apply(page: &mut Page, session: &Session, limits: &Limits) {
     } else {
         format!(" ({} if its process is busy)", limits.tool_busy_stuck)
     };
-    page.line("limits", format!("{situation}: quiet after {quiet} of silence, stuck after {stuck}{busy}"));
+    page.line(
+        "limits",
+        format!("{situation}: quiet after {quiet} of silence, stuck after {stuck}{busy}"),
+    );
 }
 
 /// What each action would do now, or why it is refused.

@@ -38,6 +38,7 @@ macro_rules! said {
 }
 
 pub mod calls;
+pub(crate) mod known;
 pub mod offer;
 pub mod reason;
 pub mod refusal;

@@ -6,10 +6,10 @@ use crate::core::action::{ServerState, bridge_words};
 use crate::core::fleet::{Row, Session};
 use crate::core::gist::Gist;
 use crate::core::limits::Limits;
-use crate::core::owner::{Owner, process};
 use crate::core::session::NoFileEvents;
 use crate::core::session::far::Far;
-use crate::core::text::{counted, lines, listed, plain};
+use crate::core::text::{counted, lines, plain};
+use crate::core::words::known;
 pub use crate::engine::Shown as Source;
 
 /// What the details depend on besides the session.
@@ -60,12 +60,8 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
         let (situation, quiet, stuck) = turn.silence_limits(is_compacting, session.finding(), &limits);
         say(format!("Silence: quiet after {quiet}, stuck after {stuck} ({situation})"));
     }
-    let denied = session.observed.facts.denials.after(session.vitals.attached);
-    if denied > 0 {
-        say(format!(
-            "{denied} of the last {} tools denied: nobody could be asked",
-            session.observed.facts.denials.of()
-        ));
+    if let Some(denials) = known::denials(session) {
+        say(denials);
     }
     if let Some(part) = control(source) {
         say(part);
@@ -75,12 +71,12 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
     if row.label.of_agent.is_some() {
         say(format!("Agent: {}", row.agent));
     }
-    say(format!("Owner: {}", owner(&session.observed.owner)));
+    say(format!("Owner: {}", known::owner(session)));
     if let Some(no_file_events) = &session.no_file_events {
         say(format!("Files: {}", without_file_events(*no_file_events, session.may_be_open())));
     }
     say(format!("Model: {}", session.observed.facts.model.as_deref().unwrap_or("not known")));
-    if let Some(background) = background(row) {
+    if let Some(background) = known::background(row.background) {
         say(format!("Background: {background}"));
     }
     if context.notifications.quiet.is_muted(&row.id, row.cwd.as_deref()) {
@@ -101,7 +97,7 @@ fn why_there(row: &Row, far: &Far) -> Vec<Text> {
         Some(format!("Folder: {}{branch}", folder(row, None))),
         Some(format!("Agent: {}", row.agent)).filter(|_| row.label.of_agent.is_some()),
         owner,
-        background(row).map(|background| format!("Background: {background}")),
+        known::background(row.background).map(|background| format!("Background: {background}")),
     ];
     told.into_iter().flatten().flat_map(|text| lines(&plain(&text, 200), COLUMNS, 2)).map(Text::from).collect()
 }
@@ -128,31 +124,12 @@ fn doing(session: &Session) -> Option<String> {
     Some(format!("{more}{}{command}", tool.name))
 }
 
-fn owner(owner: &Owner) -> String {
-    match owner {
-        Owner::Never => "no process".into(),
-        Owner::Alive { pid, .. } => format!("process {pid}"),
-        Owner::Opened { pid, .. } => format!("process {pid}, not prompted yet"),
-        Owner::Unheld { pid } => format!("not known; process {pid}, which the lock names, does not hold it"),
-        Owner::Gone { pid: Owner::UNNAMED, .. } => "a process that is gone".to_owned(),
-        Owner::Gone { pid, .. } => format!("process {pid}, which is gone"),
-        Owner::Unknown { pid } => format!("{}, which cannot be inspected", process(*pid)),
-    }
-}
-
 fn without_file_events(why: NoFileEvents, is_live: bool) -> String {
     let why = match why {
         NoFileEvents::FileSystem(name) => format!("on {name}, no file events"),
         NoFileEvents::Refused => "the system cannot watch them".into(),
     };
     format!("{why}; read {}", if is_live { "every 5 s" } else { "once a minute" })
-}
-
-fn background(row: &Row) -> Option<String> {
-    let (agents, shells) = (row.background.agents, row.background.shells);
-    let counts = [(agents, "agent"), (shells, "shell")];
-    let parts: Vec<_> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| counted(*n, what)).collect();
-    (!parts.is_empty()).then(|| listed(&parts))
 }
 
 /// Our connection to the session, and the outcome of the last order.
