@@ -19,7 +19,7 @@ use crate::core::verdict::{Status, Verdict, last_heard};
 use crate::core::words::known;
 use crate::engine::last_seen::{HomeHash, Marks};
 use page::Page;
-pub(super) use page::NAME_WIDTH;
+pub(super) use page::{Lesser, Line, NAME_WIDTH};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -82,7 +82,7 @@ pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limit
     }
     page.line("status", format!("{}, since {} ({} ago)", row.status, row.since, ago(now, row.since)));
     page.line("because", row.because.to_string());
-    page.line("changes", changes(&verdict, now));
+    page.lesser(Lesser::Changes, "changes", changes(&verdict, now));
     page.line("last seen", last_seen(session, now));
     page.line("owner", known::owner(session));
     if let Some(bridge) = bridge_words(session) {
@@ -151,16 +151,17 @@ fn about(page: &mut Page, session: &Session, row: &Row) {
     let or_none = |text: Option<&str>| text.map_or("unknown".to_owned(), |text| plain(text, 400).into());
     page.line("folder", or_none(row.cwd.as_deref()));
     if let Some(branch) = &row.branch {
-        page.line("branch", &**branch);
+        page.lesser(Lesser::Branch, "branch", &**branch);
     }
     if !is_told {
-        page.line("model", or_none(facts.model.as_deref()));
+        page.lesser(Lesser::Model, "model", or_none(facts.model.as_deref()));
     }
     if let Some(tokens) = facts.context_tokens {
-        page.line("context", format!("{tokens} tokens sent with the last request"));
+        page.lesser(Lesser::Context, "context", format!("{tokens} tokens sent with the last request"));
     }
     let skipped = facts.skipped;
-    page.line(
+    page.lesser(
+        Lesser::Log,
         "log",
         match is_told {
             true => "none is read: it is known by its hook's reports alone".to_owned(),
@@ -228,7 +229,8 @@ fn limits_that_apply(page: &mut Page, session: &Session, limits: &Limits) {
     } else {
         format!(" ({} if its process is busy)", limits.tool_busy_stuck)
     };
-    page.line(
+    page.lesser(
+        Lesser::Limits,
         "limits",
         format!("{situation}: quiet after {quiet} of silence, stuck after {stuck}{busy}"),
     );
@@ -238,9 +240,10 @@ fn limits_that_apply(page: &mut Page, session: &Session, limits: &Limits) {
 fn actions(page: &mut Page, session: &Session, status: Status, refusals: Refusals) {
     let mut refused = Vec::new();
     for action in Action::ALL {
+        let mut line = |said: String| page.line_of(Lesser::of(action), action.name(), said);
         match offer(action, session, status) {
-            Ok(does) => page.line(action.name(), does.to_string()),
-            Err(why) if refusals == Refusals::Explained => page.line(action.name(), format!("refused: {why}")),
+            Ok(does) => line(does.to_string()),
+            Err(why) if refusals == Refusals::Explained => line(format!("refused: {why}")),
             Err(_) => refused.push(action.name()),
         }
     }

@@ -206,33 +206,15 @@ impl Console for Terminal {
 
     fn print(&mut self, line: &str) {
         match &mut self.table {
-            Some(table) => table.notice = Some(joined(table.notice.take(), line)),
+            Some(table) => {
+                let before = table.notice.take().map(|before| format!("{before} · ")).unwrap_or_default();
+                table.notice = Some(before + line);
+            }
             None => say(line),
         }
     }
 
     fn table(&mut self) -> Option<&mut dyn View> {
         self.table.as_mut().map(|table| table as &mut dyn View)
-    }
-}
-
-/// A message after those before it, as sentences.
-fn joined(before: Option<String>, line: &str) -> String {
-    match before {
-        Some(before) if before.ends_with(['.', '!', '?']) => format!("{before} {line}"),
-        Some(before) => format!("{before}. {line}"),
-        None => line.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::joined;
-
-    #[test]
-    fn messages_above_the_table_are_sentences() {
-        assert_eq!(joined(None, "it is so"), "it is so");
-        assert_eq!(joined(Some("it is so".into()), "one ended"), "it is so. one ended");
-        assert_eq!(joined(Some("It is so.".into()), "one ended"), "It is so. one ended");
     }
 }

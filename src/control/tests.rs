@@ -2,7 +2,7 @@
 //! [`caller`](super::caller), and with the real program in `tests/control/`.
 
 use super::*;
-use crate::core::order::{Operation, Order, Step};
+use crate::core::order::{Operation, Order, ShownRequest, Step};
 use crate::system::paths;
 use std::fs;
 use std::io::{Read, Write};
@@ -124,7 +124,11 @@ fn an_order_goes_in_and_its_reports_come_out() {
     });
     let pending = tray.pending.recv().unwrap();
     assert_eq!(pending.order, stop("one"));
-    let reports = [Report::Step(Step::Abort, "a\nb".into()), Report::Request("x".repeat(300_000)), done("it is over")];
+    let reports = [
+        Report::Step(Step::Abort, "a\nb".into()),
+        Report::Request(ShownRequest::verbatim("x".repeat(300_000))),
+        done("it is over"),
+    ];
     for report in &reports {
         pending.report(report.clone());
     }

@@ -59,11 +59,29 @@ pub enum Doubt {
 pub enum Report {
     /// A step of the work.
     Step(Step, String),
-    /// The whole text of the permission request about to be answered.
-    Request(String),
+    /// The permission request about to be answered.
+    Request(ShownRequest),
     Question(Box<Form>),
     /// The end of the work.
     End(Outcome),
+}
+
+/// A whole permission request, in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ShownRequest {
+    /// All of it.
+    pub text: String,
+    /// Whether nothing of it had to be escaped to be visible.
+    #[serde(default)]
+    pub verbatim: bool,
+}
+
+impl ShownRequest {
+    /// One of which nothing had to be escaped.
+    pub fn verbatim(text: impl Into<String>) -> Self {
+        Self { text: text.into(), verbatim: true }
+    }
 }
 
 /// The steps of a recovery. Their names are the tags in the log. A step that sends something is reported beforehand,

@@ -28,7 +28,7 @@ pub(crate) const COLUMNS: usize = 48;
 /// Maximum number of entries in a submenu.
 pub(crate) const ROWS: usize = 10;
 /// The marker in front of the name of an unseen session.
-pub(crate) const UNSEEN: &str = "● ";
+const UNSEEN: &str = "● ";
 const SEPARATOR: &str = " — ";
 /// With fewer columns than this for its title, a row shows none of it: ` · Title`.
 const TITLE_MIN: usize = 8;
@@ -65,6 +65,16 @@ pub(crate) struct Lead {
     pub status: Status,
     /// Whether the user has not looked at it since.
     pub unseen: bool,
+}
+
+/// A text as a panel shows it.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Worded {
+    /// All of it.
+    pub text: String,
+    /// How many bytes of it come before its own words.
+    pub words_at: usize,
 }
 
 /// The name of a session, as far as its row has room for it.
@@ -220,14 +230,22 @@ impl Text {
 
     /// The text with its age as of now, within [`COLUMNS`]. Of a row that is too long the title is cut first, then the
     /// reason; the distinctive part of the name is always shown.
+    #[cfg(any(test, not(target_os = "linux")))]
     pub(crate) fn at(&self, now: Moment) -> String {
         self.after(&self.lead.map(Lead::mark).unwrap_or_default(), now)
     }
 
-    /// The same next to a picture that says what its mark says: without the mark.
+    /// The same, and where in it its own words begin. Next to a picture that says what its mark says: without the mark.
     #[cfg(target_os = "linux")]
-    pub(crate) fn beside_picture(&self, now: Moment) -> String {
-        self.after(&self.lead.map(Lead::unseen).unwrap_or_default(), now)
+    pub(crate) fn label(&self, beside_picture: bool, now: Moment) -> Worded {
+        let lead = self.lead.map(if beside_picture { Lead::unseen } else { Lead::mark }).unwrap_or_default();
+        Worded { text: self.after(&lead, now), words_at: lead.len() }
+    }
+
+    /// What comes before the text of a row.
+    #[cfg(target_os = "linux")]
+    pub(crate) const fn lead(&self) -> Option<Lead> {
+        self.lead
     }
 
     fn after(&self, lead: &str, now: Moment) -> String {

@@ -2,7 +2,7 @@
 
 use super::trays::Double;
 use crate::support::synthetic::{Folder, Owner, User};
-use pilotlight::core::order::{Operation, Order, Outcome, Report, Step, Which};
+use pilotlight::core::order::{Operation, Order, Outcome, Report, ShownRequest, Step, Which};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
 use std::process::Output;
@@ -22,7 +22,8 @@ fn shows(order: &Order, text: &str, outcome: Outcome) -> Vec<Report> {
     };
     vec![
         Report::Step(Step::TakeOver, "as one more\nclient\u{7}".into()),
-        Report::Request(text.into()),
+        // A tray says whether it had to escape anything.
+        Report::Request(ShownRequest { text: text.into(), verbatim: !text.contains("\\u{") }),
         Report::End(end),
     ]
 }
@@ -275,7 +276,7 @@ fn an_output_without_a_reader_does_not_change_the_exit_code() {
     sdk(&user, 1);
     let double = Double::start(&user, |_| {
         let text = "x".repeat(1 << 20);
-        vec![Report::Request(text), Report::End(Outcome::Failed("in vain".into()))]
+        vec![Report::Request(ShownRequest::verbatim(text)), Report::End(Outcome::Failed("in vain".into()))]
     });
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

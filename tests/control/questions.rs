@@ -5,7 +5,7 @@ use crate::support::synthetic::{Folder, User};
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
 use pilotlight::core::form::{Form, FormAnswer};
-use pilotlight::core::order::{Operation, Outcome, Reply, Report, Which};
+use pilotlight::core::order::{Operation, Outcome, Reply, Report, ShownRequest, Which};
 use serde_json::json;
 
 const END: &str = "It can be resumed. [y/N]";
@@ -77,10 +77,13 @@ fn with_ask_each_request_is_shown_before_it_is_answered() {
     let (_session, _owner) = asking(&user, &["r-1", "r-2", "r-3"]);
     let double = Double::start(&user, |order| match &order.operation {
         Operation::Look(id) => {
-            vec![Report::Request(format!("shell: rm {id}")), Report::End(Outcome::Done("shown".into()))]
+            vec![
+                Report::Request(ShownRequest::verbatim(format!("shell: rm {id}"))),
+                Report::End(Outcome::Done("shown".into())),
+            ]
         }
         Operation::Approve(Which::Shown { id, text }) if *text == format!("shell: rm {id}") => {
-            vec![Report::Request(text.clone()), Report::End(Outcome::Done(format!("{id} is allowed")))]
+            vec![Report::Request(ShownRequest::verbatim(text)), Report::End(Outcome::Done(format!("{id} is allowed")))]
         }
         other => panic!("{other:?}"),
     });
@@ -139,8 +142,9 @@ fn with_ask_a_request_that_cannot_be_shown_is_not_asked_about() {
 fn ctrl_c_at_a_question_answers_nothing_and_ends() {
     let user = User::new();
     let (_session, _owner) = asking(&user, &["r-1", "r-2"]);
-    let double =
-        Double::start(&user, |_| vec![Report::Request("shell: ls".into()), Report::End(Outcome::Done("shown".into()))]);
+    let double = Double::start(&user, |_| {
+        vec![Report::Request(ShownRequest::verbatim("shell: ls")), Report::End(Outcome::Done("shown".into()))]
+    });
     let terminal = in_terminal(&user, &["approve", "00000001", "--ask", "--all"]);
     terminal.shows("[y/N]");
     terminal.press(&["C-c"]);
@@ -155,7 +159,10 @@ fn with_ask_a_very_long_request_is_answered_by_its_id() {
     let user = User::new();
     let (_session, _owner) = asking(&user, &["r-1"]);
     let double = Double::start(&user, |order| match &order.operation {
-        Operation::Look(_) => vec![Report::Request("x".repeat(70_000)), Report::End(Outcome::Done("shown".into()))],
+        Operation::Look(_) => vec![
+            Report::Request(ShownRequest::verbatim("x".repeat(70_000))),
+            Report::End(Outcome::Done("shown".into())),
+        ],
         _ => done(),
     });
     let terminal = in_terminal(&user, &["deny", "00000001", "--ask"]);
@@ -173,7 +180,7 @@ fn input_typed_before_the_question_is_no_answer() {
     let has_typed = std::sync::Mutex::new(has_typed);
     let double = Double::start(&user, move |_| {
         has_typed.lock().unwrap().recv().unwrap();
-        vec![Report::Request("shell: ls".into()), Report::End(Outcome::Done("shown".into()))]
+        vec![Report::Request(ShownRequest::verbatim("shell: ls")), Report::End(Outcome::Done("shown".into()))]
     });
     let terminal = in_terminal(&user, &["approve", "00000001", "--ask"]);
     wait_until(SOON, "it asks for the request", || terminal.screen(), || (double.orders().len() == 1).then_some(()));

@@ -22,7 +22,7 @@ const READS: [&str; 13] = [
 ];
 
 /// Where text is read all the same: what others wrote, how often, and what it is.
-const FOREIGN: [(&str, usize, &str); 102] = [
+const FOREIGN: [(&str, usize, &str); 99] = [
     ("src/agent/claude_code/dialect.rs", 2, "a line of Claude Code's log"),
     ("src/agent/claude_code/dialect/line.rs", 4, "a line of Claude Code's log"),
     ("src/agent/claude_code/jobs.rs", 2, "what Claude Code says that it needs"),
@@ -63,7 +63,6 @@ const FOREIGN: [(&str, usize, &str); 102] = [
     ("src/agent/reported/record.rs", 1, "an id"),
     ("src/cli/act/output.rs", 1, "the text of a request"),
     ("src/cli/act/reply.rs", 2, "what the user types"),
-    ("src/cli/act/requests.rs", 1, "the text of a request"),
     ("src/cli/charset.rs", 2, "the locale"),
     ("src/cli/demo.rs", 1, "what another process wrote to its standard error"),
     ("src/cli/pick.rs", 1, "a path"),
@@ -71,7 +70,6 @@ const FOREIGN: [(&str, usize, &str); 102] = [
     ("src/cli/resume/typing.rs", 1, "what the user types"),
     ("src/cli/setup.rs", 1, "a path"),
     ("src/cli/setup/file.rs", 1, "a file, and its sum"),
-    ("src/cli/tray.rs", 1, "whether a message, whoever wrote it, ends a sentence"),
     ("src/config/form.rs", 8, "the user's settings"),
     ("src/config/host_keys.rs", 1, "the user's settings"),
     ("src/config/mod.rs", 1, "the user's settings"),
@@ -124,7 +122,6 @@ const FOREIGN: [(&str, usize, &str); 102] = [
     ("src/tray/bus/menu_capacity.rs", 1, "names of desktops"),
     ("src/tray/details.rs", 1, "a path"),
     ("src/tray/instance.rs", 1, "the kernel's table of sockets"),
-    ("src/tray/sni/layout/appearance.rs", 1, "a label as it was sent, without the mark that a picture replaces"),
 ];
 
 /// The places in this code that read text by a literal or a constant, and those that compare it with a sentence.

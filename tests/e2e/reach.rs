@@ -192,7 +192,7 @@ impl Recorder {
     pub(crate) fn shown(&self) -> String {
         let reports = self.0.lock().unwrap();
         let shown = reports.iter().filter_map(|report| match report {
-            Report::Request(text) => Some(text.as_str()),
+            Report::Request(request) => Some(request.text.as_str()),
             _ => None,
         });
         shown.collect()

@@ -4,7 +4,7 @@ use super::failure::Failure;
 use crate::agent::channel::endpoint::Endpoint;
 use crate::core::attempts::Mark;
 use crate::core::form::Form;
-use crate::core::order::{Report, Step};
+use crate::core::order::{Report, ShownRequest, Step};
 use crate::core::reception::Finding;
 use crate::core::time::Time;
 use crate::core::turn::Call;
@@ -147,8 +147,8 @@ impl Site {
         (self.reports.0)(Report::Step(step, words.into()));
     }
 
-    pub(crate) fn show_request(&self, text: String) {
-        (self.reports.0)(Report::Request(text));
+    pub(crate) fn show_request(&self, request: ShownRequest) {
+        (self.reports.0)(Report::Request(request));
     }
 
     pub(crate) fn show_question(&self, form: Form) {

@@ -112,13 +112,13 @@ mod tests {
         let plain = of(&json!({}));
         assert_eq!((&*plain.id, plain.decisive().as_deref()), ("call_1", Some("/bin/bash -lc 'touch x'")));
         let shown = "Run this command:\n\n/bin/bash -lc 'touch x'\n\nThe agent says: \"Need to write here. OK?\"";
-        assert_eq!(plain.shown(), shown);
+        assert_eq!(plain.shown().text, shown);
         for more in [json!({"cwd": "/elsewhere"}), json!({"networkApprovalContext": {"host": "h"}}), json!({"new": 1})]
         {
             let request = of(&more);
             assert_eq!(request.decisive(), None, "{more}");
             let value = more.as_object().unwrap().keys().next().unwrap();
-            assert!(request.shown().contains(value.as_str()), "{}", request.shown());
+            assert!(request.shown().text.contains(value.as_str()), "{}", request.shown().text);
         }
         assert_eq!(&*of(&json!({"approvalId": "a7"})).id, "call_1/a7");
     }
@@ -130,9 +130,9 @@ mod tests {
         let request = Asked::read(&message, Some(Path::new("/p"))).unwrap().request;
         assert!(request.too_large && request.decisive().is_none());
         assert!(
-            request.shown().contains("/p/out") && request.shown().contains("changes to files"),
+            request.shown().text.contains("/p/out") && request.shown().text.contains("changes to files"),
             "{}",
-            request.shown()
+            request.shown().text
         );
     }
 

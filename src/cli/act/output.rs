@@ -8,7 +8,7 @@ use crate::cli::report::{LINE_MAX, say};
 use crate::core::confusable::find_confusable;
 use crate::core::fleet::Label;
 use crate::core::form::Form;
-use crate::core::order::{Outcome, Report};
+use crate::core::order::{Outcome, Report, ShownRequest};
 use crate::core::text::{NAME_MAX, is_invisible, plain};
 use std::io::{self, Write};
 
@@ -47,8 +47,8 @@ impl RequestPrinter {
 
 impl Reporter for RequestPrinter {
     fn report(&mut self, report: &Report) {
-        if let Report::Request(text) = report {
-            let _ = write_out(&request(&self.who, None, text));
+        if let Report::Request(shown) = report {
+            let _ = write_out(&request(&self.who, None, &shown.text));
         }
         Printer.report(report);
     }
@@ -60,8 +60,8 @@ pub(super) struct RequestReader {
     who: String,
     /// The request's id.
     id: String,
-    /// The request's text, verbatim.
-    pub(super) request: Option<String>,
+    /// The request, as its server shows it.
+    pub(super) request: Option<ShownRequest>,
     /// Why it could not be written out.
     pub(super) failed: Option<io::Error>,
 }
@@ -74,9 +74,9 @@ impl RequestReader {
 
 impl Reporter for RequestReader {
     fn report(&mut self, report: &Report) {
-        if let Report::Request(text) = report {
-            self.failed = write_out(&request(&self.who, Some(&self.id), text)).err();
-            self.request = Some(text.clone());
+        if let Report::Request(shown) = report {
+            self.failed = write_out(&request(&self.who, Some(&self.id), &shown.text)).err();
+            self.request = Some(shown.clone());
         }
     }
 }

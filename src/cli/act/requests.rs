@@ -112,7 +112,7 @@ fn answer_one(
     let mut reader = RequestReader::new(&session.label, &id);
     let look = order(session, Operation::Look(id.clone()));
     let outcome = carry_out(context, session, &look, false, &mut reader)?;
-    let Some(text) = reader.request else {
+    let Some(request) = reader.request else {
         let outcome = match outcome {
             // This order only reads: even if it was interrupted, nothing was answered.
             Outcome::Unconfirmed(_) => Outcome::Failed(
@@ -127,13 +127,13 @@ fn answer_one(
         return Ok(refuse(&format!("the request could not be written out ({error}): it was left open")));
     }
     match &arguments.sha256 {
-        Some(meant) if !meant.eq_ignore_ascii_case(&sha256(&text)) => {
+        Some(meant) if !meant.eq_ignore_ascii_case(&sha256(&request.text)) => {
             return Ok(refuse("the request's text has another SHA-256: it was left open"));
         }
-        None if verb.must_show && !asks && !prints_as_it_is(&text) => {
+        None if verb.must_show && !asks && !(request.verbatim && reads_as_it_is(&request.text)) => {
             let why =
                 "part of the request may not be what it looks like, so it was left open. Read it, and answer with";
-            let (session, hash) = (&session.id, sha256(&text));
+            let (session, hash) = (&session.id, sha256(&request.text));
             let by_hash = format!("`pilotlight approve {session} --request {id} --sha256 {hash}`");
             return Ok(refuse(&format!(
                 "{why} `pilotlight approve --ask {session}`; a script that means exactly this text: {by_hash}"
@@ -144,14 +144,8 @@ fn answer_one(
     if asks && confirm(verb.question) != Some(true) {
         return Ok(refuse("the request was left open"));
     }
-    let answer = order(session, (verb.operation)(as_shown(context, session, id, text, verb.operation)));
+    let answer = order(session, (verb.operation)(as_shown(context, session, id, request.text, verb.operation)));
     carry_out(context, session, &answer, false, &mut Printer)
-}
-
-/// Whether every part of a request, as it was printed, reads as it is: no look-alikes, and nothing that had to be
-/// escaped to be visible.
-fn prints_as_it_is(text: &str) -> bool {
-    !text.contains("\\u{") && reads_as_it_is(text)
 }
 
 /// The SHA-256 of a text, in hexadecimal digits.

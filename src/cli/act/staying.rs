@@ -10,7 +10,7 @@ use crate::cli::report::say;
 use crate::control::caller::{CallerPolicy, agent_behind};
 use crate::control::{self, Command, ControlServer, PendingOrder};
 use crate::core::action::questions;
-use crate::core::order::{Operation, Order, Outcome, Report, Which};
+use crate::core::order::{Operation, Order, Outcome, Report, ShownRequest, Which};
 use crate::core::session::Key;
 use crate::core::time::Moment;
 use crate::engine::ledger::Ledger;
@@ -208,7 +208,7 @@ pub(super) async fn answer_requests_here(
 async fn shown_text(session: &Picked, request: &str, commander: &UnboundedSender<Command>) -> Option<String> {
     let mut reader = RequestReader::new(&session.label, request);
     run_order(commander, Order::new(&session.id, Operation::Look(request.to_owned())), &mut reader).await;
-    let text = reader.request?;
+    let ShownRequest { text, .. } = reader.request?;
     if let Some(error) = reader.failed {
         say(&format!("the request could not be written out ({error}): it was left open"));
         return None;

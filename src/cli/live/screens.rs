@@ -1,6 +1,6 @@
 //! What the live table shows in its own place: all that is known of a session, and what the keys do.
 
-use super::super::explain::{NAME_WIDTH, Refusals, page};
+use super::super::explain::{Line, NAME_WIDTH, Refusals, page};
 use super::super::table::Style;
 use super::selection::{ACTING, offered, packed};
 use crate::core::fleet::{Row, Session};
@@ -26,9 +26,6 @@ pub(super) enum Screen {
 
 /// The narrowest column of values that stands beside the names. Below that, values come under their names.
 const VALUE_MIN: usize = 24;
-/// The lines that are left out first if a page does not fit, until all of it is asked for.
-const LESSER: [&str; 9] =
-    ["log", "context", "branch", "model", "force-quit", "let-answer", "detach", "changes", "limits"];
 
 /// All that is known of a session, in the lines of a terminal. Unless `all` is asked for, refusals are only named, and if
 /// the page does not fit, values are cut to a line and the least important ones left out. What still does not fit can be
@@ -43,7 +40,7 @@ pub(super) fn details(
     let page = page(session, &row.label, now, limits, if all { Refusals::Explained } else { Refusals::Named });
     let own = [if all { "m less" } else { "m more" }, "Enter back", "j/k scroll", "? help", "q quit"];
     let keys = packed(offered(row).chain(own.map(str::to_owned)), style);
-    let mut lines: Vec<_> = page.0.iter().flat_map(|(name, value)| folded(name, value, style.width)).collect();
+    let mut lines: Vec<_> = page.0.iter().flat_map(|line| folded(line.name, &line.value, style.width)).collect();
     let room = room(&keys, style);
     if !all && lines.len() > room {
         lines = shortened(page.0, room, style.width);
@@ -57,17 +54,20 @@ fn room(keys: &[String], style: Style) -> usize {
 }
 
 /// The most important of these lines of a name and a value, each in one line of the terminal where that has the width.
-fn shortened(mut lines: Vec<(&str, Box<str>)>, room: usize, width: Option<usize>) -> Vec<String> {
-    for name in LESSER {
+fn shortened(mut lines: Vec<Line>, room: usize, width: Option<usize>) -> Vec<String> {
+    let mut lesser: Vec<_> = lines.iter().filter_map(|line| line.lesser).collect();
+    lesser.sort_unstable();
+    for first in lesser {
         if lines.len() > room {
-            lines.retain(|line| line.0 != name);
+            lines.retain(|line| line.lesser != Some(first));
         }
     }
     match width.filter(|width| *width >= NAME_WIDTH + VALUE_MIN) {
         Some(width) => {
-            lines.into_iter().map(|(name, value)| fit(&format!("{name:NAME_WIDTH$}{value}"), width)).collect()
+            let line = |Line { name, value, .. }| fit(&format!("{name:NAME_WIDTH$}{value}"), width);
+            lines.into_iter().map(line).collect()
         }
-        None => lines.into_iter().flat_map(|(name, value)| folded(name, &value, width)).collect(),
+        None => lines.iter().flat_map(|line| folded(line.name, &line.value, width)).collect(),
     }
 }
 
@@ -121,6 +121,7 @@ pub(super) fn help(from: &mut usize, style: Style) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::explain::Lesser;
     use super::*;
     use unicode_width::UnicodeWidthStr;
 
@@ -158,10 +159,22 @@ mod tests {
     #[test]
     fn case_231_the_most_important_details_of_a_busy_session_fit_24_lines_without_scrolling() {
         let long = "a long value, ".repeat(20);
-        let named = |name: &&'static str| (*name, long.as_str().into());
+        let line = |(name, lesser)| Line { name, value: long.as_str().into(), lesser };
         let own = ["session", "name", "status", "because", "last seen", "owner", "bridge", "folder", "turn"];
         let more = ["open tool", "open tool", "asks permission", "background", "approve", "deny", "stop", "end"];
-        let page: Vec<_> = own.iter().chain(&more).chain(&LESSER).chain(&["not possible"]).map(named).collect();
+        let lesser = [
+            ("limits", Lesser::Limits),
+            ("changes", Lesser::Changes),
+            ("log", Lesser::Log),
+            ("context", Lesser::Context),
+            ("branch", Lesser::Branch),
+            ("model", Lesser::Model),
+            ("force-quit", Lesser::ForceQuit),
+            ("let-answer", Lesser::LetAnswer),
+            ("detach", Lesser::Detach),
+        ];
+        let kept = own.iter().chain(&more).chain(&["not possible"]).map(|name| (*name, None));
+        let page: Vec<_> = kept.chain(lesser.map(|(name, lesser)| (name, Some(lesser)))).map(line).collect();
         let lines = shortened(page.clone(), 22, Some(80));
         assert!(lines.len() <= 22 && lines.iter().all(|line| line.width() <= 80), "{lines:#?}");
         for name in own.iter().chain(&more).chain(&["not possible"]) {

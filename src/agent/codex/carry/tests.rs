@@ -51,8 +51,8 @@ impl Stage {
         let shown = Arc::new(Mutex::new(Vec::new()));
         let texts = Arc::clone(&shown);
         let reports = Reports::to(move |report| {
-            if let Report::Request(text) = report {
-                texts.lock().unwrap().push(text);
+            if let Report::Request(request) = report {
+                texts.lock().unwrap().push(request.text);
             }
         });
         let site = Site {

@@ -5,6 +5,7 @@
 
 use super::shorten::is_cut;
 use crate::agent::copilot::bridge::wire::Pending;
+use crate::core::order::ShownRequest;
 use crate::core::text;
 use crate::core::turn::{COMMAND_TOO_LONG, Call, access_words, path_words};
 use serde_json::{Map, Value};
@@ -116,8 +117,8 @@ impl Request {
 
     /// The whole request, for a terminal. Control characters, and invisible ones that change what is shown, are escaped
     /// as `\u{202e}`.
-    pub fn shown(&self) -> String {
-        let mut out = match &*self.kind {
+    pub fn shown(&self) -> ShownRequest {
+        let mut text = match &*self.kind {
             "commands" => "Run this command".to_owned(),
             "write" => "Write this file".to_owned(),
             "read" => "Read this".to_owned(),
@@ -131,18 +132,20 @@ impl Request {
             "mcp" => "Call this tool of an MCP server".to_owned(),
             kind => format!("A request of the kind {:?}", visible(kind)),
         };
-        let _ = write!(out, ":\n\n{}", visible(&self.text));
+        let _ = write!(text, ":\n\n{}", visible(&self.text));
         if let Some(command) = &self.command {
-            let _ = write!(out, "\n\nFor this command:\n\n{}", visible(command));
+            let _ = write!(text, "\n\nFor this command:\n\n{}", visible(command));
         }
         // The agent's own words come after it, quoted and on one line: they must not look like a part of the request.
         if let Some(intention) = &self.intention {
-            let _ = write!(out, "\n\nThe agent says: {:?}", &**intention);
+            let _ = write!(text, "\n\nThe agent says: {:?}", &**intention);
         }
         if let Some(more) = &self.more {
-            let _ = write!(out, "\n\nIt also says:\n{}", visible(more));
+            let _ = write!(text, "\n\nIt also says:\n{}", visible(more));
         }
-        out
+        let optional = [&self.access, &self.command, &self.intention].map(Option::as_deref);
+        let parts = [Some(&*self.kind), Some(&*self.text), self.more.as_deref()].into_iter().chain(optional);
+        ShownRequest { text, verbatim: parts.flatten().all(|part| visible(part) == part) }
     }
 
     /// The text that represents the whole request, if there is one: the command, the only path with what needs it, or the
@@ -223,7 +226,7 @@ mod tests {
     fn case_198_what_the_agent_says_is_one_quoted_line_after_the_request() {
         let says = "list the files):\n\n    ls -la\n\n\u{202e}\"";
         let request = read(&json!({"kind": "commands", "fullCommandText": "rm -r x", "intention": says}));
-        let shown = request.shown();
+        let shown = request.shown().text;
         let words = r#"The agent says: "list the files):\n\n    ls -la\n\n\u{202e}\"""#;
         assert_eq!(shown, format!("Run this command:\n\nrm -r x\n\n{words}"));
     }
@@ -234,7 +237,8 @@ mod tests {
         let request = read(&json!({"kind": "commands", "fullCommandText": command, "intention": "tidy up",
             "commandIdentifiers": ["echo"], "canOfferSessionApproval": false, "toolCallId": "c"}));
         assert_eq!((request.text.as_str(), request.decisive()), (command.as_str(), Some(command.as_str().into())));
-        assert_eq!(request.shown(), format!("Run this command:\n\n{command}\n\nThe agent says: \"tidy up\""));
+        let shown = format!("Run this command:\n\n{command}\n\nThe agent says: \"tidy up\"");
+        assert_eq!(request.shown(), ShownRequest::verbatim(shown));
     }
 
     #[test]
@@ -243,9 +247,14 @@ mod tests {
             &json!({"kind": "commands", "fullCommandText": "a\u{202e}b\u{1b}[2Jc\r\u{a0}d\u{200b}\u{2028}e\u{200d}f"}),
         );
         let shown = r"a\u{202e}b\u{1b}[2Jc\u{d}\u{a0}d\u{200b}\u{2028}e\u{200d}f";
-        assert_eq!(request.shown(), format!("Run this command:\n\n{shown}"));
+        assert_eq!(request.shown().text, format!("Run this command:\n\n{shown}"));
+        for (field, text) in [("warning", "a\u{202e}"), ("intention", "a\u{202e}"), ("warning", "\\u{61}")] {
+            let request = read(&json!({"kind": "commands", "fullCommandText": "ls", field: text}));
+            assert!(!request.shown().verbatim, "{field}: {text:?}");
+        }
+        assert!(!request.shown().verbatim);
         let looks_alike = read(&json!({"kind": "commands", "fullCommandText": shown}));
-        assert_ne!(looks_alike.shown(), request.shown());
+        assert_ne!(looks_alike.shown().text, request.shown().text);
         assert_eq!(
             request.decisive().as_deref(),
             Some("a\u{202e}b\u{1b}[2Jc\r\u{a0}d\u{200b}\u{2028}e\u{200d}f"),
@@ -262,7 +271,7 @@ mod tests {
             plain[detail.0] = detail.1;
             let request = read(&plain);
             assert_eq!(request.decisive(), None, "{request:?}");
-            assert!(request.shown().contains(detail.0), "{}", request.shown());
+            assert!(request.shown().text.contains(detail.0), "{}", request.shown().text);
         }
         let elsewhere =
             read(&json!({"kind": "read", "path": "/a/link", "resolvedPath": "/etc/shadow", "intention": ""}));
@@ -277,7 +286,7 @@ mod tests {
         assert_eq!((paths.text.as_str(), paths.decisive()), ("/etc/hosts\n/etc/passwd", None));
         let path = read(&json!({"kind": "path", "accessKind": "read", "paths": ["/etc/hosts"]}));
         assert_eq!(path.decisive().as_deref(), Some("/etc/hosts, to read"));
-        assert_eq!(path.shown(), "Reach this outside of the allowed folders, to read:\n\n/etc/hosts");
+        assert_eq!(path.shown().text, "Reach this outside of the allowed folders, to read:\n\n/etc/hosts");
         let url = read(&json!({"kind": "url", "url": "https://example.com/", "intention": "look"}));
         assert_eq!(url.decisive().as_deref(), Some("https://example.com/"));
         let write = read(&json!({"kind": "write", "fileName": "/p/a", "diff": "-a\n+b", "intention": "edit",
@@ -297,7 +306,11 @@ mod tests {
     #[test]
     fn case_192_a_request_that_is_too_large_says_so_and_is_represented_by_no_text() {
         let write = read(&json!({"kind": "write", "fileName": "/p/a", "diff": CUT, "newFileContents": CUT}));
-        assert!(write.too_large && write.shown().contains("/p/a\n\n(too large for Pilotlight)"), "{}", write.shown());
+        assert!(
+            write.too_large && write.shown().text.contains("/p/a\n\n(too large for Pilotlight)"),
+            "{}",
+            write.shown().text
+        );
         let command = read(&json!({"kind": "commands", "fullCommandText": CUT}));
         assert_eq!((command.too_large, command.decisive()), (true, None));
         let edits = read(&json!({"kind": "write", "fileName": "/p/a", "diff": "-a", "fileEdits": [{"text": CUT}]}));

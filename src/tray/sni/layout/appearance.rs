@@ -5,7 +5,7 @@ use crate::core::verdict::Status;
 use crate::tray::icon::badge;
 use crate::tray::sni::property::{Properties, Property};
 use crate::tray::sni::readers::Sign;
-use crate::tray::view::{Item, Text, UNSEEN};
+use crate::tray::view::{Item, Lead, Text, Worded};
 
 /// How entries are worded for a panel.
 #[derive(Clone, Copy, Debug)]
@@ -52,33 +52,30 @@ impl Appearance {
     }
 
     /// The label, with its age as of now, and with a mark unless a picture is drawn beside it.
-    pub(super) fn label(&self, how: Wording) -> String {
+    pub(super) fn label(&self, how: Wording) -> Worded {
         self.text.as_ref().map(|text| self.worded(text, how)).unwrap_or_default()
     }
 
     /// The label if it has an age.
-    pub(super) fn label_with_age(&self, how: Wording) -> Option<String> {
+    pub(super) fn label_with_age(&self, how: Wording) -> Option<Worded> {
         self.text.as_ref().filter(|text| text.has_age()).map(|text| self.worded(text, how))
     }
 
-    fn worded(&self, text: &Text, how: Wording) -> String {
-        match self.picture_for(how) {
-            Some(_) => text.beside_picture(how.now),
-            None => text.at(how.now),
-        }
+    fn worded(&self, text: &Text, how: Wording) -> Worded {
+        text.label(self.picture_for(how).is_some(), how.now)
     }
 
     fn picture_for(&self, how: Wording) -> Option<Status> {
         self.picture.filter(|_| how.sign == Sign::Picture)
     }
 
-    pub(super) fn properties(&self, label: &str, how: Wording) -> Properties {
+    pub(super) fn properties(&self, label: &Worded, how: Wording) -> Properties {
         let mut properties = Properties::new();
         if self.entry_type == EntryType::Separator {
             properties.insert("type", "separator".into());
             return properties;
         }
-        properties.insert("label", escaped(label).into());
+        properties.insert("label", escaped(&label.text).into());
         if !self.enabled {
             properties.insert("enabled", false.into());
         }
@@ -86,8 +83,7 @@ impl Appearance {
             properties.insert("icon-data", Property::Bytes(badge(status)));
         }
         // Without it, MATE's indicators keep reading out the first label that an entry had.
-        let spoken = self.picture.map_or_else(|| label.trim_start().to_owned(), |status| spoken(status, label));
-        properties.insert("accessible-desc", spoken.into());
+        properties.insert("accessible-desc", self.spoken(label).into());
         match self.entry_type {
             EntryType::Submenu => {
                 properties.insert("children-display", "submenu".into());
@@ -100,13 +96,13 @@ impl Appearance {
         }
         properties
     }
-}
 
-/// A row for a screen reader: with the status in words instead of its mark.
-fn spoken(status: Status, label: &str) -> String {
-    let words = label.strip_prefix(status.mark().0).unwrap_or(label).trim_start();
-    let (new, words) = words.strip_prefix(UNSEEN).map_or(("", words), |words| ("new, ", words));
-    format!("{new}{}: {words}", status.name().replace('-', " "))
+    /// The label for a screen reader: with the status in words instead of its mark.
+    fn spoken(&self, label: &Worded) -> String {
+        let words = label.text[label.words_at..].trim_start();
+        let Some(Lead { status, unseen }) = self.text.as_ref().and_then(Text::lead) else { return words.to_owned() };
+        format!("{}{}: {words}", if unseen { "new, " } else { "" }, status.name().replace('-', " "))
+    }
 }
 
 /// Doubles underscores: a single one marks the next letter as a mnemonic.

@@ -4,7 +4,7 @@ use super::appearance::Wording;
 use super::appearance::{Appearance, EntryType};
 use crate::tray::messages::Click;
 use crate::tray::sni::property::Properties;
-use crate::tray::view::{Effect, Item, ItemId, Kind};
+use crate::tray::view::{Effect, Item, ItemId, Kind, Worded};
 use std::collections::BTreeMap;
 
 /// An entry of the menu.
@@ -18,7 +18,7 @@ pub(super) struct Entry {
     pub(super) effect: Option<Effect>,
     pub(super) appearance: Appearance,
     /// The label that panels were last sent; `None` if it has no age.
-    pub(super) sent_label: Option<String>,
+    pub(super) sent_label: Option<Worded>,
     pub(super) entries: Vec<Self>,
 }
 

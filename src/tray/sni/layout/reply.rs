@@ -6,6 +6,7 @@
 use super::appearance::Wording;
 use super::entry::{Entry, find};
 use crate::tray::sni::property::{Properties, ROOT, filtered, root_properties};
+use crate::tray::view::Worded;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ pub(super) struct PropertyFilter {
     pub(super) known: Option<i32>,
     pub(super) how: Wording,
     /// The labels that have an age, by the number of their entry.
-    pub(super) aged: BTreeMap<i32, String>,
+    pub(super) aged: BTreeMap<i32, Worded>,
 }
 
 impl PropertyFilter {
@@ -53,7 +54,7 @@ impl PropertyFilter {
     }
 }
 
-fn collect_aged(entries: &[Entry], how: Wording, aged: &mut BTreeMap<i32, String>) {
+fn collect_aged(entries: &[Entry], how: Wording, aged: &mut BTreeMap<i32, Worded>) {
     for entry in entries {
         aged.extend(entry.appearance.label_with_age(how).map(|label| (entry.number, label)));
         collect_aged(&entry.entries, how, aged);

@@ -10,7 +10,7 @@ use crate::core::verdict::Status;
 use crate::engine::LastProgress;
 use crate::tray::icon::badge;
 use crate::tray::sni::readers::Sign;
-use crate::tray::view::{COLUMNS, Effect, ItemId, Kind, Lead, RowName};
+use crate::tray::view::{COLUMNS, Effect, ItemId, Kind, Lead, RowName, Text};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::subsequence;
@@ -154,7 +154,7 @@ fn case_217_a_fold_of_an_open_menu_says_what_it_holds_on_the_screen() {
         let rows = ids.chars().map(|id| row(&id.to_string(), vec![seen("x", "")])).collect();
         Item::submenu(ItemId::own(Kind::Fold(0)), label, rows)
     };
-    let label = |layout: &Layout| layout.entries[1].appearance.label(NOW);
+    let label = |layout: &Layout| layout.entries[1].appearance.label(NOW).text;
     let mut layout = Layout::default();
     layout.rebuild(&[row("a", Vec::new()), fold("1 more crashed", "b")], NOW, &mut Changes::default());
     let mut changes = Changes::default();
@@ -163,7 +163,7 @@ fn case_217_a_fold_of_an_open_menu_says_what_it_holds_on_the_screen() {
     layout.update_in_place(&[row("a", Vec::new()), fold("1 more stuck", "b")], NOW, &mut changes);
     assert_eq!(label(&layout), "1 more stuck", "it holds the same");
     layout.rebuild(&[fold("2 more crashed", "ab")], NOW, &mut changes);
-    assert_eq!(layout.entries[0].appearance.label(NOW), "2 more crashed");
+    assert_eq!(layout.entries[0].appearance.label(NOW).text, "2 more crashed");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn the_header_of_an_open_menu_is_updated_while_its_rows_change() {
     let mut changes = Changes::default();
     let next = [Item::text("1 working"), Item::Separator, seen("b", "2"), Item::text("others"), seen("c", "3")];
     layout.update_in_place(&next, NOW, &mut changes);
-    let label = |n: usize| layout.entries[n].appearance.label(NOW);
+    let label = |n: usize| layout.entries[n].appearance.label(NOW).text;
     assert_eq!(
         (label(0), label(4)),
         ("1 working".into(), "words".into()),
@@ -243,7 +243,9 @@ fn ages_are_worded_on_demand() {
 fn a_row_has_the_picture_of_its_status() {
     let with = |status| {
         let id = ItemId::of(&Key::new(SourceId::default(), "a"), Kind::Row);
-        Item::Submenu { id, text: "a".into(), picture: Some(status), items: Vec::new() }
+        let name = RowName { whole: "a".into(), alone: 0 };
+        let text = Text::row(Lead { status, unseen: false }, name, Gist::of("b"), &LastProgress::default());
+        Item::Submenu { id, text, picture: Some(status), items: Vec::new() }
     };
     let (mut layout, mut changes) = (Layout::default(), Changes::default());
     layout.rebuild(&[with(Status::Idle)], DRAWN, &mut Changes::default());
@@ -274,16 +276,22 @@ fn case_210_a_row_has_its_picture_or_its_mark_and_all_columns_either_way() {
 
 #[test]
 fn a_screen_reader_gets_the_status_in_words() {
-    let description = |picture, label: &str| {
+    let description = |text: Text| {
         let id = ItemId::of(&Key::new(SourceId::default(), "x"), Kind::Row);
-        let item = Item::Submenu { id, text: label.into(), picture, items: Vec::new() };
+        let picture = text.lead().map(|lead| lead.status);
+        let item = Item::Submenu { id, text, picture, items: Vec::new() };
         let mut layout = Layout::default();
         layout.rebuild(&[item], NOW, &mut Changes::default());
         layout.properties(&[], &[], NOW)[0].1["accessible-desc"].clone()
     };
-    assert_eq!(description(Some(Status::NeedsPermission), "⚑ a_b · c — ls"), "needs permission: a_b · c — ls".into());
-    assert_eq!(description(Some(Status::Idle), "✓ ● a — done"), "new, idle: a — done".into());
-    assert_eq!(description(None, "     Resume a_b"), "Resume a_b".into());
+    let row = |status, unseen, name: &str, gist| {
+        let name = RowName { whole: name.into(), alone: 0 };
+        Text::row(Lead { status, unseen }, name, Gist::of(gist), &LastProgress::default())
+    };
+    let asks = row(Status::NeedsPermission, false, "a_b · c", "ls");
+    assert_eq!(description(asks), "needs permission: a_b · c — ls".into());
+    assert_eq!(description(row(Status::Idle, true, "✓ ● a", "done")), "new, idle: ✓ ● a — done".into());
+    assert_eq!(description("     Resume a_b".into()), "Resume a_b".into());
 }
 
 /// A click must never do what its entry did not say.

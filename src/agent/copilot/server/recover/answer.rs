@@ -175,7 +175,7 @@ pub(crate) fn choose(site: &Site, open: Vec<Request>, which: &Which) -> Result<V
         }
         Which::Shown { id, text } => {
             let request = open.into_iter().find(|request| *request.id == **id).ok_or_else(Failure::no_longer_open)?;
-            if request.decisive().as_deref() != Some(text) && request.shown() != *text {
+            if request.decisive().as_deref() != Some(text) && request.shown().text != *text {
                 // The user sees what is open now.
                 site.show_request(request.shown());
                 let why = "the request asks for more, or for something else, than was shown; open it in Details and answer it there";

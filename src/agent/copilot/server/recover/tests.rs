@@ -153,8 +153,8 @@ fn an_answer_without_effect_is_a_failure() {
         let shown = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&shown);
         let reports = Reports::to(move |report| {
-            if let Report::Request(text) = report {
-                seen.lock().unwrap().push(text);
+            if let Report::Request(request) = report {
+                seen.lock().unwrap().push(request.text);
             }
         });
         let failure = answer(&Site { reports, ..site }, &these(&["a"]), false).await.unwrap_err();
