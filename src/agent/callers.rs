@@ -13,8 +13,9 @@
 #[cfg(target_os = "linux")]
 mod tests;
 
-use super::copilot::identity::{AGENT_MARKS, runs_copilot};
-use super::program_file::{is_named, is_node, is_script_of};
+use super::fingerprint::{Fingerprint, scripts};
+use super::program_file::is_named;
+use super::wing::Wing;
 use crate::system::process::{ancestors, arguments, executable, is_started_with};
 use std::ffi::OsString;
 use std::path::Path;
@@ -28,51 +29,27 @@ pub struct Behind {
     pub agent: &'static str,
 }
 
-/// What an agent is recognised by above a process.
-struct Fingerprint {
-    name: &'static str,
-    /// The file name of its program.
-    program: &'static str,
-    /// The folder of its programs, where these are named after their releases.
-    releases: Option<&'static str>,
-    /// The package in which npm has it, for those that node runs.
-    package: &'static str,
-    /// Variables that it sets for its tools, and not for itself.
-    marks: &'static [&'static str],
-}
+/// An agent: as its user knows it, and what it is recognised by.
+type Known = (&'static str, &'static Fingerprint);
 
-/// Copilot, as its user knows it.
-const COPILOT: &str = "Copilot";
-
-/// The agents besides Copilot. Observed: Claude Code 2.1.330, Codex 0.169.0, opencode 1.18.33. Of Gemini CLI 0.61.0 the
-/// variable was read in its code.
-const OTHERS: [Fingerprint; 4] = [
-    Fingerprint {
-        name: "Claude Code",
-        program: "claude",
-        releases: Some("claude/versions"),
-        package: "@anthropic-ai/claude-code",
-        marks: &["CLAUDECODE", "CLAUDE_CODE_SESSION_ID"],
-    },
-    Fingerprint {
-        name: "Codex",
-        program: "codex",
-        releases: None,
-        package: "@openai/codex",
-        marks: &["CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID"],
-    },
-    Fingerprint { name: "opencode", program: "opencode", releases: None, package: "opencode-ai", marks: &["OPENCODE"] },
-    Fingerprint {
-        name: "Gemini CLI",
-        program: "gemini",
-        releases: None,
-        package: "@google/gemini-cli",
-        marks: &["GEMINI_CLI"],
-    },
+/// The agents without a wing. Observed: opencode 1.18.33. Of Gemini CLI 0.61.0 the variable was read in its code.
+const OTHERS: [(&str, Fingerprint); 2] = [
+    ("opencode", Fingerprint { program: "opencode", releases: None, package: "opencode-ai", marks: &["OPENCODE"] }),
+    (
+        "Gemini CLI",
+        Fingerprint { program: "gemini", releases: None, package: "@google/gemini-cli", marks: &["GEMINI_CLI"] },
+    ),
 ];
 
-/// The nearest process, starting with `pid` itself, that is an agent; Copilot by the rules for owners, with the same
-/// further `names`. Otherwise the nearest that has the marks of an agent's tools: a process of the agent's started it and
+/// All agents that can be recognised, the first one first.
+fn known() -> impl Iterator<Item = Known> {
+    let wings = Wing::ALL.iter().map(|wing| wing.profile());
+    let wings = wings.filter_map(|profile| Some((profile.names.word, profile.fingerprint.as_ref()?)));
+    wings.chain(OTHERS.iter().map(|(name, fingerprint)| (*name, fingerprint)))
+}
+
+/// The nearest process, starting with `pid` itself, that is an agent. `names` are further programs
+/// that count as the first one. Otherwise the nearest that has the marks of an agent's tools: a process of the agent's started it and
 /// handed it to init, or has ended.
 ///
 /// A process that cannot be read (another user's, like `sudo`) is skipped: it is not taken for an agent.
@@ -86,30 +63,26 @@ pub fn agent_above(pid: u32, names: &[String]) -> Option<Behind> {
 
 /// The variables by which [`agent_above`] recognises what agents start.
 pub(crate) fn marks() -> impl Iterator<Item = &'static str> {
-    AGENT_MARKS.into_iter().chain(OTHERS.iter().flat_map(|agent| agent.marks).copied())
+    known().flat_map(|(_, fingerprint)| fingerprint.marks).copied()
 }
 
 /// The agent that a process is, as its user knows it.
-pub(crate) fn agent_of(pid: u32, names: &[String]) -> Option<&'static str> {
+fn agent_of(pid: u32, names: &[String]) -> Option<&'static str> {
     agent_that_runs(&executable(pid)?, names, || arguments(pid))
 }
 
-/// The agent that a program is, by its path and, where that does not tell, its arguments.
+/// The agent that a program is, by its path and, where that does not tell, its arguments. `names` are further programs
+/// that count as the first agent.
 pub(super) fn agent_that_runs(
     path: &Path,
     names: &[String],
-    arguments: impl Fn() -> Option<Vec<OsString>>,
+    arguments: impl FnOnce() -> Option<Vec<OsString>>,
 ) -> Option<&'static str> {
-    let scripts = if is_node(path) { arguments() } else { None };
-    if runs_copilot(path, names, || scripts.clone()) == Some(true) {
-        return Some(COPILOT);
+    if path.file_name().is_some_and(|name| names.iter().any(|other| is_named(name, other))) {
+        return Some(first());
     }
-    let is_it = |agent: &&Fingerprint| {
-        path.file_name().is_some_and(|name| is_named(name, agent.program))
-            || path.parent().zip(agent.releases).is_some_and(|(folder, releases)| folder.ends_with(releases))
-            || scripts.iter().flatten().any(|argument| is_script_of(argument, agent.package))
-    };
-    OTHERS.iter().find(is_it).map(|agent| agent.name)
+    let scripts = scripts(path, arguments);
+    known().find(|(_, fingerprint)| fingerprint.is_of(path, scripts.as_deref())).map(|(name, _)| name)
 }
 
 fn mark_of(pid: u32) -> Option<&'static str> {
@@ -117,6 +90,11 @@ fn mark_of(pid: u32) -> Option<&'static str> {
     if !is_started_with(pid, &marks().collect::<Vec<_>>()) {
         return None;
     }
-    let its = OTHERS.iter().find(|agent| is_started_with(pid, agent.marks)).map(|agent| agent.name);
-    its.filter(|_| !is_started_with(pid, &AGENT_MARKS)).or(Some(COPILOT))
+    let its = known().find(|(_, fingerprint)| is_started_with(pid, fingerprint.marks)).map(|(name, _)| name);
+    its.or_else(|| Some(first()))
+}
+
+/// The first agent, as its user knows it.
+const fn first() -> &'static str {
+    Wing::FIRST.profile().names.word
 }

@@ -8,6 +8,7 @@
 //! - [`channel`] is what an order is carried out over, [`evidence`] what shows whose process may be signalled, [`bridges`]
 //!   keeps the bridges to plain terminals.
 //! - [`demo`] has the sessions that play in a demo beside those of its stage, which is in a wing.
+//! - [`fingerprint`] is what shows that a process is an agent's.
 //! - [`callers`] knows which agent started a process, whichever it is, and `containers` which run in a container of this machine.
 //!
 //! The core judges common facts, and no identifier or import outside of this folder names an agent.
@@ -25,6 +26,7 @@ pub(crate) mod containers;
 pub mod copilot;
 pub(crate) mod demo;
 pub(crate) mod evidence;
+mod fingerprint;
 pub(crate) mod homes;
 pub(crate) mod listing;
 pub(crate) mod openings;

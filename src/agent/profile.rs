@@ -1,5 +1,6 @@
 //! What is the same about all homes of an agent: plain data, given by its wing.
 
+use super::fingerprint::Fingerprint;
 use crate::core::agent::Names;
 use crate::system::watcher::WatchPlan;
 use std::path::Path;
@@ -10,6 +11,9 @@ pub(crate) struct Profile {
     pub(crate) names: Names,
     /// The command that starts it. Empty: there is none.
     pub(crate) program: &'static str,
+    /// What it, and what its tools start, is recognised by: none of them may answer for the user. `None`: it is no program,
+    /// or nothing is known.
+    pub(crate) fingerprint: Option<Fingerprint>,
     /// The folders of the user's home in which installers put it, where it is searched besides the search path. Empty: its
     /// wing knows more about that.
     pub(crate) installed: &'static [&'static str],

@@ -3,6 +3,7 @@
 //! Its home has a file `sundial.toml`. A session is a file `days/<year>/<month>/<day>/<id>.json`, which is written anew
 //! whenever something happens; a process that runs a session names it in `running/<pid>`.
 
+use super::fingerprint::Fingerprint;
 use super::openings::{OpenSession, Opened};
 use super::profile::Profile;
 use super::reading::{ReadStatus, Reading};
@@ -44,6 +45,7 @@ pub(crate) const PROFILE: Profile = Profile {
         contested: "named it",
     },
     program: "sundial",
+    fingerprint: Some(Fingerprint { program: "sundial", releases: None, package: "sundial", marks: &["SUNDIAL"] }),
     installed: &[],
     tried: "1",
     gaps: Some("it can only be looked at"),

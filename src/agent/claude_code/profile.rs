@@ -1,7 +1,7 @@
 //! What is the same about all homes of Claude Code.
 
 use super::pid_file;
-use super::running::{HOME, HOME_VARIABLE, WORD};
+use super::running::{FINGERPRINT, HOME, HOME_VARIABLE, WORD};
 use super::store::{DEPTH, PROJECTS, session_of, subject_inside};
 use crate::agent::profile::Profile;
 use crate::core::agent::Names;
@@ -18,6 +18,7 @@ pub(crate) const PROFILE: Profile = Profile {
         contested: "it open",
     },
     program: "claude",
+    fingerprint: Some(FINGERPRINT),
     installed: &[".local/bin", ".claude/local", ".npm-global/bin"],
     tried: "2.1.332",
     gaps: Some("what it asks is answered in its terminal; while a model answers, nothing is written"),

@@ -1,6 +1,6 @@
 //! Which processes run Claude Code, and with which home.
 
-use crate::agent::callers::agent_of;
+use crate::agent::fingerprint::Fingerprint;
 use crate::core::time::Time;
 use crate::system::identity::Identity;
 use crate::system::process::{self, Reading};
@@ -9,6 +9,13 @@ use std::path::{Path, PathBuf};
 
 /// What it is called.
 pub(super) const WORD: &str = "Claude Code";
+/// What it is recognised by. Observed: 2.1.330.
+pub(super) const FINGERPRINT: Fingerprint = Fingerprint {
+    program: "claude",
+    releases: Some("claude/versions"),
+    package: "@anthropic-ai/claude-code",
+    marks: &["CLAUDECODE", "CLAUDE_CODE_SESSION_ID"],
+};
 /// Its home, in that of its user.
 pub(super) const HOME: &str = ".claude";
 /// What names another home.
@@ -17,7 +24,7 @@ pub(super) const HOME_VARIABLE: &str = "CLAUDE_CONFIG_DIR";
 /// Whether a process runs Claude Code with this home. A file in a copy of its home is of another time: it may run another
 /// session by now.
 pub(super) fn runs_it(pid: u32, home: &Path) -> bool {
-    agent_of(pid, &[]) == Some(WORD) && home_of(pid).is_none_or(|its| is_same_folder(&its, home))
+    FINGERPRINT.is_run_by(pid) && home_of(pid).is_none_or(|its| is_same_folder(&its, home))
 }
 
 /// A process that may run any session whose log was written since it started: its own file cannot be read.

@@ -2,6 +2,7 @@
 
 use super::lock::{LOCKS, session_of_lock};
 use super::store::{DEPTH, SESSIONS, session_of};
+use crate::agent::fingerprint::Fingerprint;
 use crate::agent::profile::Profile;
 use crate::core::agent::Names;
 use crate::system::watcher::{Layout, Locks, WatchPlan};
@@ -19,6 +20,13 @@ pub(crate) const PROFILE: Profile = Profile {
         contested: "its lock",
     },
     program: "codex",
+    // Observed: 0.169.0.
+    fingerprint: Some(Fingerprint {
+        program: "codex",
+        releases: None,
+        package: "@openai/codex",
+        marks: &["CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID"],
+    }),
     installed: &[".local/bin", ".npm-global/bin", ".bun/bin"],
     tried: "0.171.0",
     gaps: Some("outside of its daemon nothing says for certain that it asks"),

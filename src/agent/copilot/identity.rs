@@ -1,15 +1,19 @@
-//! What counts as Copilot: its program, and the variables that it sets for what it starts.
+//! What counts as Copilot: its program, and what it starts.
 
+use crate::agent::fingerprint::Fingerprint;
 use crate::agent::program_file::{is_named, is_node, is_script_of};
 use crate::system::process::{arguments, executable};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The variables that Copilot sets for its tools and its MCP servers, and not for itself. The second holds the
-/// session's id.
-pub(crate) const AGENT_MARKS: [&str; 2] = ["COPILOT_CLI", "COPILOT_AGENT_SESSION_ID"];
-/// The package in which npm has Copilot. There is also `@github/copilot-language-server`.
-const PACKAGE: &str = "@github/copilot";
+/// What Copilot is recognised by. It sets the variables for its MCP servers, too; the second holds the session's id. There
+/// is also a package `@github/copilot-language-server`.
+pub(super) const FINGERPRINT: Fingerprint = Fingerprint {
+    program: "copilot",
+    releases: None,
+    package: "@github/copilot",
+    marks: &["COPILOT_CLI", "COPILOT_AGENT_SESSION_ID"],
+};
 
 /// Whether the process provably is Copilot now.
 pub(super) fn is_copilot(pid: u32, names: &[String]) -> bool {
@@ -26,10 +30,10 @@ pub(crate) fn runs_copilot(
     arguments: impl FnOnce() -> Option<Vec<OsString>>,
 ) -> Option<bool> {
     let name = executable.file_name()?;
-    if is_named(name, "copilot") || names.iter().any(|other| is_named(name, other)) {
+    if is_named(name, FINGERPRINT.program) || names.iter().any(|other| is_named(name, other)) {
         Some(true)
     } else if is_node(executable) {
-        Some(arguments()?.iter().any(|argument| is_script_of(argument, PACKAGE)))
+        Some(arguments()?.iter().any(|argument| is_script_of(argument, FINGERPRINT.package)))
     } else {
         Some(false)
     }

@@ -1,6 +1,7 @@
 //! What is the same about all homes of Copilot.
 
 use super::home;
+use super::identity::FINGERPRINT;
 use super::opened::{LOGS, OPEN_SESSIONS, log_pid};
 use super::store::{LOG, SESSIONS, WORKSPACE, lock_pid};
 use crate::agent::profile::Profile;
@@ -18,6 +19,7 @@ pub(crate) const PROFILE: Profile = Profile {
         contested: "a lock on it",
     },
     program: "copilot",
+    fingerprint: Some(FINGERPRINT),
     installed: &[],
     tried: "1.0.102",
     gaps: None,

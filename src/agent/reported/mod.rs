@@ -57,6 +57,7 @@ pub(crate) const PROFILE: Profile = Profile {
         contested: "it open",
     },
     program: "",
+    fingerprint: None,
     installed: &[],
     tried: "",
     gaps: None,
