@@ -6,7 +6,7 @@
 //! oldest is shown, and the next one once that is answered.
 
 use super::details::Source;
-use super::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS, fold};
+use super::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS, Reviewed, fold};
 use crate::core::action::{Action, Trait, has_open_tool, is_bridged, may_end_without_asking, offer, questions};
 use crate::core::confusable::is_unambiguous;
 use crate::core::fleet::{Row, Session};
@@ -103,11 +103,7 @@ fn items_of_request(source: &Source<'_>, request: &Request, can_answer: bool) ->
     let head = if open > 1 { format!("{head} (1 of {open})") } else { head };
     let text = request.asks.as_deref();
     let Some((text, lines)) = text.and_then(|text| Some((text, full_text(&head, text)?))) else {
-        let review = Effect::Details {
-            id: source.row.id.clone(),
-            host: source.row.host.clone(),
-            request: request.request.clone(),
-        };
+        let review = Effect::review(Reviewed::Permission, source.row, &request.request);
         let review = Item::action(id(Kind::Details(call)), "Review in a terminal…", review);
         let lines = match request.is_probable {
             true => {
@@ -136,9 +132,8 @@ fn items_of_question(source: &Source<'_>, form: &Form, can_answer: bool) -> Requ
         Item::action(id(kind), text, Effect::Act(Box::new(order)))
     };
     let in_terminal = |text: &str| {
-        let effect =
-            Effect::Answer { id: source.row.id.clone(), host: source.row.host.clone(), request: form.request.clone() };
-        Item::action(id(Kind::Answer(call)), text, effect)
+        let answer = Effect::review(Reviewed::Question, source.row, &form.request);
+        Item::action(id(Kind::Answer(call)), text, answer)
     };
     let choices: Vec<_> = form.choices.iter().map(|choice| format!("Answer “{}”", choice.words)).collect();
     let fit = choices.len() < ROWS - 1
@@ -292,16 +287,15 @@ pub(crate) fn only_shows(item: &Item) -> bool {
 /// answered there; else its terminal; else the table of all sessions.
 pub(crate) fn looking_at(row: &Row, session: &Session) -> Effect {
     let can = |action| offer(action, session, row.status).is_ok();
-    let id = || row.id.clone();
     if let Some(request) = session.observed.facts.requests.iter().find(|request| !request.is_consent())
         && can(Action::Approve)
     {
-        return Effect::Details { id: id(), host: row.host.clone(), request: request.request.clone() };
+        return Effect::review(Reviewed::Permission, row, &request.request);
     }
     if let Some(form) = questions(session).iter().find_map(|asking| asking.form.as_ref().ok())
         && can(Action::Answer)
     {
-        return Effect::Answer { id: id(), host: row.host.clone(), request: form.request.clone() };
+        return Effect::review(Reviewed::Question, row, &form.request);
     }
     if can(Action::ShowTerminal) {
         return Effect::Act(Box::new(Order::new(&row.id, Operation::ShowTerminal).to(&row.label)));

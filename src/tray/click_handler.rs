@@ -7,7 +7,7 @@ use super::messages::{NotifierEvent, NotifierSender};
 use super::notify::{Note, NoteSender, Offer};
 use super::open;
 use super::open_files::OpenFiles;
-use super::view::Effect;
+use super::view::{Effect, Reviewed};
 use crate::agent::bridges::BridgeFiles;
 use crate::control::{Command, PendingOrder};
 use crate::core::action::{Action, Trait};
@@ -22,9 +22,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, UnboundedSender};
-
-/// The command that shows a request and asks about it.
-const REVIEW: [&str; 2] = ["approve", "--ask"];
 
 /// Carries out clicks.
 pub(crate) struct ClickHandler {
@@ -150,8 +147,7 @@ impl ClickHandler {
             Effect::Reopen(orders) => orders.into_iter().for_each(|order| self.order(None, order)),
             Effect::Mute(mute) => (self.notifier)(NotifierEvent::Mute(mute)),
             Effect::TestNote => self.note(&Note::test()),
-            Effect::Details { id, host, request } => self.details(&REVIEW, &id, host.as_deref(), &request),
-            Effect::Answer { id, host, request } => self.details(&["answer"], &id, host.as_deref(), &request),
+            Effect::Review { what, id, host, request } => self.review(what, (&id, host.as_deref()), &request),
             Effect::RetryHost(host) => self.command(Command::RetryHost(host)),
             Effect::OpenFolder(path) => self.open(path, open::folder),
             Effect::OpenLog(path) => self.open(path, open::log),
@@ -238,8 +234,12 @@ impl ClickHandler {
     }
 
     /// Runs this program in a terminal to show one request or question in full and answer it.
-    fn details(&self, verb: &[&str], id: &str, host: Option<&str>, request: &str) {
-        self.in_terminal(|program, homes| details_command(program, verb, homes, (id, host), request));
+    fn review(&self, what: Reviewed, session: (&str, Option<&str>), request: &str) {
+        let verb: &[&str] = match what {
+            Reviewed::Permission => &["approve", "--ask"],
+            Reviewed::Question => &["answer"],
+        };
+        self.in_terminal(|program, homes| review_command(program, verb, homes, session, request));
     }
 
     /// Runs this program in a terminal.
@@ -284,7 +284,7 @@ impl ClickHandler {
 
 /// The command that shows one request or question and answers it. `None` if an id does not have the form of Copilot's:
 /// nothing else may reach a command line.
-fn details_command(
+fn review_command(
     program: OsString,
     verb: &[&str],
     homes: &[PathBuf],
@@ -317,7 +317,7 @@ mod tests {
     fn only_well_formed_ids_reach_a_command_line() {
         const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed972800";
         let command = |id: &str, request: &str| {
-            details_command("pilotlight".into(), &["approve", "--ask"], &["/h".into()], (id, None), request)
+            review_command("pilotlight".into(), &["approve", "--ask"], &["/h".into()], (id, None), request)
         };
         let words = ["pilotlight", "approve", "--ask", "--home", "/h", &format!("--request={ID}"), "--", ID];
         assert_eq!(command(ID, ID), Some(words.map(OsString::from).to_vec()));

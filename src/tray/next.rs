@@ -4,7 +4,7 @@ use super::actions::{looking_at, remedy};
 use super::details::Source;
 use super::menu::needs;
 use super::notify::Offer;
-use super::view::{Effect, Item};
+use super::view::{Effect, Item, Reviewed};
 use crate::core::action::{Action, Trait};
 use crate::core::alert::Detail;
 use crate::core::fleet::{Row, Session};
@@ -29,8 +29,8 @@ pub(super) fn next(source: &Source<'_>, failed: Option<Action>) -> Offer {
     let look =
         Some(looking_at(source.row, source.session)).filter(|look| !is_hidden(look)).unwrap_or(Effect::LiveTable);
     let label = match &look {
-        Effect::Details { .. } => Some("Review…"),
-        Effect::Answer { .. } => Some("Answer…"),
+        Effect::Review { what: Reviewed::Permission, .. } => Some("Review…"),
+        Effect::Review { what: Reviewed::Question, .. } => Some("Answer…"),
         _ => None,
     };
     if let Some(label) = label {
@@ -107,7 +107,10 @@ mod tests {
         session.observed.facts.fold(&dialect::parse(requested).unwrap(), now, &Limits::default());
         let (words, offer) = offered(&session, Status::NeedsPermission);
         assert_eq!((&*words, &*offer.label), ("It wants to run make now.", "Review…"));
-        assert_eq!(offer.effect, Effect::Details { id: ID.into(), host: None, request: "r".into() });
+        assert_eq!(
+            offer.effect,
+            Effect::Review { what: Reviewed::Permission, id: ID.into(), host: None, request: "r".into() }
+        );
         session.observed.facts.requests.clear();
         (session.observed.owner, session.control.server) = (Owner::Gone { pid: 1, at: None }, ServerState::Unknown);
         let (words, offer) = offered(&session, Status::Crashed);

@@ -9,7 +9,7 @@ mod id;
 
 use super::icon::Icon;
 use super::mute::Mute;
-use crate::core::fleet::LABEL_DISTINCT_WIDTH;
+use crate::core::fleet::{LABEL_DISTINCT_WIDTH, Row};
 use crate::core::gist::Gist;
 use crate::core::order::Order;
 use crate::core::session::Key;
@@ -119,6 +119,15 @@ pub enum Item {
     },
 }
 
+/// What is shown in full in a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reviewed {
+    /// A permission request.
+    Permission,
+    /// A question.
+    Question,
+}
+
 /// The effect of a click.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
@@ -132,22 +141,14 @@ pub enum Effect {
     Act(Box<Order>),
     /// Shows the table of all sessions in a terminal.
     LiveTable,
-    /// Shows a permission request in full in a terminal, to be answered there.
-    Details {
+    /// Shows what a session asks in full in a terminal, to be answered there.
+    Review {
+        what: Reviewed,
         /// The session's id.
         id: Box<str>,
         /// The machine that it is on, if it is another one.
         host: Option<Box<str>>,
-        /// The request's id.
-        request: Box<str>,
-    },
-    /// Shows a question in full in a terminal, to be answered there.
-    Answer {
-        /// The session's id.
-        id: Box<str>,
-        /// The machine that it is on, if it is another one.
-        host: Option<Box<str>>,
-        /// The question's id.
+        /// The id of the request or question.
         request: Box<str>,
     },
     /// Tries to reach a machine again now.
@@ -184,9 +185,14 @@ pub enum Effect {
     Quit(Vec<Key>),
 }
 
-#[cfg(target_os = "linux")]
 impl Effect {
+    /// Shows the request or question with this id of a session.
+    pub(crate) fn review(what: Reviewed, row: &Row, request: &str) -> Self {
+        Self::Review { what, id: row.id.clone(), host: row.host.clone(), request: request.into() }
+    }
+
     /// Whether the user would say that both do the same.
+    #[cfg(target_os = "linux")]
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Act(one), Self::Act(other)) => one.is_same_as(other),

@@ -11,7 +11,7 @@ use crate::core::order::{Operation, Order, Reply, Which};
 use crate::engine::Shown;
 use crate::tray::actions::looking_at;
 use crate::tray::messages::PopupEvent;
-use crate::tray::view::Effect;
+use crate::tray::view::{Effect, Reviewed};
 
 #[derive(Debug)]
 pub(super) enum ClickAction {
@@ -39,11 +39,7 @@ pub(super) fn resolve(popup: &Popup, button: Option<Button>, shown: &Shown<'_>) 
         Some(Button::Act(Action::Deny)) => answer(popup, shown, Operation::Deny),
         Some(Button::Choice(index)) => choose(popup, shown, index),
         Some(Button::Act(Action::Answer)) => match question(session).filter(|_| is_one(popup)) {
-            Some(form) => ClickAction::Do(Effect::Answer {
-                id: row.id.clone(),
-                host: row.host.clone(),
-                request: form.request.clone(),
-            }),
+            Some(form) => ClickAction::Do(Effect::review(Reviewed::Question, row, &form.request)),
             None => ClickAction::Refuse("that question is no longer open".into()),
         },
         Some(Button::Act(action)) => action.verb().operation.clone().map_or_else(look, order),
@@ -202,7 +198,7 @@ mod tests {
         session.observed.facts.fold(&dialect::parse(requested).unwrap(), now, &Limits::default());
         session.control.server = ServerState::Listening;
         let asks = row(&session, Status::NeedsPermission);
-        let details = Effect::Details { id: "a".into(), host: None, request: "r".into() };
+        let details = Effect::Review { what: Reviewed::Permission, id: "a".into(), host: None, request: "r".into() };
         assert_eq!(look(&one, &asks, &session), details);
         session.observed.owner = Owner::Gone { pid: 1, at: None };
         let ended = row(&session, Status::Ended);
@@ -234,7 +230,12 @@ mod tests {
         };
         assert_eq!(order.host.as_deref(), Some("devbox"));
         assert_eq!(order.operation, Operation::Approve(Which::Shown { id: "r".into(), text: "make".into() }));
-        let review = Effect::Details { id: "a".into(), host: Some("devbox".into()), request: "r".into() };
+        let review = Effect::Review {
+            what: Reviewed::Permission,
+            id: "a".into(),
+            host: Some("devbox".into()),
+            request: "r".into(),
+        };
         let ClickAction::Do(effect) = resolve(&popup, None, &shown) else { panic!("an effect") };
         assert_eq!(effect, review);
     }

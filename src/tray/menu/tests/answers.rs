@@ -5,6 +5,7 @@ use crate::core::form::{Form, FormAnswer};
 use crate::core::order::{Reply, Which};
 use crate::core::question::Question;
 use crate::core::verdict::Asking;
+use crate::tray::view::Reviewed;
 
 #[test]
 fn a_submenu_shows_the_request_and_the_possible_actions() {
@@ -81,7 +82,8 @@ fn a_request_not_shown_in_full_offers_only_its_details() {
     world.update().unwrap();
     for name in ["long", "odd", "lines", "joined", "none"] {
         assert_eq!(world.effect(name, Kind::Approve(Call::from_number(7))), None, "{name}");
-        let details = Effect::Details { id: name.into(), host: None, request: "request-7".into() };
+        let details =
+            Effect::Review { what: Reviewed::Permission, id: name.into(), host: None, request: "request-7".into() };
         assert_eq!(world.effect(name, Kind::Details(Call::from_number(7))), Some(&details));
     }
 }
@@ -113,7 +115,7 @@ fn a_choice_answers_only_the_question_that_it_was_shown_with() {
     };
     assert_eq!(world.effect("a", choice(mark, 1)).cloned(), reply("r1", mark, 1));
     assert_eq!(world.effect("a", choice(mark, 2)), None);
-    let answer = Effect::Answer { id: "a".into(), host: None, request: "r1".into() };
+    let answer = Effect::Review { what: Reviewed::Question, id: "a".into(), host: None, request: "r1".into() };
     assert_eq!(world.effect("a", Kind::Answer(Call::from_number(mark))), Some(&answer), "in the user's own words");
     // A new question has different entries, even with the same text.
     let other = pose(&mut world, "a", "r2", "Which <color>?", &["red", "blue"], true);
@@ -146,7 +148,10 @@ fn a_question_not_shown_in_full_is_only_answered_in_a_terminal() {
         for n in 0..9 {
             assert_eq!(world.effect("a", Kind::Choice(call, n)), None, "{question:?}, {choices:?}");
         }
-        assert!(matches!(world.effect("a", Kind::Answer(call)), Some(Effect::Answer { .. })), "{question:?}");
+        assert!(
+            matches!(world.effect("a", Kind::Answer(call)), Some(Effect::Review { what: Reviewed::Question, .. })),
+            "{question:?}"
+        );
     }
     let mut world = World::new();
     world.add("a", Status::NeedsInput);

@@ -6,6 +6,7 @@ use crate::core::agent::Agent;
 use crate::core::far::{Account, Clocks, read};
 use crate::core::session::far::Host;
 use crate::engine::Trouble;
+use crate::tray::view::Reviewed;
 
 /// Adds a session of devbox that asks to run this.
 fn add_far(world: &mut World, command: &str) -> Key {
@@ -46,7 +47,10 @@ fn case_418_a_session_of_another_machine_is_answered_there_and_nothing_of_it_is_
     let view = world.update().unwrap();
     let review = view.effect_of(&ItemId::of(&key, Kind::Details(call))).cloned();
     let request = "request-7".into();
-    assert_eq!(review, Some(Effect::Details { id: "api".into(), host: Some("devbox".into()), request }));
+    assert_eq!(
+        review,
+        Some(Effect::Review { what: Reviewed::Permission, id: "api".into(), host: Some("devbox".into()), request })
+    );
 }
 
 #[test]

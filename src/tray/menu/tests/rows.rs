@@ -3,6 +3,7 @@
 use super::*;
 use crate::core::alert::Detail;
 use crate::core::owner::Held;
+use crate::tray::view::Reviewed;
 
 #[test]
 fn a_remedy_that_mends_comes_before_one_that_only_shows_a_terminal() {
@@ -76,7 +77,10 @@ fn the_headline_names_the_first_session_and_leads_to_it() {
     let (text, tooltip, effect) = headline(&world);
     assert_eq!(text, "1 needs you · api wants to run rm -rf build && …");
     assert_eq!(tooltip, "1 needs you · api wants to run rm -rf build && cargo test --workspace --locked · 1 working");
-    assert_eq!(effect, Effect::Details { id: "api".into(), host: None, request: "request-1".into() });
+    assert_eq!(
+        effect,
+        Effect::Review { what: Reviewed::Permission, id: "api".into(), host: None, request: "request-1".into() }
+    );
     world.menu.set_notifications(&NotificationState { detail: Detail::Title, ..NotificationState::default() });
     world.after(SHAPE_INTERVAL).unwrap();
     assert_eq!(headline(&world).1, "1 needs you · 1 working", "a tooltip may be read by others");
