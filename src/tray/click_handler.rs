@@ -23,14 +23,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, UnboundedSender};
 
-/// Carries out clicks.
+/// Carries out clicks. Clones do the same, on other threads.
+#[derive(Clone)]
 pub(crate) struct ClickHandler {
     commander: UnboundedSender<Command>,
     note_sender: NoteSender,
     clipboard: Clipboard,
     runtime: Handle,
     own_log: Option<PathBuf>,
-    /// Shared by all duplicates, as settings change while the program runs.
+    /// Shared by all clones, as settings change while the program runs.
     settings: Arc<Mutex<ClickSettings>>,
     notifier: NotifierSender,
     login: Login,
@@ -78,27 +79,10 @@ impl ClickHandler {
         }
     }
 
-    /// Applies new settings to this handler and all its duplicates.
+    /// Applies new settings to this handler and all its clones.
     pub(super) fn configure(&self, homes: &[PathBuf], terminal: &[String], detail: Detail) {
         let settings = ClickSettings { homes: homes.to_vec(), terminal: terminal.to_vec(), detail };
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = settings;
-    }
-
-    /// A handler that does the same, for another thread. It has a clipboard of its own.
-    pub(crate) fn duplicate(&self) -> Self {
-        let Self { commander, note_sender, runtime, own_log, settings, notifier, login, open_files, .. } = self;
-        Self {
-            commander: commander.clone(),
-            note_sender: note_sender.clone(),
-            clipboard: Clipboard::default(),
-            runtime: runtime.clone(),
-            own_log: own_log.clone(),
-            settings: Arc::clone(settings),
-            notifier: Arc::clone(notifier),
-            login: login.clone(),
-            open_files: open_files.clone(),
-            bridge_offer: self.bridge_offer.clone(),
-        }
     }
 
     fn command(&self, command: Command) {
@@ -117,7 +101,7 @@ impl ClickHandler {
 
     /// The same. `failed` is called if it cannot be shown.
     pub(super) fn note_or(&self, session: Option<&Key>, note: &Note, failed: impl FnOnce() + Send + 'static) {
-        let (mut handler, session) = (self.duplicate(), session.cloned());
+        let (handler, session) = (self.clone(), session.cloned());
         let taken = Box::new(move |effect| handler.act(session.as_ref(), effect));
         self.note_sender.send(note, taken, failed);
     }
@@ -131,7 +115,7 @@ impl ClickHandler {
     }
 
     /// Carries out a click; `session` is the session that the item belongs to.
-    pub(super) fn act(&mut self, session: Option<&Key>, effect: Effect) {
+    pub(super) fn act(&self, session: Option<&Key>, effect: Effect) {
         // Any click in a session's submenu marks the session as seen; an order does once it was carried out, so that a
         // failure keeps its alarm. The table of all sessions shows none in particular.
         if let (Some(key), false) = (session, matches!(effect, Effect::Act(_) | Effect::LiveTable)) {
@@ -203,7 +187,7 @@ impl ClickHandler {
         let (action, who, session) = (order.operation.action(), order.who.clone(), session.cloned());
         let (reply, mut reports) = mpsc::unbounded_channel();
         self.command(Command::Act(PendingOrder::by_us(order, reply)));
-        let click_handler = self.duplicate();
+        let click_handler = self.clone();
         self.runtime.spawn(async move {
             while let Some(report) = reports.recv().await {
                 let Report::End(outcome) = report else { continue };
@@ -273,7 +257,7 @@ impl ClickHandler {
 
     /// Returns a function that reports why a click failed.
     fn failure_reporter(&self) -> impl Fn(String) + Send + use<> {
-        let handler = self.duplicate();
+        let handler = self.clone();
         move |reason| {
             tracing::warn!("{reason}");
             let note = Note::failed("Pilotlight could not do that", reason);

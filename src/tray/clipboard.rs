@@ -7,17 +7,20 @@
 #[cfg(target_os = "linux")]
 use crate::system::descriptors;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// The clipboard. It is kept open because on X11 a copied text is lost when its owner closes the clipboard.
-#[derive(Debug, Default)]
+/// The clipboard. It is kept open because on X11 a copied text is lost when its owner closes the clipboard. Clones share
+/// it.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Clipboard {
-    copies: Option<Sender<String>>,
+    copies: Arc<Mutex<Option<Sender<String>>>>,
 }
 
 impl Clipboard {
     /// Copies text. If that fails, `failed` is called with the reason, on another thread.
-    pub(super) fn copy(&mut self, text: String, failed: impl Fn(String) + Send + 'static) {
-        let unsent = match &self.copies {
+    pub(super) fn copy(&self, text: String, failed: impl Fn(String) + Send + 'static) {
+        let mut open = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        let unsent = match &*open {
             Some(copies) => copies.send(text).err().map(|unsent| unsent.0),
             None => Some(text),
         };
@@ -33,7 +36,7 @@ impl Clipboard {
             }
         };
         let started = std::thread::Builder::new().name("clipboard".into()).spawn(work);
-        self.copies = started.is_ok().then_some(copies);
+        *open = started.is_ok().then_some(copies);
     }
 }
 

@@ -157,7 +157,7 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     );
     let focus_finder = FocusFinder::new(runtime.handle().clone(), Arc::clone(&to_notifier));
     let popups = start_popups(runtime.handle().clone(), start.judge.names.clone(), to_notifier);
-    let (handler, settings) = (click_handler.duplicate(), start.notifications);
+    let (handler, settings) = (click_handler.clone(), start.notifications);
     let on_change = OnChange::new(&start.on_change, &settings.rules, runtime.handle().clone());
     let notifier =
         Notifier::new(&settings, popups, on_change, focus_finder, for_notifier, handler, state_folder.as_deref());
