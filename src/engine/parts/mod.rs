@@ -10,7 +10,7 @@ pub(super) mod looks;
 pub(super) mod orders;
 pub(super) mod outboxes;
 pub(super) mod owners;
-mod polled_owners;
+mod polled;
 pub(super) mod polled_sessions;
 pub(super) mod probe;
 pub(super) mod process_scans;

@@ -1,13 +1,14 @@
 //! The processes that locks name: whose exit is waited for, and whose lock is still too new to show whether it holds
 //! the session.
 
-use super::polled_owners::PolledOwners;
+use super::polled::Polled;
 use crate::agent::reader::Reader;
 use crate::core::session::Key;
 use crate::core::time::{Moment, Time};
 use crate::system::process::Exits;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::future::pending;
+use std::io;
 
 /// The owners that are followed.
 pub(crate) struct Owners {
@@ -15,8 +16,10 @@ pub(crate) struct Owners {
     exits: Option<Exits>,
     /// Processes whose exit will be reported.
     known: HashSet<u32>,
-    /// Processes whose exit will not be reported.
-    polled: PolledOwners,
+    /// Processes whose exit will not be reported, because file descriptors are short.
+    polled: Polled<u32, 2>,
+    /// The user was told of that.
+    warned: bool,
     /// Sessions whose lock was too new to show who holds them, and when, by the awake clock, they are read again.
     new_locks: HashMap<Key, Time>,
 }
@@ -28,8 +31,8 @@ impl Owners {
         if let Err(error) = &exits {
             tracing::warn!(%error, "cannot wait for owners to end; checking once a minute instead");
         }
-        let (known, polled, new_locks) = (HashSet::new(), PolledOwners::default(), HashMap::new());
-        Self { exits: exits.ok(), known, polled, new_locks }
+        let (known, polled, new_locks) = (HashSet::new(), Polled::default(), HashMap::new());
+        Self { exits: exits.ok(), known, polled, warned: false, new_locks }
     }
 
     /// The next process that exits.
@@ -68,9 +71,21 @@ impl Owners {
         match exits.watch(pid) {
             Ok(true) => drop(self.known.insert(pid)),
             Ok(false) => return true,
-            Err(error) => self.polled.add(pid, &error, now.awake),
+            Err(error) => self.poll(pid, &error, now.awake),
         }
         false
+    }
+
+    /// Polls a process, so that the status of its sessions stays true. Warns the first time.
+    fn poll(&mut self, pid: u32, error: &io::Error, now: Time) {
+        self.polled.set(&pid, true, now);
+        if !std::mem::replace(&mut self.warned, true) {
+            tracing::warn!(
+                "the end of some owners cannot be waited for ({error}), so they are checked every {} instead; \
+                 allow more open files to end this: `ulimit -n`, or LimitNOFILE= of a service",
+                Polled::<u32, 2>::INTERVAL
+            );
+        }
     }
 
     /// Forgets a process that has exited.
@@ -93,8 +108,10 @@ impl Owners {
         self.new_locks.extract_if(|_, at| *at <= now).map(|(key, _)| key).collect()
     }
 
-    /// Takes the polled processes that are due.
-    pub(crate) fn take_due_polls(&mut self, now: Time) -> BTreeSet<u32> {
-        self.polled.take_due(now)
+    /// Takes the polled processes that are due. One that still cannot be waited for is added again.
+    pub(crate) fn take_due_polls(&mut self, now: Time) -> Vec<u32> {
+        let due = self.polled.due(now);
+        due.iter().for_each(|pid| self.polled.set(pid, false, now));
+        due
     }
 }

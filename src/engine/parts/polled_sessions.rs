@@ -1,52 +1,16 @@
-//! Live sessions whose files may change without an event. All are looked at together, every five seconds, so that they
-//! cost one wakeup; nothing wakes the program where there is none.
+//! Live sessions whose files may change without an event.
 
+use super::polled::Polled;
 use crate::core::session::Key;
-use crate::core::time::{Span, Time};
-use std::collections::BTreeSet;
 
-/// How often they are looked at.
-const POLL_INTERVAL: Span = Span::seconds(5);
-
-/// The polled sessions, and when they are looked at next.
-#[derive(Debug, Default)]
-pub(crate) struct PolledSessions {
-    sessions: BTreeSet<Key>,
-    poll_at: Time,
-}
-
-impl PolledSessions {
-    /// From now on, a session is polled, or is not.
-    pub(crate) fn set(&mut self, key: &Key, is_polled: bool, now: Time) {
-        if !is_polled {
-            self.sessions.remove(key);
-        } else if !self.sessions.contains(key) {
-            if self.sessions.is_empty() {
-                self.poll_at = now + POLL_INTERVAL;
-            }
-            self.sessions.insert(key.clone());
-        }
-    }
-
-    /// When they are looked at next.
-    pub(crate) fn poll_at(&self) -> Option<Time> {
-        (!self.sessions.is_empty()).then_some(self.poll_at)
-    }
-
-    /// The sessions to look at, if they are due.
-    pub(crate) fn due(&mut self, now: Time) -> Vec<Key> {
-        if self.poll_at().is_none_or(|at| at > now) {
-            return Vec::new();
-        }
-        self.poll_at = now + POLL_INTERVAL;
-        self.sessions.iter().cloned().collect()
-    }
-}
+/// Those sessions.
+pub(crate) type PolledSessions = Polled<Key, 5>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::core::session::SourceId;
+    use crate::core::time::Time;
 
     #[test]
     fn case_161_polled_sessions_are_due_together_and_nothing_is_due_without_any() {
