@@ -15,11 +15,6 @@ pub(crate) mod says;
 pub mod site;
 pub(crate) mod warnings;
 
-#[cfg(unix)]
-use super::codex::carry as daemon;
-use super::codex::door::Door;
-#[cfg(unix)]
-use super::codex::watch::watch;
 use super::copilot::server::attached;
 use super::copilot::server::hosted;
 use super::copilot::server::recover;
@@ -29,12 +24,13 @@ use connection::Connection;
 use connection_event::ConnectionEvent;
 use failure::Failure;
 use order::{Policy, SilentTurn};
-use says::ServiceSays;
 use site::Site;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
+/// The service of an agent that runs a session, and how it is reached: so far, Codex alone has one.
+pub(crate) use super::codex::door::Door as Service;
 pub(crate) use super::copilot::bridge::carry::BridgeHandle;
 pub(crate) use super::copilot::server::hosted::is_of_our_server;
 pub(crate) use super::copilot::server::probe::{PROBE_TIMEOUT, ProbeResult, has_loaded, listen_once, probe};
@@ -51,13 +47,6 @@ pub(crate) enum Channel {
     Servers,
     /// The service that runs the session: a connection is made for each order.
     Service(Service),
-}
-
-/// The service of an agent that runs a session, and how it is reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Service {
-    /// Codex's daemon.
-    Codex(Door),
 }
 
 impl Channel {
@@ -137,57 +126,6 @@ impl Channel {
             // It does not tell, without sending all that it hears.
             Self::Service(_) => Ok(false),
         }
-    }
-}
-
-#[cfg(unix)]
-impl Service {
-    /// Listens until the connection ends, and tells what its sessions do.
-    ///
-    /// # Errors
-    /// Why it ended.
-    pub(crate) async fn watch(&self, tell: impl Fn(ServiceSays)) -> Result<(), Failure> {
-        let Self::Codex(door) = self;
-        watch(door, tell).await
-    }
-
-    async fn requests(&self, site: &Site) -> Result<Vec<Request>, Failure> {
-        let Self::Codex(door) = self;
-        daemon::requests(door, site).await
-    }
-
-    async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
-        let Self::Codex(door) = self;
-        daemon::answer(door, site, which, approve).await
-    }
-
-    async fn stop(&self, site: &Site) -> Result<String, Failure> {
-        let Self::Codex(door) = self;
-        daemon::stop(door, site).await
-    }
-}
-
-/// Without Unix sockets, there is no service.
-#[cfg(not(unix))]
-impl Service {
-    #[expect(clippy::unused_async, reason = "as elsewhere")]
-    pub(crate) async fn watch(&self, _: impl Fn(ServiceSays)) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    #[expect(clippy::unused_async, reason = "as elsewhere")]
-    async fn requests(&self, _: &Site) -> Result<Vec<Request>, Failure> {
-        Err(Failure::no_longer_open())
-    }
-
-    #[expect(clippy::unused_async, reason = "as elsewhere")]
-    async fn answer(&self, _: &Site, _: &Which, _: bool) -> Result<String, Failure> {
-        Err(Failure::no_longer_open())
-    }
-
-    #[expect(clippy::unused_async, reason = "as elsewhere")]
-    async fn stop(&self, _: &Site) -> Result<String, Failure> {
-        Err(Failure::no_longer_open())
     }
 }
 

@@ -195,7 +195,7 @@ impl Reader {
     pub(crate) fn service(&self, observed: &Observed) -> Option<Service> {
         match self {
             Self::Copilot(_) | Self::ClaudeCode(_) | Self::Reported(_) => None,
-            Self::Codex(thread) => thread.door(observed).map(Service::Codex),
+            Self::Codex(thread) => thread.door(observed),
             #[cfg(test)]
             Self::Sundial(_) => None,
         }

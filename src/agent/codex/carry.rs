@@ -80,20 +80,32 @@ pub(super) fn waits_for_approval(status: &Value) -> bool {
     flags.is_some_and(|flags| flags.iter().any(|flag| flag == "waitingOnApproval"))
 }
 
-/// The open requests of a session.
-pub(crate) async fn requests(door: &Door, site: &Site) -> Result<Vec<Request>, Failure> {
-    let joined = Joined::new(door, site).await?;
-    let open = joined.open.iter().map(|asked| asked.request.clone()).collect();
-    joined.leave().await;
-    Ok(open)
-}
+/// What is done over the connection to the daemon, for one of its threads.
+impl Door {
+    /// The open requests of a session.
+    pub(crate) async fn requests(&self, site: &Site) -> Result<Vec<Request>, Failure> {
+        let joined = Joined::new(self, site).await?;
+        let open = joined.open.iter().map(|asked| asked.request.clone()).collect();
+        joined.leave().await;
+        Ok(open)
+    }
 
-/// Answers permission requests. Returns what was achieved.
-pub(crate) async fn answer(door: &Door, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
-    let mut joined = Joined::new(door, site).await?;
-    let result = answer_over(&mut joined, site, which, approve).await;
-    joined.leave().await;
-    result
+    /// Answers permission requests. Returns what was achieved.
+    pub(crate) async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
+        let mut joined = Joined::new(self, site).await?;
+        let result = answer_over(&mut joined, site, which, approve).await;
+        joined.leave().await;
+        result
+    }
+
+    /// Stops the turn. Returns what was achieved.
+    pub(crate) async fn stop(&self, site: &Site) -> Result<String, Failure> {
+        let mut client = Client::open(self).await?;
+        site.step(Step::Attach, "connected to Codex's daemon");
+        let result = stop_over(&mut client, self, site).await;
+        client.leave(&[]).await;
+        result
+    }
 }
 
 async fn answer_over(joined: &mut Joined<'_>, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
@@ -146,15 +158,6 @@ async fn verify(client: &mut Client, asked: &Asked, approve: bool) -> Result<(),
         }
         _ => Ok(()),
     }
-}
-
-/// Stops the turn. Returns what was achieved.
-pub(crate) async fn stop(door: &Door, site: &Site) -> Result<String, Failure> {
-    let mut client = Client::open(door).await?;
-    site.step(Step::Attach, "connected to Codex's daemon");
-    let result = stop_over(&mut client, door, site).await;
-    client.leave(&[]).await;
-    result
 }
 
 async fn stop_over(client: &mut Client, door: &Door, site: &Site) -> Result<String, Failure> {

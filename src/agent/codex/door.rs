@@ -5,10 +5,15 @@
 //! other end is the one that the home notes as its daemon, which is verified by its start. The daemon is never started.
 
 use super::daemon;
-#[cfg(unix)]
 use crate::agent::channel::failure::Failure;
+#[cfg(not(unix))]
+use crate::agent::channel::{says::ServiceSays, site::Site};
+#[cfg(not(unix))]
+use crate::agent::copilot::server::request::Request;
 #[cfg(unix)]
 use crate::core::order::Step;
+#[cfg(not(unix))]
+use crate::core::order::Which;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,6 +62,30 @@ impl Door {
             return Err(refused("what listens at the socket of Codex's daemon is another program; nothing was sent"));
         }
         Ok(stream)
+    }
+}
+
+/// Without Unix sockets, there is no daemon.
+#[cfg(not(unix))]
+impl Door {
+    #[expect(clippy::unused_async, reason = "as elsewhere")]
+    pub(crate) async fn watch(&self, _: impl Fn(ServiceSays)) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    #[expect(clippy::unused_async, reason = "as elsewhere")]
+    pub(crate) async fn requests(&self, _: &Site) -> Result<Vec<Request>, Failure> {
+        Err(Failure::no_longer_open())
+    }
+
+    #[expect(clippy::unused_async, reason = "as elsewhere")]
+    pub(crate) async fn answer(&self, _: &Site, _: &Which, _: bool) -> Result<String, Failure> {
+        Err(Failure::no_longer_open())
+    }
+
+    #[expect(clippy::unused_async, reason = "as elsewhere")]
+    pub(crate) async fn stop(&self, _: &Site) -> Result<String, Failure> {
+        Err(Failure::no_longer_open())
     }
 }
 

@@ -15,7 +15,7 @@
 
 mod asking;
 #[cfg(unix)]
-pub(super) mod carry;
+mod carry;
 #[cfg(unix)]
 mod client;
 pub(super) mod daemon;
@@ -36,4 +36,4 @@ mod sub_agents;
 pub(super) mod target;
 pub mod thread;
 #[cfg(unix)]
-pub(super) mod watch;
+mod watch;

@@ -70,7 +70,7 @@ impl Stage {
     }
 
     async fn answer(&self, which: Which, approve: bool) -> Result<String, Failure> {
-        answer(&self.door, &self.site, &which, approve).await
+        self.door.answer(&self.site, &which, approve).await
     }
 
     fn shown(&self) -> Vec<String> {
@@ -91,7 +91,7 @@ async fn case_266_one_request_is_looked_at_approved_and_denied_and_the_thread_le
     for (approve, decision, status) in [(true, "accept", "inProgress"), (false, "decline", "declined")] {
         let then = vec![resolved(7), item("call_1", status)];
         let mut stage = Stage::new(plays(vec![approval(7, "call_1", "touch x")], then));
-        let open = requests(&stage.door, &stage.site).await.unwrap();
+        let open = stage.door.requests(&stage.site).await.unwrap();
         assert_eq!((open.len(), &*open[0].id, open[0].decisive().as_deref()), (1, "call_1", Some("touch x")));
         let joins = ["initialize", "initialized", "thread/read", "thread/resume"];
         assert_eq!(stage.daemon.heard(), [&joins[..], &["thread/unsubscribe"]].concat(), "left open, and left");
@@ -161,7 +161,7 @@ async fn case_267_what_speaks_another_language_is_refused() {
 #[tokio::test]
 async fn case_268_a_turn_is_stopped_by_its_name_and_the_log_says_that_it_ended() {
     let mut stage = Stage::new(Plays::default());
-    let failure = stop(&stage.door, &stage.site).await.unwrap_err();
+    let failure = stage.door.stop(&stage.site).await.unwrap_err();
     assert!(failure.to_string().contains("its own turn is over"), "{failure}");
     assert!(!stage.daemon.heard().contains(&"turn/interrupt".to_owned()));
     stage.log_view.send_modify(|log_view| (log_view.turn_open, log_view.root) = (true, Some("u1".into())));
@@ -170,6 +170,6 @@ async fn case_268_a_turn_is_stopped_by_its_name_and_the_log_says_that_it_ended()
         while stage.daemon.heard.recv().await.unwrap() != "turn/interrupt" {}
         log_view.send_modify(|log_view| log_view.turn_open = false);
     };
-    let (stopped, ()) = tokio::join!(stop(&stage.door, &stage.site), ends);
+    let (stopped, ()) = tokio::join!(stage.door.stop(&stage.site), ends);
     assert_eq!(stopped.unwrap(), "stopped");
 }
