@@ -30,11 +30,7 @@ pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Ve
 }
 
 fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<Host, Wrong> {
-    for key in table.keys() {
-        if !KEYS.iter().any(|(known, _)| known == key.get_ref()) {
-            report.unknown_key(TABLE, key);
-        }
-    }
+    tables::report_unknown(TABLE, &KEYS, table, report);
     let name = tables::value(TABLE, table, "name", &NAME)?;
     let name = name.ok_or_else(|| Wrong { at, what: "a host needs a `name`".into() })?;
     let ssh = tables::value(TABLE, table, "ssh", &SSH)?;
@@ -59,9 +55,7 @@ fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<H
 /// The hosts as TOML, after an explanation of the keys.
 pub(super) fn print(hosts: &[Host]) -> String {
     let mut out = format!("\n# Other machines whose sessions are shown here, a table each:\n# {HEAD}\n");
-    for (key, form) in KEYS {
-        out += &format!("# {key} takes {form}.\n");
-    }
+    out += &tables::explained(&KEYS);
     out += "# Pilotlight must be there, too, in a version that understands this one. Default: none\n";
     hosts.iter().for_each(|host| out += &format!("\n{}", entry(host)));
     out

@@ -25,11 +25,7 @@ pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Ve
 }
 
 fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<OnChange, Wrong> {
-    for key in table.keys() {
-        if !KEYS.iter().any(|(known, _)| known == key.get_ref()) {
-            report.unknown_key(TABLE, key);
-        }
-    }
+    tables::report_unknown(TABLE, &KEYS, table, report);
     let occasions = tables::value(TABLE, table, "status", &STATUS)?.unwrap_or_else(Occasion::usual);
     let run = tables::value(TABLE, table, "run", &RUN)?;
     let run = run.ok_or_else(|| Wrong { at, what: "a command needs a `run`".into() })?;
@@ -42,9 +38,7 @@ pub(super) fn print(commands: &[OnChange]) -> String {
         "\n# Commands that are run when the status of a session changes, by the rules of notifications, a table each:\n\
          # {HEAD}\n"
     );
-    for (key, form) in KEYS {
-        out += &format!("# {key} takes {form}.\n");
-    }
+    out += &tables::explained(&KEYS);
     out += &format!(
         "# The session is on its standard input, as JSON. Default of status: {}\n",
         (STATUS.show)(&Occasion::usual())

@@ -32,17 +32,12 @@ pub(super) fn read(key: usize, value: &Value<'_>, report: &mut Report<'_>) -> Ve
 }
 
 fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<ServerSetting, Wrong> {
-    for key in table.keys() {
-        let name: &str = key.get_ref();
-        if name == "token" {
-            let what = "a token must not be in the config: `token-file` names a file that holds it, `token-env` an \
-                        environment variable";
-            return Err(Wrong { at: key.span().start, what: what.into() });
-        }
-        if !KEYS.iter().any(|(known, _)| *known == name) {
-            report.unknown_key(TABLE, key);
-        }
+    if let Some((key, _)) = table.get_key_value("token") {
+        let what = "a token must not be in the config: `token-file` names a file that holds it, `token-env` an environment \
+                    variable";
+        return Err(Wrong { at: key.span().start, what: what.into() });
     }
+    tables::report_unknown(TABLE, &KEYS, table, report);
     let address = tables::value(TABLE, table, "address", &ADDRESS)?;
     let address = address.ok_or_else(|| Wrong { at, what: "a server needs an `address`".into() })?;
     let file = tables::value(TABLE, table, "token-file", &TOKEN_FILE)?.map(TokenSource::File);
@@ -56,9 +51,7 @@ fn read_one(at: usize, table: &DeTable<'_>, report: &mut Report<'_>) -> Result<S
 /// The servers as TOML, after an explanation of the keys.
 pub(super) fn print(servers: &[ServerSetting]) -> String {
     let mut out = format!("\n# Copilot servers besides those that are found automatically, a table each:\n# {HEAD}\n");
-    for (key, form) in KEYS {
-        out += &format!("# {key} takes {form}.\n");
-    }
+    out += &tables::explained(&KEYS);
     out += "# Leave out the last two for a server that needs no token. Default: none\n";
     for ServerSetting { address, token } in servers {
         out += &format!("\n{HEAD}\naddress = {}\n", (ADDRESS.show)(address));

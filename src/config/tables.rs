@@ -31,3 +31,15 @@ pub(super) fn value<T>(name: &str, table: &DeTable<'_>, key: &str, form: &Form<T
     let value = table.get(key).map(form.read).transpose();
     value.map_err(|wrong| wrong.of(&format!("{name}.{key}"), form.text))
 }
+
+/// Reports the keys of such a table that are none of the `known` ones.
+pub(super) fn report_unknown(name: &str, known: &[(&str, &str)], table: &DeTable<'_>, report: &mut Report<'_>) {
+    for key in table.keys().filter(|key| known.iter().all(|(known, _)| known != key.get_ref())) {
+        report.unknown_key(name, key);
+    }
+}
+
+/// What each key takes, as comments.
+pub(super) fn explained(keys: &[(&str, &str)]) -> String {
+    keys.iter().map(|(key, form)| format!("# {key} takes {form}.\n")).collect()
+}
