@@ -13,6 +13,8 @@ pub(crate) mod heap;
 pub mod identity;
 pub mod log;
 pub(crate) mod mounts;
+#[cfg(target_os = "linux")]
+mod netlink;
 pub(crate) mod network;
 pub(crate) mod note;
 pub mod paths;

@@ -30,6 +30,7 @@ impl Network {
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use crate::system::netlink::{attribute, message};
     use crate::system::readiness::wait_for;
     use rustix::io::Errno;
     use rustix::net::netlink::SocketAddrNetlink;
@@ -136,18 +137,6 @@ mod linux {
         is_new
     }
 
-    fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-        Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-    }
-
-    /// The first message: its kind, its body, and what follows it.
-    fn message(told: &[u8]) -> Option<(u16, &[u8], &[u8])> {
-        const HEADER: usize = 16;
-        let length = u32::from_ne_bytes(told.get(..4)?.try_into().ok()?) as usize;
-        let body = told.get(HEADER..length)?;
-        Some((u16_at(told, 4)?, body, told.get(length.next_multiple_of(4)..).unwrap_or_default()))
-    }
-
     /// The address that a message is about, with its interface. `None` if it leads nowhere else.
     fn address(body: &[u8]) -> Option<Box<[u8]>> {
         const HEADER: usize = 8;
@@ -156,15 +145,8 @@ mod linux {
         if scope >= SCOPE_LINK {
             return None;
         }
-        let mut attributes = &body[HEADER..];
-        loop {
-            let (length, kind) = (usize::from(u16_at(attributes, 0)?), u16_at(attributes, 2)?);
-            let value = attributes.get(4..length)?;
-            if kind == ADDRESS {
-                return Some([interface, value].concat().into());
-            }
-            attributes = attributes.get(length.next_multiple_of(4)..)?;
-        }
+        let address = attribute(&body[HEADER..], ADDRESS)?;
+        Some([interface, address].concat().into())
     }
 
     #[cfg(test)]

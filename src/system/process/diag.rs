@@ -8,12 +8,11 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::core::time::Span;
+use crate::system::netlink::{HEADER, attribute, message, take};
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with};
 
-/// Length of a message's header: length, type, flags, sequence number, sender.
-const HEADER: usize = 16;
 /// Type of the request and of each response: `SOCK_DIAG_BY_FAMILY`.
 const BY_FAMILY: u16 = 20;
 /// Types of an error and of the end of the responses.
@@ -135,13 +134,11 @@ enum Left {
     None,
 }
 
-/// Reads the messages of a chunk, each of which begins at a multiple of four.
+/// Reads the messages of a chunk.
 fn read(mut bytes: &[u8], found: &mut Vec<Socket>) -> io::Result<Left> {
     while !bytes.is_empty() {
         let broken = || io::Error::from(io::ErrorKind::InvalidData);
-        let length = take::<4>(bytes, 0).map(u32::from_ne_bytes).ok_or_else(broken)? as usize;
-        let kind = take::<2>(bytes, 4).map(u16::from_ne_bytes).ok_or_else(broken)?;
-        let body = bytes.get(HEADER..length).ok_or_else(broken)?;
+        let (kind, body, rest) = message(bytes).ok_or_else(broken)?;
         match kind {
             // The end may report an error too.
             ERROR | DONE => match take::<4>(body, 0).map(i32::from_ne_bytes) {
@@ -152,7 +149,7 @@ fn read(mut bytes: &[u8], found: &mut Vec<Socket>) -> io::Result<Left> {
             BY_FAMILY => found.extend(response(body)),
             _ => {}
         }
-        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        bytes = rest;
     }
     Ok(Left::Some)
 }
@@ -184,20 +181,6 @@ fn response(body: &[u8]) -> Option<Socket> {
     })
 }
 
-/// The value of the first attribute of this kind. Each begins at a multiple of four with its length, including these
-/// four bytes, and its kind.
-fn attribute(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
-    loop {
-        let length = usize::from(u16::from_ne_bytes(take(bytes, 0)?));
-        let kind = u16::from_ne_bytes(take(bytes, 2)?);
-        let value = bytes.get(4..length)?;
-        if kind == wanted {
-            return Some(value);
-        }
-        bytes = bytes.get(length.next_multiple_of(4)..)?;
-    }
-}
-
 /// `struct tcp_info`, of which older kernels send less: retransmits at 2, probes at 3, times in ms from 44, bytes
 /// acknowledged at 120, bytes received at 128, segments with data at 152.
 fn info(bytes: &[u8]) -> Option<Info> {
@@ -212,10 +195,6 @@ fn info(bytes: &[u8]) -> Option<Info> {
         received: total(128)?,
         segments: u64::from(u32::from_ne_bytes(take(bytes, 152)?)),
     })
-}
-
-fn take<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
-    bytes.get(at..at + N)?.try_into().ok()
 }
 
 #[cfg(test)]
