@@ -2,16 +2,13 @@
 //! runs.
 
 use super::context::runtime;
+use super::trays::ask_first;
 use crate::agent::bridges::{BridgeConfig, BridgeFiles, is_listened_to, meet};
 use crate::control::{self, origin};
 use crate::core::fleet::Session;
 use crate::system::paths;
 use crate::system::runtime::Runtime;
 use std::time::Duration;
-use tokio::time::timeout;
-
-/// Timeout for the tray to take note of a change.
-const TRAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Whether terminals may have a bridge: the user has installed it, in whatever state it is now.
 pub(super) fn has_bridge() -> bool {
@@ -54,15 +51,6 @@ pub(super) fn meet_bridges(sessions: &mut [Session], untried: bool) -> bool {
 
 /// Tells the running tray that the bridge was installed or removed, so that it starts or stops listening.
 pub(super) fn announce_bridge_change() {
-    let folders = paths::project().as_ref().map(paths::runtime_folders).unwrap_or_default();
     let Ok(runtime) = runtime() else { return };
-    let announce = async {
-        for folder in &folders {
-            if let Ok(Some(_checked)) = Runtime::open(folder) {
-                let _ = control::ask_to_listen_to_bridges(folder).await; // it checks at its next start
-            }
-        }
-    };
-    // A tray that does not answer checks at its next start.
-    let _ = runtime.block_on(async { timeout(TRAY_TIMEOUT, announce).await });
+    let _ = runtime.block_on(ask_first(control::ask_to_listen_to_bridges)); // one that does not answer checks at its next start
 }

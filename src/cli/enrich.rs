@@ -5,6 +5,7 @@
 use super::bridges::has_bridge;
 use super::context::{Context, runtime};
 use super::report::say;
+use super::trays::{ask_first, unresponsive};
 use crate::agent::channel::endpoint::Endpoint;
 use crate::agent::channel::endpoints;
 use crate::agent::channel::site::{PIECE_WITHIN, PIECE_WITHIN_UNSEEN};
@@ -19,15 +20,9 @@ use crate::core::time::Moment;
 use crate::core::verdict::Reception;
 use crate::engine::{apply_probe, due_probe};
 use crate::system::paths;
-use crate::system::process::{is_stopped, listening};
-use crate::system::runtime::Runtime;
+use crate::system::process::listening;
 use std::collections::BTreeMap;
-use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
-
-/// Timeout for the tray's answer, which usually takes a millisecond. Without an answer, the logs alone decide.
-const TRAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Adds what is known beyond the logs. `now` is when the sessions were read.
 pub(super) fn enrich(sessions: &mut [Session], context: &Context, now: Moment) {
@@ -123,24 +118,15 @@ pub(super) fn enrich_from_tray(sessions: &mut [Session], homes: &[Source]) -> bo
     if !sessions.iter().any(may_have_more) {
         return false;
     }
-    let folders = paths::project().as_ref().map(paths::runtime_folders).unwrap_or_default();
     let Ok(runtime) = runtime() else { return false };
-    let first = async {
-        for folder in &folders {
-            // A runtime folder that fails its check is not used. Commands that give orders report the reason.
-            let Ok(Some(checked)) = Runtime::open(folder) else { continue };
-            match timeout(TRAY_TIMEOUT, control::ask_for_overlays(folder)).await {
-                Ok(Ok(None) | Err(_)) => {}
-                Ok(Ok(overlays)) => return overlays,
-                Err(_) => {
-                    say(&unresponsive(checked.note().map(|note| note.process), "what only it knows is missing here"));
-                    return None;
-                }
-            }
+    let overlays = match runtime.block_on(ask_first(control::ask_for_overlays)) {
+        Ok(Some(overlays)) => overlays,
+        Ok(None) => return false,
+        Err(tray) => {
+            say(&unresponsive(tray, "what only it knows is missing here"));
+            return false;
         }
-        None
     };
-    let Some(overlays) = runtime.block_on(first) else { return false };
     let homes: Vec<_> = homes.iter().map(|source| paths::canonical(source.home())).collect();
     for overlay in overlays.into_iter().filter(|overlay| homes.contains(&overlay.home)) {
         // If two homes have a session of this id, it is unknown which of them this is.
@@ -150,22 +136,6 @@ pub(super) fn enrich_from_tray(sessions: &mut [Session], homes: &[Source]) -> bo
         }
     }
     true
-}
-
-/// The message about a tray that does not answer: the consequence here (`consequence`), and what to do.
-pub(super) fn unresponsive(tray: Option<u32>, consequence: &str) -> String {
-    match tray {
-        Some(process) if is_stopped(process) => {
-            format!(
-                "Pilotlight's tray (process {process}) is stopped: `kill -CONT {process}` lets it go on; {consequence}"
-            )
-        }
-        Some(process) => format!(
-            "Pilotlight's tray (process {process}) does not answer; {consequence}; if it hangs, end process {process} and try \
-             again"
-        ),
-        None => format!("Pilotlight's tray does not answer; {consequence}; if it hangs, end it and try again"),
-    }
 }
 
 /// Whether a tray can know more of this session than its log says: by a bridge, by its server, or because the tray

@@ -3,6 +3,7 @@
 
 use super::context::{Context, runtime};
 use super::report::say;
+use super::trays::ask_first;
 use crate::agent::wing::agent_named;
 use crate::config::Host;
 use crate::control::pipe::lines::{FromHost, PAST_MAX, SHOWN_MAX};
@@ -14,16 +15,12 @@ use crate::core::text::plain;
 use crate::core::time::{Moment, Span};
 use crate::hosts::{Link, News, Purpose, Said, ToLink, command};
 use crate::system::clock::Clock;
-use crate::system::paths;
-use crate::system::runtime::Runtime;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, channel};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
-/// How long the tray may take to say what it knows.
-const TRAY_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a machine may take to tell of its sessions.
 pub(super) const TOLD_WITHIN: Duration = Duration::from_secs(3);
 /// Maximum length of a reason, in characters.
@@ -109,13 +106,7 @@ impl Known {
 
 /// What the running tray knows of them; `None` without one.
 pub(super) async fn ask_tray() -> Option<Vec<HostReport>> {
-    for folder in paths::project().as_ref().map(paths::runtime_folders).unwrap_or_default() {
-        let Ok(Some(_checked)) = Runtime::open(&folder) else { continue };
-        if let Ok(Ok(Some(reports))) = timeout(TRAY_TIMEOUT, control::ask_for_hosts(&folder)).await {
-            return Some(reports);
-        }
-    }
-    None
+    ask_first(control::ask_for_hosts).await.ok().flatten()
 }
 
 fn report_read(host: &Host, report: HostReport, now: Moment) -> Known {

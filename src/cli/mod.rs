@@ -36,6 +36,7 @@ mod setup;
 mod status;
 mod table;
 mod tray;
+mod trays;
 mod watch;
 mod writer;
 

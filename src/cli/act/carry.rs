@@ -8,9 +8,9 @@ use super::staying::{self, SessionWatch, answer_requests_here, connection_lost, 
 use crate::agent::bridges::BridgeConfig;
 use crate::cli::bridges::{has_bridge, place_for_bridges};
 use crate::cli::context::{Context, runtime};
-use crate::cli::enrich::unresponsive;
 use crate::cli::pick::Picked;
 use crate::cli::report::say;
+use crate::cli::trays::unresponsive;
 use crate::control::{self, Command, OrderConnection, PendingOrder};
 use crate::core::action::Trait;
 use crate::core::fleet::{Kind, Session};
