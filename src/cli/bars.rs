@@ -42,7 +42,7 @@ pub(super) struct Bar {
 
 impl Bar {
     pub(super) fn new(rows: impl Iterator<Item = Row>) -> Self {
-        let mut rows: Vec<_> = rows.filter(|row| row.status != Status::Ended).collect();
+        let mut rows: Vec<_> = rows.filter(|row| !row.status.has_ended()).collect();
         let state = Glance::of(rows.iter()).state;
         sort(&mut rows);
         distinguish(&mut rows);

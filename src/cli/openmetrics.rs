@@ -36,7 +36,7 @@ const FAMILIES: [Family; 3] = [
         name: "pilotlight_sessions",
         unit: None,
         help: "Sessions that have not ended, by machine, agent and status.",
-        has: |status| !matches!(status, Status::Ended),
+        has: |status| !status.has_ended(),
         value: |gauges| i64::try_from(gauges.sessions).unwrap_or(i64::MAX),
     },
     Family {

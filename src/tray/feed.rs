@@ -17,7 +17,6 @@ use crate::core::agent::counted_sessions;
 use crate::core::fleet::Row;
 use crate::core::session::Key;
 use crate::core::time::{Moment, Span, Time};
-use crate::core::verdict::Status;
 use crate::engine::{Fleet, Settings, View};
 use crate::system::log;
 use crate::system::paths;
@@ -194,7 +193,7 @@ impl Feed {
     fn welcome(&mut self, fleet: &Fleet) {
         let Some(has_icon) = self.has_icon else { return };
         let Some(Welcome { marker }) = self.welcome.take() else { return };
-        let rows: Vec<_> = fleet.rows().filter(|row| row.status != Status::Ended).collect();
+        let rows: Vec<_> = fleet.rows().filter(|row| !row.status.has_ended()).collect();
         let note = welcome_note(&rows, has_icon);
         if let Err(error) = write_marker(&marker) {
             tracing::warn!("the first run cannot be noted, so the next one is welcomed too: {error}");
@@ -311,6 +310,7 @@ mod tests {
     use super::*;
     use crate::core::fleet::Session;
     use crate::core::limits::Limits;
+    use crate::core::verdict::Status;
 
     #[test]
     fn the_welcome_counts_the_sessions() {

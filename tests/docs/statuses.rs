@@ -9,7 +9,6 @@ fn defaults(code: &str) -> Vec<&str> {
     let lines: Vec<&str> = code.lines().collect();
     let indent = |line: &str| line.len() - line.trim_start().len();
     let names: Vec<_> = Status::ALL.iter().map(|status| format!("Status::{status:?}")).collect();
-    let names_one = |line: &str| names.iter().any(|name| line.contains(name));
     let mut found = Vec::new();
     for (n, line) in lines.iter().enumerate() {
         let same_match =
@@ -17,12 +16,24 @@ fn defaults(code: &str) -> Vec<&str> {
         let is_arm = names.iter().any(|name| line.trim_start().starts_with(name));
         let has_default =
             || same_match().any(|other| indent(other) == indent(line) && other.trim_start().starts_with("_ =>"));
-        let several = || line.split("matches!(").nth(1).is_some_and(|inside| names_one(inside) && inside.contains('|'));
-        if is_arm && has_default() || several() {
+        if is_arm && has_default() {
             found.push(*line);
         }
     }
+    found.extend(matched(code).filter(|inside| names.iter().any(|name| inside.contains(name))));
     found
+}
+
+/// What is between the parentheses of each `matches!`.
+fn matched(code: &str) -> impl Iterator<Item = &str> {
+    code.match_indices("matches!(").map(|(at, call)| {
+        let (inside, mut depth) = (&code[at + call.len()..], 1);
+        let end = inside.find(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        });
+        &inside[..end.unwrap_or(inside.len())]
+    })
 }
 
 #[test]
@@ -34,6 +45,8 @@ fn no_status_is_sorted_by_default() {
     }
     for code in [
         "matches!(status, Status::Quiet | Status::Stuck)",
+        "!matches!(row(status), Status::Ended)",
+        "matches!(\n    status,\n    Status::Quiet\n)",
         "    Status::Idle => 1,\n    _ => 2,\n",
         "  Status::Idle\n  | Status::Quiet => 1,\n  _ => 2,\n",
     ] {
@@ -41,4 +54,5 @@ fn no_status_is_sorted_by_default() {
     }
     let code = "    Status::Idle => match other {\n        _ => 1,\n    },\n    Status::Quiet => 2,\n}\n_ => 3";
     assert_eq!(defaults(code).len(), 0);
+    assert_eq!(defaults("matches!(it, Some(_)) && status == Status::Idle").len(), 0);
 }

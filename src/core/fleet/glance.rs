@@ -155,8 +155,8 @@ pub fn limit_ended(rows: &mut Vec<Row>, earliest: Time, most: usize) {
     sort(rows);
     let mut ended = 0;
     rows.retain(|row| {
-        ended += usize::from(row.status == Status::Ended);
-        row.status != Status::Ended || row.since >= earliest && ended <= most
+        ended += usize::from(row.status.has_ended());
+        !row.status.has_ended() || row.since >= earliest && ended <= most
     });
 }
 

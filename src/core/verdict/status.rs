@@ -128,6 +128,11 @@ impl Status {
         self.nature().mark
     }
 
+    /// Whether it is listed among those that are over.
+    pub(crate) const fn has_ended(self) -> bool {
+        matches!(self.nature().group, Group::Ended)
+    }
+
     /// Whether no process runs the session.
     pub(crate) const fn is_over(self) -> bool {
         matches!(self.nature().course, Course::Over)
