@@ -1,5 +1,5 @@
 use super::*;
-use crate::core::event::SessionInfo;
+use crate::core::event::{SessionInfo, ToolResult};
 use crate::core::scan::Text;
 use crate::core::text::COMMAND_MAX;
 use crate::core::time::Time;
@@ -112,6 +112,27 @@ fn only_the_tool_whose_shell_is_done_was_allowed() {
     facts.fold(&event("", "", done), at(2), &Limits::default());
     let asks: Vec<_> = facts.turn.unwrap().tools.iter().map(|tool| tool.asks_by.is_some()).collect();
     assert_eq!(asks, [false, true]);
+}
+
+/// Some releases say at the start that a shell goes on, some only at its end, and some then without its id.
+#[test]
+fn a_shell_goes_on_if_its_start_or_its_end_says_so() {
+    let shells = |goes_on: bool, shell: Option<&'static str>| {
+        let mut start = tool("t1", "make", false);
+        if let Body::ToolStart { detached, .. } = &mut start {
+            *detached = goes_on;
+        }
+        let done = Body::ToolDone {
+            call: Text(b"t1"),
+            result: ToolResult::Success,
+            by_user: false,
+            shell: shell.map(|id| Text(id.as_bytes())),
+            ended: None,
+        };
+        facts(&[(0, event("", "", PROMPT)), (1, event("", "", start)), (2, event("", "", done))]).shells.len()
+    };
+    let told = [(true, Some("s")), (true, None), (false, Some("s")), (false, None)];
+    assert_eq!(told.map(|(goes_on, shell)| shells(goes_on, shell)), [1, 1, 1, 0]);
 }
 
 #[test]

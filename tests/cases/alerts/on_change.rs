@@ -64,6 +64,15 @@ fn case_304_each_of_many_is_told_by_itself() {
     assert_eq!(told_now(&mut stage), [at(11_000, "a", "done")]);
 }
 
+/// The agent's own notification reaches who sits there; a command may reach who does not.
+#[test]
+fn case_304_a_command_is_told_of_what_the_agent_itself_notifies() {
+    let mut stage = stage(&["done"], &Settings::default());
+    stage.is("a", Status::Working).change("a", |actor| actor.cli_notifies = true).at(5);
+    stage.completes("a", Span::minutes(2)).change("a", |actor| actor.row.unseen = true).at(20);
+    assert_eq!(told_now(&mut stage), [at(6_000, "a", "done")]);
+}
+
 #[test]
 fn case_304_what_silences_popups_silences_commands() {
     let quiet_hours = Some((22 * 60, 23 * 60));
