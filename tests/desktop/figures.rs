@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 fn program(user: &User, bus: &Bus) -> Command {
     let usual = user.command(Some(bus), &[]);
     let env = |name| std::env::var_os(name);
-    let mut command = Command::new(env("PILOTLIGHT_TEST_PROGRAM").unwrap_or_else(|| usual.get_program().to_owned()));
+    let mut command = Command::new(usual.get_program());
     command.env_clear();
     command.envs(usual.get_envs().filter_map(|(key, value)| Some((key, value?))));
     match env("PILOTLIGHT_TEST_HOME") {

@@ -9,6 +9,7 @@ use crate::support::{SOON, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -47,7 +48,7 @@ impl User {
 
     /// As [`command`](Self::command), without a `--home` argument.
     pub(crate) fn command_without_home(&self, bus: Option<&Bus>, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pilotlight"));
+        let mut command = Command::new(program());
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -107,6 +108,11 @@ impl User {
         let seen = || (self.row(session)?["unseen"] == false).then_some(());
         wait_until(SOON, "it was seen", || format!("{:?}", self.rows()), seen);
     }
+}
+
+/// The program of this build, or another one that the environment names: that is how the benches compare two builds.
+fn program() -> OsString {
+    std::env::var_os("PILOTLIGHT_TEST_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_pilotlight").into())
 }
 
 impl TrayProcess {
