@@ -1,7 +1,6 @@
 //! Our own files, and whether one is broken.
 
 use crate::core::alert::Quiet;
-use crate::engine::last_seen::Marks;
 use crate::system::state_file;
 #[cfg(target_os = "linux")]
 use crate::tray::autostart::Login;
@@ -14,7 +13,7 @@ use std::path::Path;
 /// A file of ours, by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ours {
-    /// What is remembered of each session.
+    /// What is remembered of each session. An entry of another form is not read.
     Seen,
     /// What is muted or paused.
     Quiet,
@@ -29,7 +28,7 @@ impl Ours {
     /// Whether the file cannot be used. A link is judged by its target, and a missing file is not broken.
     pub(super) fn is_broken(self, path: &Path) -> bool {
         match self {
-            Self::Seen => is_unreadable::<BTreeMap<String, Marks>>(path),
+            Self::Seen => is_unreadable::<BTreeMap<String, serde_json::Value>>(path),
             Self::Quiet => is_unreadable::<Quiet>(path),
             Self::Log => takes_no_log(path),
             #[cfg(target_os = "linux")]

@@ -84,7 +84,10 @@ impl Seen {
     /// Reads the file at `path`. Without a path, nothing is remembered beyond this run.
     pub(crate) fn load(path: Option<PathBuf>) -> Self {
         let text = path.as_deref().map(state_file::read).unwrap_or_default();
-        Self { path, marks: serde_json::from_str(&text).unwrap_or_default() }
+        let saved: BTreeMap<Box<str>, serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();
+        // An entry of another form takes no other with it.
+        let marks = saved.into_iter().filter_map(|(name, marks)| Some((name, serde_json::from_value(marks).ok()?)));
+        Self { path, marks: marks.collect() }
     }
 
     /// The path of the file.
@@ -214,6 +217,10 @@ mod tests {
             fs::write(&path, broken).unwrap();
             assert_eq!(Seen::load(Some(path.clone())).marks.len(), 0, "{broken}");
         }
+        let name = name(HOME, "a");
+        fs::write(&path, format!(r#"{{"b": 1, "{name}": {{"seen": "2026-11-20T18:00:00Z"}}}}"#)).unwrap();
+        let read = Seen::load(Some(path));
+        assert!(read.of(HOME, "a").seen.is_some() && read.marks.len() == 1, "one broken entry takes no other with it");
     }
 
     #[test]

@@ -224,7 +224,7 @@ impl Engine {
     /// Passes what changed in this iteration to the view.
     fn show_changes(&mut self, view: &mut dyn View) -> ControlFlow<()> {
         self.world.count_shared_owners();
-        let World { fleet, changes, config, clock } = &mut self.world;
+        let World { fleet, changes, clock, .. } = &mut self.world;
         fleet.disambiguate_rows(&mut changes.updated);
         self.contacts.tasks.update_log_views(fleet, std::mem::take(&mut changes.judged).iter().chain(&changes.updated));
         // For the view, a session that is no longer listed is gone.
@@ -239,9 +239,8 @@ impl Engine {
             keys.sort_unstable();
             keys.dedup();
         }
-        let now = clock.now();
-        self.status_log.log_updated(fleet, changes, now, &config.limits);
-        let flow = view.show(fleet, &changes.updated, &changes.removed, now);
+        self.status_log.log_updated(fleet, changes);
+        let flow = view.show(fleet, &changes.updated, &changes.removed, clock.now());
         *changes = Changes::default();
         flow
     }

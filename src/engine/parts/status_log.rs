@@ -1,10 +1,8 @@
 //! Logs each change of a status with its reason by name, so nothing that a session wrote.
 
 use super::fleet::Fleet;
-use crate::core::limits::Limits;
 use crate::core::session::Key;
 use crate::core::text::is_uuid;
-use crate::core::time::Moment;
 use crate::core::verdict::Status;
 use crate::engine::changes::Changes;
 use std::collections::HashMap;
@@ -15,7 +13,7 @@ pub(crate) struct StatusLog(HashMap<Key, Status>);
 
 impl StatusLog {
     /// Logs the statuses that have changed.
-    pub(crate) fn log_updated(&mut self, fleet: &Fleet, changes: &Changes, _: Moment, _: &Limits) {
+    pub(crate) fn log_updated(&mut self, fleet: &Fleet, changes: &Changes) {
         for key in &changes.removed {
             if let Some(was) = self.0.remove(key) {
                 write(key, Some(was), None, || "its folder is gone".into());
