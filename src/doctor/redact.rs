@@ -1,9 +1,9 @@
 //! The words of a bug report: only known words pass.
 //!
 //! To remove secrets from a text, one would have to know them all. Instead, a line of our log is split into words, and
-//! only those pass that our own messages consist of, the names of reasons among them, with times and small numbers. Everything else, such as a path, a
-//! name or a piece of a command, becomes `…`. An id becomes a number, the same each time, so that lines can still be
-//! related.
+//! only those pass that our own messages consist of, the names of reasons among them, with times and small numbers.
+//! Everything else, such as a path, a name or a piece of a command, becomes `…`. An id becomes a number, the same each
+//! time, so that lines can still be related.
 
 use crate::core::text::is_uuid;
 use crate::core::time::Time;
