@@ -7,7 +7,7 @@ mod server_probes;
 mod server_search;
 mod services;
 
-use super::disk::{Disk, Found};
+use super::disk::{Disk, Sighting};
 use super::parts::looks::Looks;
 use super::parts::server_searches::ServerSearches;
 use super::parts::tasks::Tasks;
@@ -38,17 +38,17 @@ impl Contacts {
         }
     }
 
-    /// Takes up what was found on disk: applies what servers and bridges say of the sessions that were read, and judges
+    /// Takes up what was seen on disk: applies what servers and bridges say of the sessions that were read, and judges
     /// these; forgets what is kept of those that are gone.
-    pub(super) fn take_up_found(&mut self, world: &mut World, disk: &mut Disk) {
-        for found in std::mem::take(&mut disk.found) {
-            match found {
-                Found::Read(key) => {
+    pub(super) fn take_up_sightings(&mut self, world: &mut World, disk: &mut Disk) {
+        for sighting in std::mem::take(&mut disk.sightings) {
+            match sighting {
+                Sighting::Read(key) => {
                     self.update_server(world, disk, &key);
                     self.update_bridge(world, &key);
                     world.judge(&key);
                 }
-                Found::Gone(key) => {
+                Sighting::Gone(key) => {
                     self.server_searches.forget(&key);
                     self.looks.forget(&key);
                     self.tasks.forget(&key);

@@ -5,7 +5,7 @@ use crate::agent::reader::Reader;
 use crate::agent::reading::{Glimpse, ReadStatus};
 use crate::core::session::{Key, Observed, Session};
 use crate::engine::Entry;
-use crate::engine::disk::{Disk, Found};
+use crate::engine::disk::{Disk, Sighting};
 use crate::engine::parts::agenda::READ_SLICE;
 use crate::engine::parts::fleet::find_terminal;
 use crate::engine::world::World;
@@ -153,7 +153,7 @@ impl Disk {
         if let Some(session) = world.fleet.session(key) {
             find_terminal(session);
         }
-        self.found.push(Found::Read(key.clone()));
+        self.sightings.push(Sighting::Read(key.clone()));
     }
 
     /// Has a session looked at every few seconds while a process may have it open and its files may change without an
@@ -176,6 +176,6 @@ impl Disk {
         if world.fleet.remove(key) | self.history.remove(key) {
             world.changes.removed.push(key.clone());
         }
-        self.found.push(Found::Gone(key.clone()));
+        self.sightings.push(Sighting::Gone(key.clone()));
     }
 }

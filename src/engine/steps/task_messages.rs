@@ -182,7 +182,7 @@ impl Engine {
         self.contacts.find_server(&mut self.world, &self.disk, key);
         self.world.changes.redraw = true;
         self.disk.read_session(&mut self.world, key);
-        self.take_up_found();
+        self.take_up_sightings();
     }
 
     /// Warns of faults; of a server that fails, only once.
