@@ -9,11 +9,9 @@ mod support;
 mod docs {
     mod claims;
     mod front;
-    mod lengths;
     mod schema;
     mod seam;
     mod statuses;
-    mod words;
     mod workflows;
 }
 
@@ -481,93 +479,6 @@ fn code_of(path: &Path) -> String {
         }
     }
     code
-}
-
-/// The module of a file below `src`, as the parts of its path.
-fn module_of(path: &Path) -> Vec<String> {
-    let path = path.strip_prefix(root().join("src")).unwrap().with_extension("");
-    let parts = path.iter().map(|part| part.to_str().unwrap().to_owned());
-    parts.filter(|part| !["mod", "lib", "main"].contains(&part.as_str())).collect()
-}
-
-/// The paths in the tree of a `use`, or in any other path.
-fn paths_in(tree: &str, before: &str, paths: &mut Vec<String>) {
-    let Some((head, list)) = tree.split_once('{') else {
-        return paths.push(format!("{before}{}", tree.split(" as ").next().unwrap_or_default()));
-    };
-    let (before, mut depth, mut start) = (format!("{before}{head}"), 0, 0);
-    let list = list.strip_suffix('}').unwrap_or(list);
-    for (at, byte) in list.bytes().chain([b',']).enumerate() {
-        match byte {
-            b'{' => depth += 1,
-            b'}' => depth -= 1,
-            b',' if depth == 0 => {
-                paths_in(list[start..at].trim(), &before, paths);
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-}
-
-/// The modules among `all` that the code of the module `here` imports from.
-fn imports_of(code: &str, here: &[String], all: &BTreeSet<Vec<String>>) -> BTreeSet<Vec<String>> {
-    let mut paths = Vec::new();
-    for statement in code.split("use ").skip(1).filter_map(|rest| rest.split(';').next()) {
-        paths_in(&statement.split_whitespace().collect::<Vec<_>>().join(" "), "", &mut paths);
-    }
-    for start in ["crate::", "super::"] {
-        for (at, _) in code.match_indices(start).filter(|(at, _)| !code[..*at].ends_with("super::")) {
-            let path = code[at..].chars().take_while(|it| it.is_ascii_alphanumeric() || ['_', ':'].contains(it));
-            // What precedes a list was taken with it.
-            paths.extend(Some(path.collect::<String>()).filter(|path| !path.ends_with("::")));
-        }
-    }
-    let resolved = paths.iter().filter_map(|path| {
-        let parts: Vec<&str> = path.split("::").map(str::trim).filter(|part| !part.is_empty()).collect();
-        let ups = parts.iter().take_while(|part| **part == "super").count();
-        let from = match *parts.first()? {
-            "crate" => &[],
-            "super" => &here[..here.len().checked_sub(ups)?],
-            "self" => here,
-            child if all.contains(&[here, &[child.to_owned()]].concat()) => here,
-            _ => return None,
-        };
-        let names = parts.iter().filter(|part| !["crate", "super", "self"].contains(part));
-        let whole: Vec<String> = from.iter().cloned().chain(names.map(|part| (*part).to_owned())).collect();
-        (0..=whole.len()).rev().map(|n| whole[..n].to_vec()).find(|module| all.contains(module))
-    });
-    resolved.filter(|module| module != here).collect()
-}
-
-/// Of these modules with their imports, those that import each other, directly or through others, and those that import them.
-fn in_circles(mut imports: BTreeMap<Vec<String>, BTreeSet<Vec<String>>>) -> Vec<String> {
-    loop {
-        let remaining: BTreeSet<_> = imports.keys().cloned().collect();
-        imports.retain(|_, of| !of.is_disjoint(&remaining));
-        if imports.len() == remaining.len() {
-            return remaining.into_iter().map(|module| module.join("/")).collect();
-        }
-    }
-}
-
-#[test]
-fn no_file_imports_in_a_circle() {
-    let is_test =
-        |path: &PathBuf| path.iter().any(|part| ["tests", "tests.rs", "testing.rs"].iter().any(|it| part == *it));
-    let files: Vec<_> = sources(&root().join("src")).into_iter().filter(|path| !is_test(path)).collect();
-    let all: BTreeSet<_> = files.iter().map(|path| module_of(path)).collect();
-    let imports = |path: &PathBuf| (module_of(path), imports_of(&code_of(path), &module_of(path), &all));
-    let imports: BTreeMap<_, _> = files.iter().map(imports).collect();
-    assert!(imports.values().map(BTreeSet::len).sum::<usize>() > 1000, "imports were found");
-    assert_eq!(in_circles(imports), Vec::<String>::new());
-
-    let all = BTreeSet::from([vec![], vec!["a".to_owned()], vec!["a".to_owned(), "b".to_owned()]]);
-    let (a, b) = (vec!["a".to_owned()], vec!["a".to_owned(), "b".to_owned()]);
-    let of_a = imports_of("mod b;\nuse b::{C, D as E};\n", &a, &all);
-    let of_b = imports_of("use crate::{a::{self, F}};\n", &b, &all);
-    assert_eq!((&of_a, &of_b), (&BTreeSet::from([b.clone()]), &BTreeSet::from([a.clone()])));
-    assert_eq!(in_circles(BTreeMap::from([(a, of_a), (b, of_b)])), ["a", "a/b"]);
 }
 
 /// `core` decides from its arguments alone: it has neither I/O nor a clock, and neither threads nor tasks.
