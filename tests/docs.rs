@@ -11,7 +11,6 @@ mod docs {
     mod front;
     mod schema;
     mod seam;
-    mod statuses;
     mod workflows;
 }
 
