@@ -33,6 +33,7 @@ mod e2e {
     mod permissions;
     mod plan_mode;
     mod popup_causes;
+    mod profiles;
     mod reach;
     mod receiving;
     mod recover;

@@ -5,6 +5,7 @@
 //!   found and told its home.
 //! - [`homes`] finds their homes. [`source`] is an agent and one of its homes: it lists sessions, and makes their readers. [`reader`] reads one session,
 //!   [`listing`] is what a list found, [`stamps`] whether another would find the same, `walk` finds sessions that are files in shared folders, [`scanner`] finds those that processes have open ([`openings`]). [`tail`] follows a growing log in any dialect.
+//! - `runners` are the live processes of agents, with what each shows of its home and its sessions.
 //! - [`channel`] is what an order is carried out over, [`evidence`] what shows whose process may be signalled, [`bridges`]
 //!   keeps the bridges to plain terminals.
 //! - [`demo`] has the sessions that play in a demo beside those of its stage, which is in a wing.
@@ -36,6 +37,7 @@ pub(crate) mod program_version;
 pub mod reader;
 pub(crate) mod reading;
 pub(crate) mod reported;
+mod runners;
 pub(crate) mod scanner;
 pub mod source;
 pub(crate) mod stamps;

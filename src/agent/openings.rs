@@ -1,8 +1,10 @@
 //! Which sessions live processes have open, beyond what the sessions' own files say, whichever agents they are.
 
+use super::runners::Runner;
+use super::wing::Wing;
 use crate::core::owner::Owner;
 use crate::core::time::Time;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 /// A session that a live process has open.
@@ -37,9 +39,16 @@ impl Opened {
     }
 }
 
-/// The result of a scan, sorted by session id.
+/// The result of a scan.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct OpenSessions(Vec<OpenSession>);
+pub(crate) struct OpenSessions {
+    /// Sorted by session id.
+    open: Vec<OpenSession>,
+    /// The live processes of agents that may run sessions.
+    runners: Vec<Runner>,
+    /// The homes that are followed.
+    homes: Vec<(Wing, PathBuf)>,
+}
 
 /// The sessions that the terminals of a home recorded as open, each with the time at which it was opened. It changes
 /// when a session is opened or closed, and not with every turn.
@@ -54,37 +63,70 @@ impl OpenSession {
 }
 
 impl OpenSessions {
-    #[cfg(test)]
-    pub(crate) const NONE: &'static Self = &Self(Vec::new());
+    /// Nothing was scanned.
+    pub(crate) const NONE: &'static Self = &Self { open: Vec::new(), runners: Vec::new(), homes: Vec::new() };
 
-    pub(super) fn new(mut found: Vec<OpenSession>) -> Self {
-        found.sort_by(|one, other| one.opened.cmp(&other.opened));
-        Self(found)
+    pub(super) fn new(mut open: Vec<OpenSession>) -> Self {
+        open.sort_by(|one, other| one.opened.cmp(&other.opened));
+        Self { open, ..Self::default() }
+    }
+
+    /// The same with the live processes of agents, and the homes that are followed.
+    #[must_use]
+    pub(super) fn with(self, runners: Vec<Runner>, homes: Vec<(Wing, PathBuf)>) -> Self {
+        Self { runners, homes, ..self }
+    }
+
+    /// The live processes of this agent that may run sessions.
+    pub(in crate::agent) fn runners(&self, wing: Wing) -> impl Iterator<Item = &Runner> {
+        self.runners.iter().filter(move |runner| runner.wing == wing)
+    }
+
+    /// The homes of this agent: those that are followed, and those of its live processes.
+    pub(in crate::agent) fn homes(&self, wing: Wing) -> impl Iterator<Item = &Path> {
+        let followed = self.homes.iter().filter(move |(of, _)| *of == wing).map(|(_, home)| home);
+        let homes: BTreeSet<_> = followed
+            .chain(self.runners(wing).filter_map(|runner| runner.home.as_ref()))
+            .map(PathBuf::as_path)
+            .collect();
+        homes.into_iter()
+    }
+
+    /// The homes of live processes, of any agent, that are not followed.
+    pub(crate) fn homes_besides(&self) -> impl Iterator<Item = (Wing, &Path)> {
+        let is_followed = |wing: Wing, home: &Path| self.homes.iter().any(|(of, its)| *of == wing && its == home);
+        let homes = self.runners.iter().filter_map(|runner| Some((runner.wing, runner.home.as_deref()?)));
+        homes.filter(move |(wing, home)| !is_followed(*wing, home))
+    }
+
+    /// Whether other processes of agents run than at another scan, or show other sessions.
+    pub(crate) fn has_other_runners(&self, before: &Self) -> bool {
+        self.runners != before.runners
     }
 
     /// Keeps only some, for tests.
     #[cfg(test)]
     pub(super) fn retain(&mut self, keeps: impl Fn(&OpenSession) -> bool) {
-        self.0.retain(keeps);
+        self.open.retain(keeps);
     }
 
     #[cfg(test)]
     pub(crate) fn all(&self) -> &[OpenSession] {
-        &self.0
+        &self.open
     }
 
     /// The process that has this session open. A binary search, because every folder is looked up, of which there may
     /// be tens of thousands.
     pub(crate) fn of(&self, root: &Path, id: &str) -> Option<&OpenSession> {
-        let from = self.0.partition_point(|opening| opening.opened.id() < Some(id));
-        let mut of_id = self.0[from..].iter().take_while(|opening| opening.opened.id() == Some(id));
+        let from = self.open.partition_point(|opening| opening.opened.id() < Some(id));
+        let mut of_id = self.open[from..].iter().take_while(|opening| opening.opened.id() == Some(id));
         of_id.find(|opening| *opening.root == *root)
     }
 
     /// The process that has this session open, or may be about to open it.
     pub(crate) fn opener(&self, root: &Path, id: &str) -> Option<&OpenSession> {
         self.of(root, id)
-            .or_else(|| self.0.iter().find(|opening| opening.root == root && opening.opened == Opened::Some))
+            .or_else(|| self.open.iter().find(|opening| opening.root == root && opening.opened == Opened::Some))
     }
 
     /// The processes that may have a session open that works in this folder, and leave no trace of what they have open:
@@ -99,18 +141,19 @@ impl OpenSessions {
         };
         let may_have =
             move |opening: &&OpenSession| matches!(&opening.opened, Opened::Untold(theirs) if is_near(theirs));
-        self.0.iter().filter(move |opening| opening.root == root).filter(may_have).map(|opening| opening.pid)
+        self.open.iter().filter(move |opening| opening.root == root).filter(may_have).map(|opening| opening.pid)
     }
 
     /// Removes the sessions of a process that has ended.
     pub(crate) fn forget(&mut self, pid: u32) {
-        self.0.retain(|opening| opening.pid != pid);
+        self.open.retain(|opening| opening.pid != pid);
+        self.runners.retain(|runner| runner.pid != pid);
     }
 
     /// The sessions whose entries differ between these and `others`: the folder that holds the sessions, and the
     /// session's id.
     pub(crate) fn differing<'a>(&'a self, others: &'a Self) -> HashSet<(&'a Path, &'a str)> {
-        let only = |some: &'a Self, others: &'a Self| some.0.iter().filter(|opening| !others.0.contains(opening));
+        let only = |some: &'a Self, others: &'a Self| some.open.iter().filter(|opening| !others.open.contains(opening));
         let both = only(self, others).chain(only(others, self));
         both.filter_map(|opening| Some((&*opening.root, opening.opened.id()?))).collect()
     }

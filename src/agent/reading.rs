@@ -4,7 +4,8 @@ use super::openings::OpenSessions;
 use crate::agent::tail::{Dialect, LogError, ReadContext, ReadOutcome, Tail};
 use crate::core::owner::Owner;
 use crate::core::session::Observed;
-use crate::core::time::{Span, Time};
+use crate::core::time::{Moment, Span, Time};
+use crate::system::process::SLACK;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +13,10 @@ use std::sync::Arc;
 /// How long after its first trace at a session a process counts as its owner, although it does not hold it yet: a
 /// hundred times the longest that Copilot took on a busy machine.
 pub(crate) const GRACE: Span = Span(250);
+
+/// How long a log must have rested for nobody to be writing it. Two steps of a turn are closer together, and a silence of a
+/// model is longer: this tells only of a process that nothing else shows.
+pub(in crate::agent) const RESTS: Span = Span::seconds(3);
 
 /// Shown for a log that ends in a line too long to be read.
 const ENDLESS: &str = "its log ends in a line of more than 64 MB, which is not read: what it does is unknown";
@@ -55,6 +60,13 @@ impl Reading<'_> {
         result
     }
 
+    /// When a log that was written at this time will have rested, by the awake clock. `None`: it has.
+    pub(in crate::agent) fn rests_at(&self, touched: Time) -> Option<Time> {
+        let Moment { wall, awake } = self.context.now;
+        let left = touched + RESTS - wall;
+        (left > Span::ZERO && touched <= wall + SLACK).then(|| awake + left)
+    }
+
     /// Whether a session without an owner has certainly ended, given when its log was last written.
     pub(in crate::agent) fn is_past(&self, touched: Time) -> bool {
         self.context.now.wall - touched > self.context.limits.ownerless
@@ -66,7 +78,11 @@ impl Reading<'_> {
         let is_old = match observed.owner {
             Owner::Never => self.is_past(observed.touched),
             Owner::Gone { .. } => self.context.now.wall - observed.touched > self.context.limits.crashed,
-            Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => false,
+            Owner::Alive { .. }
+            | Owner::Opened { .. }
+            | Owner::Unheld { .. }
+            | Owner::Unknown { .. }
+            | Owner::Doubtful { .. } => false,
         };
         is_old && observed.facts.progress.is_none() && !self.all
     }

@@ -2,6 +2,7 @@
 
 use super::copilot::opened as copilot;
 use super::openings::OpenSessions;
+use super::runners;
 use super::source::Source;
 use super::wing::Wing;
 use crate::core::time::Time;
@@ -60,7 +61,8 @@ impl OpenScanner {
             found.extend(super::sundial::open_sessions(source.home(), source.root(), now));
             found
         });
-        Some(OpenSessions::new(found))
+        let homes = sources.iter().map(|source| (source.wing(), source.home().to_owned())).collect();
+        Some(OpenSessions::new(found).with(runners::scan(sources, now), homes))
     }
 
     /// Whether processes that wrote to their logs may have opened or closed a session since the last scan. Reads what

@@ -14,6 +14,7 @@ use super::openings::Noted;
 use super::reader::Reader;
 use super::reading::LogPaths;
 use super::reported;
+use super::runners::shares;
 use super::stamps::Stamps;
 use super::starting;
 #[cfg(test)]
@@ -151,6 +152,31 @@ impl Source {
     /// Whether its session of this id is one that another of these sources reads itself.
     pub(crate) fn is_read_by<'a>(&self, id: &str, mut others: impl Iterator<Item = &'a Self>) -> bool {
         self.is_by_reports() && others.any(|other| !other.is_by_reports() && other.has(reported::given_id(id)))
+    }
+
+    /// Whether another home of its agent has the log of this session, too, by a link or a mount: they are one session. `log`:
+    /// where it is, if that is known.
+    pub(crate) fn shares(&self, other: &Self, id: &str, log: Option<&Path>) -> bool {
+        let has_log = |log: &Path| shares(&other.root, &self.root, log);
+        self.wing == other.wing
+            && !self.is_by_reports()
+            && log.map_or_else(|| self.shares_all(other) || has_log(&self.log(id)), has_log)
+    }
+
+    /// Whether the logs of another home of its agent are in the same folder.
+    pub(crate) fn shares_all(&self, other: &Self) -> bool {
+        self.wing == other.wing && !self.is_by_reports() && shares(&other.root, &self.root, &self.root)
+    }
+
+    /// The sessions that the files of processes in this home name, whether they have a log or not.
+    pub(crate) fn claimed(&self) -> Vec<Arc<str>> {
+        match self.wing {
+            Wing::ClaudeCode => claude_code::store::claimed(&self.home),
+            Wing::Codex => threads::claimed(&self.home),
+            Wing::Copilot | Wing::Reported => Vec::new(),
+            #[cfg(test)]
+            Wing::Sundial => Vec::new(),
+        }
     }
 
     /// Whether it has a session of this id.

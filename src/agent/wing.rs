@@ -5,6 +5,9 @@ use super::codex;
 use super::copilot;
 use super::profile::Profile;
 use super::reported;
+use super::runners::RoleOf;
+#[cfg(target_os = "linux")]
+use super::runners::Runner;
 #[cfg(test)]
 use super::sundial;
 use super::tail::Dialect;
@@ -50,6 +53,30 @@ impl Wing {
             Self::Reported => &reported::PROFILE,
             #[cfg(test)]
             Self::Sundial => &sundial::PROFILE,
+        }
+    }
+
+    /// What it knows of a process by its program and its command line, where its processes show which sessions they run:
+    /// `None` for one that runs none.
+    pub(super) const fn role(self) -> Option<RoleOf> {
+        match self {
+            Self::ClaudeCode => Some(claude_code::running::role),
+            Self::Codex => Some(codex::running::role),
+            Self::Copilot | Self::Reported => None,
+            #[cfg(test)]
+            Self::Sundial => None,
+        }
+    }
+
+    /// Completes what a process of it shows: which sessions it claims, and which logs it has open.
+    #[cfg(target_os = "linux")]
+    pub(super) fn complete(self, runner: &mut Runner) {
+        match self {
+            Self::ClaudeCode => claude_code::running::complete(runner),
+            Self::Codex => codex::running::complete(runner),
+            Self::Copilot | Self::Reported => {}
+            #[cfg(test)]
+            Self::Sundial => {}
         }
     }
 

@@ -25,16 +25,17 @@ use crate::agent::channel::{PROBE_TIMEOUT, has_loaded};
 use crate::agent::scanner::OpenScanner;
 use crate::agent::source::reached;
 use crate::control::caller::is_reserved_for_people;
-use crate::core::action::{Action, ServerState, Trait, has_open_tool, is_hosting, offer};
+use crate::core::action::{Action, ServerState, Trait, has_open_tool, is_hosting, offer, unproven};
 use crate::core::attempts::UNCOUNTED;
 use crate::core::fleet::{Kind, Session};
 use crate::core::order::{Doubt, Operation, Order, Outcome};
 use crate::core::owner::{Owner, may_have_it_open};
-use crate::core::text::NAME_MAX;
+use crate::core::text::{NAME_MAX, plain};
 use crate::core::words::offer::without_program;
 use crate::core::words::refusal::Refusal;
 use crate::system::clock::Clock;
 use crate::system::paths::user_home;
+use crate::system::process;
 use carry::carry_out;
 use order::{code, order, refuse, refused_to_agent, with, with_one_of};
 use output::Printer;
@@ -131,6 +132,19 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
         } else {
             Operation::Stop
         };
+        if operation != Operation::Stop
+            && let Some(pid) = unproven(session)
+        {
+            let process = shown_process(session, pid);
+            let only = format!("nly a file says that {process} runs {}", session.label.cut(NAME_MAX));
+            return match confirm(&format!("O{only}. End that process?")) {
+                Some(true) => act(context, session, operation, vec![Doubt::OtherProcess], false),
+                Some(false) => Ok(refuse("the session was left as it is")),
+                None => {
+                    Ok(refuse(&format!("o{only}, and there is no terminal here to ask you on: nothing was signalled")))
+                }
+            };
+        }
         if operation != Operation::Stop && !arguments.yes {
             let tool = if has_open_tool(session) { "Its tool is killed; it" } else { "It" };
             match confirm(&format!("End {}? {tool} can be resumed.", session.label.cut(NAME_MAX))) {
@@ -150,6 +164,19 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
         }
         act(context, session, operation, Vec::new(), false)
     })
+}
+
+/// What is to be known of a process before it is ended.
+fn shown_process(session: &Session, pid: u32) -> String {
+    let folder = process::folder_of(pid).map(|folder| format!(", which works in {}", folder.display()));
+    let now = Clock::start().now().wall;
+    let started = match process::read(pid, now) {
+        process::Reading::Process { started, .. } => started,
+        _ => session.observed.about.created,
+    };
+    let started =
+        started.map(|at| format!("{} started {} ago", if folder.is_some() { " and" } else { ", which" }, now - at));
+    plain(&format!("process {pid}{}{},", folder.unwrap_or_default(), started.unwrap_or_default()), 400).into()
 }
 
 /// `resume`, `show` and `let-answer`.

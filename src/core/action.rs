@@ -135,6 +135,7 @@ fn show_terminal(session: &Session) -> Result<Does, Refusal> {
             _ => Ok(Does::ShowsTerminal),
         },
         Owner::Unheld { pid } => Err(Refusal::Unheld { pid }),
+        Owner::Doubtful { pid, why } => Err(Refusal::Doubtful { pid, why }),
         Owner::Never | Owner::Gone { .. } | Owner::Unknown { .. } => Err(Refusal::NoProcess),
     }
 }
@@ -142,6 +143,7 @@ fn show_terminal(session: &Session) -> Result<Does, Refusal> {
 fn stop(session: &Session, status: Status) -> Result<Does, Refusal> {
     match session.runner() {
         Owner::Gone { .. } | Owner::Never => return Err(Refusal::NothingToStop),
+        Owner::Doubtful { pid, why } => return Err(Refusal::Doubtful { pid, why }),
         Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => {}
     }
     let terminal = session.observed.about.kind == Kind::Terminal;
@@ -168,6 +170,7 @@ fn end(action: Action, session: &Session) -> Result<Does, Refusal> {
         Owner::Opened { .. } => return Err(Refusal::CloseThere),
         Owner::Unheld { pid } => return Err(Refusal::Unheld { pid }),
         Owner::Unknown { pid } => return Err(Refusal::NeverSignalled { pid }),
+        Owner::Doubtful { pid, why } => return Err(Refusal::Doubtful { pid, why }),
         Owner::Gone { .. } | Owner::Never => return Err(Refusal::NothingToEnd),
     };
     if session.observed.is_served {
@@ -189,6 +192,13 @@ fn end(action: Action, session: &Session) -> Result<Does, Refusal> {
     Ok(if action == Action::ForceQuit { Does::Kills { pid, tool } } else { Does::Ends { pid, tool } })
 }
 
+/// The process of a session, if only a file says that it runs it, and nothing else bears that out: any program of the user
+/// can write such a file. It is signalled only if the user agreed to that process.
+pub(crate) fn unproven(session: &Session) -> Option<u32> {
+    let is_by_file = session.observed.allows == Allows::Process && session.observed.held == Held::Unverified;
+    session.observed.owner.live().filter(|_| is_by_file && session.far.is_none())
+}
+
 /// Whether a click is enough to end a session's process. If only the lock says that the process is the owner (an older
 /// Copilot, or a system that cannot show who holds a lock), the user has to confirm.
 ///
@@ -199,6 +209,9 @@ pub fn may_end_without_asking(session: &Session) -> Result<(), Refusal> {
         && let Some(why) = far.not_ended_unasked.clone()
     {
         return Err(Refusal::There { host: far.host.name.clone(), why });
+    }
+    if let Some(pid) = unproven(session) {
+        return Err(Refusal::Unproven { pid });
     }
     match (session.observed.held, session.observed.owner.pid()) {
         (Held::Verified, _) | (_, None) => Ok(()),

@@ -49,6 +49,8 @@ pub struct Order {
 pub enum Doubt {
     /// A Copilot that does not show what it has open may have the session open.
     OtherOwner,
+    /// Only a file says that the process that is to end runs the session.
+    OtherProcess,
     /// A session of a program goes on without what only that program knew.
     WithoutProgram,
 }

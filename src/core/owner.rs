@@ -60,11 +60,42 @@ pub enum Owner {
         /// The process id in the lock's name; [`Owner::UNNAMED`] if nothing names it.
         pid: u32,
     },
+    /// Nothing claims the session, and yet a process may run it. It never counts as gone, and is never signalled.
+    Doubtful {
+        /// The process that may run it; [`Owner::UNNAMED`] if none is known.
+        pid: u32,
+        /// What suggests that.
+        why: Doubt,
+    },
+}
+
+/// What suggests that a process runs a session although nothing claims it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Its log was written just now, after whoever is known to have run it ended.
+    Growing,
+    /// A process of its agent has its log open.
+    HasOpen,
+    /// A process of its agent names it on its command line, and shows no session of its own.
+    Named,
+    /// A process of its agent works in its folder since before its log was last written, and shows no session of its own.
+    WorksThere,
 }
 
 /// The words for a process of this id, which may be [`Owner::UNNAMED`].
 pub(crate) fn process(pid: u32) -> String {
     if pid == Owner::UNNAMED { "a process".to_owned() } else { format!("process {pid}") }
+}
+
+/// The words for why a session may be run although nothing claims it.
+pub(crate) fn doubtful(pid: u32, why: Doubt) -> String {
+    let process = process(pid);
+    match why {
+        Doubt::Growing => "its log was written just now, and nothing says by which process".to_owned(),
+        Doubt::HasOpen => format!("{process} has its log open"),
+        Doubt::Named => format!("{process} names it on its command line, and shows no session of its own"),
+        Doubt::WorksThere => format!("{process} works in its folder, and shows no session of its own"),
+    }
 }
 
 /// The words about a process that does not show what it has open.
@@ -79,12 +110,16 @@ impl Owner {
     /// The id of the process that the lock names, or that has the session open.
     pub(crate) fn pid(&self) -> Option<u32> {
         match *self {
-            Self::Never | Self::Gone { pid: Self::UNNAMED, .. } | Self::Unknown { pid: Self::UNNAMED } => None,
+            Self::Never
+            | Self::Gone { pid: Self::UNNAMED, .. }
+            | Self::Unknown { pid: Self::UNNAMED }
+            | Self::Doubtful { pid: Self::UNNAMED, .. } => None,
             Self::Alive { pid, .. }
             | Self::Opened { pid, .. }
             | Self::Unheld { pid }
             | Self::Gone { pid, .. }
-            | Self::Unknown { pid } => Some(pid),
+            | Self::Unknown { pid }
+            | Self::Doubtful { pid, .. } => Some(pid),
         }
     }
 
@@ -92,7 +127,9 @@ impl Owner {
     pub(crate) fn live(&self) -> Option<u32> {
         match *self {
             Self::Alive { pid, .. } | Self::Opened { pid, .. } => Some(pid),
-            Self::Never | Self::Unheld { .. } | Self::Gone { .. } | Self::Unknown { .. } => None,
+            Self::Never | Self::Unheld { .. } | Self::Gone { .. } | Self::Unknown { .. } | Self::Doubtful { .. } => {
+                None
+            }
         }
     }
 }
@@ -110,6 +147,8 @@ mod tests {
             (Owner::Unheld { pid: 7 }, Some(7), None),
             (Owner::Gone { pid: 7, at: None }, Some(7), None),
             (Owner::Unknown { pid: 7 }, Some(7), None),
+            (Owner::Doubtful { pid: 7, why: Doubt::HasOpen }, Some(7), None),
+            (Owner::Doubtful { pid: Owner::UNNAMED, why: Doubt::Growing }, None, None),
         ] {
             assert_eq!((owner.pid(), owner.live()), (pid, live), "{owner:?}");
         }

@@ -245,7 +245,11 @@ impl Session {
     /// Whether a live process may have it open.
     pub(crate) const fn may_be_open(&self) -> bool {
         match self.observed.owner {
-            Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => true,
+            Owner::Alive { .. }
+            | Owner::Opened { .. }
+            | Owner::Unheld { .. }
+            | Owner::Unknown { .. }
+            | Owner::Doubtful { .. } => true,
             Owner::Never | Owner::Gone { .. } => false,
         }
     }

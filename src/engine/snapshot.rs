@@ -2,6 +2,7 @@
 
 use crate::agent::channel::endpoints;
 use crate::agent::listing::SessionIds;
+use crate::agent::openings::OpenSessions;
 use crate::agent::reader::Reader;
 use crate::agent::reading::GRACE;
 use crate::agent::reading::{Glimpse, LogPaths, Reading};
@@ -80,7 +81,7 @@ fn read_all(sources: &[Source], config: &Config, seen: &Seen, all: bool, earlies
         all,
     };
     let mut silent = silent_sessions(sources, now);
-    let (mut ids, logs) = list(sources);
+    let (mut ids, logs) = list(sources, &openings);
     let all_ids: Vec<_> = ids.iter().map(|key| Arc::clone(&key.id)).collect();
     ids.retain(|key| !silent.contains_key(key));
     let glimpses: Vec<_> = iter::zip(sources, &logs).map(|(source, logs)| source.glimpses(Some(logs))).collect();
@@ -124,7 +125,7 @@ fn read_all(sources: &[Source], config: &Config, seen: &Seen, all: bool, earlies
 }
 
 /// The session folders of all homes, and where each home's logs are.
-fn list(sources: &[Source]) -> (Vec<Key>, Vec<LogPaths>) {
+fn list(sources: &[Source], openings: &OpenSessions) -> (Vec<Key>, Vec<LogPaths>) {
     let (mut ids, mut logs) = (Vec::new(), Vec::new());
     for (number, source) in sources.iter().enumerate() {
         // An unlistable home was reported before, by the caller.
@@ -133,6 +134,30 @@ fn list(sources: &[Source]) -> (Vec<Key>, Vec<LogPaths>) {
         let listed = listed.into_iter().flatten().filter(|id| !source.is_read_by(id, sources.iter()));
         ids.extend(listed.map(|id| Key::new(SourceId(number), id)));
     }
+    let besides = openings.homes_besides().map(|(wing, home)| Source::of(wing, home.to_owned()));
+    let besides: Vec<_> = besides.filter(|beside| sources.iter().any(|other| beside.shares_all(other))).collect();
+    let is_alone = |(number, source): (usize, &Source)| {
+        !sources[..number].iter().any(|other| other.wing() == source.wing() && !source.is_by_reports())
+    };
+    if besides.is_empty() && sources.iter().enumerate().all(is_alone) {
+        return (ids, logs);
+    }
+    // Homes that share logs have one session in common for each of them. It is read in the first.
+    let claimed = besides.iter().flat_map(|beside| beside.claimed().into_iter().map(move |id| (beside, id)));
+    let claimed = claimed.filter_map(|(beside, id)| {
+        let number = sources.iter().position(|source| beside.shares_all(source))?;
+        Some(Key::new(SourceId(number), id))
+    });
+    let all: HashSet<_> = ids.iter().cloned().collect();
+    let claimed: Vec<_> = claimed.filter(|key| !all.contains(key)).collect();
+    let first = |key: Key| {
+        let (source, log) = (&sources[key.source.0], logs[key.source.0].get(&key.id));
+        let mut earlier = sources[..key.source.0].iter();
+        let number = earlier.position(|other| source.shares(other, &key.id, log.map(PathBuf::as_path)));
+        number.map_or_else(|| key.clone(), |number| Key::new(SourceId(number), Arc::clone(&key.id)))
+    };
+    let mut known = HashSet::new();
+    let ids = ids.into_iter().chain(claimed).map(first).filter(|key| known.insert(key.clone())).collect();
     (ids, logs)
 }
 

@@ -1,8 +1,9 @@
 //! The status of a session whose owner lives, is gone, cannot be inspected, or was never known.
 
 use super::story::{PID, START, Story};
+use pilotlight::core::action::{Action, offer};
 use pilotlight::core::fleet::{About, Session};
-use pilotlight::core::owner::Owner;
+use pilotlight::core::owner::{Doubt, Owner};
 use pilotlight::core::replay::OwnerStory;
 use pilotlight::core::session::Observed;
 use pilotlight::core::time::{Span, Time};
@@ -134,6 +135,32 @@ fn case_107g_an_owner_that_cannot_be_inspected_is_not_crashed() {
     let session = Session { observed: Observed { owner: unknown, ..Observed::default() }, ..Session::default() };
     let (row, _) = session.row(story.moment(2), &story.limits);
     assert_eq!(row.owner.unwrap().state, "unknown");
+}
+
+/// Nothing claims it, and yet somebody may run it: it is judged by its log, and left alone.
+#[test]
+fn case_518_a_session_that_a_process_may_run_unclaimed_is_neither_over_nor_touched() {
+    for (why, words) in [
+        (Doubt::Growing, "its log was written just now"),
+        (Doubt::HasOpen, "has its log open"),
+        (Doubt::Named, "names it on its command line"),
+        (Doubt::WorksThere, "works in its folder"),
+    ] {
+        let doubtful = Owner::Doubtful { pid: PID, why };
+        mid_tool().owned(doubtful.clone()).is(2, Working).is(90_000, Stuck);
+        Story::prompted().answers(1, "Done.").owned(doubtful.clone()).is(90_000, Idle);
+        let story = Story::prompted().answers(1, "Done.");
+        let id = "36535f61-5c7b-4f09-a70b-2f8aed970001".into();
+        let observed = Observed { facts: story.facts(2), owner: doubtful, has_log: true, ..Observed::default() };
+        let session = Session { id, observed, ..Session::default() };
+        let (row, _) = session.row(story.moment(90_000), &story.limits);
+        let because = row.because.to_string();
+        assert!(because.contains("owner unknown: ") && because.contains(words), "{because}");
+        assert_eq!((row.owner.unwrap().state, row.actions), ("unknown", vec![]));
+        for action in Action::ALL {
+            assert!(offer(action, &session, row.status).is_err(), "{action:?}");
+        }
+    }
 }
 
 fn opened() -> Owner {

@@ -1,6 +1,7 @@
 //! Somebody who uses Claude Code: recordings of 2.1.330 (`tests/claude-code`) are laid down anew, step by step. As
 //! recorded, the file of the process is ahead of the log, is written in place, and is gone before a clean end; a
-//! process that is killed leaves it behind. Case 294.
+//! process that is killed leaves it behind. Case 294. Where the home is another profile's, whose logs are a link to those that
+//! are followed, the same is true: case 517.
 
 use super::played::{GAP, Stage, later, millis, new_id, recordings};
 use super::truth::{Truth, now};
@@ -114,6 +115,9 @@ impl ClaudeCode<'_> {
     }
 
     fn note(&self, play: &Play, truth: Truth) {
+        // What a killed process left in a home that is not followed is found by those alone who saw it live.
+        let is_known = truth != Truth::Is("crashed") || !self.0.home.join("projects").is_symlink();
+        let truth = if is_known { truth } else { Truth::Unknown };
         if let Some((_, id)) = &play.ids {
             self.0.note(id, truth);
         }
@@ -171,7 +175,10 @@ impl Play {
     fn says(&mut self, recorded: &str, text: &str, time: i64) {
         let shift = self.shift(time);
         let program = self.home.parent().unwrap();
-        let owner = self.owners.entry(recorded.to_owned()).or_insert_with(|| Owner::start(program, "claude"));
+        let owner = self
+            .owners
+            .entry(recorded.to_owned())
+            .or_insert_with(|| Owner::start_with(program, "claude", &[("CLAUDE_CONFIG_DIR", &self.home)]));
         let path = self.home.join(format!("sessions/{}.json", owner.pid()));
         let Ok(mut json) = serde_json::from_str::<Value>(text) else { return fs::write(path, text).unwrap() };
         json["pid"] = owner.pid().into();

@@ -13,7 +13,7 @@
 //! answer to a request that was not shown, and no effect of an order that was reported as not done.
 //!
 //! Beside them, people use Claude Code ([`claude_code`]) and Codex ([`codex`]), [`played`] by recordings of the real
-//! programs. What is shown of each agent must agree with the truth for itself.
+//! programs; some of them in a profile that nobody names, which shares the logs. What is shown of each agent must agree with the truth for itself.
 //!
 //! At the same time, synthetic sessions are written in ways in which Copilot never writes ([`writers`]).
 //!
@@ -76,6 +76,10 @@ fn soak(time: Duration, with_orders: bool) {
     {
         std::fs::create_dir_all(folder).unwrap();
     }
+    // A profile whose logs are the same, which nobody names.
+    let work = others.path().join(".claude-work");
+    std::fs::create_dir_all(work.join("sessions")).unwrap();
+    std::os::unix::fs::symlink("../.claude/projects", work.join("projects")).unwrap();
     let (ledgers, audit, over) = (AGENTS.map(|_| Ledger::default()), Audit::default(), AtomicBool::new(false));
     let [ledger, claude_ledger, codex_ledger] = &ledgers;
     let model = Model::start();
@@ -101,9 +105,15 @@ fn soak(time: Duration, with_orders: bool) {
             }
         }));
         for n in 0..PLAYED {
-            let (claude, codex, over) = (&*claude, &*codex, &over);
+            let (claude, work, codex, over) = (&*claude, &*work, &*codex, &over);
             let stage = |home, ledger, n| Stage { home, ledger, over, rng: Rng::new(seed * 1000 + 100 + n) };
             let mut person = ClaudeCode(stage(claude, claude_ledger, n));
+            actors.push(scope.spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    person.act();
+                }
+            }));
+            let mut person = ClaudeCode(stage(work, claude_ledger, 2 * PLAYED + n));
             actors.push(scope.spawn(move || {
                 while !over.load(Ordering::Relaxed) {
                     person.act();

@@ -116,10 +116,32 @@ impl ClaudeHome {
         self.started(tmux)
     }
 
+    /// The home of another profile of its user, whose logs are those of the home.
+    pub(crate) fn profile(&self, name: &str) -> PathBuf {
+        let profile = self.scratch.path().join(name);
+        std::fs::create_dir(&profile).unwrap();
+        for file in ["settings.json", ".claude.json"] {
+            std::fs::copy(self.dir().join(file), profile.join(file)).unwrap();
+        }
+        std::os::unix::fs::symlink(self.dir().join("projects"), profile.join("projects")).unwrap();
+        profile
+    }
+
+    /// Starts the program in a terminal with the home of this profile, and waits until it accepts a prompt.
+    pub(crate) fn start_in(&self, profile: &Path, arguments: &[&str]) -> Claude {
+        let mut command = self.command(arguments);
+        command.env("CLAUDE_CONFIG_DIR", profile);
+        Self::started_in(Tmux::start(&command, 140, 45), profile.to_owned())
+    }
+
     fn started(&self, tmux: Tmux) -> Claude {
+        Self::started_in(tmux, self.dir())
+    }
+
+    fn started_in(tmux: Tmux, home: PathBuf) -> Claude {
         let accepts = || tmux.screen().lines().any(|line| line.trim_start().starts_with('❯')).then_some(());
         wait_until(COPILOT, "the terminal accepts a prompt", || tmux.screen(), accepts);
-        let claude = Claude { tmux, home: self.dir() };
+        let claude = Claude { tmux, home };
         wait_until(
             COPILOT,
             "its process says what it does",
@@ -139,8 +161,13 @@ impl Drop for ClaudeHome {
 impl Claude {
     /// What its process says of itself.
     fn said(&self) -> Option<Value> {
-        let text = std::fs::read(self.home.join(format!("sessions/{}.json", self.pid()))).ok()?;
+        let text = std::fs::read(self.file()).ok()?;
         serde_json::from_slice(&text).ok()
+    }
+
+    /// The file in which its process says what it does.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.home.join(format!("sessions/{}.json", self.pid()))
     }
 
     /// The session that it shows.

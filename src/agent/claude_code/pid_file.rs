@@ -23,6 +23,8 @@ const FILES_MAX: usize = 10_000;
 /// What a process says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PidFile {
+    /// The home that it is in.
+    pub(super) home: PathBuf,
     pub(super) pid: u32,
     /// When the process started, in the system's unit, which no other process with its id has.
     pub(super) start: Option<Box<str>>,
@@ -150,7 +152,7 @@ fn find(home: &Path, pid: u32) -> Found {
             return Found::Unreadable;
         }
         if let Ok(json) = serde_json::from_slice(&text) {
-            let file = PidFile::parse(&json).filter(|file| file.pid == pid);
+            let file = PidFile::parse(home, &json).filter(|file| file.pid == pid);
             return file.map_or(Found::Nothing, Found::File);
         }
         std::thread::yield_now();
@@ -159,7 +161,7 @@ fn find(home: &Path, pid: u32) -> Found {
 }
 
 impl PidFile {
-    fn parse(json: &Value) -> Option<Self> {
+    fn parse(home: &Path, json: &Value) -> Option<Self> {
         let text = |key: &str| json.get(key).and_then(Value::as_str).map(Box::<str>::from);
         let millis = |key: &str| json.get(key).and_then(Value::as_i64).map(Time);
         let is = |key: &str, value: &str| text(key).is_some_and(|text| *text == *value);
@@ -170,6 +172,7 @@ impl PidFile {
             return None;
         }
         Some(Self {
+            home: home.to_owned(),
             pid: u32::try_from(json.get("pid")?.as_u64()?).ok()?,
             start: text("procStart").or_else(|| Some(json.get("procStart")?.as_u64()?.to_string().into())),
             started: millis("startedAt"),
@@ -211,9 +214,15 @@ impl PidFile {
         started.zip(self.started).is_none_or(|(started, written)| started <= written + process::SLACK)
     }
 
+    /// Whether it is of the process that started then, in the system's own unit.
+    #[cfg(target_os = "linux")]
+    pub(super) fn is_of(&self, born: u64) -> bool {
+        self.start.as_ref().is_none_or(|start| **start == *born.to_string())
+    }
+
     /// Whether another file is of the same process.
     pub(super) fn is_same_process(&self, other: &Self) -> bool {
-        self.pid == other.pid && self.start == other.start
+        self.pid == other.pid && self.start == other.start && self.home == other.home
     }
 }
 

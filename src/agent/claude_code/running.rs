@@ -1,10 +1,13 @@
 //! Which processes run Claude Code, and with which home.
 
+use super::pid_file;
 use crate::agent::fingerprint::Fingerprint;
+use crate::agent::program_file::is_node;
+use crate::agent::runners::{Role, Runner, identity, is_itself};
+use crate::core::text::is_uuid;
 use crate::core::time::Time;
-use crate::system::identity::Identity;
 use crate::system::process::{self, Reading};
-use std::fs;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// What it is called.
@@ -62,7 +65,84 @@ const fn home_of(_: u32) -> Option<PathBuf> {
     None
 }
 
+/// The commands of it that run no session of their own, but for those that end at once. Observed: 2.1.332.
+const HELPERS: [&str; 12] = [
+    "agents",
+    "attach",
+    "bg-pty-host",
+    "bg-spare",
+    "daemon",
+    "gateway",
+    "install",
+    "logs",
+    "mcp",
+    "plugin",
+    "update",
+    "upgrade",
+];
+/// The options by which its command line names the session that it runs.
+const NAMES: [&str; 3] = ["--resume", "-r", "--session-id"];
+/// The options of what its supervisor starts: what they run is named in a file alone.
+const SUPERVISED: [&str; 2] = ["--bg-pty-host", "--bg-spare"];
+
+/// What a process is by its command line. `None`: one of the tools that are the same program.
+pub(crate) fn role(program: &Path, arguments: &[OsString]) -> Option<Role> {
+    if !is_itself(program, arguments, FINGERPRINT.program) {
+        return None;
+    }
+    let words: Vec<&str> =
+        arguments.iter().skip(if is_node(program) { 2 } else { 1 }).filter_map(|word| word.to_str()).collect();
+    let is_helper = words.first().is_some_and(|first| HELPERS.contains(first) || SUPERVISED.contains(first));
+    let is_fork = words.contains(&"--fork-session");
+    let value = |(at, word): (usize, &&str)| match word.split_once('=') {
+        Some((name, value)) => NAMES.contains(&name).then(|| value.to_owned()),
+        None => NAMES.contains(word).then(|| words.get(at + 1).map(|next| (*next).to_owned())).flatten(),
+    };
+    let named = words.iter().enumerate().filter_map(value).find(|id| is_uuid(id)).filter(|_| !is_fork);
+    Some(Role { named: named.map(Into::into), is_helper })
+}
+
+/// Completes what a process shows: the session that its own file names.
+#[cfg(target_os = "linux")]
+pub(crate) fn complete(runner: &mut Runner) {
+    let file = runner.home.as_deref().and_then(|home| pid_file::read(home, process::inner_id(runner.pid)));
+    runner.claims = file.filter(|file| file.is_of(runner.born)).map(|file| file.session).into_iter().collect();
+}
+
 fn is_same_folder(one: &Path, other: &Path) -> bool {
-    let identity = |folder: &Path| fs::metadata(folder).ok().map(|meta| Identity::of(&meta));
     identity(one).is_some_and(|one| identity(other) == Some(one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "5e696c81-7048-4c6f-b14c-d072f82bbf2f";
+
+    #[test]
+    fn case_516_a_command_line_says_what_a_process_of_claude_code_is() {
+        let role_of = |program: &str, line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(Into::into).collect();
+            role(Path::new(program), &words)
+        };
+        let one = |named: Option<&str>, is_helper| Some(Role { named: named.map(Into::into), is_helper });
+        for (line, is) in [
+            ("claude", one(None, false)),
+            ("/opt/claude -p fix", one(None, false)),
+            (&format!("claude --resume {ID}"), one(Some(ID), false)),
+            (&format!("claude -p --session-id={ID} go"), one(Some(ID), false)),
+            (&format!("claude --resume {ID} --fork-session"), one(None, false)),
+            ("claude --resume", one(None, false)),
+            ("claude daemon run --origin transient", one(None, true)),
+            ("claude --bg-spare /tmp/spare", one(None, true)),
+            ("claude mcp serve", one(None, true)),
+            ("rg --files", None),
+            ("find . -name x", None),
+        ] {
+            assert_eq!(role_of("/opt/claude", line), is, "{line}");
+        }
+        let node = format!("node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js -r {ID}");
+        assert_eq!(role_of("/usr/bin/node", &node), one(Some(ID), false));
+        assert_eq!(role_of("/home/me/.local/share/claude/versions/2.1.332", "claude"), one(None, false));
+    }
 }

@@ -5,18 +5,24 @@ use super::head::{self, Head, kind};
 use super::jobs::{self, Job};
 use super::pid_file::{self, Life, Listed, PidFile};
 use super::running::{may_run, runs_it};
+use super::strays;
 use super::sub_agents::{SubAgents, folders};
 use super::target::Claim;
 use super::{resume, store};
+use crate::agent::openings::OpenSessions;
 use crate::agent::reading::{ReadStatus, Reading};
-use crate::agent::tail::{ReadOutcome, Tail};
-use crate::core::owner::{Held, Owner};
+use crate::agent::runners::shares;
+use crate::agent::tail::{ReadContext, ReadOutcome, Tail};
+use crate::agent::wing::Wing;
+use crate::core::limits::Limits;
+use crate::core::owner::{Doubt, Held, Owner};
 use crate::core::session::{About, Allows, Observed, Supervised};
 use crate::core::stated::{State, Stated, Wait};
 use crate::core::text::{NAME_MAX, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::system::file_times::modified;
 use crate::system::process::is_stopped;
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,6 +49,10 @@ pub struct Session {
     root: PathBuf,
     id: Box<str>,
     log: PathBuf,
+    /// The homes that have its log: its own, and those that share it.
+    homes: Vec<PathBuf>,
+    /// The file of a process that something else bears out, by the process and its start.
+    shown: Option<(u32, Option<Box<str>>)>,
     tail: Tail,
     sub_agents: SubAgents,
     /// What its processes last said of themselves.
@@ -71,6 +81,8 @@ impl Session {
             root: root.to_owned(),
             id: id.into(),
             log,
+            homes: vec![home.to_owned()],
+            shown: None,
             tail: Tail::default(),
             sub_agents: SubAgents::default(),
             files: Vec::new(),
@@ -101,15 +113,16 @@ impl Session {
             self.log = store::path(&self.home, &self.root, &self.id);
             log = fs::symlink_metadata(&self.log).ok();
         }
+        self.find_homes(reading.openings);
         let unlisted = self.read_files().err();
-        self.find_owner(observed, now);
+        self.find_owner(observed, reading);
         if unlisted.is_some() {
             observed.owner = Owner::Unknown { pid: Owner::UNNAMED };
         }
         let is_run = match observed.owner {
             Owner::Never | Owner::Gone { .. } => !self.files.is_empty(),
             // Its file is gone, and it is about to end. Should it not, nothing is left of the session.
-            Owner::Unknown { .. } => !self.files.is_empty() || self.recheck_at.is_some(),
+            Owner::Unknown { .. } | Owner::Doubtful { .. } => !self.files.is_empty() || self.recheck_at.is_some(),
             Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } => true,
         };
         if log.is_none() && !is_run {
@@ -120,7 +133,8 @@ impl Session {
         observed.asks_again_after = Some(ASKS_AGAIN_AFTER);
         observed.has_log = log.is_some();
         observed.touched = log.as_ref().map_or(observed.touched, modified);
-        let is_doubtful = self.last.is_none() && unlisted.is_none() && matches!(observed.owner, Owner::Unknown { .. });
+        let is_unknown = matches!(observed.owner, Owner::Unknown { .. } | Owner::Doubtful { .. });
+        let is_doubtful = self.last.is_none() && unlisted.is_none() && is_unknown;
         // Not `Reading::is_history`: an old session is history even where its owner is unknown or gone.
         observed.unread = self.last.is_none()
             && !is_doubtful
@@ -133,7 +147,7 @@ impl Session {
         let status = self.read_log(reading, observed, buffer);
         // The log may say that another process went on after the one that was killed.
         if self.last.as_ref().is_some_and(|last| self.killed.is_some() && self.is_outdated(last, observed)) {
-            self.find_owner(observed, now);
+            self.find_owner(observed, reading);
         }
         self.describe(observed);
         self.state(observed, now);
@@ -142,7 +156,10 @@ impl Session {
             observed.problem =
                 Some(format!("who runs it is not known, as {} cannot be listed: {error}", folder.display()).into());
         }
-        if let Some(pid) = observed.owner.pid().filter(|_| is_doubtful) {
+        if let Owner::Unknown { pid } = observed.owner
+            && is_doubtful
+            && pid != Owner::UNNAMED
+        {
             let file = pid_file::path(&self.home, pid);
             observed.problem = Some(format!("who runs it is not known, as {} cannot be read", file.display()).into());
         }
@@ -177,13 +194,16 @@ impl Session {
     /// Where their folder cannot be listed.
     fn read_files(&mut self) -> io::Result<()> {
         let is_its = |file: &PidFile| *file.session == *self.id;
-        let (listed, error) = match pid_file::list(&self.home) {
+        let (mut listed, error) = match pid_file::list(&self.home) {
             Ok(listed) => (listed, None),
             Err(error) => (Listed::default(), Some(error)),
         };
+        // What another home does not show is not known there either.
+        let others = self.homes.iter().filter(|home| **home != self.home);
+        listed.files.extend(others.flat_map(|home| pid_file::all(home)));
         let mut files: Vec<_> = listed.files.into_iter().filter(is_its).collect();
         let unread = self.last.as_ref().filter(|last| files.iter().all(|file| file.pid != last.pid));
-        files.extend(unread.and_then(|last| pid_file::read(&self.home, last.pid)).filter(is_its));
+        files.extend(unread.and_then(|last| pid_file::read(&last.home, last.pid)).filter(is_its));
         let is_cut =
             |last: &&PidFile| files.iter().all(|file| file.pid != last.pid) && listed.unreadable.contains(&last.pid);
         let kept = self.last.as_ref().filter(is_cut).cloned();
@@ -194,7 +214,8 @@ impl Session {
 
     /// Finds out who runs it, by the files of its processes. Of two that live, the one that waits for its user counts,
     /// else the one that works.
-    fn find_owner(&mut self, observed: &mut Observed, now: Moment) {
+    fn find_owner(&mut self, observed: &mut Observed, reading: &Reading<'_>) {
+        let now = reading.context.now;
         self.recheck_at = None;
         let mut lives: Vec<_> = self.files.iter().map(|file| (file.life(now.wall), file)).collect();
         lives.retain(|(life, file)| *life != Life::Dead || !self.is_outdated(file, observed));
@@ -224,7 +245,7 @@ impl Session {
             }
             self.missed = None;
             (observed.held, observed.owner) = match life {
-                Life::Alive => (Held::Verified, Owner::Alive { pid: file.pid, started: file.started }),
+                Life::Alive => (self.held(&file, now.wall), Owner::Alive { pid: file.pid, started: file.started }),
                 Life::Unknown => (Held::Unverified, Owner::Unknown { pid: file.pid }),
                 Life::Dead => {
                     self.killed = Some(self.exited);
@@ -232,14 +253,16 @@ impl Session {
                 }
             };
             observed.is_stopped = life == Life::Alive && is_stopped(file.pid);
-            observed.is_foreign = life == Life::Alive && !runs_it(file.pid, &self.home);
+            observed.is_foreign = life == Life::Alive && !runs_it(file.pid, &file.home);
             self.last = Some(file);
             return;
         }
         observed.is_stopped = false;
         observed.owner = self.former_owner(now, observed);
+        self.doubt(observed, reading);
         // A command that looks once reads again what is being written.
-        let is_pending = self.last.is_none() && self.recheck_at.is_some();
+        let is_doubtful = matches!(observed.owner, Owner::Doubtful { .. });
+        let is_pending = self.last.is_none() && self.recheck_at.is_some() && !is_doubtful;
         observed.held = if is_pending { Held::Pending } else { Held::Unverified };
     }
 
@@ -258,6 +281,45 @@ impl Session {
         by_another || self.last.as_ref().is_some_and(later)
     }
 
+    /// Finds the homes that have its log: their processes may run it, too.
+    fn find_homes(&mut self, openings: &OpenSessions) {
+        let others = openings.homes(Wing::ClaudeCode).filter(|home| **home != *self.home);
+        let others = others.filter(|home| shares(&home.join(store::PROJECTS), &self.root, &self.log));
+        self.homes = [self.home.clone()].into_iter().chain(others.map(Path::to_owned)).collect();
+        // One that ended left its file where it was.
+        let known = self.last.as_ref().map(|last| last.home.clone());
+        self.homes.extend(known.filter(|home| !self.homes.contains(home)));
+    }
+
+    /// How well it is established that the process of this file runs it: whether more than the file shows that.
+    fn held(&mut self, file: &PidFile, now: Time) -> Held {
+        let process = (file.pid, file.start.clone());
+        if self.shown.as_ref() != Some(&process) {
+            self.shown = strays::is_shown(file, &self.log, now).then_some(process);
+        }
+        if self.shown.is_some() { Held::Verified } else { Held::Unverified }
+    }
+
+    /// Whether somebody runs it although no file says so: where that cannot be excluded, nobody is known to have left it.
+    fn doubt(&mut self, observed: &mut Observed, reading: &Reading<'_>) {
+        let now = reading.context.now;
+        // What a file says of a process that was killed stands.
+        let (false, Owner::Never | Owner::Gone { .. }) = (self.killed.is_some(), &observed.owner) else { return };
+        let Some(touched) = fs::symlink_metadata(&self.log).ok().as_ref().map(modified) else { return };
+        let runners = reading.openings.runners(Wing::ClaudeCode);
+        let its = (&*self.root, &*self.log, &*self.id);
+        if let Some((pid, why)) = strays::find(runners, its, touched, &self.homes, now.wall) {
+            self.live = vec![pid];
+            return observed.owner = Owner::Doubtful { pid, why };
+        }
+        // Its last process writes to the end.
+        let is_later = self.exited.is_none_or(|at| touched > at + ENDS_WITHIN);
+        if let Some(rests_at) = reading.rests_at(touched).filter(|_| is_later) {
+            self.recheck_at = self.recheck_at.into_iter().chain([rests_at]).min();
+            observed.owner = Owner::Doubtful { pid: Owner::UNNAMED, why: Doubt::Growing };
+        }
+    }
+
     /// Who ran it, if no file says that anybody does.
     fn former_owner(&mut self, now: Moment, observed: &Observed) -> Owner {
         if self.last.as_ref().is_some_and(|last| self.killed.is_some() && self.is_outdated(last, observed)) {
@@ -273,7 +335,7 @@ impl Session {
             return Owner::Never;
         }
         // It runs another session by now.
-        if pid_file::read(&self.home, pid).is_some_and(|file| *file.session != *self.id) {
+        if pid_file::read(&last.home, pid).is_some_and(|file| *file.session != *self.id) {
             self.live.clear();
             self.last = None;
             return Owner::Never;
@@ -300,7 +362,11 @@ impl Session {
         match observed.owner {
             Owner::Never => true,
             Owner::Gone { .. } => self.killed.is_none(),
-            Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => false,
+            Owner::Alive { .. }
+            | Owner::Opened { .. }
+            | Owner::Unheld { .. }
+            | Owner::Unknown { .. }
+            | Owner::Doubtful { .. } => false,
         }
     }
 
@@ -310,6 +376,8 @@ impl Session {
         observed.supervised = self.supervised(job.as_ref());
         let state = match &self.last {
             _ if self.has_ended(observed) => Some(State::Ended),
+            // Whoever runs it now, it is not the process of that file.
+            _ if matches!(observed.owner, Owner::Doubtful { .. }) => None,
             Some(last) => last.state.or_else(|| is_fresh(last, observed).then_some(State::Idle { shell: false })),
             None => None,
         };
@@ -407,7 +475,7 @@ impl Session {
     /// What shows that its owner runs it.
     pub(crate) fn claim(&self, observed: &Observed) -> Option<Claim> {
         let pid = observed.owner.live()?;
-        Some(Claim::new(&self.home, self.files.iter().find(|file| file.pid == pid)?))
+        Some(Claim::new(self.files.iter().find(|file| file.pid == pid)?))
     }
 
     pub(crate) fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
@@ -415,8 +483,8 @@ impl Session {
         let Some(last) = self.last.as_ref().filter(|last| last.pid == pid) else { return };
         self.exited = Some(at);
         // A clean end deletes the file first.
-        let is_left = pid_file::read(&self.home, pid).is_some_and(|file| file.is_same_process(last));
-        if is_left || pid_file::is_unreadable(&self.home, pid) {
+        let is_left = pid_file::read(&last.home, pid).is_some_and(|file| file.is_same_process(last));
+        if is_left || pid_file::is_unreadable(&last.home, pid) {
             self.killed = Some(Some(at));
         }
         if observed.owner.pid() == Some(pid) {
@@ -439,7 +507,15 @@ pub(crate) fn owner_now(home: &Path, root: &Path, id: &str, now: Time) -> Owner 
     if session.read_files().is_err() {
         return Owner::Unknown { pid: Owner::UNNAMED };
     }
-    session.find_owner(&mut observed, Moment { wall: now, awake: now });
+    let (limits, known) = (Limits::default(), HashSet::new());
+    let reading = Reading {
+        context: ReadContext { now: Moment { wall: now, awake: now }, limits: &limits, until: None },
+        owner_names: &[],
+        known: &known,
+        openings: OpenSessions::NONE,
+        all: false,
+    };
+    session.find_owner(&mut observed, &reading);
     observed.owner
 }
 

@@ -2,9 +2,12 @@
 
 use super::pid_file;
 use super::running::may_run;
+use super::strays;
 use crate::agent::reading::{Glimpse, LogPaths, Reading};
+use crate::agent::runners::Runner;
 use crate::agent::stamps::Stamps;
 use crate::agent::walk;
+use crate::agent::wing::Wing;
 use crate::core::time::Time;
 use crate::system::file_times::modified;
 use std::collections::hash_map::Entry;
@@ -90,13 +93,16 @@ fn last_written(logs: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
     found.max_by_key(|(written, _)| *written).map(|(_, log)| log)
 }
 
+/// What the folder with the logs of a folder's sessions is called.
+pub(super) fn project_of(folder: &str) -> String {
+    folder.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '-' }).collect()
+}
+
 /// Where a session's log is, or would be.
 pub(crate) fn path(home: &Path, root: &Path, id: &str) -> PathBuf {
     let made = || {
         let cwd = pid_file::all(home).into_iter().find(|file| *file.session == *id).and_then(|file| file.cwd);
-        let letter = |it: char| if it.is_ascii_alphanumeric() { it } else { '-' };
-        root.join(cwd.as_deref().unwrap_or_default().chars().map(letter).collect::<String>())
-            .join(format!("{id}.jsonl"))
+        root.join(project_of(cwd.as_deref().unwrap_or_default())).join(format!("{id}.jsonl"))
     };
     find_log(root, id).unwrap_or_else(made)
 }
@@ -104,6 +110,11 @@ pub(crate) fn path(home: &Path, root: &Path, id: &str) -> PathBuf {
 /// Whether a home has a session of this id.
 pub(crate) fn has(home: &Path, root: &Path, id: &str) -> bool {
     find_log(root, id).is_some() || pid_file::all(home).iter().any(|file| *file.session == *id)
+}
+
+/// The sessions that the processes of a home say that they run.
+pub(crate) fn claimed(home: &Path) -> Vec<Arc<str>> {
+    pid_file::all(home).into_iter().map(|file| file.session.into()).collect()
 }
 
 /// The session that a process of a home says that it runs.
@@ -118,6 +129,8 @@ pub(crate) struct Glimpses {
     /// Processes whose file cannot be read, and when the first of them started that may run any session written since.
     unreadable: Vec<u32>,
     may_run_since: OnceLock<Option<Time>>,
+    /// The sessions that processes of other homes name.
+    run_elsewhere: OnceLock<HashSet<Box<str>>>,
     /// Where the logs are. `None`: few are asked about, and each is looked for.
     logs: Option<LogPaths>,
     home: PathBuf,
@@ -133,6 +146,7 @@ impl Glimpses {
             run,
             unreadable,
             may_run_since: OnceLock::new(),
+            run_elsewhere: OnceLock::new(),
             logs: listed.cloned(),
             home: home.to_owned(),
             root: root.to_owned(),
@@ -141,14 +155,23 @@ impl Glimpses {
 
     /// A glimpse of a session that no process runs, and whose log is too old to matter.
     pub(crate) fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
-        if reading.all || self.run.contains(id) {
+        let elsewhere = || {
+            let others = reading.openings.homes(Wing::ClaudeCode).filter(|other| **other != *self.home);
+            others.flat_map(pid_file::all).map(|file| file.session).collect()
+        };
+        if reading.all || self.run.contains(id) || self.run_elsewhere.get_or_init(elsewhere).contains(id) {
             return None;
         }
         let log = match &self.logs {
             Some(logs) => logs.get(id).cloned(),
             None => find_log(&self.root, id),
         };
-        let touched = modified(&fs::symlink_metadata(log?).ok()?);
+        let log = log?;
+        let touched = modified(&fs::symlink_metadata(&log).ok()?);
+        let may_run_it = |runner: &Runner| runner.mentions(id) || strays::may_have_written(runner, touched, &log);
+        if reading.openings.runners(Wing::ClaudeCode).any(may_run_it) {
+            return None;
+        }
         let since = || may_run(&self.home, &self.unreadable, reading.context.now.wall).map(|may| may.since).min();
         let may_be_run = self.may_run_since.get_or_init(since).is_some_and(|since| since <= touched);
         (!may_be_run && reading.is_past(touched)).then_some(Glimpse { touched, has_log: true })

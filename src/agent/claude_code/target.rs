@@ -4,12 +4,9 @@ use super::pid_file::{self, Life, PidFile};
 use super::running::{WORD, runs_it};
 use crate::core::time::Time;
 use crate::system::process::{Expected, Force, Handle, is_of_our_user};
-use std::path::{Path, PathBuf};
-
 /// What shows that a process runs a session: its own file.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
-    home: PathBuf,
     file: PidFile,
 }
 
@@ -22,8 +19,8 @@ pub(crate) struct Target {
 }
 
 impl Claim {
-    pub(super) fn new(home: &Path, file: &PidFile) -> Self {
-        Self { home: home.to_owned(), file: file.clone() }
+    pub(super) fn new(file: &PidFile) -> Self {
+        Self { file: file.clone() }
     }
 
     /// The process.
@@ -33,7 +30,7 @@ impl Claim {
 
     /// Whether the process still is the one that wrote the file, and still says that it runs the session.
     fn holds(&self, now: Time) -> bool {
-        let says = pid_file::read(&self.home, self.file.pid);
+        let says = pid_file::read(&self.file.home, self.file.pid);
         let is_same = |file: PidFile| file.is_same_process(&self.file) && file.session == self.file.session;
         says.is_some_and(is_same) && self.file.life(now) == Life::Alive
     }
@@ -60,7 +57,7 @@ impl Claim {
             return Err(format!("process {pid} is another user's. Nothing was signalled; ask that user to end it"));
         }
         // Any tool of a session can write such a file, about any process.
-        if !runs_it(pid, &self.home) {
+        if !runs_it(pid, &self.file.home) {
             return Err(format!("process {pid} is not known to run {WORD} with this home. Nothing was signalled"));
         }
         Ok(Target { claim: self.clone(), now, handle })
@@ -73,7 +70,7 @@ impl Target {
     /// # Errors
     /// It has ended, runs another session, or the system forbids the signal: the reason, for the user.
     pub(crate) fn signal(&self, force: Force) -> Result<(), String> {
-        let holds = |pid| runs_it(pid, &self.claim.home) && self.claim.holds(self.now);
+        let holds = |pid| runs_it(pid, &self.claim.file.home) && self.claim.holds(self.now);
         self.handle.signal(force, &Expected { name: "the session", runs_in: &holds })
     }
 

@@ -31,6 +31,7 @@ pub(super) mod profile;
 #[cfg(unix)]
 mod request;
 pub(super) mod resume;
+pub(super) mod running;
 pub(super) mod store;
 mod sub_agents;
 pub(super) mod target;

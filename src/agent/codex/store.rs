@@ -3,8 +3,10 @@
 use super::head::{Head, is_left_open};
 use super::lock::{self, Holder, Lock};
 use crate::agent::reading::{Glimpse, LogPaths, Reading};
+use crate::agent::runners::Runner;
 use crate::agent::stamps::Stamps;
 use crate::agent::walk;
+use crate::agent::wing::Wing;
 use crate::core::owner::Owner;
 use crate::core::text::is_uuid;
 use crate::core::time::Time;
@@ -17,7 +19,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The folder of a home that holds the logs.
 pub(super) const SESSIONS: &str = "sessions";
@@ -81,12 +83,24 @@ pub(crate) struct Glimpses<'a> {
     root: &'a Path,
     /// Where the logs are, and which threads have a lock. `None`: few are asked about, and each is looked for.
     listed: Option<(LogPaths, HashSet<Arc<str>>)>,
+    /// Which threads have a lock in another home.
+    locked_elsewhere: OnceLock<HashSet<Arc<str>>>,
 }
 
 impl<'a> Glimpses<'a> {
     pub(crate) fn new(root: &'a Path, listed: Option<&LogPaths>) -> Self {
         let locks = || root.parent().into_iter().flat_map(lock::ids).collect();
-        Self { root, listed: listed.map(|logs| (Arc::clone(logs), locks())) }
+        Self { root, listed: listed.map(|logs| (Arc::clone(logs), locks())), locked_elsewhere: OnceLock::new() }
+    }
+
+    /// Whether a process shows that it has to do with a thread, or another home has a lock of it.
+    fn is_run_elsewhere(&self, id: &str, reading: &Reading<'_>) -> bool {
+        let locks = || {
+            let others = reading.openings.homes(Wing::Codex).filter(|home| Some(*home) != self.root.parent());
+            others.flat_map(lock::ids).collect()
+        };
+        reading.openings.runners(Wing::Codex).any(|runner| runner.mentions(id))
+            || self.locked_elsewhere.get_or_init(locks).contains(id)
     }
 
     /// A glimpse of a thread that nobody has loaded, or left behind, and whose log is too old to matter. A sub-agent is
@@ -96,7 +110,7 @@ impl<'a> Glimpses<'a> {
             Some((_, locks)) => locks.contains(id),
             None => self.root.parent().is_none_or(|home| Lock::of(home, id).is_some()),
         };
-        if reading.all || is_locked() {
+        if reading.all || is_locked() || self.is_run_elsewhere(id, reading) {
             return None;
         }
         let log = match &self.listed {
@@ -104,7 +118,15 @@ impl<'a> Glimpses<'a> {
             None => log_of(self.root, id),
         }?;
         let touched = modified(&fs::symlink_metadata(&log).ok()?);
-        let is_past = is_over(&log, touched, reading) && !Head::read(&log)?.is_part_of_another(id);
+        let head = Head::read(&log)?;
+        let works_there = |runner: &Runner| {
+            let cwd = head.cwd.as_deref().map(Path::new);
+            !runner.is_helper
+                && runner.ran_at(touched)
+                && runner.folder.as_deref().is_none_or(|folder| cwd == Some(folder))
+        };
+        let may_be_run = reading.openings.runners(Wing::Codex).any(works_there);
+        let is_past = !may_be_run && is_over(&log, touched, reading) && !head.is_part_of_another(id);
         is_past.then_some(Glimpse { touched, has_log: true })
     }
 }
@@ -114,6 +136,11 @@ impl<'a> Glimpses<'a> {
 pub(super) fn is_over(log: &Path, touched: Time, reading: &Reading<'_>) -> bool {
     let is_news = reading.context.now.wall - touched <= reading.context.limits.crashed;
     reading.is_past(touched) && !(is_news && is_left_open(log))
+}
+
+/// The threads that have a lock in a home.
+pub(crate) fn claimed(home: &Path) -> Vec<Arc<str>> {
+    lock::ids(home).collect()
 }
 
 /// Where a thread's log is, or would be if it had one.

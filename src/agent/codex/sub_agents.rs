@@ -39,8 +39,7 @@ impl SubAgents {
     }
 
     /// Finds those that were started since, by the locks of the home: threads that were loaded since this one was.
-    fn find(&mut self, root: &Path, id: &str, loaded: Time) {
-        let Some(home) = root.parent() else { return };
+    fn find(&mut self, root: &Path, home: &Path, id: &str, loaded: Time) {
         let open: Vec<_> = lock::ids(home).filter(|other| **other != *id).collect();
         self.known.retain(|known, _| open.contains(known));
         for other in open {
@@ -67,13 +66,13 @@ impl SubAgents {
     /// to read.
     pub(super) fn read(
         &mut self,
-        (root, id, loaded): (&Path, &str, Time),
+        (root, home, id, loaded): (&Path, &Path, &str, Time),
         pid: u32,
         (asking, asked): (&mut Asking, &mut Vec<Request>),
         context: ReadContext<'_>,
         buffer: &mut Vec<u8>,
     ) -> bool {
-        self.find(root, id, loaded);
+        self.find(root, home, id, loaded);
         let mut is_partial = false;
         for (id, sub_agent) in self.known.iter_mut().filter_map(|(id, sub_agent)| Some((id, sub_agent.as_mut()?))) {
             let Followed { log, tail, facts } = &mut **sub_agent;

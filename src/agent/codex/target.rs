@@ -11,7 +11,7 @@ use crate::system::process::{Expected, Force, Handle, arguments, executable, is_
 use std::path::Path;
 
 /// The file name of the program.
-const PROGRAM: &str = "codex";
+pub(super) const PROGRAM: &str = "codex";
 
 /// An owner that can be signalled.
 #[derive(Debug)]

@@ -36,11 +36,17 @@ pub struct Thread {
     id: Box<str>,
     /// Its log, or where that would be.
     path: PathBuf,
+    /// The homes that have its log: its own first, and those that share it.
+    homes: Vec<PathBuf>,
     head: Option<Head>,
     /// Its first prompt, which is its title, and its branch.
     opening: Opening,
     tail: Tail,
     lock: Option<Lock>,
+    /// The home that the lock is in.
+    lock_home: PathBuf,
+    /// The process that may run it although nobody holds its lock.
+    stray: Option<u32>,
     /// Who has it loaded, as of the last look.
     claim: Option<owner::Claim>,
     /// The last owner that ended, and when.
@@ -62,10 +68,13 @@ impl Thread {
             root: root.to_owned(),
             id: id.into(),
             path: log,
+            homes: Vec::new(),
             head: None,
             opening: Opening::default(),
             tail: Tail::default(),
             lock: None,
+            lock_home: root.parent().unwrap_or(root).to_owned(),
+            stray: None,
             claim: None,
             departed: None,
             closed: None,
@@ -82,7 +91,7 @@ impl Thread {
     }
 
     /// The home that it is in.
-    pub(crate) fn home(&self) -> &Path {
+    fn home(&self) -> &Path {
         self.root.parent().unwrap_or(&self.root)
     }
 
@@ -102,7 +111,7 @@ impl Thread {
             self.path = store::path(&self.root, &self.id);
             log = fs::symlink_metadata(&self.path);
         }
-        self.lock = Lock::of(self.home(), &self.id);
+        self.find_lock(reading);
         let Ok(meta) = log else { return self.refresh_unprompted(reading, observed) };
         if self.head.is_none() {
             self.head = Head::read(&self.path);
@@ -143,7 +152,7 @@ impl Thread {
         observed: &mut Observed,
         buffer: &mut Vec<u8>,
     ) -> ReadStatus {
-        self.lock = Lock::of(self.home(), &self.id);
+        self.find_lock(reading);
         self.head = self.head.take().or_else(|| Head::read(&self.path));
         self.find_owner(reading, observed);
         self.read(reading, observed, buffer)
@@ -156,7 +165,7 @@ impl Thread {
         let mut is_partial = self.read_log(reading, observed, buffer);
         let mut asked = Vec::new();
         if let (Some(pid), Some(loaded)) = (observed.owner.live(), self.lock.map(|lock| lock.loaded)) {
-            let thread = (&*self.root, &*self.id, loaded);
+            let thread = (&*self.root, &*self.lock_home, &*self.id, loaded);
             is_partial |= self.sub_agents.read(thread, pid, (&mut self.asking, &mut asked), reading.context, buffer);
             asked.extend(self.asking.requests(&observed.facts, pid, None, reading.context.now));
         } else {
@@ -222,7 +231,7 @@ impl Thread {
 
     /// The process whose exit changes who has it loaded.
     pub(crate) fn pid(&self) -> Option<u32> {
-        self.claim.as_ref().map(|claim| claim.pid)
+        self.claim.as_ref().map(|claim| claim.pid).or(self.stray)
     }
 
     /// When to read it again, by the awake clock, even without an event.

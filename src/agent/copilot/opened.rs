@@ -22,8 +22,10 @@ mod log;
 #[cfg(test)]
 mod tests;
 
+use super::profile::PROFILE;
 use super::running::{Program, Search};
 use crate::agent::openings::{Noted, OpenSession, OpenSessions, Opened};
+use crate::agent::runners::shares;
 use crate::core::time::{Span, Time};
 use crate::system::mounts::Mounts;
 use crate::system::plain_file::{self, Links};
@@ -131,8 +133,10 @@ impl OpenScanner {
             let theirs: Vec<PathBuf> = program.homes.iter().map(|home| real(home)).collect();
             let is_theirs =
                 |home: &Option<PathBuf>| theirs.is_empty() || home.as_ref().is_some_and(|home| theirs.contains(home));
+            // A home may have its sessions in another one's.
+            let is_shared = |root: &Path| theirs.iter().any(|home| shares(&home.join(PROFILE.sessions), root, root));
             let of_program: Vec<&PathBuf> =
-                homes.iter().filter(|(_, home)| is_theirs(home)).map(|(root, _)| *root).collect();
+                homes.iter().filter(|(root, home)| is_theirs(home) || is_shared(root)).map(|(root, _)| *root).collect();
             if !of_program.is_empty() {
                 if !known.log.follow(program, &theirs, until) {
                     return None;

@@ -55,7 +55,7 @@ impl Target {
                 return Err(format!("{UNHELD} (process {pid}). Nothing was signalled"));
             }
             Claim { owner: Owner::Gone { .. } | Owner::Opened { .. } | Owner::Never, .. } => return Err(no_owner(pid)),
-            Claim { owner: Owner::Unknown { .. }, .. } => {
+            Claim { owner: Owner::Unknown { .. } | Owner::Doubtful { .. }, .. } => {
                 return Err(format!(
                     "process {pid} cannot be inspected (is it another user's, or in a container?), so it is not certain \
                      that it is Copilot. Nothing was signalled"

@@ -42,6 +42,7 @@ pub(super) fn let_answer(session: &Session) -> Result<Does, Refusal> {
         Owner::Alive { .. } | Owner::Opened { .. } => {}
         Owner::Unheld { pid } => return Err(Refusal::Unheld { pid }),
         Owner::Unknown { pid } => return Err(Refusal::MayRun { pid }),
+        Owner::Doubtful { pid, why } => return Err(Refusal::Doubtful { pid, why }),
         Owner::Gone { .. } | Owner::Never => return Err(Refusal::NoProcess),
     }
     match bridge_of(session) {

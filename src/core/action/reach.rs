@@ -28,6 +28,7 @@ pub(super) fn reachable(session: &Session, instead: Instead) -> Result<(), Refus
         (Owner::Alive { .. }, _) if terminal => Err(Refusal::Unreachable { instead, remedy: remedy(session) }),
         (&Owner::Alive { pid, .. }, _) => Err(Refusal::NoPort { instead, pid }),
         (&Owner::Unknown { pid }, _) => Err(Refusal::Uninspectable { pid }),
+        (&Owner::Doubtful { pid, why }, _) => Err(Refusal::Doubtful { pid, why }),
         (Owner::Gone { .. } | Owner::Never, _) => Err(Refusal::NoProcess),
     }
 }

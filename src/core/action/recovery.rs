@@ -152,6 +152,7 @@ fn resumable(session: &Session, status: Status) -> Result<(), Refusal> {
         Owner::Opened { pid, .. } => return Err(Refusal::Opened { pid }),
         Owner::Unheld { pid } => return Err(Refusal::Unheld { pid }),
         Owner::Unknown { pid } => return Err(Refusal::Uninspectable { pid }),
+        Owner::Doubtful { pid, why } => return Err(Refusal::Doubtful { pid, why }),
         Owner::Gone { .. } => {}
         Owner::Never if status == Status::Ended || session.observed.facts.shut_down.is_some() || has_ended => {}
         Owner::Never => return Err(Refusal::OwnerUnknown),

@@ -188,7 +188,14 @@ impl Session {
             (self.observed.is_stopped && self.may_be_open(), Note::Stopped),
         ];
         let untried = self.observed.untried.clone().map(|version| Note::Untried { version });
-        notes.into_iter().filter_map(|(is_true, note)| is_true.then_some(note)).chain(untried)
+        let doubtful = match self.observed.owner {
+            Owner::Doubtful { pid, why } => Some(Note::Doubtful { pid, why }),
+            _ => None,
+        };
+        doubtful
+            .into_iter()
+            .chain(notes.into_iter().filter_map(|(is_true, note)| is_true.then_some(note)))
+            .chain(untried)
     }
 
     fn is_unseen(&self, verdict: &Verdict) -> bool {
@@ -228,7 +235,7 @@ impl Session {
                 ("alive", attachable)
             }
             Owner::Gone { .. } => ("gone", Some(false)),
-            Owner::Unheld { .. } | Owner::Unknown { .. } => ("unknown", None),
+            Owner::Unheld { .. } | Owner::Unknown { .. } | Owner::Doubtful { .. } => ("unknown", None),
         };
         let bridge = bridge_of(self).map(Bridge::name);
         Some(OwnerView { pid: runner.pid()?, state, attachable, bridge })

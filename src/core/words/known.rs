@@ -1,7 +1,7 @@
 //! The words for what is known of a session besides its status.
 
 use super::reason::{Background, Reason};
-use crate::core::owner::{Owner, process};
+use crate::core::owner::{Owner, doubtful, process};
 use crate::core::session::Session;
 use crate::core::text::{counted, listed};
 use crate::core::time::Time;
@@ -18,6 +18,7 @@ pub(crate) fn owner(session: &Session) -> String {
         Owner::Opened { pid, started: at } => format!("process {pid}, not prompted yet{}", started(at)),
         Owner::Unheld { pid } => format!("not known (process {pid}, which the lock names, does not hold it)"),
         Owner::Gone { pid, .. } => format!("{}, gone ({})", process(*pid), observed.agent.left_behind()),
+        Owner::Doubtful { pid, why } => format!("not known ({})", doubtful(*pid, *why)),
         Owner::Unknown { pid } => {
             format!("{}, which cannot be inspected (another user's, a container's, or just ending)", process(*pid))
         }

@@ -5,7 +5,7 @@ use super::refusal::consent;
 use crate::core::agent::Agent;
 use crate::core::gist::Gist;
 use crate::core::hooked::Said;
-use crate::core::owner::UNHELD;
+use crate::core::owner::{Doubt, UNHELD, doubtful};
 use crate::core::question::Question;
 use crate::core::session::no_answer::NoAnswer;
 use crate::core::text::{COMMAND_MAX, counted, plain, size};
@@ -94,6 +94,7 @@ said! {
         TwoWriters => "conflict: two processes write this log";
         Contested { agent: Agent } => "conflict: two live processes have {}", agent.contested();
         Unheld => "{UNHELD}";
+        Doubtful { pid: u32, why: Doubt } => "owner unknown: {}", doubtful(*pid, *why);
         Wanted => "a command wants to approve it: allow?";
         ApprovesAll => "approvals are switched off: it approves everything";
         Approved => "a command approved an earlier request";

@@ -3,7 +3,7 @@
 use crate::core::action::verb::Action;
 use crate::core::agent::Agent;
 use crate::core::attempts::ATTEMPTS;
-use crate::core::owner::{UNHELD, process};
+use crate::core::owner::{Doubt, UNHELD, doubtful, process};
 use crate::core::session::no_answer::NoAnswer;
 use crate::core::text::counted;
 
@@ -36,6 +36,8 @@ said! {
         MayRun { pid: u32 } => "{} may run it, and cannot be inspected", process(*pid);
         Uninspectable { pid: u32 } =>
             "{} may run it, and cannot be inspected (another user's, a container's, or just ending)", process(*pid);
+        Doubtful { pid: u32, why: Doubt } =>
+            "{}, so it may still run: go on there, or try again once that has ended", doubtful(*pid, *why);
         Unreachable { instead: Instead, remedy: Remedy } => "{instead}{remedy}";
         NoService { instead: Instead, agent: Agent } =>
             "{instead}: {agent}'s daemon is not asked (`daemon = \"off\"` in the settings, or it has no socket of yours)";
@@ -63,6 +65,8 @@ said! {
         OthersOpen { pid: u32, others: usize } =>
             "process {pid} has {} open, which would end as well: end it in its terminal",
             counted(*others, "other session");
+        Unproven { pid: u32 } =>
+            "only a file, which any program can write, says that process {pid} runs it: use `pilotlight stop --end` in a terminal, which shows that process and asks";
         OnlyByLock { pid: u32 } =>
             "use `pilotlight stop`, which asks first (only its lock says that process {pid} runs it)";
 

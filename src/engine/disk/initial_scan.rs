@@ -12,6 +12,7 @@ use crate::engine::world::World;
 use crate::system::signals::Signals;
 use std::iter;
 use std::ops::{ControlFlow, Range};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -63,6 +64,11 @@ impl Disk {
         let may_be_more = ids.len() == FOLDERS_PER_STEP;
         for (id, past) in iter::zip(ids, glimpses) {
             match past.into_inner() {
+                Some(Some(_))
+                    if self
+                        .homes
+                        .stand_in(&Key::new(home, Arc::clone(&id)), logs.get(&id).map(PathBuf::as_path))
+                        .is_some() => {}
                 Some(Some(past)) => self.add_to_history(world, &Key::new(home, id), past),
                 Some(None) => self.agenda.push_other(Key::new(home, id)),
                 None => listing.left.push(id),

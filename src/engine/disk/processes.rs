@@ -39,8 +39,15 @@ impl Disk {
     }
 
     fn openings_changed(&mut self, world: &mut World, differing: Vec<Key>) {
+        self.follow_homes_besides(world);
         for key in differing {
             if world.fleet.holds(&key) || self.history.contains(&key) {
+                self.agenda.push_urgent(key);
+            }
+        }
+        if self.process_scans.take_other_runners() {
+            // Whether one of them may run a session depends on where that works.
+            for key in world.fleet.keys() {
                 self.agenda.push_urgent(key);
             }
         }

@@ -147,6 +147,12 @@ impl Disk {
     fn list_home(&mut self, world: &World, home: SourceId) -> bool {
         let source = self.homes.source(home);
         let root = source.root();
+        if self.homes.is_read_elsewhere(home) {
+            let claimed = source.claimed().into_iter().map(|id| Key::new(home, id));
+            let claimed: Vec<_> = claimed.filter_map(|key| self.homes.stand_in(&key, None)).collect();
+            claimed.into_iter().for_each(|key| self.agenda.push_urgent(key));
+            return true;
+        }
         // Hundreds of folders that sessions share take longer to list than everything else that a rescan does.
         if self.homes.is_as_listed(home) && without_file_events(root).is_none() {
             return true;

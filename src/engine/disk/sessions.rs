@@ -3,6 +3,7 @@
 use super::reading;
 use crate::agent::reader::Reader;
 use crate::agent::reading::{Glimpse, ReadStatus};
+use crate::core::owner::{Doubt, Owner};
 use crate::core::session::{Key, Observed, Session};
 use crate::engine::Entry;
 use crate::engine::disk::{Disk, Sighting};
@@ -35,6 +36,11 @@ impl Disk {
             return self.agenda.finish_reading(key);
         }
         if self.is_read_elsewhere(key) {
+            return self.remove_session(world, key);
+        }
+        let stand_in = self.homes.stand_in(key, None);
+        if stand_in.is_some() || self.homes.is_beside(key.source) {
+            stand_in.into_iter().for_each(|other| self.agenda.push_urgent(other));
             return self.remove_session(world, key);
         }
         if !self.may_touch(key) {
@@ -148,6 +154,12 @@ impl Disk {
                     reader.process_ended(&mut session.observed, pid, now.wall);
                 }
             }
+        }
+        if let Some(session) = world.fleet.session(key)
+            && let Owner::Doubtful { why: Doubt::Growing, .. } = session.observed.owner
+        {
+            // Whoever writes it may have come since the last scan.
+            self.process_scans.request(now.awake);
         }
         self.poll_if_needed(world, key);
         if let Some(session) = world.fleet.session(key) {

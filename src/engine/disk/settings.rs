@@ -1,7 +1,7 @@
 //! Follows the settings file, and the homes that the settings lead to.
 
 use crate::agent::source::Source;
-use crate::core::session::Key;
+use crate::core::session::{Key, SourceId};
 use crate::engine::disk::Disk;
 use crate::engine::parts::settings_file::{SettingsFile, SettingsSource};
 use crate::engine::view::View;
@@ -62,7 +62,7 @@ impl Disk {
         let mut later = Vec::new();
         let Some(wanted) = self.settings_file.as_ref().map(|file| file.sources(&world.config)) else { return later };
         for home in self.homes.wanted() {
-            if wanted.iter().any(|wanted| self.homes.source(home).is(wanted)) {
+            if self.homes.is_beside(home) || wanted.iter().any(|wanted| self.homes.source(home).is(wanted)) {
                 continue;
             }
             if world.fleet.keys().any(|key| key.source == home && is_attached(&key)) {
@@ -103,11 +103,26 @@ impl Disk {
         }
     }
 
+    /// Follows the homes of live processes that share sessions with one that is followed.
+    pub(super) fn follow_homes_besides(&mut self, world: &World) {
+        let besides = self.process_scans.openings().homes_besides().map(|(wing, home)| (wing, home.to_owned()));
+        let followed = besides.collect::<Vec<_>>().into_iter().filter_map(|(wing, home)| {
+            let home = self.homes.follow_beside(Source::of(wing, home))?;
+            let source = self.homes.source(home);
+            self.watcher.set_followed(home, source.watch_plan(), Some(source.root()));
+            Some(home)
+        });
+        if followed.count() > 0 {
+            self.check_homes(world);
+        }
+    }
+
     /// Follows these, too. Returns whether one of them was not followed.
     fn follow_more(&mut self, wanted: Vec<Source>) -> bool {
         let mut is_new = false;
         for source in wanted {
-            if self.homes.wanted().into_iter().any(|home| self.homes.source(home).is(&source)) {
+            let is_it = |home: SourceId| self.homes.source(home).is(&source) && !self.homes.is_beside(home);
+            if self.homes.wanted().into_iter().any(is_it) {
                 continue;
             }
             if let Some(home) = self.homes.follow(source) {

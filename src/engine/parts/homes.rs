@@ -9,6 +9,7 @@ use crate::system::identity::Identity;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// How often to check whether homes were replaced if no event reports that: on file systems without events, on systems
@@ -18,6 +19,9 @@ const CHECK_INTERVAL: Span = Span::seconds(5);
 /// How soon to check again after homes were replaced faster than they could be watched: what took a place last may have
 /// caused no event.
 const UNSETTLED_CHECK: Span = Span(100);
+
+/// The most homes that are followed without having been named.
+const BESIDE_MAX: usize = 16;
 
 /// The homes by number. A home keeps its number as long as the program runs.
 pub(crate) struct Homes {
@@ -32,6 +36,8 @@ struct Home {
     /// What marks of its sessions are found by.
     hash: HomeHash,
     is_followed: bool,
+    /// Nobody named it: it is followed for what its processes say of sessions that a followed home has, too.
+    is_beside: bool,
     /// It turned out to be another agent's, and is not watched as such yet.
     is_retold: bool,
     /// Its file system answers. While it does not, nothing in the home is touched.
@@ -66,6 +72,7 @@ impl Home {
             source,
             hash,
             is_followed: true,
+            is_beside: false,
             is_retold: false,
             is_answering: true,
             state: RootState::Unknown,
@@ -172,7 +179,49 @@ impl Homes {
             return Some(SourceId(self.homes.len() - 1));
         };
         let known = &mut self.homes[home.0];
-        (!known.is_followed).then(|| *known = Home::of(source)).map(|()| home)
+        (!known.is_followed || known.is_beside).then(|| *known = Home::of(source)).map(|()| home)
+    }
+
+    /// Follows a home for what its processes say of sessions that a followed one has, too. Returns its number, or `None`
+    /// if that is not so, or it was followed already.
+    pub(crate) fn follow_beside(&mut self, source: Source) -> Option<SourceId> {
+        let is_full = self.homes.iter().filter(|home| home.is_beside && home.is_followed).count() >= BESIDE_MAX;
+        let is_known = self.number(source.root()).is_some_and(|home| self.homes[home.0].is_followed);
+        let claimed = source.claimed();
+        let is_shared =
+            |other: &Source| source.shares_all(other) || claimed.iter().any(|id| source.shares(other, id, None));
+        let mut named = self.homes.iter().filter(|home| home.is_read() && !home.is_beside);
+        if is_full || is_known || !named.any(|home| is_shared(&home.source)) {
+            return None;
+        }
+        let home = self.follow(source)?;
+        self.homes[home.0].is_beside = true;
+        Some(home)
+    }
+
+    /// Whether nobody named a home.
+    pub(crate) fn is_beside(&self, home: SourceId) -> bool {
+        self.homes.get(home.0).is_some_and(|home| home.is_beside)
+    }
+
+    /// The same session in the home that it is read in, if that is another one: homes may share logs. `log`: where its log
+    /// is, if that is known.
+    pub(crate) fn stand_in(&self, key: &Key, log: Option<&Path>) -> Option<Key> {
+        let home = self.homes.get(key.source.0)?;
+        let comes_first = |number: SourceId, other: &Home| {
+            number != key.source && other.is_read() && !other.is_beside && (home.is_beside || number < key.source)
+        };
+        let mut others = self.numbered().filter(|(number, other)| comes_first(*number, other));
+        let other = others.find(|(_, other)| home.source.shares(&other.source, &key.id, log))?;
+        Some(Key::new(other.0, Arc::clone(&key.id)))
+    }
+
+    /// Whether all logs of a home are read in another one.
+    pub(crate) fn is_read_elsewhere(&self, home: SourceId) -> bool {
+        let its = &self.homes[home.0];
+        let comes_first = |number: SourceId, other: &Home| number < home && other.is_read() && !other.is_beside;
+        its.is_beside
+            || self.numbered().any(|(number, other)| comes_first(number, other) && its.source.shares_all(&other.source))
     }
 
     /// Stops following a home.

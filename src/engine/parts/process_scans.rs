@@ -19,6 +19,8 @@ const LOG_DELAY: Span = Span(200);
 pub(crate) struct ProcessScans {
     scanner: OpenScanner,
     openings: OpenSessions,
+    /// Other processes run than at the scan before, or show other sessions.
+    has_other_runners: bool,
     /// The scan that is running.
     scan: Option<OpenScan>,
     /// Requests for another scan: a process exited, or a terminal's note changed.
@@ -36,6 +38,7 @@ impl ProcessScans {
         Self {
             scanner: OpenScanner::default(),
             openings: OpenSessions::default(),
+            has_other_runners: false,
             scan: None,
             requested: Throttle::new(SCAN_INTERVAL),
             written_at: None,
@@ -47,6 +50,11 @@ impl ProcessScans {
     /// What the last scan found.
     pub(crate) const fn openings(&self) -> &OpenSessions {
         &self.openings
+    }
+
+    /// Whether other processes run, or show other sessions, since this was last asked.
+    pub(crate) fn take_other_runners(&mut self) -> bool {
+        std::mem::take(&mut self.has_other_runners)
     }
 
     /// The process that has a session open without a lock, or may be about to open it.
@@ -98,6 +106,7 @@ impl ProcessScans {
     fn store(&mut self, found: OpenSessions, homes: &Homes) -> Vec<Key> {
         let before = std::mem::replace(&mut self.openings, found);
         let differing = self.openings.differing(&before).into_iter();
+        self.has_other_runners |= self.openings.has_other_runners(&before);
         differing.filter_map(|(root, id)| Some(Key::new(homes.number(root)?, id))).collect()
     }
 

@@ -6,13 +6,14 @@ mod postponed;
 mod start;
 
 use crate::control::{self, PendingOrder, origin};
-use crate::core::action::{Trait, is_bridged, may_end_without_asking, offer};
+use crate::core::action::{Trait, is_bridged, may_end_without_asking, offer, unproven};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
-use crate::core::order::{Operation, Order, Outcome, Report, Which};
+use crate::core::order::{Doubt, Operation, Order, Outcome, Report, Which};
 use crate::core::owner::Held;
 use crate::core::session::Key;
 use crate::core::time::Time;
+use crate::core::words::refusal::Refusal;
 use crate::engine::Engine;
 use crate::engine::ledger::{LockError, LockGuard};
 use crate::engine::parts::orders::{Patience, PostponedOrder, WaitFor};
@@ -270,6 +271,11 @@ impl Engine {
         // Checked before the offer because this refusal says how long to wait.
         self.disk.why_not_resumable(&self.world, key, order, session).map_or(Ok(()), Err)?;
         offer(action, session, entry.verdict.status)?;
+        if action.is(Trait::EndsOwner)
+            && let Some(pid) = unproven(session).filter(|_| !order.agreed.contains(&Doubt::OtherProcess))
+        {
+            return Err(Refusal::Unproven { pid }.into());
+        }
         if action.is(Trait::EndsOwner) && order.operation != (Operation::End { confirmed: true }) {
             may_end_without_asking(session)?;
         }

@@ -78,6 +78,13 @@ pub(crate) fn is_inside_container(pid: u32) -> bool {
     fs::read_dir("/proc").into_iter().flatten().flatten().any(|entry| inner(entry) == Some(pid))
 }
 
+/// The id that a process has in its own PID namespace: another one where it runs in a container.
+pub(crate) fn inner_id(pid: u32) -> u32 {
+    let status = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
+    let ids = line_of(&status, b"NSpid:").and_then(|ids| std::str::from_utf8(ids).ok());
+    ids.and_then(|ids| ids.split_whitespace().next_back()?.parse().ok()).unwrap_or(pid)
+}
+
 /// The path of the executable of `pid`. `None` if it cannot be read.
 pub(crate) fn executable(pid: u32) -> Option<PathBuf> {
     executable_link(pid).ok()

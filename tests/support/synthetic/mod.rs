@@ -207,8 +207,13 @@ pub(crate) struct Owner(Child);
 
 impl Owner {
     pub(crate) fn start(folder: &Path, name: &str) -> Self {
+        Self::start_with(folder, name, &[])
+    }
+
+    /// The same with these variables, by which it names its home.
+    pub(crate) fn start_with(folder: &Path, name: &str, variables: &[(&str, &Path)]) -> Self {
         let mut command = Command::new(program(folder, name));
-        command.arg("600").arg0(name).stdin(Stdio::null());
+        command.arg("600").arg0(name).stdin(Stdio::null()).envs(variables.iter().copied());
         // A child that another test forks at this moment may briefly hold the new program open for writing.
         Self(wait_until(SOON, "the owner can be started", String::new, || match command.spawn() {
             Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => None,

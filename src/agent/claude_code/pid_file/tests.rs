@@ -11,7 +11,7 @@ fn only_names_that_are_all_digits_are_files_of_processes() {
 
 #[test]
 fn a_files_states_are_read_and_spare_processes_are_none() {
-    let parse = |text: &str| PidFile::parse(&serde_json::from_str(text).unwrap());
+    let parse = |text: &str| PidFile::parse(Path::new("/home"), &serde_json::from_str(text).unwrap());
     let of = |more: &str| parse(&format!("{{\"pid\":7,\"sessionId\":\"a-1\"{more}}}"));
     assert_eq!(of("").unwrap().state, None);
     assert_eq!(of(",\"status\":\"shell\"").unwrap().state, Some(State::Idle { shell: true }));

@@ -4,13 +4,17 @@ use super::Thread;
 use crate::agent::codex::daemon;
 use crate::agent::codex::door::Door;
 use crate::agent::codex::lock::{Holder, LOCKS, Lock};
+use crate::agent::codex::profile::PROFILE;
 use crate::agent::evidence::Evidence;
 use crate::agent::reading::{GRACE, Reading};
+use crate::agent::runners::{Runner, identity, shares};
+use crate::agent::wing::Wing;
 use crate::core::action::Action;
-use crate::core::owner::{Held, Owner};
+use crate::core::owner::{Doubt, Held, Owner};
 use crate::core::session::{Allows, Observed};
 use crate::core::time::{Moment, Time};
 use crate::system::process::{self, SLACK, arguments, executable, is_stopped};
+use std::path::Path;
 
 /// The oldest release of which it is known that it makes locks.
 const LOCKS_SINCE: [u32; 3] = [0, 169, 0];
@@ -61,7 +65,7 @@ impl Thread {
         let (owner, held) = match holder {
             Some((lock, Holder::Process(pid))) => self.claimed(lock, pid, true, reading),
             Some((_, Holder::Hidden)) => (Owner::Unknown { pid: Owner::UNNAMED }, Held::Unverified),
-            Some((lock, Holder::Untold)) => match daemon::running(self.home()) {
+            Some((lock, Holder::Untold)) => match daemon::running(&self.lock_home) {
                 Ok(pid) => self.claimed(lock, pid, false, reading),
                 Err(_) => (Owner::Never, Held::Unverified),
             },
@@ -87,6 +91,83 @@ impl Thread {
         observed.is_stopped = owner.live().is_some_and(is_stopped);
         observed.is_foreign = owner.live().is_some() && self.claim.as_ref().is_some_and(|claim| claim.is_foreign);
         (observed.owner, observed.held) = (owner, held);
+        self.doubt(reading, observed);
+    }
+
+    /// Finds its lock: the one that is held, of those in the homes that have its log.
+    pub(super) fn find_lock(&mut self, reading: &Reading<'_>) {
+        let (home, sessions) = (self.home().to_owned(), PROFILE.sessions);
+        let others = reading.openings.homes(Wing::Codex).filter(|other| **other != *home);
+        let others = others.filter(|other| shares(&other.join(sessions), &self.root, &self.path)).map(Path::to_owned);
+        let others: Vec<_> = others.collect();
+        let mut homes: Vec<_> = [home].into_iter().chain(others).collect();
+        // One whose holder has ended is looked for where it was.
+        homes.extend(self.lock.is_some().then(|| self.lock_home.clone()).filter(|known| !homes.contains(known)));
+        let locks = homes.iter().filter_map(|home| Some((Lock::of(home, &self.id)?, home)));
+        let locks: Vec<_> = if homes.len() == 1 {
+            locks.collect() // most people have one home, and who holds the lock is looked up later
+        } else {
+            let is_held = |lock: &Lock| !matches!(lock.holder(), Holder::Nobody | Holder::Untold);
+            let mut locks: Vec<_> = locks.collect();
+            locks.sort_by_key(|(lock, _)| (is_held(lock), lock.loaded));
+            locks
+        };
+        self.lock = locks.last().map(|(lock, _)| *lock);
+        if let Some((_, home)) = locks.last() {
+            self.lock_home.clone_from(home);
+        }
+        self.homes = homes;
+    }
+
+    /// Whether somebody has it loaded although nobody holds a lock of it: where that cannot be excluded, nobody is known to
+    /// have left it.
+    fn doubt(&mut self, reading: &Reading<'_>, observed: &mut Observed) {
+        self.stray = None;
+        let (Owner::Never | Owner::Gone { .. }, true) = (&observed.owner, observed.has_log) else { return };
+        let runners = || reading.openings.runners(Wing::Codex);
+        let log = identity(&self.path);
+        let has_open = |runner: &&Runner| {
+            let has_lock = runner.claims.contains(&self.id) && runner.shares(&self.root, &self.path);
+            has_lock || runner.logs.iter().any(|(id, of)| *id == self.id && Some(*of) == log)
+        };
+        let is_stray = |runner: &&Runner| self.is_stray(runner, observed.touched);
+        let found = runners().find(has_open).map(|runner| (runner.pid, Doubt::HasOpen));
+        // What a lock says of a process that was killed stands.
+        let is_claimed = matches!(observed.owner, Owner::Gone { .. });
+        let found = found.or_else(|| {
+            runners().filter(|_| !is_claimed).filter(is_stray).min_by_key(|it| it.pid).map(|it| (it.pid, self.why(it)))
+        });
+        if let Some((pid, why)) = found {
+            (self.stray, observed.owner) = (Some(pid), Owner::Doubtful { pid, why });
+            return;
+        }
+        // Whoever had it loaded wrote nothing after that.
+        let since = self.closed.max(self.departed);
+        let is_later = since.map_or(!is_claimed, |at| observed.touched > at + SLACK);
+        let rests_at = reading.rests_at(observed.touched).filter(|_| is_later && self.makes_locks());
+        if let Some(rests_at) = rests_at {
+            self.recheck_at = self.recheck_at.into_iter().chain([rests_at]).min();
+            observed.owner = Owner::Doubtful { pid: Owner::UNNAMED, why: Doubt::Growing };
+        }
+    }
+
+    const fn why(&self, runner: &Runner) -> Doubt {
+        if runner.named.is_some() { Doubt::Named } else { Doubt::WorksThere }
+    }
+
+    /// Whether a process that shows no thread of its own may have this one loaded: it names it, or works in its folder.
+    fn is_stray(&self, runner: &Runner, touched: Time) -> bool {
+        if runner.is_helper || !runner.claims.is_empty() || !runner.logs.is_empty() {
+            return false;
+        }
+        let works_there = || {
+            let cwd = self.head.as_ref().and_then(|head| head.cwd.as_deref());
+            runner.named.is_none()
+                && runner.ran_at(touched)
+                && runner.folder.as_deref().is_none_or(|folder| cwd.is_some_and(|cwd| Path::new(cwd) == folder))
+        };
+        let is_named = runner.named.as_ref().is_some_and(|named| *named == self.id);
+        (is_named || works_there()) && runner.shares(&self.root, &self.path)
     }
 
     /// Who holds the lock. While it is the same file, and its holder lives, that does not change.
@@ -148,6 +229,8 @@ impl Thread {
             (&Owner::Alive { pid, .. }, Some(lock)) if progress.is_some_and(|last| last.wall < lock.loaded) => {
                 observed.owner = Owner::Opened { pid, started: Some(lock.loaded) };
             }
+            // Somebody may have it loaded.
+            (Owner::Doubtful { .. }, _) => {}
             (_, None) if is_untold => {}
             // It is closed by deleting its lock.
             (_, None) if turn.is_none() => {
@@ -166,13 +249,13 @@ impl Thread {
     pub(crate) fn door(&self, observed: &Observed) -> Option<Door> {
         let pid = observed.owner.live().filter(|_| observed.is_served)?;
         let sub_agents = observed.facts.sub_agents.iter().map(|sub_agent| sub_agent.id.clone());
-        Door::of(self.home(), pid, [self.id.clone()].into_iter().chain(sub_agents).collect())
+        Door::of(&self.lock_home, pid, [self.id.clone()].into_iter().chain(sub_agents).collect())
     }
 
     /// What shows that its owner owns it, if that runs this thread alone.
     pub(crate) fn evidence(&self, observed: &Observed) -> Option<Evidence> {
         let pid = observed.owner.live().filter(|_| !observed.is_served)?;
-        Some(Evidence::Codex { home: self.home().to_owned(), id: self.id.clone(), pid })
+        Some(Evidence::Codex { home: self.lock_home.clone(), id: self.id.clone(), pid })
     }
 
     /// Whether whoever has it loaded makes a lock, so that the lack of one says something. An older release makes none.
@@ -180,7 +263,7 @@ impl Thread {
         let has_made = self.departed.is_some() || self.closed.is_some();
         let version = self.head.as_ref().and_then(|head| numbers(&head.version));
         let is_new = version.is_some_and(|version| version >= LOCKS_SINCE);
-        (has_made || is_new) && self.home().join(LOCKS).is_dir()
+        (has_made || is_new) && self.homes.iter().any(|home| home.join(LOCKS).is_dir())
     }
 
     /// Handles a process's exit: it has the thread loaded no longer.
@@ -190,7 +273,7 @@ impl Thread {
             self.departed = Some(at);
         }
         observed.holders.retain(|holder| *holder != pid);
-        if observed.owner.pid() == Some(pid) {
+        if observed.owner.pid() == Some(pid) && !matches!(observed.owner, Owner::Doubtful { .. }) {
             observed.owner = Owner::Gone { pid, at: Some(at) };
         }
     }

@@ -7,6 +7,7 @@ use crate::core::agent::Agent;
 use crate::core::facts::LastWritten;
 use crate::core::fleet::Row;
 use crate::core::limits::Limits;
+use crate::core::owner::Doubt;
 use crate::core::owner::Held;
 use crate::core::session::Session;
 use crate::core::time::Moment;
@@ -127,6 +128,13 @@ impl Stage {
     }
 }
 
+/// Makes a log one that was last written four seconds ago.
+fn rest(log: &Path) {
+    let at = u64::try_from(Clock::start().now().wall.0 - 4000).unwrap();
+    let log = OpenOptions::new().append(true).open(log).unwrap();
+    log.set_modified(UNIX_EPOCH + Duration::from_millis(at)).unwrap();
+}
+
 /// A lock that is held until this is dropped.
 struct HeldLock(File);
 
@@ -201,6 +209,7 @@ fn case_292_a_release_that_makes_no_locks_is_not_judged_by_the_lack_of_one() {
         let mut stage = Stage::new();
         stage.begin_by(version, ID, 3000);
         stage.prompt(ID, 3000);
+        rest(&stage.log(ID));
         stage.is(status, says);
         let session = Session { observed: stage.observed.clone(), ..Session::new(Agent::default(), ID) };
         let because = session.row(Clock::start().now(), &stage.limits).0.because.to_string();
@@ -220,6 +229,19 @@ fn case_292_a_release_that_makes_no_locks_is_not_judged_by_the_lack_of_one() {
     stage.prompt(ID, 3000);
     stage.complete(ID, 2000);
     stage.is(Status::Idle, "done");
+}
+
+/// Nobody holds a lock of it, and yet it is written.
+#[test]
+fn case_519_a_thread_without_a_lock_is_not_over_while_its_log_grows() {
+    let mut stage = Stage::new();
+    stage.begin_by("0.169.0", ID, 3000);
+    stage.prompt(ID, 3000);
+    stage.is(Status::Working, "");
+    assert_eq!(stage.observed.owner, Owner::Doubtful { pid: Owner::UNNAMED, why: Doubt::Growing });
+    assert!(stage.thread.recheck_at().is_some(), "that it rests is no event");
+    rest(&stage.log(ID));
+    stage.is(Status::Crashed, "its process is gone");
 }
 
 /// As a new reader sees it, without the memory of one that saw the process.

@@ -171,7 +171,8 @@ fn case_253_a_dead_or_another_process_under_a_files_id_is_a_crash_and_never_sign
     let (reader, shown) = &scene.world.readers[0];
     assert!(reader.claim(&shown.observed).is_none());
     let gone = ended();
-    let claim = Claim::new(scene.world.home(), &PidFile { pid: gone, session: ID.into(), ..PidFile::default() });
+    let home = scene.world.home().to_owned();
+    let claim = Claim::new(&PidFile { home, pid: gone, session: ID.into(), ..PidFile::default() });
     assert!(claim.open(NOW).unwrap_err().ends_with("Nothing was signalled"));
 }
 

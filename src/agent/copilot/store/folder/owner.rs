@@ -77,7 +77,7 @@ impl Folder {
         self.owner_recheck_at = recheck_in.min().map(|left| awake + left);
         let weight = |owner: &Owner| match owner {
             Owner::Alive { .. } | Owner::Opened { .. } => 4,
-            Owner::Unknown { .. } => 3,
+            Owner::Unknown { .. } | Owner::Doubtful { .. } => 3,
             Owner::Unheld { .. } => 2,
             Owner::Gone { .. } => 1,
             Owner::Never => 0,
@@ -88,7 +88,11 @@ impl Folder {
             // again with each one. Before a process is signalled, `newcomers` is checked as well.
             Owner::Alive { .. } if claim.held == Held::Pending => None,
             Owner::Alive { pid, .. } | Owner::Unknown { pid } => Some(pid),
-            Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Gone { .. } | Owner::Never => None,
+            Owner::Opened { .. }
+            | Owner::Unheld { .. }
+            | Owner::Gone { .. }
+            | Owner::Doubtful { .. }
+            | Owner::Never => None,
         };
         observed.holders = claims.iter().filter_map(|(claim, _)| holds(claim)).collect();
         let newcomer = |claim: &Claim| claim.owner.pid().filter(|_| claim.held == Held::Pending);
