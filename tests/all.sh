@@ -6,7 +6,7 @@
 set -euo pipefail
 
 # Debian packages that the tests need, as PROGRAM:PACKAGE. If the program exists, the package is not installed.
-readonly PACKAGES=(tmux:tmux dbus-daemon:dbus-daemon)
+readonly PACKAGES=(tmux:tmux dbus-daemon:dbus-daemon script:bsdutils)
 # The releases of the agents that the tests run. Another release may write other events: update it together with
 # tests/traces. The variables override them.
 readonly COPILOT=${PILOTLIGHT_TEST_RELEASE:-1.0.102}
@@ -31,10 +31,6 @@ export PILOTLIGHT_TEST_CACHE=$target/copilot-cache
 [[ -z ${CI:-} ]] || export CARGO_INCREMENTAL=0
 # The tests have their own homes and settings, and must not see the user's.
 unset COPILOT_HOME CLAUDE_CONFIG_DIR CODEX_HOME PILOTLIGHT_CONFIG
-
-# In the background of a shell without job control, this script ignores SIGINT; under nohup, SIGHUP. Child processes
-# that the tests start and signal would inherit that.
-readonly UNIGNORED=(env --default-signal=INT,QUIT,HUP)
 
 # A folder for what is of no use afterwards.
 scratch=$(mktemp -d)
@@ -160,7 +156,7 @@ tests() {
         targets+=("$1")
         shift
     done
-    run "${UNIGNORED[@]}" cargo test --locked --quiet "${targets[@]}" -- --test-threads="$THREADS" "${@:2}"
+    run cargo test --locked --quiet "${targets[@]}" -- --test-threads="$THREADS" "${@:2}"
 }
 
 main() {

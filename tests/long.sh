@@ -106,7 +106,7 @@ stage 'dependencies' cargo deny check bans licenses sources
 stage 'promtool' install_promtool
 ((EUID != 0)) || stage 'sshd' install_package sshd openssh-server
 stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
-stage 'ignored tests' "${UNIGNORED[@]}" cargo test --locked --quiet --lib --bins --tests -- --ignored --test-threads=2
+stage 'ignored tests' cargo test --locked --quiet --lib --bins --tests -- --ignored --test-threads=2
 # What was shown in each situation in which a log is silent (tests/e2e/receiving).
 cat "$target"/situations/*.txt
 # Without benches, the pattern would match nothing, which is an error.

@@ -15,6 +15,7 @@ mod program {
     mod reports;
     pub(crate) mod resume;
     mod resume_hosts;
+    mod starter;
 }
 mod support;
 

@@ -44,7 +44,7 @@ fn has_other_home(pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::process::testing::now;
+    use crate::system::process::testing::{copy, now};
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
@@ -64,7 +64,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let (home, program) = (scratch.path().join("home"), scratch.path().join("copilot"));
         std::fs::create_dir_all(home.join(".copilot/session-state")).unwrap();
-        std::fs::copy("/bin/sleep", &program).unwrap();
+        copy("/bin/sleep", &program);
         let start = |hides: &str| {
             let script = format!("{hides} && exec {} 600", program.display());
             let mut command = Command::new("unshare");

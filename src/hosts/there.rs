@@ -328,6 +328,15 @@ impl Errand {
             "write" => format!("it cannot be written there{}; nothing was changed", self.last_words()),
             "cut" => "it did not arrive whole; nothing was changed".into(),
             "run" => format!("it does not run there, or is not Pilotlight: {}; nothing was changed", quoted(rest)),
+            "mute" => {
+                let said = match quoted(rest) {
+                    nothing if nothing.is_empty() => "it said nothing".into(),
+                    said => format!("it said: {said}"),
+                };
+                format!(
+                    "it runs there, but `serve --stdio` does not answer as Pilotlight does ({said}); nothing was changed"
+                )
+            }
             "version" => {
                 let (here, there) = (env!("CARGO_PKG_VERSION"), quoted(rest.trim_start_matches("pilotlight ")));
                 format!("Pilotlight {there} and {here} here do not understand each other; nothing was changed")

@@ -6,13 +6,18 @@
 newline='
 '
 
+# What this program says first on standard output, if it is Pilotlight. A warning of it may come before that.
+greeting() {
+    sed -n '/^{"pilotlight":/{p;q;}'
+}
+
 # Says so if a file is Pilotlight, and which.
 look() {
     case $1 in *"$newline"*) return 0 ;; esac
     [ -f "$1" ] && [ -x "$1" ] || return 0
     version=$("$1" --version </dev/null 2>/dev/null | head -n 1)
     case $version in "pilotlight "*) ;; *) return 0 ;; esac
-    hello=$("$1" serve --stdio </dev/null 2>/dev/null | head -n 1)
+    hello=$("$1" serve --stdio </dev/null 2>/dev/null | greeting)
     printf 'program %s\nversion %s\nhello %s\n' "$1" "$version" "$hello"
 }
 
@@ -60,8 +65,13 @@ copy() {
     chmod 755 "$new" || fail write
     ran=$("$new" --version </dev/null 2>&1 | tail -n 1)
     case $ran in "pilotlight "*) ;; *) fail run "$ran" ;; esac
-    hello=$("$new" serve --stdio </dev/null 2>&1 | head -n 1)
-    case $hello in *schema?:"$2",*) ;; *) fail version "$ran" ;; esac
+    said=$("$new" serve --stdio </dev/null 2>&1 | head -n 20)
+    hello=$(printf '%s\n' "$said" | greeting)
+    case $hello in
+    *schema?:"$2",*) ;;
+    '') fail mute "$(printf '%s\n' "$said" | tail -n 1)" ;;
+    *) fail version "$ran" ;;
+    esac
     mv -f "$new" "$own" || fail write
     trap - EXIT
     printf 'sum %s\ndone %s\n' "$(sum)" "$ran"

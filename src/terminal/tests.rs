@@ -5,6 +5,7 @@ mod display;
 mod words;
 
 use super::*;
+use crate::system::process::testing;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -113,12 +114,8 @@ impl Scene {
     }
 }
 
-/// Writes a program through another process. If this process had it open for writing, a child that another test forks
-/// at that moment would inherit the descriptor, and executing the program would fail (ETXTBSY).
 pub(super) fn write_program(path: &Path, text: &str) {
-    let script = "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\"";
-    let written = Command::new("/bin/sh").args(["-c", script, "sh"]).arg(path).arg(text).status().unwrap();
-    assert!(written.success());
+    testing::write_program(path, text.as_bytes());
 }
 
 pub(super) fn wait_until(description: &str, mut condition: impl FnMut() -> bool) {

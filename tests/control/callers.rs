@@ -1,8 +1,8 @@
 //! Case 107c: an agent must not approve itself.
 
 use super::trays::{Double, Tray, socket};
+use crate::support::executable::copy_program;
 use crate::support::synthetic::User;
-use crate::support::{SOON, wait_until};
 use pilotlight::core::order::{Operation, Outcome, Report};
 use rustix::process::Signal;
 use std::fs;
@@ -15,7 +15,7 @@ fn copilot(user: &User) -> PathBuf {
     fs::create_dir_all(program.parent().unwrap()).unwrap();
     // Once: what an earlier script started may still run it, and then nothing can be written to it.
     if !program.exists() {
-        fs::copy("/bin/bash", &program).unwrap();
+        copy_program("/bin/bash", &program);
     }
     program
 }
@@ -27,11 +27,7 @@ fn by_copilot(user: &User, script: &str) -> Output {
     command.env_clear().envs(mine.get_envs().filter_map(|(key, value)| Some((key, value?))));
     command.env("PILOTLIGHT", env!("CARGO_BIN_EXE_pilotlight"));
     command.args(["-c", &format!("{script}\nexit $?")]);
-    // Another test's fork may hold the new program open for writing until its exec.
-    wait_until(SOON, "the shell can be started", String::new, || match command.output() {
-        Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => None,
-        output => Some(output.unwrap()),
-    })
+    command.output().unwrap()
 }
 
 fn is_refused(output: &Output) {

@@ -1,7 +1,7 @@
 //! Orders sent over the real tray's socket while another one is under way, or for one of several homes.
 
 use super::trays::{Tray, answer, connect, socket};
-use crate::support::executable::executable;
+use crate::support::executable::{copy_program, executable};
 use crate::support::synthetic::{Folder, User, holder};
 use crate::support::{SOON, wait_until};
 use pilotlight::core::order::{Operation, Order, Outcome, Report, Which};
@@ -16,7 +16,7 @@ struct IgnoresInterrupt(Child);
 impl IgnoresInterrupt {
     fn start(user: &User, session: &Folder) -> Self {
         let program = user.scratch.path().join("copilot");
-        std::fs::copy("/bin/sleep", &program).unwrap();
+        copy_program("/bin/sleep", &program);
         Self(holder::start(&program, &session.path, true))
     }
 }

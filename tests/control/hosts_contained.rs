@@ -2,10 +2,10 @@
 
 use super::hosts::{child_of, has_ended, name_hosts, serves};
 use super::trays::Tray;
+use crate::support::executable::copy_program;
 use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
-use std::fs;
 use std::process::{Command, Stdio};
 
 /// The words that run `serve` as this user in a container.
@@ -32,7 +32,7 @@ fn case_455_the_sessions_of_a_container_are_those_that_are_in_it() {
         let (near, far) = (User::new(), User::new());
         let session = far.session(1);
         let program = far.scratch.path().join("copilot");
-        fs::copy("/bin/sleep", &program).unwrap();
+        copy_program("/bin/sleep", &program);
         let (program, folder) = (program.display(), session.path.display());
         let owns = format!("{program} 3600 & echo $! >{folder}/inuse.$!.lock; exec \"$@\"");
         let inside = [words, &["sh", "-c", &owns, "sh"]].concat();
@@ -63,7 +63,7 @@ fn case_476_what_a_hook_in_a_container_reports_is_in_every_list() {
     let (near, far) = (User::new(), User::new());
     // The agent lives in the first container alone: one that is made later has other processes.
     let home = far.scratch.path().display();
-    fs::copy("/bin/bash", far.scratch.path().join("aider")).unwrap();
+    copy_program("/bin/bash", far.scratch.path().join("aider"));
     let program = env!("CARGO_BIN_EXE_pilotlight");
     let agent = format!("sh -c '{program} report --agent aider --session s1 --state working'; sleep 3600; :");
     let script = format!(

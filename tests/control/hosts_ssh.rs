@@ -3,6 +3,7 @@
 use super::hosts::{child_of, has_ended};
 use super::trays::Tray;
 use crate::program::resume::user as resumable;
+use crate::support::executable::executable;
 use crate::support::freeze::freeze;
 use crate::support::synthetic::User;
 use crate::support::tmux::Tmux;
@@ -10,7 +11,6 @@ use crate::support::{SOON, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -101,7 +101,7 @@ impl Sshd {
         );
         fs::write(self.path("ssh_config"), config).unwrap();
         let script = format!("#!/bin/sh\nexec /usr/bin/ssh -F {} \"$@\"\n", self.path("ssh_config").display());
-        write_script(&folder.join("ssh"), &script);
+        executable(&folder.join("ssh"), &script);
         folder
     }
 }
@@ -112,17 +112,12 @@ impl Drop for Sshd {
     }
 }
 
-fn write_script(path: &PathBuf, text: &str) {
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 /// The user there: what `ssh` starts is Pilotlight with that user's home.
 fn program(far: &User) -> String {
     let path = far.scratch.path().join("pilotlight");
     let home = far.scratch.path().display();
     let program = env!("CARGO_BIN_EXE_pilotlight");
-    write_script(
+    executable(
         &path,
         &format!("#!/bin/sh\nexec env -i HOME={home} PATH=\"$PATH\" LANG=C.UTF-8 TERM=\"$TERM\" {program} \"$@\"\n"),
     );
@@ -265,7 +260,7 @@ fn case_478_another_version_a_frozen_far_side_and_a_password_are_said_over_ssh()
     let program = program(&far);
     let other = far.scratch.path().join("other");
     let later = "s/\"version\":\"[^\"]*\",\"schema\":1/\"version\":\"9.9.0\",\"schema\":2/";
-    write_script(&other, &format!("#!/bin/sh\n{program} \"$@\" | sed -u '{later}'\n"));
+    executable(&other, &format!("#!/bin/sh\n{program} \"$@\" | sed -u '{later}'\n"));
     config(&other.display().to_string());
     let here = env!("CARGO_PKG_VERSION");
     says(&format!("Pilotlight 9.9.0 there and {here} here do not understand each other: update the older one"), &sshd);

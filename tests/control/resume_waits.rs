@@ -1,7 +1,7 @@
 //! Resumes that must wait briefly: for an owner that is exiting, or for a new owner that is not visible yet.
 
 use super::trays::Tray;
-use crate::support::executable::executable;
+use crate::support::executable::{copy_program, executable};
 use crate::support::synthetic::{Folder, User};
 use crate::support::{SOON, wait_until};
 use serde_json::json;
@@ -34,11 +34,11 @@ impl Dying {
             threads->create(sub { sysread STDIN, my $rest, 9; kill KILL => $$ }); syscall(60, 0);"#;
         let program = user.scratch.path().join("copilot");
         if !program.exists() {
-            fs::copy("/usr/bin/perl", &program).unwrap();
+            copy_program("/usr/bin/perl", &program);
         }
-        let start =
-            || Command::new(&program).args(["-e", SCRIPT]).arg(&session.path).stdin(Stdio::piped()).spawn().ok();
-        let dying = Self(wait_until(SOON, "the owner starts", String::new, start));
+        let mut command = Command::new(&program);
+        command.args(["-e", SCRIPT]).arg(&session.path).stdin(Stdio::piped());
+        let dying = Self(command.spawn().unwrap());
         let ready = session.path.join("ready");
         wait_until(SOON, "the owner holds it", String::new, || ready.exists().then_some(()));
         session.lock(dying.0.id());

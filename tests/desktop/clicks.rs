@@ -6,6 +6,7 @@ use crate::desk::panel::{Entry, Panel};
 use crate::desk::popups::Popups;
 use crate::desk::sessions::{Session, Sessions};
 use crate::desk::tray::{TrayProcess, User};
+use crate::support::executable::executable;
 use crate::support::{SOON, wait_until};
 use std::time::Duration;
 
@@ -95,24 +96,33 @@ fn case_164_every_click_lands_though_the_panel_only_says_that_it_is_about_to_sho
 
 #[test]
 fn case_165_quit_is_guarded_like_any_other_entry() {
+    // On a busy machine a click may come too late to be ignored; then it is rightly carried out, and shows nothing.
+    while !quit_is_guarded() {}
+}
+
+/// Whether there was time to see that.
+fn quit_is_guarded() -> bool {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let (user, panel, popups) = (User::new(&sessions), Panel::start(&bus), Popups::start(&bus));
     let _session = sessions.add("one");
     let mut tray = user.start_tray(&bus);
     popups.wait_for(1);
     let quit = || panel.wait_for("Quit", |entry| entry.label == "Quit").id;
-    // A new session has just moved it; on a busy machine a click may come too late to be ignored.
+    // A new session has just moved it.
     let begun = std::time::Instant::now();
     let _new = sessions.add("new");
     panel.wait_for("the new one", |entry| entry.shown().contains("new — "));
     assert!(panel.click_unopened(quit()));
-    assert!(begun.elapsed() < Duration::from_millis(1200), "the machine is too slow for this test");
+    if begun.elapsed() >= Duration::from_millis(1200) {
+        return false;
+    }
     let note = popups.wait_for(2);
     assert_eq!(note.title, "Nothing was done");
     assert!(note.body.contains("changed under the pointer"), "{}", note.body);
     assert!(tray.is_running());
     assert!(panel.click(quit()));
     assert!(tray.wait_exit().0.success());
+    true
 }
 
 /// A desktop whose terminal leaves behind what it was told to run.
@@ -120,8 +130,7 @@ fn with_terminal() -> (Bus, Sessions, User, std::path::PathBuf) {
     let (bus, sessions) = (Bus::start(), Sessions::new());
     let user = User::new(&sessions);
     let (terminal, ran) = (user.scratch.path().join("terminal"), user.scratch.path().join("ran"));
-    std::fs::write(&terminal, format!("#!/bin/sh\necho \"$@\" >>{}\n", ran.display())).unwrap();
-    std::fs::set_permissions(&terminal, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    executable(&terminal, &format!("#!/bin/sh\necho \"$@\" >>{}\n", ran.display()));
     let config = user.scratch.path().join(".config/pilotlight");
     std::fs::create_dir_all(&config).unwrap();
     let text = format!("[actions]\nterminal = [{:?}]\n[notifications]\nafter-start = \"1ms\"\n", terminal.display());

@@ -1,5 +1,6 @@
 //! Broken, unexpected, removed and recreated folders and files.
 
+use crate::support::executable::copy_program;
 use crate::support::synthetic::{Owner, User};
 use crate::support::{SOON, wait_until};
 use std::fs;
@@ -172,7 +173,7 @@ fn a_folder_that_may_not_be_read_is_quiet() {
     let _owner = session.owner(&user);
     session.prompt();
     let program = user.scratch.path().join("pilotlight");
-    fs::copy(env!("CARGO_BIN_EXE_pilotlight"), &program).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_pilotlight"), &program);
     Command::new("chmod").args(["-R", "a+rX"]).arg(user.scratch.path()).status().unwrap();
     Command::new("chmod").arg("0700").arg(&session.path).status().unwrap();
     let mut command = Command::new("setpriv");

@@ -1,5 +1,6 @@
 //! Locks, and the processes that they name.
 
+use crate::support::executable::copy_program;
 use crate::support::synthetic::{Folder, Owner, User};
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
@@ -62,7 +63,7 @@ fn case_68_a_process_that_holds_the_lock_is_the_owner_whatever_the_clock_says() 
     let user = User::new();
     let session = user.session(1);
     let program = user.scratch.path().join("copilot");
-    std::fs::copy("/bin/sleep", &program).unwrap();
+    copy_program("/bin/sleep", &program);
     // Locks the hold file, keeps it open, and execs the owner under the same pid.
     let script = r#"$^F = 255; open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; flock(F, 6) or die; exec $ARGV[1], 600"#;
     let mut child = Command::new("perl").args(["-e", script]).arg(&session.path).arg(&program).spawn().unwrap();
@@ -415,7 +416,7 @@ fn case_107g_an_unreadable_owner_is_unknown() {
     everyone(user.scratch.path());
     // The program must be at a path where another user can run it.
     let program = user.scratch.path().join("pilotlight");
-    std::fs::copy(env!("CARGO_BIN_EXE_pilotlight"), &program).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_pilotlight"), &program);
     everyone(&program);
     let output = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"])

@@ -205,7 +205,7 @@ fn a_program_that_hangs_does_not_delay_the_other_checks() {
     let user = User::new();
     install_copilot(&user);
     let program = user.scratch.path().join(".local/bin/copilot");
-    fs::write(&program, "#!/bin/sh\nexec sleep 600\n").unwrap();
+    executable(&program, "#!/bin/sh\nexec sleep 600\n");
     let begun = running_time();
     let found = doctor(&user);
     let took = running_time() - begun;

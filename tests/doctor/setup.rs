@@ -1,9 +1,10 @@
 //! `pilotlight setup`: what it writes and removes, and what it leaves alone.
 
 use super::fixes::in_terminal;
+use crate::support::executable::{copy_program, executable};
 use crate::support::synthetic::User;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -29,8 +30,7 @@ impl Desk {
         for program in ["bash", "zsh", "fish", "systemctl"] {
             let file = user.scratch.path().join("bin").join(program);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(&file, "").unwrap();
-            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+            executable(&file, "");
         }
         Self { user }
     }
@@ -141,7 +141,7 @@ fn the_files_of_a_program_that_moved_are_renewed() {
     let moved = desk.user.scratch.path().join("other place/pilotlight");
     fs::create_dir_all(moved.parent().unwrap()).unwrap();
     let built = env!("CARGO_BIN_EXE_pilotlight");
-    fs::hard_link(built, &moved).or_else(|_| fs::copy(built, &moved).map(drop)).unwrap();
+    copy_program(built, &moved);
     let base = desk.command(&[]);
     let mut command = Command::new(&moved);
     command.env_clear().envs(base.get_envs().filter_map(|(key, value)| Some((key, value?)))).args(["setup", "--yes"]);

@@ -1,9 +1,11 @@
 //! Refused resources: threads and output.
 
+use crate::support::executable::copy_program;
 use crate::support::synthetic::User;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// The commands without side effects.
@@ -53,30 +55,33 @@ fn case_145_output_that_cannot_be_written_is_reported() {
     }
 }
 
-/// The account of another user without other processes.
+/// The account of another user without other processes: none of this run's, and none of a run at the same time.
 pub(super) struct Account {
     pub(super) user: User,
     program: PathBuf,
+    /// The user and group id.
+    number: u32,
 }
-
-/// The account's user and group id.
-const NUMBER: u32 = 61_042;
 
 impl Account {
     /// `None` if the test may not become another user.
     pub(super) fn new() -> Option<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
         if !rustix::process::geteuid().is_root() {
             return None;
         }
         let user = User::new();
         let program = user.scratch.path().join("pilotlight");
-        fs::copy(env!("CARGO_BIN_EXE_pilotlight"), &program).unwrap();
+        copy_program(env!("CARGO_BIN_EXE_pilotlight"), &program);
         let session = user.session(1);
         session.prompt();
         session.append(session.line(Duration::ZERO, "session.shutdown", "{}"));
-        let owner = format!("{NUMBER}:{NUMBER}");
+        let nth = std::process::id().wrapping_mul(4).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        // Between those of people and of the system.
+        let number = 20_000 + nth % 40_000;
+        let owner = format!("{number}:{number}");
         assert!(Command::new("chown").args(["-R", &owner]).arg(user.scratch.path()).status().unwrap().success());
-        Some(Self { user, program })
+        Some(Self { user, program, number })
     }
 
     /// A command that becomes this user, then execs the program in its next arguments.
@@ -84,7 +89,8 @@ impl Account {
         let given = self.user.pilotlight(&[]);
         let mut command = Command::new("setpriv");
         command.env_clear().envs(given.get_envs().filter_map(|(key, value)| Some((key, value?))));
-        command.args([format!("--reuid={NUMBER}"), format!("--regid={NUMBER}"), "--clear-groups".into()]);
+        let number = self.number;
+        command.args([format!("--reuid={number}"), format!("--regid={number}"), "--clear-groups".into()]);
         command
     }
 

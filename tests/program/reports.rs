@@ -1,5 +1,6 @@
 //! `pilotlight report`: what an agent's own hook reports is shown, until it is over, and changes nothing else.
 
+use crate::support::executable::copy_program;
 use crate::support::synthetic::{User, Watch};
 use crate::support::{SOON, wait_until};
 use serde_json::Value;
@@ -53,7 +54,7 @@ struct Agent(Child);
 impl Agent {
     fn start(user: &User) -> Self {
         let program = user.scratch.path().join("someagent");
-        fs::copy(fs::canonicalize("/bin/sh").unwrap(), &program).unwrap();
+        copy_program("/bin/sh", &program);
         let mut command = Command::new(program);
         let loops = r#"while read -r line; do /bin/sh -c "$line; :"; done"#;
         command

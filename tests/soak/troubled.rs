@@ -4,6 +4,7 @@
 use super::actor::Rng;
 use super::audit::Audit;
 use super::pilots::Pilots;
+use crate::support::executable::copy_program;
 use crate::support::freeze::freeze;
 use crate::support::home::{Folder, Home};
 use crate::support::model::Model;
@@ -48,7 +49,7 @@ impl<'a> Troubled<'a> {
         let server = Server::start(home, &model);
         let program = pilots.scratch().join("copilot");
         let sleep = ["/bin/sleep", "/usr/bin/sleep"].into_iter().find(|path| std::path::Path::new(path).is_file());
-        std::fs::copy(sleep.unwrap(), &program).unwrap();
+        copy_program(sleep.unwrap(), &program);
         let bystander = Command::new(program).arg("7200").stdin(Stdio::null()).spawn().unwrap();
         Self { home, pilots, audit, rng, _model: model, client: server.connect(), server, bystander, made: 0 }
     }

@@ -14,6 +14,7 @@
 #![allow(dead_code, reason = "each test binary uses only a part of the support code")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing test should panic where it fails")]
 
+use running_time::running_time;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -42,28 +43,34 @@ pub(crate) mod synthetic;
 pub(crate) mod terminal;
 pub(crate) mod tmux;
 
-/// Deadline for a condition that normally holds within a second. Generous: the machine may be busy with a build.
+/// Deadline for a condition that normally holds within a second. It only keeps a failing test from waiting for ever.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
 /// Deadline for what Copilot does. Several run at a time, and each needs seconds of CPU time to start.
 pub(crate) const COPILOT: Duration = Duration::from_secs(120);
 
-/// Polls `condition` every 20 ms until it returns a value. After `timeout`, panics with `what` was awaited and the
-/// state that `dump` describes.
+/// Polls `condition` every 20 ms until it returns a value. After `timeout`, by a clock that runs slower on a busy machine
+/// ([`running_time`]), panics with `what` was awaited and the state that `dump` describes.
 pub(crate) fn wait_until<T>(
     timeout: Duration,
     what: &str,
     dump: impl Fn() -> String,
     condition: impl FnMut() -> Option<T>,
 ) -> T {
-    wait(timeout, condition).unwrap_or_else(|| panic!("timed out after {timeout:?} waiting until {what}\n{}", dump()))
+    let start = running_time();
+    poll(|| running_time() - start >= timeout, condition)
+        .unwrap_or_else(|| panic!("timed out after {timeout:?} waiting until {what}\n{}", dump()))
 }
 
-/// As [`wait_until`], but returns `None` after `timeout`.
-pub(crate) fn wait<T>(timeout: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
+/// As [`wait_until`], but returns `None` after `timeout`, by the clock on the wall.
+pub(crate) fn wait<T>(timeout: Duration, condition: impl FnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
+    poll(|| start.elapsed() >= timeout, condition)
+}
+
+fn poll<T>(is_over: impl Fn() -> bool, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
     loop {
         let value = condition();
-        if value.is_some() || start.elapsed() >= timeout {
+        if value.is_some() || is_over() {
             return value;
         }
         #[expect(clippy::disallowed_methods, reason = "the one place that waits: between two polls")]

@@ -13,16 +13,26 @@ use crate::core::turn::{Call, OpenTool, Request};
 const CHILD: Span = Span::seconds(1);
 /// How often, at most and at least, it is looked whether the call has been allowed: nothing tells.
 const LOOKS: [Span; 2] = [Span::seconds(1), Span::seconds(10)];
+/// Whether the system shows what the children of a process were started with.
+const SHOWS_CHILDREN: bool = cfg!(target_os = "linux");
 /// The variable with a call's id in the environment of what carries it out.
 #[cfg(target_os = "linux")]
 const CALL_ID: &str = "CODEX_TOOL_CALL_ID";
 
 /// Knows which calls were allowed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Asking {
     allowed: Vec<Call>,
+    /// [`runs`], but in tests.
+    pub(super) runs: fn(u32, &str) -> Option<bool>,
     /// When to look again.
     pub(super) again_in: Option<Span>,
+}
+
+impl Default for Asking {
+    fn default() -> Self {
+        Self { allowed: Vec::new(), runs, again_in: None }
+    }
 }
 
 impl Asking {
@@ -53,17 +63,14 @@ impl Asking {
             self.look_in(CHILD - age);
             return false;
         }
-        match runs(pid, id) {
-            Some(false) => {
-                self.look_in(Span(age.0 / 8).clamp(LOOKS[0], LOOKS[1]));
-                true
-            }
-            Some(true) => {
-                self.allowed.push(tool.call);
-                false
-            }
-            None => false,
+        let seen = (self.runs)(pid, id);
+        match seen {
+            Some(true) => self.allowed.push(tool.call),
+            // Of a child that has just been forked, nothing can be seen for a moment.
+            Some(false) | None if SHOWS_CHILDREN => self.look_in(Span(age.0 / 8).clamp(LOOKS[0], LOOKS[1])),
+            Some(false) | None => {}
         }
+        seen == Some(false)
     }
 
     fn look_in(&mut self, span: Span) {

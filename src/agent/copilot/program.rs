@@ -164,6 +164,7 @@ async fn query_version(program: &Path, within: Duration) -> Result<String, Strin
 #[cfg(unix)]
 mod tests {
     use super::*;
+    use crate::system::process::testing::write_program;
     use std::fs;
     use std::os::unix::fs::symlink;
 
@@ -171,13 +172,9 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
     }
 
-    /// Writes an executable shell script, through another process: a child that another test forks while this one had it
-    /// open for writing would keep it from being executed (ETXTBSY).
+    /// Writes an executable shell script.
     fn program(path: &Path, script: &str) -> PathBuf {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let write = "printf '#!/bin/sh\\n%s\\n' \"$2\" >\"$1\" && chmod 755 \"$1\"";
-        let written = std::process::Command::new("/bin/sh").args(["-c", write, "sh"]).arg(path).arg(script).status();
-        assert!(written.unwrap().success());
+        write_program(path, format!("#!/bin/sh\n{script}\n").as_bytes());
         path.to_owned()
     }
 

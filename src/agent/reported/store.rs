@@ -6,13 +6,13 @@
 use super::places::{FOLDER, MOST, apart, list, path};
 use super::record::{Record, Report, State};
 use crate::core::time::{Span, Time};
-use crate::system::deadline::run_within;
+use crate::system::deadline::lock_in_turn;
 use crate::system::paths::make_folder;
 use crate::system::plain_file::{self, Links};
 use crate::system::runtime::Runtime;
 use crate::system::state_file;
 use anyhow::{Context, ensure};
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ const TIDY_FROM: usize = 50;
 const END_STANDS: Span = Span::minutes(1);
 /// The lock of the folder.
 const LOCK: &str = ".lock";
-/// How long to wait for that lock. It is held for less than a millisecond, unless its holder was stopped: that must not
-/// keep all others from reporting.
+/// How long to wait for that lock while nobody else gets it. It is held for less than a millisecond, unless its holder was
+/// stopped: that must not keep all others from reporting.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Puts a report in its place, in the first of these folders that is ours alone. `now` reads the wall clock, in
@@ -81,13 +81,7 @@ fn lock(folder: &Path) -> Option<File> {
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false);
     let (file, _) = plain_file::open_with(&mut options, &folder.join(LOCK), Links::Refused).ok()?;
-    match file.try_lock() {
-        Ok(()) => Some(file),
-        Err(TryLockError::WouldBlock) => {
-            run_within("lock", PATIENCE, move || file.lock().map(|()| file)).ok().flatten()?.ok()
-        }
-        Err(TryLockError::Error(_)) => None,
-    }
+    lock_in_turn(file, PATIENCE).ok()?
 }
 
 /// Makes room for one more session, if there are many.

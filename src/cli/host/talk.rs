@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 
 /// The file in the state folder that whoever changes the machines has locked.
 const LOCK: &str = "hosts.lock";
-/// How long to wait for another one, who reads and writes two small files meanwhile.
+/// How long to wait while it stays with another one, who reads and writes two small files meanwhile.
 const HELD_OFF_FOR: Duration = Duration::from_secs(5);
 
 /// Waits for work that Ctrl-C ends. `None` if it did.
@@ -52,8 +52,8 @@ pub(super) fn hold_off_others() -> anyhow::Result<File> {
     paths::make_folder(&folder).with_context(cannot)?;
     let opened = plain_file::open_with(File::options().create(true).write(true), &path, Links::Refused);
     let (file, _) = opened.with_context(cannot)?;
-    let locked = deadline::run_within("lock", HELD_OFF_FOR, move || file.lock().map(|()| file))?;
-    locked.context("another `pilotlight host` is changing the machines: try again")?.with_context(cannot)
+    let locked = deadline::lock_in_turn(file, HELD_OFF_FOR).with_context(cannot)?;
+    locked.context("another `pilotlight host` is changing the machines: try again")
 }
 
 /// Replaces the text of the settings.

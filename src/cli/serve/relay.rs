@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 /// Maximum number of bytes that are passed on at a time.
 const BLOCK: usize = 64 << 10;
-/// How long it may take until it is said that a line is not understood.
+/// How long it may take at the end to pass on what was told before. Only a reader that takes nothing lets it pass.
 const SAID_WITHIN: Duration = Duration::from_secs(5);
 /// How many lines about past sessions may wait to be written, and are written at a time: each write costs a switch to
 /// another thread and back.
@@ -33,18 +33,21 @@ pub(super) async fn relay(teller: impl AsyncRead + AsyncWrite, context: &Context
     let (from, to) = split(teller);
     let (ask, asked) = channel(1);
     let mut telling = pin!(tell(from, asked, context));
-    tokio::select! {
+    let taken = tokio::select! {
         // An error is an end as well.
         _ = &mut telling => return Ok(()),
-        taken = take(to, &ask) => match taken {
-            Taken::All => return Ok(()),
-            Taken::TooLong => bail!("a line of standard input is too long"),
-            Taken::Nonsense => {}
-        },
-    }
-    // Whoever tells of sessions says so as well, and ends.
+        taken = take(to, &ask) => taken,
+    };
+    // Whoever tells of sessions learns of the end as well, and ends. What was told before is still passed on: a program
+    // that is only asked who it is has no more standard input than that.
     let _ = timeout(SAID_WITHIN, telling).await;
-    bail!("a line of standard input is not understood: `serve` is for a Pilotlight on another machine")
+    match taken {
+        Taken::All => Ok(()),
+        Taken::TooLong => bail!("a line of standard input is too long"),
+        Taken::Nonsense => {
+            bail!("a line of standard input is not understood: `serve` is for a Pilotlight on another machine")
+        }
+    }
 }
 
 /// Why nothing more is taken.
@@ -57,8 +60,14 @@ enum Taken {
     TooLong,
 }
 
-/// Passes on what is asked for here.
+/// Passes on what is asked for here, and that there is no more.
 async fn take(mut to: impl AsyncWrite + Unpin, ask: &Sender<()>) -> Taken {
+    let taken = take_lines(&mut to, ask).await;
+    let _ = to.shutdown().await; // fails only if the other end has gone
+    taken
+}
+
+async fn take_lines(to: &mut (impl AsyncWrite + Unpin), ask: &Sender<()>) -> Taken {
     let (mut from, mut line) = (BufReader::new(stdin()), Vec::new());
     loop {
         match read_line(&mut from, &mut line).await {

@@ -1,8 +1,9 @@
 //! The shell here is the one there, with another home.
 
 use super::*;
+use crate::system::process::testing::write_program;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -50,12 +51,6 @@ fn program(version: &str, schema: u32, more: usize) -> Vec<u8> {
     let hello = format!(r#"{{"pilotlight":{{"version":"{version}","schema":{schema},"now":0}}}}"#);
     let script = format!("#!/bin/sh\n[ \"$1\" = serve ] && echo '{hello}' || echo 'pilotlight {version}'\nexit\n");
     [script.into_bytes(), vec![b'#'; more]].concat()
-}
-
-fn write_program(path: &Path, text: &[u8]) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
@@ -157,6 +152,25 @@ fn case_426_a_copy_that_fails_leaves_nothing() {
     let error = full.copy(&program("1.0.0", SCHEMA, 1 << 20)).unwrap_err();
     assert!(error.starts_with("it cannot be written there: ") && error.ends_with("; nothing was changed"), "{error}");
     assert_eq!((full.files(), fs::read(full.own()).unwrap()), (vec!["pilotlight".to_owned()], old));
+}
+
+/// On a busy machine a warning may come first; and what says nothing is not another version.
+#[test]
+fn case_501_a_copy_that_warns_is_understood_and_one_that_does_not_answer_says_so() {
+    let far = Far::new(&[]);
+    let serves = |script: &str| {
+        format!("#!/bin/sh\n[ \"$1\" = serve ] || {{ echo 'pilotlight 1.0.0'; exit; }}\n{script}\n").into_bytes()
+    };
+    let hello = format!(r#"{{"pilotlight":{{"version":"1.0.0","schema":{SCHEMA},"now":0}}}}"#);
+    far.copy(&serves(&format!("echo 'a warning' >&2; echo '{hello}'; echo more"))).unwrap();
+    assert!(far.look().unwrap().usable().is_some());
+    for (script, said) in [("exit", "it said nothing"), ("echo 'set HOME' >&2; exit 1", "it said: set HOME")] {
+        let why = format!(
+            "it runs there, but `serve --stdio` does not answer as Pilotlight does ({said}); nothing was changed"
+        );
+        assert_eq!(far.copy(&serves(script)), Err(why));
+    }
+    assert!(far.look().unwrap().usable().is_some(), "what was there stays");
 }
 
 #[test]

@@ -72,6 +72,7 @@ mod tests {
     /// Our own process is at both ends here.
     #[test]
     fn the_bytes_of_an_opened_connection_are_counted() {
+        crate::system::process::testing::alone!();
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let mut ours = TcpStream::connect(address).unwrap();

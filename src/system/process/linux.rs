@@ -428,6 +428,7 @@ mod tests {
     /// On a kernel without lists of children.
     #[test]
     fn a_scan_finds_the_same_descendants() {
+        crate::system::process::testing::alone!();
         let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         let me = std::process::id();
         for mut children in [Children::of(me), Children::scan()] {

@@ -23,6 +23,41 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// The file name of the program that [`waiting`] runs.
 pub(crate) const WAITING: &str = if cfg!(windows) { "cmd" } else { "cat" };
 
+/// Has the test that says so run in a process of its own, where it starts all children, opens all files and holds all
+/// locks itself. The process of all tests has the children of others as well, and each of them has for a moment, between
+/// fork and exec, the environment, the open files and the locks of that process: it is taken for a child of ours, keeps a
+/// lock that was dropped, or a program from being run that was just written (ETXTBSY). To be said first.
+macro_rules! alone {
+    () => {
+        fn here() {}
+        if $crate::system::process::testing::ran_alone(std::any::type_name_of_val(&here)) {
+            return;
+        }
+    };
+}
+pub(crate) use alone;
+
+/// The variable that names the test of a process that runs no other.
+const ALONE: &str = "PILOTLIGHT_TEST_ALONE";
+
+/// Runs the test that contains the function `here` of this path in a process of its own, and returns `true`; `false` in
+/// that process.
+pub(crate) fn ran_alone(here: &str) -> bool {
+    // `pilotlight::module::test::here`, and within `async` one that is called `{{closure}}`.
+    let path = here.trim_end_matches("::here").replace("::{{closure}}", "");
+    let test = path.split_once("::").unwrap().1;
+    if std::env::var_os(ALONE).is_some_and(|alone| alone == test) {
+        return false;
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"]);
+    let ran = command.env(ALONE, test).stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+    print!("{said}");
+    assert!(ran.status.success() && said.contains("test result: ok. 1 passed"), "{test} fails, alone in a process");
+    true
+}
+
 /// The id of a process that has ended.
 pub(crate) fn ended() -> u32 {
     let test = std::env::current_exe().unwrap();
@@ -108,11 +143,21 @@ pub(crate) fn after(perl: &str, program: &Path, arguments: &[&OsStr]) -> Running
     process
 }
 
-/// Copies a program under another name. Uses `cp`: a file that this process has opened for writing may be inherited by
-/// a child that another test starts at that moment, and then cannot be executed (ETXTBSY).
+/// Copies a program under another name, by another program: a child that another test starts at that moment would
+/// inherit what this process has open for writing, which cannot be run then (ETXTBSY).
 #[cfg(target_os = "linux")]
 pub(crate) fn copy(program: &str, to: &Path) {
     assert!(Command::new("cp").arg(program).arg(to).status().unwrap().success());
+}
+
+/// Writes a program, such as a script, in the same way.
+#[cfg(unix)]
+pub(crate) fn write_program(path: &Path, text: &[u8]) {
+    let mut install = Command::new("sh");
+    install.args(["-c", "mkdir -p \"${1%/*}\" && cat >\"$1\" && chmod 755 \"$1\"", "sh"]).arg(path);
+    let mut install = install.stdin(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut install.stdin.take().unwrap(), text).unwrap();
+    assert!(install.wait().unwrap().success(), "{}", path.display());
 }
 
 /// A running program of the given name that waits for input, with its path and the folder that it is in.
@@ -179,4 +224,17 @@ pub(crate) fn wait_until(description: &str, mut condition: impl FnMut() -> bool)
 /// The wall clock.
 pub(crate) fn now() -> Time {
     Time(jiff::Timestamp::now().as_millisecond())
+}
+
+/// The process of all tests has the child of this one, which is what a child of another test is to that one.
+#[cfg(target_os = "linux")]
+#[test]
+fn case_503_a_test_that_runs_alone_has_no_children_but_its_own() {
+    let own = std::process::id();
+    let children = || super::cpu_of_descendants(own).unwrap().descendants();
+    let _others = std::env::var_os(ALONE).is_none().then(waiting);
+    alone!();
+    assert_eq!(children(), 0);
+    let _own = waiting();
+    assert_eq!(children(), 1);
 }

@@ -6,11 +6,12 @@ mod exits;
 #[cfg(unix)]
 mod ports;
 
-use super::testing::waiting;
+use super::testing::{alone, waiting};
 use super::*;
 
 #[test]
 fn our_children_are_our_descendants_until_they_end() {
+    alone!();
     let mut child = waiting();
     let sample = cpu_of_descendants(std::process::id()).unwrap();
     assert!(sample.has(child.pid()));

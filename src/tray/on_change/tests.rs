@@ -67,7 +67,11 @@ fn a_command_ends_with_the_tray() {
     let runtime = runtime();
     let mut runner = Runner::new(runtime.handle().clone(), LIMIT);
     runner.start(
-        &of_shell("echo $$ >\"$0/pid.tmp\"; mv \"$0/pid.tmp\" \"$0/pid\"; exec sleep 600", scratch.path()),
+        // Its input ends once the tray has it in its hands.
+        &of_shell(
+            "cat >/dev/null; echo $$ >\"$0/pid.tmp\"; mv \"$0/pid.tmp\" \"$0/pid\"; exec sleep 600",
+            scratch.path(),
+        ),
         "".into(),
     );
     let pid = scratch.path().join("pid");

@@ -2,7 +2,7 @@
 //! tray, or relays between both. Nothing runs without the user's approval, and the dialog in the terminal stays.
 
 use super::{Bridged, extension_in};
-use crate::support::executable::executable;
+use crate::support::executable::{copy_program, executable};
 use crate::support::home::cli;
 use crate::support::process::{is_live, kill};
 use crate::support::terminal::{DIALOG, Terminal};
@@ -289,7 +289,7 @@ fn case_197_only_the_very_program_is_obeyed() {
     bridged.pilot.end_tray();
     let python = Path::new("/usr/bin/python3").canonicalize().unwrap();
     let beside = program.with_file_name("pilotlight (deleted)");
-    std::fs::copy(&python, &beside).unwrap();
+    copy_program(&python, &beside);
     let first = Impostor::start(&bridged, &[], &beside).first();
     std::fs::remove_file(&beside).unwrap();
     assert_eq!(first, "left");

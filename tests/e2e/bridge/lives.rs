@@ -2,6 +2,7 @@
 //! what is gone.
 
 use super::{Bridged, extension_in, install, ours};
+use crate::support::executable::copy_program;
 use crate::support::freeze::freeze;
 use crate::support::home::{Folder, Home};
 use crate::support::listener::record_hash;
@@ -97,7 +98,7 @@ fn the_program_is_updated_while_sessions_run() {
     bridged.pilot.end_tray();
     let (program, newer) = (bridged.pilot.user().join("pilotlight"), bridged.pilot.user().join("newer"));
     for copy in [&program, &newer] {
-        std::fs::copy(env!("CARGO_BIN_EXE_pilotlight"), copy).unwrap();
+        copy_program(env!("CARGO_BIN_EXE_pilotlight"), copy);
     }
     // Installed by the copy, as by a package: sessions then accept the copy as Pilotlight.
     let like = bridged.pilot.command_with_tray(&["bridge", "install", "--yes"]);

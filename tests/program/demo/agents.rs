@@ -2,13 +2,13 @@
 
 use super::{Demo, tmp, user};
 use crate::support::desktop::panel::Entry;
+use crate::support::executable::executable;
 use crate::support::process::{is_live, signal};
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -25,8 +25,7 @@ struct Spied {
 /// Writes a program.
 fn program(path: &Path, script: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    executable(path, &format!("#!/bin/sh\n{script}\n"));
 }
 
 impl Spied {
@@ -128,7 +127,7 @@ impl Spied {
 }
 
 /// The program that a process runs.
-fn executable(pid: u32) -> PathBuf {
+fn program_of(pid: u32) -> PathBuf {
     fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default()
 }
 
@@ -196,7 +195,7 @@ fn case_315_each_is_ended_alone_and_comes_back_with_the_script() {
         ("de15", "codex", "Force quit"),
     ] {
         let pid = Spied::owner(&spied.wait_row(id, "works", works)).unwrap();
-        assert_eq!(executable(pid), spied.demo.left()[0].join("players").join(name));
+        assert_eq!(program_of(pid), spied.demo.left()[0].join("players").join(name));
         let others = AGENTS.iter().filter(|(other, _)| *other != id);
         let others: Vec<_> = others.filter_map(|(other, _)| Spied::owner(&spied.row(other)?)).collect();
         assert!(!others.is_empty() && !others.contains(&pid), "each has a process of its own");
@@ -228,7 +227,7 @@ fn case_316_a_click_on_resume_starts_the_demos_own_stand_in_and_no_real_agent() 
         let row = spied.wait_row(id, "runs in a terminal", |row| Spied::owner(row).is_some());
         let window = Spied::owner(&row).unwrap();
         assert_ne!(window, first);
-        assert_eq!(executable(window), spied.demo.left()[0].join("players").join(name));
+        assert_eq!(program_of(window), spied.demo.left()[0].join("players").join(name));
         let screen = || fs::read_to_string(spied.at("screen")).unwrap_or_default();
         let says = format!("Demo: {}", row["name"].as_str().unwrap().trim_start_matches("Demo: "));
         wait_until(SOON, "the terminal says what it is", screen, || screen().contains(&says).then_some(()));

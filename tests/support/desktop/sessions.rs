@@ -1,6 +1,7 @@
 //! Synthetic session folders whose logs grow by events in Copilot's format, owned by a process that passes for
 //! Copilot's: a copy of sleep(1) with its name. The tests with the real CLI are in `tests/e2e`.
 
+use crate::support::executable::copy_program;
 use crate::support::synthetic::holder;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
@@ -30,7 +31,7 @@ impl Sessions {
         std::fs::create_dir_all(root.path().join("home").join("session-state")).unwrap();
         std::fs::create_dir(root.path().join("work")).unwrap();
         let sleep = ["/bin/sleep", "/usr/bin/sleep"].into_iter().find(|path| Path::new(path).is_file()).unwrap();
-        std::fs::copy(sleep, root.path().join("copilot")).unwrap();
+        copy_program(sleep, root.path().join("copilot"));
         Self { root, made: Cell::new(0) }
     }
 

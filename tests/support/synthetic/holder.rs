@@ -4,12 +4,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Locks a hold file next to the session's lock, keeps it open, and execs the program under the same pid. The exec is
-/// retried: a child that another test forks at this moment may briefly inherit a descriptor through which the new
-/// program is written, and the system refuses to run such a file.
+/// Locks a hold file next to the session's lock, keeps it open, and execs the program under the same pid.
 const HOLD: &str = r#"$^F = 255; $SIG{INT} = "IGNORE" if $ARGV[2];
     open(F, ">", "$ARGV[0]/inuse.$$.hold") or die; flock(F, 6) or die;
-    for (1..2500) { exec { $ARGV[1] } "copilot", 3600; select(undef, undef, undef, 0.01) } die"#;
+    exec { $ARGV[1] } "copilot", 3600; die"#;
 
 /// Starts `program`, a copy of sleep(1), as a process that holds this session's folder. If `deaf`, it ignores Ctrl-C.
 pub(crate) fn start(program: &Path, folder: &Path, deaf: bool) -> Child {

@@ -5,6 +5,7 @@
 
 pub(crate) mod holder;
 
+use super::executable::copy_program;
 use super::freeze::freeze;
 use super::{SOON, wait_until};
 use jiff::{SignedDuration, Timestamp};
@@ -197,7 +198,7 @@ impl Folder {
 fn program(folder: &Path, name: &str) -> PathBuf {
     let program = folder.join(name);
     if !program.exists() {
-        fs::copy("/bin/sleep", &program).unwrap();
+        copy_program("/bin/sleep", &program);
     }
     program
 }
@@ -214,11 +215,7 @@ impl Owner {
     pub(crate) fn start_with(folder: &Path, name: &str, variables: &[(&str, &Path)]) -> Self {
         let mut command = Command::new(program(folder, name));
         command.arg("600").arg0(name).stdin(Stdio::null()).envs(variables.iter().copied());
-        // A child that another test forks at this moment may briefly hold the new program open for writing.
-        Self(wait_until(SOON, "the owner can be started", String::new, || match command.spawn() {
-            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => None,
-            started => Some(started.unwrap()),
-        }))
+        Self(command.spawn().unwrap())
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -14,7 +14,7 @@ use crate::core::time::Moment;
 use crate::core::verdict::{Answer, Status, Told, Vitals, judge};
 use crate::core::words::reason::Reason;
 use crate::system::clock::Clock;
-use crate::system::process::testing::{copy, make_pipe, wait_until};
+use crate::system::process::testing::{alone, copy, make_pipe, wait_until};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -92,13 +92,13 @@ impl Stage {
         self.write(id, ago, &[("event_msg", r#"{"type":"task_complete","last_agent_message":"Done."}"#)]);
     }
 
-    /// A lock that was made this many milliseconds ago, and is held.
-    fn lock(&self, id: &str, ago: u64) -> HeldLock {
+    /// A lock that was made this many milliseconds ago, and is held until it is dropped.
+    fn lock(&self, id: &str, ago: u64) -> File {
         let file = File::create(self.home.path().join(format!("thread-writer-locks/{id}.lock"))).unwrap();
         let made = u64::try_from(Clock::start().now().wall.0).unwrap() - ago;
         file.set_modified(UNIX_EPOCH + Duration::from_millis(made)).unwrap();
         file.lock().unwrap();
-        HeldLock(file)
+        file
     }
 
     fn refresh(&mut self) -> io::Result<ReadStatus> {
@@ -135,17 +135,7 @@ fn rest(log: &Path) {
     log.set_modified(UNIX_EPOCH + Duration::from_millis(at)).unwrap();
 }
 
-/// A lock that is held until this is dropped.
-struct HeldLock(File);
-
-impl Drop for HeldLock {
-    /// A child that another test starts has the file open, too, until it runs its program.
-    fn drop(&mut self) {
-        let _ = self.0.unlock();
-    }
-}
-
-/// A child of ours that carries out a call. All tests have the same process, so that each has calls of its own.
+/// A child of ours that carries out a call.
 fn child(call: &str) -> Child {
     let child = Command::new("sleep").arg("100").env("CODEX_TOOL_CALL_ID", call).spawn().unwrap();
     // Its environment is set a moment after it was started.
@@ -162,6 +152,7 @@ fn end(mut child: Child) {
 
 #[test]
 fn case_260_the_lock_and_the_last_turn_say_whether_a_thread_runs_rests_crashed_or_ended() {
+    alone!();
     let mut stage = Stage::new();
     let held = stage.lock(ID, 9000);
     stage.begin(ID, 8000);
@@ -200,6 +191,7 @@ fn case_260_the_lock_and_the_last_turn_say_whether_a_thread_runs_rests_crashed_o
 
 #[test]
 fn case_292_a_release_that_makes_no_locks_is_not_judged_by_the_lack_of_one() {
+    alone!();
     for (version, status, says) in [
         ("0.169.0", Status::Crashed, "its process is gone"),
         ("1.0.0-alpha.2", Status::Crashed, "its process is gone"),
@@ -234,6 +226,7 @@ fn case_292_a_release_that_makes_no_locks_is_not_judged_by_the_lack_of_one() {
 /// Nobody holds a lock of it, and yet it is written.
 #[test]
 fn case_519_a_thread_without_a_lock_is_not_over_while_its_log_grows() {
+    alone!();
     let mut stage = Stage::new();
     stage.begin_by("0.169.0", ID, 3000);
     stage.prompt(ID, 3000);
@@ -247,6 +240,7 @@ fn case_519_a_thread_without_a_lock_is_not_over_while_its_log_grows() {
 /// As a new reader sees it, without the memory of one that saw the process.
 #[test]
 fn case_261_a_lock_that_nobody_holds_names_no_process() {
+    alone!();
     let mut stage = Stage::new();
     drop(stage.lock(ID, 0));
     stage.begin(ID, 3000);
@@ -260,6 +254,7 @@ fn case_261_a_lock_that_nobody_holds_names_no_process() {
 
 #[test]
 fn case_261_what_is_no_log_and_no_lock_is_said_or_left_alone() {
+    alone!();
     let mut stage = Stage::new();
     assert!(stage.refresh().is_err(), "there is nothing");
     let lock = stage.home.path().join(format!("thread-writer-locks/{ID}.lock"));
@@ -294,6 +289,7 @@ fn case_261_what_is_no_log_and_no_lock_is_said_or_left_alone() {
 
 #[test]
 fn case_260_a_thread_without_a_prompt_is_known_by_its_own_process_alone() {
+    alone!();
     let mut stage = Stage::new();
     let _held = stage.lock(ID, 9000);
     stage.is(Status::Idle, "no prompt yet");
@@ -302,6 +298,7 @@ fn case_260_a_thread_without_a_prompt_is_known_by_its_own_process_alone() {
 
 #[test]
 fn case_264_a_sub_agent_is_its_threads_work_and_no_session() {
+    alone!();
     let mut stage = Stage::new();
     let _held = stage.lock(ID, 9000);
     let _sub_held = stage.lock(SUB, 8000);
@@ -327,6 +324,7 @@ fn case_264_a_sub_agent_is_its_threads_work_and_no_session() {
 
 #[test]
 fn case_325_what_a_sub_agent_writes_is_progress_of_its_root() {
+    alone!();
     let mut stage = Stage::new();
     let (_held, _sub_held) = (stage.lock(ID, 90_000), stage.lock(SUB, 80_000));
     stage.begin(ID, 70_000);
@@ -369,6 +367,7 @@ impl Stage {
 
 #[test]
 fn case_326_a_stopped_process_is_said() {
+    alone!();
     let mut stage = Stage::new();
     stage.begin(ID, 0);
     stage.prompt(ID, 0);
@@ -388,6 +387,7 @@ fn case_326_a_stopped_process_is_said() {
 /// Case 326: any program can lock a file.
 #[test]
 fn case_326_another_program_that_holds_a_threads_lock_has_not_opened_it() {
+    alone!();
     let mut stage = Stage::new();
     stage.begin(ID, 3000);
     stage.prompt(ID, 3000);
@@ -406,6 +406,7 @@ fn case_326_another_program_that_holds_a_threads_lock_has_not_opened_it() {
 
 #[test]
 fn case_265_a_call_that_leaves_the_sandbox_probably_asks_until_a_child_carries_it_out() {
+    alone!();
     let mut stage = Stage::new();
     let _held = stage.lock(ID, 9000);
     stage.begin(ID, 0);
@@ -437,6 +438,7 @@ fn case_265_a_call_that_leaves_the_sandbox_probably_asks_until_a_child_carries_i
 
 #[test]
 fn case_327_what_the_daemon_confirms_keeps_the_command_of_the_log() {
+    alone!();
     let mut stage = Stage::new();
     let _held = stage.lock(ID, 9000);
     stage.begin(ID, 2000);
@@ -453,6 +455,7 @@ fn case_327_what_the_daemon_confirms_keeps_the_command_of_the_log() {
 
 #[test]
 fn case_291_of_several_calls_that_ask_the_one_that_is_still_open_is_named() {
+    alone!();
     let mut stage = Stage::new();
     let _held = stage.lock(ID, 9000);
     stage.begin(ID, 0);
@@ -469,4 +472,20 @@ fn case_291_of_several_calls_that_ask_the_one_that_is_still_open_is_named() {
     assert_eq!(open, ["call_291b"]);
     stage.write(ID, 0, &[("event_msg", &ran.replace("call_291a", "call_291b"))]);
     stage.is(Status::Working, "2 exec_command calls are open");
+}
+
+/// As a daemon with many threads forks children all the time.
+#[test]
+fn case_504_a_child_of_which_nothing_can_be_seen_yet_is_looked_at_again() {
+    alone!();
+    let mut stage = Stage::new();
+    let _held = stage.lock(ID, 9000);
+    stage.begin(ID, 0);
+    stage.prompt(ID, 0);
+    stage.call(ID, 2000, "call_504", r#", \"sandbox_permissions\": \"require_escalated\""#);
+    stage.thread.asking.runs = |_, _| None;
+    stage.is(Status::Working, "exec_command is open");
+    assert!(stage.thread.recheck_at().is_some(), "no event says when it can be seen");
+    stage.thread.asking.runs = |_, _| Some(false);
+    stage.is(Status::NeedsPermission, "probably asks in its terminal: touch x");
 }

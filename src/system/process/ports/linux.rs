@@ -109,6 +109,7 @@ mod tests {
 
     #[test]
     fn the_monitor_and_the_file_list_the_same_sockets() {
+        crate::system::process::testing::alone!();
         let bound: Vec<_> =
             ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0"].iter().flat_map(TcpListener::bind).collect();
         let own = socket_inodes(std::process::id()).unwrap();

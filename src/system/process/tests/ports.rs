@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
 use crate::system::process::listening;
-use crate::system::process::testing::{Running, waiting};
+use crate::system::process::testing::{Running, alone, waiting};
 
 fn listener(address: &str) -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind(address).unwrap();
@@ -21,6 +21,7 @@ fn holding(socket: OwnedFd) -> Running {
 
 #[test]
 fn a_listener_of_this_process_is_found_while_it_listens() {
+    alone!();
     let ((one, address), (_all, everywhere)) = (listener("127.0.0.1:0"), listener("0.0.0.0:0"));
     let connection = TcpStream::connect(address).unwrap();
     let found = listening(std::process::id()).unwrap();
@@ -33,6 +34,7 @@ fn a_listener_of_this_process_is_found_while_it_listens() {
 
 #[test]
 fn case_107f_exactly_the_process_that_listens_is_found() {
+    alone!();
     let (ours, our_address) = listener("127.0.0.1:0");
     let (theirs, their_address) = listener("127.0.0.1:0");
     let child = holding(theirs.into());

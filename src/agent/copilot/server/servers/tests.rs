@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::system::process::testing;
+use crate::system::process::testing::{self, alone};
 
 const SECRET: &str = "4f1c-secret";
 
@@ -76,6 +76,7 @@ impl Fixture {
 
 #[test]
 fn a_token_is_bounded_and_never_printed() {
+    alone!();
     for text in ["", "a\nb", "a\0", "\u{7f}", "\u{9b}x", &"x".repeat(Token::LENGTH_MAX + 1)] {
         assert_eq!(Token::new(text), None);
     }
@@ -87,6 +88,7 @@ fn a_token_is_bounded_and_never_printed() {
 
 #[test]
 fn a_listener_is_an_endpoint_and_the_registry_has_its_token() {
+    alone!();
     let fixture = Fixture::new();
     assert_eq!(fixture.token(&[]), None);
     fixture.write(&fixture.text(&format!("{SECRET:?}")));
@@ -100,6 +102,7 @@ fn a_listener_is_an_endpoint_and_the_registry_has_its_token() {
 
 #[test]
 fn the_registry_overrides_the_config() {
+    alone!();
     let fixture = Fixture::new();
     let setting = [fixture.setting("other")];
     assert_eq!(fixture.token(&setting).as_deref(), Some("other"));
@@ -112,6 +115,7 @@ fn the_registry_overrides_the_config() {
 
 #[test]
 fn malformed_entries_are_ignored() {
+    alone!();
     let pid = std::process::id();
     let broken = |change: &dyn Fn(String) -> String| {
         let fixture = Fixture::new();
@@ -138,6 +142,7 @@ fn malformed_entries_are_ignored() {
 #[cfg(unix)]
 #[test]
 fn entries_that_others_can_access_are_ignored() {
+    alone!();
     for mode in [0o640, 0o604, 0o620, 0o660, 0o777] {
         let fixture = Fixture::new();
         fixture.write(&fixture.text(&format!("{SECRET:?}")));
@@ -157,6 +162,7 @@ fn entries_that_others_can_access_are_ignored() {
 #[cfg(unix)]
 #[test]
 fn only_regular_files_are_opened() {
+    alone!();
     let setups: [fn(&Fixture); 4] = [
         |fixture| fs::create_dir(fixture.entry()).unwrap(),
         |fixture| assert!(Command::new("mkfifo").arg(fixture.entry()).status().unwrap().success()),
@@ -187,6 +193,7 @@ fn only_regular_files_are_opened() {
 /// The entry's port now belongs to this process, and its pid to a process that listens nowhere, or to none.
 #[test]
 fn case_107f_a_stale_entry_gives_no_endpoint() {
+    alone!();
     let fixture = Fixture::new();
     let idle = testing::waiting();
     let text = fixture.text(&format!("{SECRET:?}"));
@@ -203,6 +210,7 @@ fn case_107f_a_stale_entry_gives_no_endpoint() {
 
 #[test]
 fn a_setting_gives_its_token_only_to_its_own_address() {
+    alone!();
     let fixture = Fixture::new();
     let elsewhere = Fixture::new();
     assert_eq!(fixture.token(&[elsewhere.setting("other")]), None);
@@ -217,6 +225,7 @@ fn a_setting_gives_its_token_only_to_its_own_address() {
 
 #[test]
 fn a_token_may_be_in_the_environment() {
+    alone!();
     let address = "127.0.0.1:4321".parse().unwrap();
     let setting = [ServerSetting { address, token: Some(TokenSource::Env("MY_TOKEN".into())) }];
     let with = |value: Option<&str>| {
@@ -230,6 +239,7 @@ fn a_token_may_be_in_the_environment() {
 
 #[test]
 fn likely_addresses_are_tried_without_a_token() {
+    alone!();
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("token");
     fs::write(&file, SECRET).unwrap();
@@ -282,6 +292,7 @@ fn captured_log(run: impl FnOnce()) -> String {
 
 #[test]
 fn no_log_line_contains_a_token() {
+    alone!();
     let fixture = Fixture::new();
     // The parser's error quotes the unexpected value.
     let text = fixture.text(&format!("{SECRET:?}")).replace("\"port\":", &format!("\"port\": {SECRET:?}, \"was\":"));
