@@ -14,6 +14,7 @@ mod e2e {
     mod actions;
     mod answers;
     mod attached;
+    mod beside;
     mod bridge;
     mod claude_code;
     mod codex;

@@ -7,6 +7,7 @@ use super::copilot::bridge::known::BridgeState;
 use super::copilot::bridge::socket::{Bridge, BridgeSocket, ConnectionId, serve};
 use super::copilot::bridge::wire::{Consent, Hello, Message};
 use crate::core::fleet::Session;
+use crate::core::session::BridgeSetup;
 use crate::core::time::Time;
 use crate::system::process::is_gone;
 use std::collections::HashMap;
@@ -232,6 +233,7 @@ pub(crate) async fn meet(config: &BridgeConfig, sessions: &mut [Session], untrie
     };
     let _ = timeout(within, meet).await; // those that have not connected by then are not there
     for session in sessions {
+        session.control.bridge_setup = BridgeSetup::Installed;
         if let Some((hello, _)) = connected.values().find(|(hello, _)| is_of(hello, session)) {
             let state = BridgeState::new(hello);
             session.control.bridge = Some(state.bridge(untried));

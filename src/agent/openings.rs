@@ -11,12 +11,17 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenSession {
     pub pid: u32,
+    /// The id by which it is known, and names itself in its files, inside of the container that it runs in, if it does.
+    pub(super) inside: Option<u32>,
     /// The folder that holds the sessions of its home.
     pub(super) root: PathBuf,
     pub(super) opened: Opened,
     pub(super) started: Option<Time>,
     /// Whether it is not certain which program the process runs.
     pub(super) is_uncertain: bool,
+    /// Set for a guess: the process names no session, and at this time its home recorded the session as opened, not by
+    /// which process.
+    pub(super) guessed: Option<Time>,
 }
 
 /// What a process has open.
@@ -55,9 +60,14 @@ pub(crate) struct OpenSessions {
 pub(crate) type Noted = BTreeMap<Box<str>, Box<str>>;
 
 impl OpenSession {
-    /// The owner of the session, by this evidence.
-    pub(crate) fn owner(&self) -> Owner {
+    /// The owner of the session, by this evidence. `lock`: the process that a lock of the session names, and that is not
+    /// there.
+    pub(crate) fn owner(&self, lock: Option<u32>) -> Owner {
         let (pid, started) = (self.pid, self.started);
+        // It was prompted, so it made that lock, in its container.
+        if lock.is_some() && lock == self.inside {
+            return Owner::Unknown { pid };
+        }
         if self.is_uncertain { Owner::Unknown { pid } } else { Owner::Opened { pid, started } }
     }
 }
@@ -115,12 +125,29 @@ impl OpenSessions {
         &self.open
     }
 
-    /// The process that has this session open. A binary search, because every folder is looked up, of which there may
-    /// be tens of thousands.
+    /// The process that has this session open: it says so itself, in its log or on its command line.
     pub(crate) fn of(&self, root: &Path, id: &str) -> Option<&OpenSession> {
+        self.with_id(root, id).find(|opening| opening.guessed.is_none())
+    }
+
+    /// A process that may have this session open, which was recorded as opened later than `since`, and when. Only a guess:
+    /// it must not override what is known of the session.
+    pub(crate) fn guess(&self, root: &Path, id: &str, since: Option<Time>) -> Option<(&OpenSession, Time)> {
+        let guesses = self.with_id(root, id).filter_map(|opening| Some((opening, opening.guessed?)));
+        guesses.filter(|(_, at)| since.is_none_or(|since| since < *at)).max_by_key(|(_, at)| *at)
+    }
+
+    /// Whether a process has this session open, or may have.
+    pub(crate) fn has(&self, root: &Path, id: &str) -> bool {
+        self.with_id(root, id).next().is_some()
+    }
+
+    /// What was found about a session. A binary search, because every folder is looked up, of which there may be tens of
+    /// thousands.
+    fn with_id(&self, root: &Path, id: &str) -> impl Iterator<Item = &OpenSession> {
         let from = self.open.partition_point(|opening| opening.opened.id() < Some(id));
-        let mut of_id = self.open[from..].iter().take_while(|opening| opening.opened.id() == Some(id));
-        of_id.find(|opening| *opening.root == *root)
+        let of_id = self.open[from..].iter().take_while(move |opening| opening.opened.id() == Some(id));
+        of_id.filter(move |opening| *opening.root == *root)
     }
 
     /// The process that has this session open, or may be about to open it.
@@ -129,9 +156,15 @@ impl OpenSessions {
             .or_else(|| self.open.iter().find(|opening| opening.root == root && opening.opened == Opened::Some))
     }
 
-    /// The processes that may have a session open that works in this folder, and leave no trace of what they have open:
-    /// those in the same folder, above or below.
-    pub(crate) fn suspects(&self, root: &Path, folder: Option<&Path>) -> impl Iterator<Item = u32> {
+    /// The processes that may have a session open, and do not say so: those of which nothing shows what they have open, in
+    /// the session's `folder`, above or below, and those that may have opened it since its `last` event.
+    pub(crate) fn suspects(
+        &self,
+        root: &Path,
+        id: &str,
+        folder: Option<&Path>,
+        last: Option<Time>,
+    ) -> impl Iterator<Item = u32> {
         let is_near = move |theirs: &Option<PathBuf>| match (theirs, folder) {
             (Some(theirs), Some(ours)) if theirs.parent().is_some() => {
                 theirs.starts_with(ours) || ours.starts_with(theirs)
@@ -141,7 +174,9 @@ impl OpenSessions {
         };
         let may_have =
             move |opening: &&OpenSession| matches!(&opening.opened, Opened::Untold(theirs) if is_near(theirs));
-        self.open.iter().filter(move |opening| opening.root == root).filter(may_have).map(|opening| opening.pid)
+        let untold = self.open.iter().filter(move |opening| opening.root == root).filter(may_have);
+        let guessed = self.guess(root, id, last).map(|(opening, _)| opening);
+        guessed.into_iter().chain(untold).map(|opening| opening.pid)
     }
 
     /// Removes the sessions of a process that has ended.

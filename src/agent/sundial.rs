@@ -231,7 +231,15 @@ pub(super) fn open_sessions(home: &Path, root: &Path, now: Time) -> Vec<OpenSess
         let mut id = String::new();
         named.take(100).read_to_string(&mut id).ok()?;
         let opened = Opened::Session(id.trim().into());
-        Some(OpenSession { pid, root: root.to_owned(), opened, started: None, is_uncertain: false })
+        Some(OpenSession {
+            pid,
+            root: root.to_owned(),
+            opened,
+            started: None,
+            is_uncertain: false,
+            guessed: None,
+            inside: None,
+        })
     });
     open.collect()
 }

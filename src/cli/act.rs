@@ -266,7 +266,8 @@ fn suspicion(context: &Context, session: &Session) -> Option<Suspicion> {
     let source = context.home_of(session)?;
     let now = Clock::start().now().wall;
     let openings = OpenScanner::default().scan(&[&source], &context.config.owners.names, now);
-    let suspects: Vec<u32> = openings.suspects(source.root(), session.cwd().map(Path::new)).collect();
+    let (folder, last) = (session.cwd().map(Path::new), session.observed.facts.progress.map(|last| last.wall));
+    let suspects: Vec<u32> = openings.suspects(source.root(), &session.id, folder, last).collect();
     let mut worst = None;
     for pid in suspects {
         let endpoints =

@@ -16,6 +16,7 @@ use crate::core::action::ServerState;
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Owner;
 use crate::core::reception::{Finding, Found};
+use crate::core::session::BridgeSetup;
 use crate::core::time::Moment;
 use crate::core::verdict::Reception;
 use crate::engine::{apply_probe, due_probe};
@@ -27,6 +28,9 @@ use tokio::task::JoinSet;
 /// Adds what is known beyond the logs. `now` is when the sessions were read.
 pub(super) fn enrich(sessions: &mut [Session], context: &Context, now: Moment) {
     let is_told = enrich_from_tray(sessions, &context.homes);
+    if !is_told && has_bridge() {
+        sessions.iter_mut().for_each(|session| session.control.bridge_setup = BridgeSetup::Unheard);
+    }
     if context.config.actions.ask_servers {
         if !is_told {
             listen_to_servers(sessions, context, now);
@@ -134,6 +138,9 @@ pub(super) fn enrich_from_tray(sessions: &mut [Session], homes: &[Source]) -> bo
         if let (Some(session), None) = (matches.next(), matches.next()) {
             overlay.apply(session);
         }
+    }
+    if has_bridge() {
+        sessions.iter_mut().for_each(|session| session.control.bridge_setup = BridgeSetup::Installed);
     }
     true
 }

@@ -2,13 +2,14 @@
 
 mod page;
 
+use super::bridges::meet_bridges;
 use super::charset::{has_unicode_stdout, words};
 use super::context::Context;
 use super::enrich;
 use super::pick::{Named, pick};
 use super::report::say;
 use crate::control::caller::agent_behind;
-use crate::core::action::{Action, bridge_words, offer, questions};
+use crate::core::action::{Action, bridge_words, needs_bridge, offer, questions};
 use crate::core::fleet::{Label, Row, Session};
 use crate::core::limits::Limits;
 use crate::core::session::far::Far;
@@ -36,7 +37,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         Err(code) => return Ok(code),
     };
     if picked.far.is_none() {
-        enrich::enrich(std::slice::from_mut(&mut picked.session), context, picked.now);
+        let session = std::slice::from_mut(&mut picked.session);
+        enrich::enrich(session, context, picked.now);
+        // Without a tray, it listens for the bridge itself, as `approve` does.
+        if needs_bridge(&session[0]) {
+            meet_bridges(session, context.config.actions.bridge_untried);
+        }
     }
     let page = page(&picked, &picked.label, picked.now, &context.config.limits, Refusals::Explained);
     write!(io::stdout(), "{}", words(&page.to_string(), has_unicode_stdout()))?;

@@ -20,7 +20,7 @@ pub use super::session::{Bridge, Control, ServerState};
 pub(crate) use bridge::OTHER_VERSION;
 pub use bridge::bridge_words;
 pub use reach::is_bridged;
-pub(crate) use reach::{has_open_tool, may_await_user, questions};
+pub(crate) use reach::{has_open_tool, may_await_user, needs_bridge, questions};
 pub(crate) use recovery::{is_cut_off, is_hosting};
 pub use verb::{Action, Operation, Reply, Which};
 pub(crate) use verb::{Callers, Trait};

@@ -100,7 +100,7 @@ pub(crate) fn doubtful(pid: u32, why: Doubt) -> String {
 
 /// The words about a process that does not show what it has open.
 pub(crate) fn may_have_it_open(pid: u32, agent: &Agent) -> String {
-    format!("process {pid}, a {agent} that does not log what it opens, runs in its folder and may have it open")
+    format!("process {pid}, a {agent} that does not log what it opens, may have it open")
 }
 
 impl Owner {

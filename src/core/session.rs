@@ -4,7 +4,7 @@ mod control;
 pub(crate) mod far;
 pub(in crate::core) mod no_answer;
 
-pub use control::{Bridge, Control, ServerState};
+pub use control::{Bridge, BridgeSetup, Control, ServerState};
 pub use no_answer::NoAnswer;
 
 use self::far::Far;

@@ -9,6 +9,7 @@ use crate::agent::copilot::bridge::plugin::{Installed, installed};
 use crate::agent::source::reached;
 use crate::core::fleet::{Kind, Session};
 use crate::core::owner::Owner;
+use crate::core::session::{Allows, Observed};
 use crate::core::text::counted;
 use crate::system::paths;
 use std::path::Path;
@@ -128,8 +129,11 @@ fn of_files(files: &Files) -> Found {
 pub(crate) fn running(sessions: &[Session]) -> Option<Finding> {
     let (bridged, others): (Vec<_>, Vec<_>) = sessions.iter().partition(|session| session.control.bridge.is_some());
     let is_open = |owner: &Owner| matches!(owner, Owner::Alive { .. } | Owner::Opened { .. });
-    let is_bare =
-        |session: &&&Session| is_open(&session.observed.owner) && session.observed.about.kind == Kind::Terminal;
+    let is_bare = |session: &&&Session| {
+        let Observed { owner, about, allows, .. } = &session.observed;
+        // The other agents have no bridges.
+        is_open(owner) && about.kind == Kind::Terminal && *allows == Allows::All
+    };
     let bare = others.iter().filter(is_bare).count();
     let old = bridged.iter().filter(|session| session.control.old_bridge).count();
     let finding = if bridged.is_empty() {
@@ -147,4 +151,27 @@ pub(crate) fn running(sessions: &[Session]) -> Option<Finding> {
         Finding::ok(CHECK, format!("it runs in {}", counted(bridged.len(), "session")))
     };
     Some(finding.public())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::session::Bridge;
+
+    #[test]
+    fn case_560_sessions_of_agents_that_have_no_bridge_are_not_missing_one() {
+        let open = |allows, bridge| {
+            let mut session = Session::default();
+            session.observed.owner = Owner::Alive { pid: 7, started: None };
+            (session.observed.about.kind, session.observed.allows) = (Kind::Terminal, allows);
+            session.control.bridge = bridge;
+            session
+        };
+        let told = |sessions: &[Session]| running(sessions).unwrap().said;
+        let bridged = || open(Allows::All, Some(Bridge::Joined));
+        let others = [Allows::Process, Allows::Only { actions: &[], why: "its agent has none" }];
+        let others: Vec<_> = others.map(|allows| open(allows, None)).into_iter().chain([bridged()]).collect();
+        assert_eq!(told(&others), "it runs in 1 session");
+        assert!(told(&[bridged(), open(Allows::All, None)]).starts_with("1 session in a terminal without a bridge"));
+    }
 }

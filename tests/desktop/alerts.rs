@@ -292,7 +292,7 @@ fn a_click_takes_the_next_step_or_says_why_it_could_not() {
     crashed.kill();
     let popup = desk.popups.wait_for(3);
     assert_eq!(popup.title, "work crashed");
-    assert!(["details", "reconnect"].contains(&&*popup.actions[0]), "{popup:#?}");
+    assert!(["details", "resume"].contains(&&*popup.actions[0]), "{popup:#?}");
     desk.popups.click(popup.number, &popup.actions[0]);
     let popup = desk.popups.wait_for(4);
     assert!(!popup.body.is_empty(), "{popup:#?}");

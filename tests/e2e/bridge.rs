@@ -115,6 +115,14 @@ impl Pilot {
     }
 }
 
+/// The settings of a user who has this home's Copilot, up to and with those of popups, which appear at once.
+pub(super) fn bridged_config(home: &Home, model: &Model) -> String {
+    // A release that the bridge was not tested with yet is to be tested.
+    let untried = std::env::var_os("PILOTLIGHT_TEST_RELEASE").map(|_| "bridge-untried = true\n").unwrap_or_default();
+    let program = home.program(model);
+    format!("[actions]\ncopilot = {program:?}\n{untried}[notifications]\nafter-start = \"1ms\"\n")
+}
+
 /// A terminal with the bridge, and the tray. Fields drop from the top.
 struct Bridged {
     pilot: Pilot,
@@ -148,12 +156,7 @@ impl Bridged {
     /// The same in another release of the CLI.
     fn with_cli(cli: &Path, args: &[&str], config: &str, prepare: impl FnOnce(&Home, &Path)) -> Self {
         let (home, model) = (Home::with_cli("project", cli.to_owned()), Model::start());
-        let program = home.program(&model);
-        // A release that the bridge was not tested with yet is to be tested.
-        let untried =
-            std::env::var_os("PILOTLIGHT_TEST_RELEASE").map(|_| "bridge-untried = true\n").unwrap_or_default();
-        let config =
-            format!("[actions]\ncopilot = {program:?}\n{untried}[notifications]\nafter-start = \"1ms\"\n{config}");
+        let config = bridged_config(&home, &model) + config;
         let pilot = Pilot::configured(&[&home], &config);
         let ran = pilot.run(&["bridge", "install", "--yes"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");

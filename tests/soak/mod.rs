@@ -2,7 +2,8 @@
 //! throughout.
 //!
 //! Actors ([`actor`]) create sessions, prompt them, answer them, leave them waiting, abort, kill and resume them. A
-//! [`person`] does the same at a terminal. Each knows the true status of its sessions from its own actions and from the
+//! [`person`] does the same at a terminal. Another one's terminals are killed [`beside`] servers, commands and terminals that
+//! have nothing to do with them. Each knows the true status of its sessions from its own actions and from the
 //! time of Copilot's events, and records it ([`truth`]). At the end, the lines of `watch --json` and some answers of
 //! `status --json` are compared with the record. A deviation counts once the truth has held for longer than
 //! [`REACTION`](truth::REACTION).
@@ -21,6 +22,7 @@
 
 pub(crate) mod actor;
 pub(crate) mod audit;
+mod beside;
 mod claude_code;
 mod codex;
 pub(crate) mod person;
@@ -33,6 +35,7 @@ mod writers;
 
 use self::actor::{Actor, Rng};
 use self::audit::Audit;
+use self::beside::Unlucky;
 use self::claude_code::ClaudeCode;
 use self::codex::Codex;
 use self::person::AtTerminal;
@@ -100,6 +103,12 @@ fn soak(time: Duration, with_orders: bool) {
             .collect();
         actors.push(scope.spawn(|| {
             let mut person = AtTerminal::new(&home, ledger, Rng::new(seed * 1000 + ACTORS));
+            while !over.load(Ordering::Relaxed) {
+                person.act();
+            }
+        }));
+        actors.push(scope.spawn(|| {
+            let mut person = Unlucky::new(&home, ledger, Rng::new(seed * 1000 + 50));
             while !over.load(Ordering::Relaxed) {
                 person.act();
             }

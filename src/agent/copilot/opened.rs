@@ -9,7 +9,9 @@
 //!   reads on from where the last one ended.
 //! - **The command line**: `--resume=<id>` in its forms. It is available before the log, and where no log is written.
 //! - **`open-sessions-state.json`** of the home, where neither of the two gives an answer: the sessions opened there
-//!   since the process started. The file outlives its process, so an entry alone means nothing.
+//!   since the process started. The file outlives its process and names none, so an entry is only a guess: it counts for
+//!   terminals that log nothing, and nowhere against what is known (`store::folder::owner`). Servers, prompts that run once,
+//!   commands (`copilot update`) and what a Copilot starts for itself record nothing there.
 //!
 //! A scan takes a few milliseconds on a machine with some hundred processes, and runs only when it matters: before an
 //! order that could create a second owner, when a process ended, when `open-sessions-state.json` changed, and with the
@@ -30,6 +32,7 @@ use crate::core::time::{Span, Time};
 use crate::system::mounts::Mounts;
 use crate::system::plain_file::{self, Links};
 use crate::system::process::SLACK;
+use arguments::Role;
 use log::Log;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -37,7 +40,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-pub(super) use former::former_owner;
+pub(super) use former::{former_owner, left_open};
 pub(crate) use log::{LOGS, log_pid};
 
 /// The file of a home in which Copilot's terminals record the sessions they have open.
@@ -141,15 +144,16 @@ impl OpenScanner {
                 if !known.log.follow(program, &theirs, until) {
                     return None;
                 }
-                let opening = |root: &Path, opened: Opened| OpenSession {
-                    pid: program.pid,
-                    root: root.to_owned(),
-                    opened,
-                    started: program.started.map(|_| started),
-                    is_uncertain: program.hidden,
-                };
-                for id in known.sessions_of(program, &theirs, now) {
-                    scan.openings.extend(of_program.iter().map(|root| opening(root, id.clone())));
+                for (opened, guessed) in known.sessions_of(program, &theirs, now) {
+                    scan.openings.extend(of_program.iter().map(|root| OpenSession {
+                        pid: program.pid,
+                        inside: program.inside,
+                        root: (*root).clone(),
+                        opened: opened.clone(),
+                        started: program.started.map(|_| started),
+                        is_uncertain: program.hidden,
+                        guessed,
+                    }));
                 }
             }
             found.pop_front();
@@ -182,33 +186,43 @@ impl OpenScanner {
 }
 
 impl KnownProcess {
-    /// The sessions that a process has loaded, by its log as read so far.
-    fn sessions_of(&self, program: &Program, homes: &[PathBuf], now: Time) -> Vec<Opened> {
+    /// The sessions that a process has open, by its log as read so far; of those that are only guessed, when they were
+    /// recorded.
+    fn sessions_of(&self, program: &Program, homes: &[PathBuf], now: Time) -> Vec<(Opened, Option<Time>)> {
         let log = &self.log;
-        let arguments = arguments::parse(&program.arguments);
+        let arguments = arguments::parse(&program.arguments, program.is_script);
         let named = arguments.id.filter(|id| !log.closed(id));
         let mut ids: Vec<Box<str>> = log.open().cloned().collect();
         ids.extend(named.filter(|id| !log.open().any(|open| open == id)));
-        let sessions = |ids: Vec<Box<str>>| ids.into_iter().map(Opened::Session).collect();
-        if log.has_entries() || program.hidden {
-            return sessions(ids);
+        let mut opened: Vec<_> = ids.into_iter().map(|id| (Opened::Session(id), None)).collect();
+        // The others record nothing, and what their home records is not theirs.
+        let is_terminal = arguments.role == Role::Terminal;
+        if log.has_entries() || program.hidden || arguments.role == Role::Helper {
+            return opened;
         }
         let starts = program.started.is_none_or(|started| now - started < STARTING);
-        let noted: Vec<_> = homes.iter().flat_map(|home| opened_since(home, program.started)).collect();
+        let recorded: Vec<_> =
+            homes.iter().filter(|_| is_terminal).flat_map(|home| opened_since(home, program.started)).collect();
         // While it starts, its log has no entries yet, and sessions opened since then may be another process's.
         if starts && log.exists() && !arguments.unlogged {
-            let may_be_its = ids.is_empty() && (arguments.some || !noted.is_empty());
-            return if may_be_its { vec![Opened::Some] } else { sessions(ids) };
+            let is_unknown = opened.is_empty() && (arguments.some || !recorded.is_empty());
+            opened.extend(is_unknown.then_some((Opened::Some, None)));
+            return opened;
         }
-        let is_noted = !noted.is_empty();
-        ids.extend(noted.into_iter().filter(|id| !ids.contains(id)).collect::<Vec<_>>());
-        if ids.is_empty() && arguments.some && starts {
-            return vec![Opened::Some];
+        let is_recorded = !recorded.is_empty();
+        // One whose log has lines of that level would have logged them.
+        let guessed = recorded.into_iter().filter(|_| !log.informs());
+        let guessed: Vec<_> = guessed.map(|(id, at)| (Opened::Session(id), Some(at))).collect();
+        opened.extend(
+            guessed.into_iter().filter(|(id, _)| !opened.iter().any(|(known, _)| known == id)).collect::<Vec<_>>(),
+        );
+        if opened.is_empty() && arguments.some && starts {
+            return vec![(Opened::Some, None)];
         }
-        let mut opened: Vec<_> = sessions(ids);
-        // A server notes nothing, and a terminal always has a session.
-        if !log.informs() && (arguments.serves || !is_noted && arguments.unlogged) {
-            opened.push(Opened::Untold(program.folder.clone()));
+        // A server records nothing, and a terminal always has a session.
+        let is_silent = is_terminal && !is_recorded && arguments.unlogged;
+        if !log.informs() && (arguments.role == Role::Server || is_silent) {
+            opened.push((Opened::Untold(program.folder.clone()), None));
         }
         opened
     }
@@ -228,11 +242,11 @@ pub(crate) fn noted(home: &Path) -> Noted {
     entries.into_iter().flatten().map(|(id, entry)| (id, entry.opened_at)).collect()
 }
 
-/// The sessions that were opened in a home since a process started.
-fn opened_since(home: &Path, started: Option<Time>) -> Vec<Box<str>> {
+/// The sessions that were opened in a home since a process started, and when.
+fn opened_since(home: &Path, started: Option<Time>) -> Vec<(Box<str>, Time)> {
     let since = |at: &str| {
         let at = Time::parse(at.as_bytes())?;
-        started.filter(|started| at + SLACK >= *started)
+        started.filter(|started| at + SLACK >= *started).map(|_| at)
     };
-    noted(home).into_iter().filter(|(_, at)| since(at).is_some()).map(|(id, _)| id).collect()
+    noted(home).into_iter().filter_map(|(id, at)| Some((id, since(&at)?))).collect()
 }

@@ -4,6 +4,7 @@ use super::super::keyboard::Key;
 use super::super::table::Style;
 use crate::core::action::Action;
 use crate::core::fleet::Row;
+use crate::core::session::Kind;
 use crate::core::text::{fit, plain, wrap};
 use crate::core::time::Time;
 use unicode_width::UnicodeWidthStr;
@@ -74,6 +75,8 @@ pub(super) fn command(key: Key, row: &Row) -> Result<Option<Command>, &'static s
         Key::Deny if can(Action::Deny) => runs("deny", &["deny", "--ask"]),
         Key::Deny => Err("deny"),
         Key::Reconnect if can(Action::Continue) => runs("reconnect and continue", &["reconnect", "--continue"]),
+        // To reconnect a terminal session that has no owner means to resume it.
+        Key::Reconnect if can(Action::Resume) && row.kind != Kind::Sdk => runs("resume", &["resume"]),
         Key::Reconnect if can(Action::Reconnect) => runs("reconnect", &["reconnect"]),
         Key::Reconnect if can(Action::Resume) => runs("resume", &["resume"]),
         Key::Reconnect => Err("reconnect or resume"),
@@ -186,6 +189,17 @@ mod tests {
         let style = Style { width: None, height: None, colour: false, unicode: true };
         assert_eq!(keys(Some(&row("a", &[Action::ShowTerminal])), style)[0].split("   ").next(), Some("o show"));
         assert!(!keys(Some(&row("a", &[Action::Stop])), style).concat().contains("show"));
+    }
+
+    /// The menu, popups and keys name what is done by one word.
+    #[test]
+    fn case_558_a_terminal_session_without_an_owner_is_resumed_and_not_reconnected() {
+        let both = [Action::Reconnect, Action::Resume];
+        let ended = |kind| Row { kind, ..row("a", &both) };
+        let style = Style { width: Some(80), height: None, colour: false, unicode: true };
+        assert_eq!(runs(Key::Reconnect, &ended(Kind::Terminal)), Ok(&["resume"][..]));
+        assert!(keys(Some(&ended(Kind::Terminal)), style)[0].starts_with("r resume   Enter"));
+        assert_eq!(runs(Key::Reconnect, &ended(Kind::Sdk)), Ok(&["reconnect"][..]));
     }
 
     #[test]

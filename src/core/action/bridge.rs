@@ -1,6 +1,6 @@
 //! The bridge to a session in a plain terminal: what it may do, and whether its user can be asked there to allow more.
 
-use super::reach::{bridge_of, is_at_server, questions, release, remedy};
+use super::reach::{bridge_of, is_at_server, needs_bridge, questions, release, remedy};
 use crate::core::owner::Owner;
 use crate::core::session::{Bridge, Session};
 use crate::core::words::offer::Does;
@@ -47,6 +47,7 @@ pub(super) fn let_answer(session: &Session) -> Result<Does, Refusal> {
     }
     match bridge_of(session) {
         None if is_at_server(session) => return Err(Refusal::AtServer),
+        None if needs_bridge(session) => return Err(Refusal::BridgeUnheard),
         None => return Err(Refusal::NoBridge { remedy: remedy(session) }),
         Some(Bridge::Elevated) => return Err(Refusal::MayAnswer),
         Some(Bridge::Joined) => {}

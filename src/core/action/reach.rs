@@ -1,7 +1,7 @@
 //! How a session can be reached: over its server, over the bridge to its terminal, or not at all, and why not.
 
 use crate::core::owner::Owner;
-use crate::core::session::{Bridge, Kind, ServerState, Session};
+use crate::core::session::{Bridge, BridgeSetup, Kind, ServerState, Session};
 use crate::core::verdict::Asking;
 use crate::core::words::refusal::{Instead, Refusal, Remedy};
 
@@ -85,10 +85,19 @@ pub(super) fn remedy(session: &Session) -> Remedy {
     let is_terminal =
         session.observed.about.kind == Kind::Terminal && matches!(session.observed.owner, Owner::Alive { .. });
     match (is_terminal && !is_at_server(session), session.control.bridge) {
-        (true, None) => Remedy::Bridge,
+        (true, None) => match session.control.bridge_setup {
+            BridgeSetup::NotInstalled => Remedy::Bridge,
+            BridgeSetup::Installed => Remedy::Anew,
+            BridgeSetup::Unheard => Remedy::Unheard,
+        },
         (true, Some(Bridge::Watches)) => Remedy::Release { release: release(session) },
         _ => Remedy::None,
     }
+}
+
+/// Whether only a bridge that nobody listens for could reach the session.
+pub(crate) fn needs_bridge(session: &Session) -> bool {
+    remedy(session) == Remedy::Unheard
 }
 
 /// The release of its Copilot.

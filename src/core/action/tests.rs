@@ -2,7 +2,7 @@ use super::*;
 use crate::core::agent::Agent;
 use crate::core::attempts::Mark;
 use crate::core::question::Question;
-use crate::core::session::{NoAnswer, Supervised};
+use crate::core::session::{BridgeSetup, NoAnswer, Supervised};
 use crate::core::time::{Moment, Time};
 use crate::core::turn::{Closed, DENIED, Ending, Request, Turn};
 use crate::core::verdict::Asking;
@@ -175,6 +175,25 @@ fn only_a_plain_terminal_is_advised_to_have_a_bridge() {
     }
     let names_actions = with(|it| it.observed.allows = Allows::Only { actions: &[Action::End], why: "it is old" });
     assert_eq!(reach::remedy(&names_actions), Remedy::None);
+}
+
+/// What is advised lifts the refusal: nobody is told to install what is installed.
+#[test]
+fn case_559_a_terminal_without_a_bridge_is_advised_by_what_is_known_of_bridges() {
+    let plain = |setup| with(|it| (it.control.server, it.control.bridge_setup) = (ServerState::NotListening, setup));
+    for (setup, words) in [
+        (BridgeSetup::NotInstalled, "run `pilotlight bridge install` once and start the session anew"),
+        (
+            BridgeSetup::Installed,
+            "opened before the bridge was installed, or without extensions: start the session anew",
+        ),
+        (BridgeSetup::Unheard, "whether a bridge reaches its terminal is not known without a tray"),
+    ] {
+        let why = offer(Action::LetAnswer, &plain(setup), Status::Idle).unwrap_err().to_string();
+        assert!(why.contains(words), "{why}");
+        assert_eq!(why.contains("there is no bridge"), setup != BridgeSetup::Unheard, "{why}");
+        assert_eq!(why.contains("bridge install"), setup == BridgeSetup::NotInstalled, "{why}");
+    }
 }
 
 #[test]

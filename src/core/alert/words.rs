@@ -12,6 +12,7 @@ use crate::core::action::Action;
 use crate::core::agent::counted_sessions;
 use crate::core::confusable::is_unambiguous;
 use crate::core::fleet::OwnerView;
+use crate::core::session::Kind;
 use crate::core::text::{NAME_MAX, capitalised, plain};
 use crate::core::turn::request_verb;
 use crate::core::verdict::Status;
@@ -135,6 +136,8 @@ pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: Option<&Show
     let first = |of: &[Action]| of.iter().copied().find(offered).map(Act);
     let has_bridge = |owner: &OwnerView| owner.bridge.is_some() && owner.attachable == Some(false);
     let is_bridged = session.row.owner.as_ref().is_some_and(has_bridge);
+    // To reconnect a terminal session that has no owner means to resume it.
+    let again = if session.row.kind == Kind::Sdk { [Reconnect, Resume] } else { [Resume, Reconnect] };
     let mut buttons: Vec<_> = match cause {
         Cause::NeedsPermission if asked.is_some() => vec![Act(Approve), Act(Deny)],
         Cause::NeedsPermission if session.request.is_some_and(|request| request.answerable) => vec![Review],
@@ -143,9 +146,9 @@ pub(super) fn buttons(session: &Alertable<'_>, cause: Cause, asked: Option<&Show
         Cause::NeedsPermission => Vec::new(),
         // Reconnected, but not made to continue.
         Cause::NeedsInput => [first(&[Continue]), first(&[ShowTerminal, Resume])].into_iter().flatten().collect(),
-        Cause::PermissionLost => [first(&[Continue]), first(&[Reconnect, Resume])].into_iter().flatten().collect(),
+        Cause::PermissionLost => [first(&[Continue]), first(&again)].into_iter().flatten().collect(),
         Cause::Stuck => [first(&[Reconnect]), first(&[Stop])].into_iter().flatten().collect(),
-        Cause::Crashed => first(&[Reconnect, Resume]).into_iter().collect(),
+        Cause::Crashed => first(&again).into_iter().collect(),
         Cause::Failed if is_bridged => [first(&[Continue]), first(&[ShowTerminal])].into_iter().flatten().collect(),
         Cause::Failed | Cause::Done => first(&[ShowTerminal, Resume]).into_iter().collect(),
     };

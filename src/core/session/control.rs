@@ -36,6 +36,8 @@ pub struct Control {
     pub server: ServerState,
     /// The bridge to its terminal, if there is one.
     pub bridge: Option<Bridge>,
+    /// Whether terminals have one at all.
+    pub bridge_setup: BridgeSetup,
     /// The Copilot release that the bridge reports running in.
     pub release: Option<Box<str>>,
     /// The bridge's version differs from ours, and will until the session is restarted.
@@ -58,6 +60,18 @@ pub struct Control {
     pub approves_all: Option<bool>,
     /// When a command last had a request approved (wall clock), and not a click.
     pub approved_by_command: Option<Time>,
+}
+
+/// Whether the terminals of an agent that has bridges have one, as far as this process can tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BridgeSetup {
+    /// The user has not installed it.
+    #[default]
+    NotInstalled,
+    /// It is installed, and a session that it reaches is known.
+    Installed,
+    /// It is installed, and nobody listens whom it reaches.
+    Unheard,
 }
 
 /// What a terminal session's bridge may do.

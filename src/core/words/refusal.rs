@@ -105,6 +105,7 @@ said! {
             "its server reports no open question: it was answered just now, or answer it in {place}";
 
         AtServer => "it is answered over its server";
+        BridgeUnheard => "{}", UNHEARD;
         NoBridge { remedy: Remedy } => "there is no bridge to its terminal{remedy}";
         MayAnswer => "Pilotlight may already answer there";
         OnlyWatches { release: Box<str> } => "{}", untried(release);
@@ -145,9 +146,15 @@ said! {
         None => "";
         Bridge =>
             "; no bridge answers in its terminal: run `pilotlight bridge install` once and start the session anew; `pilotlight bridge status` shows where one runs";
+        Anew =>
+            "; no bridge answers in its terminal, which was opened before the bridge was installed, or without extensions: start the session anew";
+        Unheard => "; {}", UNHEARD;
         Release { release: Box<str> } => " ({})", untried(release);
     }
 }
+
+/// What a command says where no tray runs that would hear of a bridge.
+const UNHEARD: &str = "whether a bridge reaches its terminal is not known without a tray";
 
 /// Why a bridge only watches.
 pub(crate) fn untried(release: &str) -> String {

@@ -79,7 +79,14 @@ impl Contacts {
         if process::listening(owner).is_ok() { self.endpoints_of(world, disk, key) } else { Vec::new() }
     }
 
-    fn endpoints_at(&self, world: &World, disk: &Disk, pid: u32, is_trusted: bool) -> Vec<Endpoint> {
+    /// Where a process listens. `is_trusted`: whether a token may go there.
+    pub(in crate::engine) fn endpoints_at(
+        &self,
+        world: &World,
+        disk: &Disk,
+        pid: u32,
+        is_trusted: bool,
+    ) -> Vec<Endpoint> {
         let homes = reached(disk.homes.sources());
         endpoints(pid, is_trusted, &homes, &world.config.servers, paths::user_home().as_deref())
     }

@@ -3,7 +3,6 @@
 use crate::core::action::{Action, Trait};
 use crate::core::fleet::Session;
 use crate::core::order::{Doubt, Order};
-use crate::core::owner::may_have_it_open;
 use crate::core::session::Key;
 use crate::core::time::Time;
 use crate::engine::disk::Disk;
@@ -43,10 +42,9 @@ impl Disk {
         &self,
         world: &World,
         key: &Key,
-        order: &Order,
+        action: Action,
         session: &Session,
     ) -> Option<String> {
-        let action = order.operation.action();
         if !action.is(Trait::Recovery) || session.runner().live().is_some() {
             return None;
         }
@@ -56,21 +54,21 @@ impl Disk {
                 opener.pid
             ));
         }
-        let folder = session.cwd().map(Path::new);
-        let suspect = self.process_scans.openings().suspects(self.homes.root(key.source), folder).next();
-        if let Some(pid) = suspect.filter(|_| !order.agreed.contains(&Doubt::OtherOwner)) {
-            let verb = if action == Action::Resume { "resume" } else { "reconnect" };
-            return Some(format!(
-                "{}: close it there, or use `pilotlight {verb} {}`, which asks first",
-                may_have_it_open(pid, &session.observed.agent),
-                key.id
-            ));
-        }
         let age = self.page(key).read::<ResumeRecord>()?.age(world.now().wall)?;
         Some(format!(
             "it was resumed {age} ago, and its new process does not show yet: if no terminal opened, try again in {}",
             RESUME_TIMEOUT - age
         ))
+    }
+
+    /// The processes that may have a session open and do not say so, which are to be asked before an order that resumes it.
+    pub(in crate::engine) fn suspects(&self, key: &Key, order: &Order, session: &Session) -> Vec<u32> {
+        let is_settled = order.agreed.contains(&Doubt::OtherOwner) || session.runner().live().is_some();
+        if is_settled || !order.operation.action().is(Trait::Recovery) {
+            return Vec::new();
+        }
+        let (folder, last) = (session.cwd().map(Path::new), session.observed.facts.progress.map(|last| last.wall));
+        self.process_scans.openings().suspects(self.homes.root(key.source), &key.id, folder, last).collect()
     }
 
     /// Notes that the resume of a session is over, and whether it is `done`: others wait for the new owner only if it has

@@ -269,7 +269,7 @@ impl Engine {
             return Err("it is only just being seen which process runs it: try again in a moment".into());
         }
         // Checked before the offer because this refusal says how long to wait.
-        self.disk.why_not_resumable(&self.world, key, order, session).map_or(Ok(()), Err)?;
+        self.disk.why_not_resumable(&self.world, key, action, session).map_or(Ok(()), Err)?;
         offer(action, session, entry.verdict.status)?;
         if action.is(Trait::EndsOwner)
             && let Some(pid) = unproven(session).filter(|_| !order.agreed.contains(&Doubt::OtherProcess))

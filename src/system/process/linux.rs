@@ -70,12 +70,9 @@ pub(crate) fn is_stopped(pid: u32) -> bool {
 /// Whether a process in another PID namespace, as of a container on this machine, has this id there. The kernel lists a
 /// process's ids from our namespace inwards.
 pub(crate) fn is_inside_container(pid: u32) -> bool {
-    let inner = |entry: fs::DirEntry| {
-        let status = fs::read(entry.path().join("status")).ok()?;
-        let ids = std::str::from_utf8(line_of(&status, b"NSpid:")?).ok()?.split_whitespace().skip(1);
-        ids.last()?.parse::<u32>().ok()
-    };
-    fs::read_dir("/proc").into_iter().flatten().flatten().any(|entry| inner(entry) == Some(pid))
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.any(|other| other != pid && inner_id(other) == pid)
 }
 
 /// The id that a process has in its own PID namespace: another one where it runs in a container.

@@ -3,7 +3,7 @@
 use super::stage::{Stage, row};
 use pilotlight::core::action::Action;
 use pilotlight::core::alert::{Button, Detail, Settings};
-use pilotlight::core::fleet::{Label, Row};
+use pilotlight::core::fleet::{Kind, Label, Row};
 use pilotlight::core::form::Form;
 use pilotlight::core::time::Span;
 use pilotlight::core::verdict::Status;
@@ -191,11 +191,10 @@ fn a_popup_offers_the_next_steps_that_are_possible() {
         (Status::Stuck, vec![ShowTerminal], vec![Act(ShowTerminal), Mute]),
         (Status::Stuck, vec![Stop], vec![Act(Stop), Mute]),
         (Status::Stuck, vec![], vec![Details, Mute]),
-        (Status::PermissionLost, all.clone(), vec![Act(Reconnect), Act(ShowTerminal), Mute]),
+        (Status::PermissionLost, all.clone(), vec![Act(Resume), Act(ShowTerminal), Mute]),
         (Status::PermissionLost, vec![Resume], vec![Act(Resume), Mute]),
         (Status::PermissionLost, vec![Continue, Reconnect], vec![Act(Continue), Act(Reconnect), Mute]),
         (Status::NeedsInput, vec![Continue, ShowTerminal], vec![Act(Continue), Act(ShowTerminal), Mute]),
-        (Status::Crashed, vec![Reconnect, Resume], vec![Act(Reconnect), Mute]),
         (Status::Crashed, vec![Resume], vec![Act(Resume), Mute]),
         (Status::NeedsInput, all.clone(), vec![Act(ShowTerminal), Mute]),
         (Status::Failed, vec![Resume], vec![Act(Resume), Mute]),
@@ -203,6 +202,20 @@ fn a_popup_offers_the_next_steps_that_are_possible() {
         let mut stage = Stage::new();
         stage.change("a", |actor| actor.row.actions.clone_from(&actions)).is("a", status).at(10);
         assert_eq!(shown(&stage).2, buttons, "{status}, {actions:?}");
+    }
+}
+
+/// The popup has the word of the menu: a terminal session without an owner is resumed, there is nothing to reconnect to.
+#[test]
+fn case_558_a_crashed_terminal_session_is_resumed_and_one_of_a_program_reconnected() {
+    for (kind, action) in [(Kind::Terminal, Action::Resume), (Kind::Sdk, Action::Reconnect)] {
+        let mut stage = Stage::new();
+        stage.is("a", Status::Crashed).change("a", |actor| {
+            actor.row.kind = kind;
+            actor.row.actions = vec![Action::Reconnect, Action::Resume];
+        });
+        stage.at(10);
+        assert_eq!(shown(&stage).2, [Button::Act(action), Button::Mute]);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::system::process::{ancestors, arguments, executable};
 use std::path::Path;
 
 /// The script with which Copilot runs an extension.
-const BOOTSTRAP: &str = "extension_bootstrap.mjs";
+pub(in crate::agent::copilot) const BOOTSTRAP: &str = "extension_bootstrap.mjs";
 
 /// The refusal for a command of ours that only checks whether anybody listens. Not logged.
 pub(crate) const OURSELVES: &str = "it is Pilotlight itself";

@@ -4,20 +4,23 @@
 //! the session's process is gone, but the process's log stays in the home, and shows which sessions it had open.
 
 use super::log::{LOGS, Log, log_lock};
-use crate::agent::copilot::owner::owner_of;
+use crate::agent::copilot::owner::{Lock, owner_of};
 use crate::core::owner::Owner;
-use crate::core::time::Time;
+use crate::core::time::{Span, Time};
+use crate::system::file_times::modified;
 use crate::system::process::{SLACK, is_inside_container};
 use std::cmp::Reverse;
 use std::fs;
 use std::path::Path;
-use std::time::SystemTime;
 
 /// The most logs that are read, the most recently written first.
 const LOGS_MAX: usize = 32;
 /// The most that is read of them in total, in bytes. This takes some 20 ms, during which other sessions wait. Real logs
 /// are smaller.
 const BYTES_MAX: u64 = 16 << 20;
+
+/// How long after it logged that it opened a session a Copilot records that in its home, on a busy machine.
+const RECORDED_WITHIN: Span = Span::seconds(10);
 
 /// Returns the process that had a session open at `last`, when the session's last event was written, if that process is
 /// gone. `None` where this is unknown: no log names the session, the process closed it, any process that had it open
@@ -26,8 +29,29 @@ const BYTES_MAX: u64 = 16 << 20;
 /// Like a lock, a log names a process in a container by its id in that container. Where a container's process is
 /// visible here under such an id, it counts as alive.
 pub(crate) fn former_owner(home: &Path, id: &str, last: Time, names: &[String], now: Time) -> Option<u32> {
-    let written =
-        |entry: &fs::DirEntry| entry.metadata().and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    let logs = logs_with(home, id)?;
+    if !logs.iter().all(|(lock, _)| is_gone(*lock, names, now)) {
+        return None;
+    }
+    let ran = logs.iter().map(|(lock, _)| lock).filter(|lock| lock.made <= last + SLACK);
+    ran.max_by_key(|lock| lock.made).map(|lock| lock.pid)
+}
+
+/// Whether a process that is gone had a session open when its home recorded, `at` that time, that it was opened: its log
+/// still names it. A Copilot logs and records within two seconds that it opened a session, so the log of one that was
+/// written last before that does not explain the record.
+pub(crate) fn left_open(home: &Path, id: &str, at: Time, names: &[String], now: Time) -> bool {
+    let logs = logs_with(home, id).unwrap_or_default();
+    logs.iter().any(|(lock, written)| *written + RECORDED_WITHIN >= at && is_gone(*lock, names, now))
+}
+
+fn is_gone(lock: Lock, names: &[String], now: Time) -> bool {
+    matches!(owner_of(lock, names, now), Owner::Gone { .. }) && !is_inside_container(lock.pid)
+}
+
+/// The processes of a home in whose logs a session is open, and when they last wrote. `None` if there is too much to read.
+fn logs_with(home: &Path, id: &str) -> Option<Vec<(Lock, Time)>> {
+    let written = |entry: &fs::DirEntry| entry.metadata().map_or(Time(0), |meta| modified(&meta));
     let entries = fs::read_dir(home.join(LOGS)).ok()?.flatten();
     let logs = entries.filter_map(|entry| Some((log_lock(entry.file_name().to_str()?)?, entry)));
     let mut logs: Vec<_> = logs.map(|(lock, entry)| (lock, written(&entry), entry.path())).collect();
@@ -39,10 +63,5 @@ pub(crate) fn former_owner(home: &Path, id: &str, last: Time, names: &[String], 
     }
     let has_open = |path: &Path| Log::whole(path).is_some_and(|log| log.open().any(|open| **open == *id));
     logs.retain(|(.., path)| has_open(path));
-    let is_gone = |pid, lock| matches!(owner_of(lock, names, now), Owner::Gone { .. }) && !is_inside_container(pid);
-    if !logs.iter().all(|(lock, ..)| is_gone(lock.pid, *lock)) {
-        return None;
-    }
-    let ran = logs.iter().map(|(lock, ..)| lock).filter(|lock| lock.made <= last + SLACK);
-    ran.max_by_key(|lock| lock.made).map(|lock| lock.pid)
+    Some(logs.into_iter().map(|(lock, written, _)| (lock, written)).collect())
 }

@@ -104,7 +104,7 @@ fn case_116_a_command_line_names_the_session_and_the_environment_its_home() {
         assert_eq!(of(&found, &home), one(A, pid), "{form:?}");
         assert!(of(&found, &other).is_empty());
         let opening = &found.all()[0];
-        assert!(matches!(opening.owner(), Owner::Opened { started: Some(_), .. }));
+        assert!(matches!(opening.owner(None), Owner::Opened { started: Some(_), .. }));
         let root = home.join(SESSIONS);
         assert!(found.of(&root, A) == Some(opening) && found.of(&root, B).is_none() && found.of(&other, A).is_none());
         let mut child = world.processes.pop().unwrap();
@@ -188,17 +188,74 @@ fn case_116_recorded_sessions_do_not_count_for_a_process_whose_log_has_just_begu
     let mut program = programs(&[], now()).into_iter().find(|program| program.pid == pid).unwrap();
     program.started = program.started.map(|at| at - STARTING);
     let long = KnownProcess::default().sessions_of(&program, std::slice::from_ref(&home), now());
-    assert_eq!(long, [Opened::Session(A.into())]);
+    let [(opened, Some(_))] = &*long else { panic!("{long:?}") };
+    assert_eq!(*opened, Opened::Session(A.into()));
+}
+
+/// The same program does more than showing sessions, and of the rest nothing is recorded in its home.
+#[test]
+fn case_551_helpers_servers_and_prompts_own_nothing_by_what_their_home_records() {
+    let mut world = World::new();
+    let home = world.home("home");
+    let note = format!(r#"{{"{A}":{{"schemaVersion":1,"openedAt":"{}","working":true}}}}"#, now() + Span::seconds(1));
+    fs::write(home.join(OPEN_SESSIONS), note).unwrap();
+    for line in [
+        &["update"][..],
+        &["--version"],
+        &["--log-level", "error", "plugin", "install", "x"],
+        &["mcp", "list"],
+        &["-p", "hello"],
+        &["-p", "hello", "--log-level", "none"],
+        &["/x/preloads/extension_bootstrap.mjs"],
+        &["--server", "--log-level", "error"],
+        &["--acp"],
+    ] {
+        let pid = world.start(&home, line);
+        let found = world.scan(&[&home]);
+        let root = home.join(SESSIONS);
+        assert!(!found.has(&root, A) && found.opener(&root, A).is_none(), "{line:?}: {:?}", found.all());
+        // Only of a server nobody knows what it has open.
+        let suspects: Vec<_> = found.suspects(&root, A, None, None).collect();
+        let serves = line[0] == "--server" || line[0] == "--acp";
+        assert_eq!(suspects, if serves { vec![pid] } else { vec![] }, "{line:?}");
+        let mut child = world.processes.pop().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let pid = world.start(&home, &["--log-level", "error"]);
+    let found = world.scan(&[&home]);
+    let root = home.join(SESSIONS);
+    assert!(found.of(&root, A).is_none(), "a terminal's is no more than a guess");
+    assert_eq!(found.guess(&root, A, None).map(|(opening, _)| opening.pid), Some(pid));
+    assert_eq!(found.guess(&root, A, Some(now() + Span::seconds(5))), None, "older than what is known");
+}
+
+/// A terminal whose log has lines of that level would have logged what it opened: it waits at a dialog, or at the list.
+#[test]
+fn case_551_a_terminal_that_logs_owns_nothing_that_it_did_not_log() {
+    let mut world = World::new();
+    let home = world.home("home");
+    let pid = world.start(&home, &["--resume"]);
+    world.log(&home, pid, &["Starting"]);
+    let note = format!(r#"{{"{A}":{{"schemaVersion":1,"openedAt":"{}","working":true}}}}"#, now());
+    fs::write(home.join(OPEN_SESSIONS), note).unwrap();
+    let mut program = programs(&[], now()).into_iter().find(|program| program.pid == pid).unwrap();
+    let mut known = KnownProcess::default();
+    assert!(known.log.follow(&program, std::slice::from_ref(&home), None));
+    program.started = program.started.map(|at| at - STARTING);
+    assert_eq!(known.sessions_of(&program, std::slice::from_ref(&home), now()), []);
 }
 
 #[test]
 fn sessions_that_differ_between_two_scans_are_reported() {
     let opening = |pid, id: &str| OpenSession {
         pid,
+        inside: None,
         root: "/home/session-state".into(),
         opened: Opened::Session(id.into()),
         started: None,
         is_uncertain: false,
+        guessed: None,
     };
     let before = OpenSessions::new(vec![opening(1, A), opening(2, B)]);
     let after = OpenSessions::new(vec![opening(1, A), opening(3, B)]);
@@ -214,10 +271,12 @@ fn sessions_that_differ_between_two_scans_are_reported() {
 fn an_open_session_is_found_by_its_folder_and_its_id() {
     let opening = |pid, root: &str, id: Option<&str>| OpenSession {
         pid,
+        inside: None,
         root: root.into(),
         opened: id.map_or(Opened::Some, |id| Opened::Session(id.into())),
         started: None,
         is_uncertain: false,
+        guessed: None,
     };
     let (one, other) = (Path::new("/one"), Path::new("/other"));
     let all =

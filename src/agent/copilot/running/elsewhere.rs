@@ -51,6 +51,7 @@ fn program(process: &Process, names: &[String]) -> Option<Program> {
     let seconds = i64::try_from(process.start_time()).ok().filter(|seconds| *seconds > 0);
     Some(Program {
         pid,
+        inside: None,
         born: process.start_time(),
         parent: process.parent().map_or(0, Pid::as_u32),
         started: seconds.and_then(|seconds| seconds.checked_mul(1000)).map(|at| Time(0) + Span(at)),

@@ -11,7 +11,7 @@ use crate::agent::copilot::identity::{names_copilot, runs_copilot};
 use crate::agent::copilot::owner::hold::home_with_open_file;
 use crate::agent::program_file::is_node;
 use crate::core::time::Time;
-use crate::system::process::{Birth, arguments, births, executable_link, open_files, sees_same, variables};
+use crate::system::process::{Birth, arguments, births, executable_link, inner_id, open_files, sees_same, variables};
 
 /// The processes that are still to be checked.
 #[derive(Debug)]
@@ -58,7 +58,8 @@ fn program(pid: u32, names: &[String], birth: impl Fn(u32) -> Option<Birth>) -> 
         return None;
     }
     let birth = birth(pid)?;
-    let (homes_of_files, log) = open_homes_and_log(pid);
+    let inside = Some(inner_id(pid)).filter(|inside| *inside != pid);
+    let (homes_of_files, log) = open_homes_and_log(pid, inside.unwrap_or(pid));
     let folder = fs::read_link(format!("/proc/{pid}/cwd")).ok();
     let homes: Vec<_> = home_in_environment(pid, folder.as_deref()).into_iter().chain(homes_of_files).collect();
     // In a container or a sandbox, the same path may be another home.
@@ -68,6 +69,7 @@ fn program(pid: u32, names: &[String], birth: impl Fn(u32) -> Option<Birth>) -> 
     }
     Some(Program {
         pid,
+        inside,
         born: birth.ticks,
         parent: birth.parent,
         started: Some(birth.at),
@@ -86,10 +88,11 @@ fn home_in_environment(pid: u32, folder: Option<&Path>) -> Option<PathBuf> {
     home_of(variable, folder)
 }
 
-/// The homes of the files that a Copilot keeps open, and its log.
-fn open_homes_and_log(pid: u32) -> (Vec<PathBuf>, Option<PathBuf>) {
+/// The homes of the files that a Copilot keeps open, and its log, which has the id in its name by which it is `called` where
+/// it runs.
+fn open_homes_and_log(pid: u32, called: u32) -> (Vec<PathBuf>, Option<PathBuf>) {
     let (mut homes, mut log) = (Vec::new(), None);
-    let ending = format!("-{pid}.log");
+    let ending = format!("-{called}.log");
     for file in open_files(pid).into_iter().flatten() {
         let Some(name) = file.path.file_name().and_then(|name| name.to_str()) else { continue };
         if name.starts_with("process-") && name.ends_with(&ending) {

@@ -11,6 +11,8 @@ use crate::core::time::Time;
 pub struct Program {
     /// Its process id.
     pub pid: u32,
+    /// The id by which it is known inside of the container that it runs in, if it does.
+    pub inside: Option<u32>,
     /// When it started, in the system's own unit: distinguishes it from an earlier process with the same id.
     pub born: u64,
     /// The process that started it.

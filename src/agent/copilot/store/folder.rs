@@ -57,6 +57,8 @@ pub struct Folder {
     opened: Option<u32>,
     /// The last owner that exited, and when.
     departed: Option<(u32, Time)>,
+    /// When the last process exited that had the session open without a lock.
+    released: Option<Time>,
     /// The last search of process logs for a former owner: when, by the awake clock, the pid that was found, and the
     /// session's last progress, for which the result is valid.
     former: Option<(Time, Option<u32>, Time)>,
@@ -80,6 +82,7 @@ impl Folder {
             claimed: None,
             opened: None,
             departed: None,
+            released: None,
             former: None,
         }
     }
@@ -111,7 +114,6 @@ impl Folder {
             past.note(observed);
             return Ok(ReadStatus::Complete);
         }
-        let log_path = self.path.join(LOG);
         let folder = match fs::symlink_metadata(&self.path) {
             Ok(folder) if folder.is_dir() => folder,
             Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
@@ -125,20 +127,26 @@ impl Folder {
                 return self.unreadable(observed, error);
             }
         };
-        let log = fs::symlink_metadata(&log_path).ok();
-        observed.touched = log.as_ref().map_or_else(|| modified(&folder), modified);
-        observed.has_log = log.is_some();
+        self.note_log(observed, &folder);
         let (owner, progress) = (observed.owner.clone(), observed.facts.progress);
         self.find_owner(observed, reading);
-        observed.unread = is_history(observed, reading);
+        observed.unread = is_history(observed, reading) && self.guess(observed, reading).is_none();
         if observed.unread {
             return Ok(ReadStatus::Complete);
         }
         self.read_workspace(observed);
         let status = self.read_log(reading, observed, buffer);
         self.find_former_owner(observed, reading);
+        self.find_guessed_owner(observed, reading);
         owner::cap_owner_start(observed, &owner, progress);
         Ok(if all_listed { status } else { ReadStatus::Partial })
+    }
+
+    /// Notes whether there is a log, and when it was last written. `folder`: what the system says of the folder.
+    fn note_log(&self, observed: &mut Observed, folder: &fs::Metadata) {
+        let log = fs::symlink_metadata(self.path.join(LOG)).ok();
+        observed.touched = log.as_ref().map_or_else(|| modified(folder), modified);
+        observed.has_log = log.is_some();
     }
 
     /// Handles a folder that cannot be read but is not gone: its last known owner is assumed to have it open still.

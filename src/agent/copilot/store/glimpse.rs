@@ -38,7 +38,7 @@ impl<'a> Root<'a> {
     /// Returns a glimpse of a session if it shows that nobody has the session open and that its log is too old to
     /// matter.
     pub(crate) fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
-        if reading.all || reading.openings.of(self.path, id).is_some() {
+        if reading.all || reading.openings.has(self.path, id) {
             return None;
         }
         self.glimpse(id).filter(|glimpse| !glimpse.has_log || reading.is_past(glimpse.touched))

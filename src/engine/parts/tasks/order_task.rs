@@ -6,6 +6,7 @@ mod reconnect;
 
 use super::message::{Continuation, TaskEnd, TaskId, TaskMessage};
 use crate::agent::channel::connection::Connection;
+use crate::agent::channel::endpoint::Endpoint;
 use crate::agent::channel::failure::{Failure, FailureKind};
 use crate::agent::channel::fault::{Fault, Place};
 use crate::agent::channel::site::{RECEIVES, Site};
@@ -42,6 +43,9 @@ pub(crate) struct OrderTask {
     pub(crate) source: Source,
     pub(crate) kind: Kind,
     pub(crate) owner: Owner,
+    /// The processes that may have the session open and do not say so, which are asked before it is resumed, and where
+    /// they listen.
+    pub(crate) suspects: Vec<(u32, Vec<Endpoint>)>,
     pub(crate) evidence: Option<Evidence>,
     /// The tmux pane that its agent says it is in.
     pub(crate) pane: Option<Box<str>>,
@@ -108,6 +112,7 @@ impl OrderTask {
     }
 
     async fn carry_out(self) -> OrderResult {
+        self.ask_suspects().await?;
         match self.order.operation.clone() {
             Operation::Look(request) => self.look(&request).await,
             Operation::Approve(which) => self.answer(&which, true).await,

@@ -74,7 +74,11 @@ impl Engine {
             permit: self.contacts.tasks.permit(task),
             reports: self.contacts.tasks.reports(task),
         };
+        let suspects = self.disk.suspects(key, &pending.order, session).into_iter();
         let order_task = OrderTask {
+            suspects: suspects
+                .map(|pid| (pid, self.contacts.endpoints_at(&self.world, &self.disk, pid, false)))
+                .collect(),
             messages: self.contacts.tasks.sender(),
             site,
             order: Order { by_command: pending.is_by_command(), ..pending.order.clone() },

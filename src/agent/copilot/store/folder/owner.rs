@@ -1,7 +1,11 @@
 //! Determines a session's owner, from its locks and from the processes that have it open without one.
+//!
+//! In this order: a lock whose process lives; a process that says itself, in its log or on its command line, that it has the
+//! session open; a process that is gone, by a lock that it left or by its own log. Only where none of these says anything, a
+//! guess counts: that a terminal which logs nothing opened what its home recorded as opened.
 
 use super::Folder;
-use crate::agent::copilot::opened::{OpenScanner, former_owner};
+use crate::agent::copilot::opened::{OpenScanner, former_owner, left_open};
 use crate::agent::copilot::owner::{Claim, Lock, claim_so_far};
 use crate::agent::openings::OpenSession;
 use crate::agent::reading::Reading;
@@ -38,6 +42,8 @@ pub(crate) fn owner_now(root: &Path, id: &str, names: &[String], now: Time) -> O
     let _ = folder.list_locks(modified(&meta), &reading); // a folder that cannot be listed counts as one without locks
     let mut observed = Observed::default();
     folder.find_owner(&mut observed, &reading);
+    folder.note_log(&mut observed, &meta);
+    folder.find_guessed_owner(&mut observed, &reading);
     match observed {
         Observed { owner: Owner::Alive { pid, .. }, held: Held::Pending, .. } => Owner::Unheld { pid },
         Observed { owner, .. } => owner,
@@ -56,7 +62,7 @@ pub(super) fn cap_owner_start(observed: &mut Observed, before: &Owner, progress:
 }
 
 impl Folder {
-    /// The process that has the session open without a lock.
+    /// The process that says that it has the session open, without a lock.
     fn opening<'a>(&self, reading: &Reading<'a>) -> Option<&'a OpenSession> {
         reading.openings.of(self.path.parent()?, self.id())
     }
@@ -112,9 +118,8 @@ impl Folder {
         let holders = &mut observed.holders;
         holders.extend(self.opened.filter(|pid| !holders.contains(pid)));
         (observed.owner, observed.held) = match (owner.owner, opening) {
-            (Owner::Never | Owner::Gone { .. } | Owner::Unheld { .. }, Some(opening)) => {
-                (opening.owner(), Held::Unverified)
-            }
+            (Owner::Gone { pid, .. }, Some(opening)) => (opening.owner(Some(pid)), Held::Unverified),
+            (Owner::Never | Owner::Unheld { .. }, Some(opening)) => (opening.owner(None), Held::Unverified),
             (known, _) => (known, owner.held),
         };
         let settled = self.owners_lock(observed).filter(|lock| lock.made + SLACK < wall);
@@ -151,6 +156,33 @@ impl Folder {
             }
         };
         observed.owner = Owner::Gone { pid, at };
+    }
+
+    /// Takes a terminal that may have opened a session of which nothing else is known for its owner. Nothing is guessed
+    /// about an entry that an earlier owner explains: it wrote events since, was seen to end, or its log shows that it had
+    /// the session open at that time.
+    pub(super) fn find_guessed_owner(&mut self, observed: &mut Observed, reading: &Reading<'_>) {
+        if observed.owner != Owner::Never {
+            return;
+        }
+        let Some((opening, at)) = self.guess(observed, reading) else { return };
+        // Who shut it down recorded nothing afterwards.
+        let was_left = observed.facts.shut_down.is_none();
+        let (now, home) = (reading.context.now.wall, self.home().filter(|_| was_left));
+        if home.is_some_and(|home| left_open(home, self.id(), at, reading.owner_names, now)) {
+            return;
+        }
+        self.opened = Some(opening.pid);
+        if !observed.holders.contains(&opening.pid) {
+            observed.holders.push(opening.pid);
+        }
+        (observed.owner, observed.held) = (opening.owner(None), Held::Unverified);
+    }
+
+    /// The terminal that may have opened the session since anything was heard of it, and when.
+    pub(super) fn guess<'a>(&self, observed: &Observed, reading: &Reading<'a>) -> Option<(&'a OpenSession, Time)> {
+        let written = Some(observed.touched).filter(|_| observed.has_log);
+        reading.openings.guess(self.path.parent()?, self.id(), written.max(self.released))
     }
 
     fn claim_by(&self, lock: Lock, known: &Claim, reading: &Reading<'_>) -> Claim {
@@ -213,6 +245,9 @@ impl Folder {
         self.ended.extend(ended);
         if self.owners_lock(observed).is_some_and(|lock| lock.pid == pid) {
             self.departed = Some((pid, at));
+        }
+        if self.opened == Some(pid) {
+            self.released = Some(at);
         }
         observed.holders.retain(|holder| *holder != pid);
         if observed.owner.pid() == Some(pid) {

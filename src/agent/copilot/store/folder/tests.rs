@@ -2,7 +2,7 @@
 
 use super::owner::owner_now;
 use super::*;
-use crate::agent::openings::OpenSessions;
+use crate::agent::openings::{OpenSession, OpenSessions, Opened};
 use crate::agent::reading::GRACE;
 use crate::agent::tail::ReadContext;
 use crate::core::limits::Limits;
@@ -162,4 +162,159 @@ fn an_unreadable_folder_is_not_rechecked_for_its_new_lock() {
     assert!(folder.owner_recheck_at().is_some());
     folder.unreadable(&mut observed, io::ErrorKind::PermissionDenied.into()).unwrap();
     assert!(folder.owner_recheck_at().is_none() && folder.newcomers() == [pid], "a newcomer stays one");
+}
+
+const A: &str = "beabf016-0350-4b30-ae8f-181db7acd479";
+
+/// A session's folder, and a process that has ended.
+struct Left {
+    scratch: tempfile::TempDir,
+    gone: u32,
+    now: Time,
+}
+
+impl Left {
+    fn new() -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        fs::create_dir_all(scratch.path().join("session-state").join(A)).unwrap();
+        fs::create_dir(scratch.path().join("logs")).unwrap();
+        let mut ended = Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        Self { scratch, gone: ended.id(), now: now() }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.scratch.path().join("session-state")
+    }
+
+    /// Its last event was written a minute ago.
+    fn log(&self, is_open: bool) {
+        let at = self.now - Span::minutes(1);
+        let end = format!(r#"{{"type":"abort","data":{{}},"id":"2","timestamp":"{at}"}}"#);
+        let start = format!(r#"{{"type":"user.message","data":{{"content":"x"}},"id":"1","timestamp":"{at}"}}"#);
+        let path = self.root().join(A).join(LOG);
+        fs::write(&path, if is_open { format!("{start}\n") } else { format!("{start}\n{end}\n") }).unwrap();
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_millis(at.0.unsigned_abs());
+        fs::File::options().append(true).open(path).unwrap().set_modified(time).unwrap();
+    }
+
+    fn lock(&self) {
+        fs::write(self.root().join(A).join(format!("inuse.{}.lock", self.gone)), "").unwrap();
+    }
+
+    /// The log of the process that has ended, which names the session or none.
+    fn process_log(&self, names_it: bool) {
+        let words = if names_it { format!("Workspace initialized: {A} (checkpoints: 0)") } else { "Starting".into() };
+        let name = format!("process-{}-{}.log", (self.now - Span::minutes(2)).0, self.gone);
+        fs::write(self.scratch.path().join("logs").join(name), format!("{} [INFO] {words}\n", self.now)).unwrap();
+    }
+
+    /// The owner, where another terminal that logs nothing may have opened the session `ago`.
+    fn owner(&self, ago: Span) -> Owner {
+        let openings = OpenSessions::new(vec![OpenSession {
+            pid: 1,
+            inside: None,
+            root: self.root(),
+            opened: Opened::Session(A.into()),
+            started: Some(self.now - Span::minutes(9)),
+            is_uncertain: false,
+            guessed: Some(self.now - ago),
+        }]);
+        let (limits, known) = (Limits::default(), HashSet::new());
+        let context =
+            ReadContext { now: Moment { wall: self.now, awake: Time(5_000_000) }, limits: &limits, until: None };
+        let reading = Reading { context, owner_names: &[], known: &known, openings: &openings, all: false };
+        let (mut folder, mut observed) = (Folder::new(&self.root(), A), Observed::default());
+        folder.refresh(&reading, &mut observed, &mut Vec::new()).unwrap();
+        observed.owner
+    }
+}
+
+/// Nothing but a proof of another owner overrides that a process is gone, which a lock or a process's own log names.
+#[test]
+fn case_552_a_guess_never_overrides_a_process_that_is_gone() {
+    let ago = Span::seconds(20); // since its last event, so it may be true
+    for is_open in [true, false] {
+        let left = Left::new();
+        left.log(is_open);
+        left.lock();
+        assert_eq!(left.owner(ago), Owner::Gone { pid: left.gone, at: None }, "a lock, open: {is_open}");
+    }
+    let left = Left::new();
+    left.log(true);
+    left.process_log(true);
+    assert_eq!(left.owner(ago), Owner::Gone { pid: left.gone, at: None }, "a process log, in a turn");
+    let left = Left::new();
+    left.log(false);
+    left.process_log(true);
+    assert_eq!(left.owner(ago), Owner::Never, "a process log, idle");
+}
+
+#[test]
+fn case_552_an_entry_that_is_older_than_the_last_event_says_nothing() {
+    for is_open in [true, false] {
+        for process_log in [None, Some(false)] {
+            let left = Left::new();
+            left.log(is_open);
+            if let Some(names_it) = process_log {
+                left.process_log(names_it);
+            }
+            assert_eq!(left.owner(Span::minutes(2)), Owner::Never, "open: {is_open}, {process_log:?}");
+            // What was recorded later is all that is known of it.
+            assert!(matches!(left.owner(Span::seconds(20)), Owner::Opened { pid: 1, .. }), "open: {is_open}");
+        }
+    }
+}
+
+/// A terminal that opened the session and was seen to end explains the entry that it left.
+#[test]
+fn case_552_the_entry_of_a_terminal_that_has_ended_is_not_anothers() {
+    let left = Left::new();
+    left.log(false);
+    let opening = |pid, guessed| OpenSession {
+        pid,
+        inside: None,
+        root: left.root(),
+        opened: Opened::Session(A.into()),
+        started: Some(left.now - Span::minutes(9)),
+        is_uncertain: false,
+        guessed,
+    };
+    let noted = Some(left.now - Span::seconds(20));
+    let (limits, known) = (Limits::default(), HashSet::new());
+    let context = ReadContext { now: Moment { wall: left.now, awake: Time(5_000_000) }, limits: &limits, until: None };
+    let (mut folder, mut observed) = (Folder::new(&left.root(), A), Observed::default());
+    let owner = |folder: &mut Folder, observed: &mut Observed, openings: &OpenSessions| {
+        let reading = Reading { context, owner_names: &[], known: &known, openings, all: false };
+        folder.refresh(&reading, observed, &mut Vec::new()).unwrap();
+        observed.owner.clone()
+    };
+    let named = OpenSessions::new(vec![opening(2, None), opening(1, noted)]);
+    assert!(
+        matches!(owner(&mut folder, &mut observed, &named), Owner::Opened { pid: 2, .. }),
+        "a proof is not a guess"
+    );
+    folder.process_ended(&mut observed, 2, left.now);
+    let other = OpenSessions::new(vec![opening(1, noted)]);
+    assert_eq!(owner(&mut folder, &mut observed, &other), Owner::Never);
+}
+
+/// The lock of a container's process names it by its id there, and its log is read all the same.
+#[test]
+fn case_553_a_container_of_the_same_home_runs_its_own_sessions() {
+    let left = Left::new();
+    left.log(true);
+    left.lock();
+    let opening = |inside| OpenSession {
+        pid: 1,
+        inside,
+        root: left.root(),
+        opened: Opened::Session(A.into()),
+        started: None,
+        is_uncertain: false,
+        guessed: None,
+    };
+    assert_eq!(opening(Some(left.gone)).owner(Some(left.gone)), Owner::Unknown { pid: 1 }, "it made the lock");
+    assert_eq!(opening(Some(7)).owner(Some(left.gone)), Owner::Opened { pid: 1, started: None });
+    assert_eq!(opening(None).owner(Some(left.gone)), Owner::Opened { pid: 1, started: None });
 }

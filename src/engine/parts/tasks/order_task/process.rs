@@ -1,8 +1,10 @@
 //! Orders that act on a session's process or its terminal.
 
 use super::{OrderError, OrderResult, OrderTask, done, on_thread};
+use crate::agent::channel::{PROBE_TIMEOUT, has_loaded};
 use crate::agent::source::Resume;
-use crate::core::order::Step;
+use crate::core::order::{Operation, Step};
+use crate::core::owner::may_have_it_open;
 use crate::core::time::Span;
 use crate::system::process::{Force, ancestors, is_gone, is_stopped, terminal_of};
 use crate::terminal::{Terminals, show};
@@ -66,6 +68,31 @@ impl OrderTask {
         let words = on_thread(opened).await?;
         self.wait_for_owner().await;
         done(words + &asks.unwrap_or_default())
+    }
+
+    /// Makes sure that no process has the session open that does not say so.
+    ///
+    /// # Errors
+    /// A refusal if one has it open, or if that cannot be known.
+    pub(super) async fn ask_suspects(&self) -> Result<(), OrderError> {
+        for (pid, endpoints) in &self.suspects {
+            match has_loaded(endpoints, &self.site.id, PROBE_TIMEOUT).await {
+                Some(false) => {}
+                Some(true) => {
+                    let words = format!("process {pid} has it open: go on there, or close it first");
+                    return Err(OrderError::refused(words));
+                }
+                None => {
+                    let may = may_have_it_open(*pid, &self.source.agent());
+                    let verb = if self.order.operation == Operation::Resume { "resume" } else { "reconnect" };
+                    return Err(OrderError::refused(format!(
+                        "{may}: close it there, or use `pilotlight {verb} {}`, which asks first",
+                        self.site.id
+                    )));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Waits until its agent would not take the session for one in use, and returns a warning if it still would.
