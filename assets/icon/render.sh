@@ -21,7 +21,7 @@ render() {
     rsvg-convert --width 48 --height 48 --stylesheet "$styles/style.css" "$1.svg" --output "$1$2.png"
 }
 
-for state in well working needs-you trouble; do
+for state in well working needs-you trouble unknown; do
     render "$state" '' "$COLOUR $SEEN"
     render "$state" -unseen "$COLOUR"
     render "$state" -contrast "$CONTRAST $SEEN"

@@ -38,15 +38,19 @@ pub(super) enum Format {
 pub(super) struct Bar {
     rows: Vec<Row>,
     state: State,
+    /// What is said where there is no row.
+    nothing: String,
 }
 
 impl Bar {
-    pub(super) fn new(rows: impl Iterator<Item = Row>) -> Self {
-        let mut rows: Vec<_> = rows.filter(|row| !row.status.has_ended()).collect();
-        let state = Glance::of(rows.iter()).state;
+    /// `unreached`: the machines that are not reached.
+    pub(super) fn new<'a>(rows: impl Iterator<Item = Row>, unreached: impl Iterator<Item = &'a str>) -> Self {
+        let rows: Vec<_> = rows.collect();
+        let glance = Glance::of(rows.iter()).and_unreached(unreached, &rows);
+        let mut rows: Vec<_> = rows.into_iter().filter(|row| !row.status.has_ended()).collect();
         sort(&mut rows);
         distinguish(&mut rows);
-        Self { rows, state }
+        Self { rows, state: glance.state, nothing: glance.to_string() }
     }
 
     /// The text for a bar, without a line break at its end.
@@ -92,7 +96,8 @@ impl Bar {
             }
         }
         if counts.is_empty() {
-            return Status::Ended.mark().0.to_owned();
+            let mark = if self.state == State::Unknown { Status::Quiet } else { Status::Ended };
+            return mark.mark().0.to_owned();
         }
         counts.into_iter().map(|(status, count)| format!("{}{count}", status.mark().0)).collect::<Vec<_>>().join(" ")
     }
@@ -100,6 +105,7 @@ impl Bar {
     const fn state_name(&self) -> &'static str {
         match self.state {
             State::Well => "well",
+            State::Unknown => "unknown",
             State::Working => "working",
             State::NeedsYou => "needs-you",
             State::Trouble => "trouble",
@@ -109,6 +115,7 @@ impl Bar {
     const fn colour(&self) -> &'static str {
         match self.state {
             State::Well => "green",
+            State::Unknown => "white",
             State::Working => "blue",
             State::NeedsYou => "yellow",
             State::Trouble => "red",
@@ -138,7 +145,7 @@ impl Bar {
             tooltip.push(format!("… and {more} more"));
         }
         if tooltip.is_empty() {
-            tooltip.push("no session is open".into());
+            tooltip.push(pango(&self.nothing));
         }
         let at_work = |row: &&Row| matches!(row.status.nature().group, Group::Working | Group::Quiet);
         let unseen = self.rows.iter().any(|row| row.unseen).then_some("unseen");
@@ -167,7 +174,8 @@ impl Bar {
             lines.push(item(&format!("… and {more} more")));
         }
         if self.rows.is_empty() {
-            lines.push(item("No session is open"));
+            let nothing = if self.state == State::Unknown { &*self.nothing } else { "No session is open" };
+            lines.push(item(nothing));
         }
         lines.join("\n")
     }
@@ -203,7 +211,7 @@ mod tests {
     }
 
     fn bar(rows: impl IntoIterator<Item = Row>) -> Bar {
-        Bar::new(rows.into_iter())
+        Bar::new(rows.into_iter(), std::iter::empty())
     }
 
     #[test]

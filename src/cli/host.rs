@@ -4,9 +4,11 @@
 
 mod add;
 mod remove;
+mod retry;
 mod suggest;
 mod talk;
 mod test;
+mod update;
 
 use super::charset::{has_unicode_stdout, words};
 use super::context::{Context, runtime};
@@ -14,12 +16,20 @@ use super::hosts::ask_tray;
 use super::json;
 use super::report::{LINE_MAX, say};
 use super::table::pad;
+use super::trays::ask_first_within;
 use crate::config::{Host, Reach};
-use crate::control::HostReport;
+use crate::control::{self, HostReport};
+use crate::core::session::far::Unreached;
 use crate::core::text::{counted, plain};
+use crate::core::time::Time;
+use crate::engine::unreached;
+use crate::system::clock::Clock;
+use crate::system::identity;
 use serde::Serialize;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
 /// Arguments of `host`.
@@ -36,8 +46,12 @@ enum Action {
     Add(add::Arguments),
     /// List the machines in the settings, with what the running tray knows of them
     List(List),
-    /// Connect to a machine, and say what is there
+    /// Connect to a machine, and say what is there; the running tray tries it again, too
     Test(Named),
+    /// Have the running tray try at once to reach a machine, or all that it does not reach
+    Retry(retry::Arguments),
+    /// Replace the program that `host add` copied to a machine by this one; asks first
+    Update(update::Arguments),
     /// Remove a machine from the settings, and the program that `host add` copied there; asks first
     Remove(remove::Arguments),
     /// Look for machines that could be added, without connecting to any: in your ssh config, and what tailscale, docker,
@@ -63,9 +77,31 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         Action::Add(arguments) => add::run(context, arguments),
         Action::List(arguments) => list(context, arguments.json),
         Action::Test(Named { name }) => test::run(context, name),
+        Action::Retry(arguments) => retry::run(context, arguments),
+        Action::Update(arguments) => update::run(context, arguments),
         Action::Remove(arguments) => remove::run(context, arguments),
         Action::Suggest(arguments) => suggest::run(context, arguments),
     }
+}
+
+/// The name of another machine that this one is, as far as the tray knows them by what they call themselves; empty for the
+/// one that this program runs on.
+fn same_as(machine: &str, name: &str, reports: &[HostReport]) -> Option<Box<str>> {
+    if identity::own_machine().as_deref() == Some(machine) {
+        return Some("".into());
+    }
+    let is_other = |report: &&HostReport| *report.host != *name && report.machine.as_deref() == Some(machine);
+    reports.iter().find(is_other).map(|report| report.host.clone())
+}
+
+/// How long the tray may take to find out whether a machine is reached: until it gives up, and a little more.
+const TRIED_WITHIN: Duration = Duration::from_secs(30);
+
+/// Has the running tray take up at once what may have become of a machine, by another connection if `anew`. Returns what came
+/// of it: `None` without a tray that knows it.
+async fn tell_tray(name: &str, anew: bool) -> Option<HostReport> {
+    let retried = ask_first_within(TRIED_WITHIN, async |folder: &Path| control::ask_to_retry(folder, name, anew).await);
+    retried.await.ok().flatten()
 }
 
 /// A machine, in the JSON.
@@ -79,10 +115,18 @@ struct Row<'a> {
     state: &'static str,
     why: Option<Box<str>>,
     sessions: Option<usize>,
+    /// Since when it is not reached, and when it is tried again.
+    since: Option<Time>,
+    next_try: Option<Time>,
+    /// The machine in the settings that it is, too, or an empty text if it is this machine.
+    same_as: Option<Box<str>>,
+    /// Since when and when next, for people.
+    #[serde(skip)]
+    unreached: Option<Unreached>,
 }
 
 impl<'a> Row<'a> {
-    fn new(host: &'a Host, report: Option<&HostReport>) -> Self {
+    fn new(host: &'a Host, report: Option<&HostReport>, same_as: Option<Box<str>>, now: Time) -> Self {
         let (ssh, program, command) = match &host.reach {
             Reach::Ssh { to, program } => (Some(&**to), Some(&**program), None),
             Reach::Command(words) => (None, None, Some(&**words)),
@@ -94,14 +138,23 @@ impl<'a> Row<'a> {
             (Some(_), None) => "reached",
         };
         let sessions = report.filter(|_| why.is_none()).map(|report| report.sessions.len());
-        Self { name: &host.name, ssh, program, command, state, why, sessions }
+        let lost = report.filter(|_| why.is_some()).and_then(|report| Some((report.since?, report.again)));
+        let (since, next_try) = (lost.map(|(since, _)| since), lost.and_then(|(_, again)| again));
+        let unreached = lost.map(|(since, again)| unreached(since, again, now));
+        Self { name: &host.name, ssh, program, command, state, why, sessions, since, next_try, same_as, unreached }
     }
 
     fn words(&self) -> String {
-        match (&self.why, self.sessions) {
-            (Some(why), _) => format!("not reached: {why}"),
-            (None, Some(sessions)) => format!("reached, {}", counted(sessions, "session")),
-            (None, None) => "not asked: no tray runs that knows it".to_owned(),
+        let state = match (&self.why, &self.unreached, self.sessions) {
+            (Some(why), Some(unreached), _) => format!("{unreached}: {why}"),
+            (Some(why), None, _) => format!("not reached: {why}"),
+            (None, _, Some(sessions)) => format!("reached, {}", counted(sessions, "session")),
+            (None, _, None) => "not asked: no tray runs that knows it".to_owned(),
+        };
+        match self.same_as.as_deref() {
+            None => state,
+            Some("") => state + " (it is this machine itself)",
+            Some(other) => format!("{state} (it is the same machine as {other})"),
         }
     }
 
@@ -117,7 +170,13 @@ fn list(context: &Context, as_json: bool) -> anyhow::Result<ExitCode> {
     context.report_problems();
     let reports = runtime()?.block_on(ask_tray()).unwrap_or_default();
     let report = |host: &Host| reports.iter().find(|report| *report.host == *host.name);
-    let rows: Vec<_> = context.config.hosts.iter().map(|host| Row::new(host, report(host))).collect();
+    let now = Clock::start().now().wall;
+    let row = |host| {
+        let report = report(host);
+        let machine = report.and_then(|report| report.machine.as_deref());
+        Row::new(host, report, machine.and_then(|machine| same_as(machine, &host.name, &reports)), now)
+    };
+    let rows: Vec<_> = context.config.hosts.iter().map(row).collect();
     let mut out = io::stdout().lock();
     if as_json {
         json::write_pretty(&mut out, &rows)?;

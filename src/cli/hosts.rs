@@ -10,9 +10,10 @@ use crate::control::pipe::lines::{FromHost, PAST_MAX, SHOWN_MAX};
 use crate::control::{self, HostReport};
 use crate::core::far::{Account, Clocks, read};
 use crate::core::fleet::Session;
-use crate::core::session::far::Host as FarHost;
+use crate::core::session::far::{Host as FarHost, Unreached};
 use crate::core::text::plain;
 use crate::core::time::{Moment, Span};
+use crate::engine::unreached;
 use crate::hosts::{Link, News, Purpose, Said, ToLink, command};
 use crate::system::clock::Clock;
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ pub(super) struct Known {
     pub(super) sessions: Vec<Session>,
     /// Why it is not reached, if it is not.
     pub(super) trouble: Option<Box<str>>,
+    /// Since when, and when it is tried again, where a tray knows.
+    pub(super) unreached: Option<Unreached>,
 }
 
 /// Which sessions are asked for.
@@ -94,7 +97,8 @@ impl Known {
     /// That the machine is not reached, and why.
     pub(super) fn not_reached(&self) -> Option<String> {
         let why = self.trouble.as_deref()?;
-        Some(format!("{} is not reached: {}", self.host, plain(why, WHY_MAX)))
+        let since = self.unreached.as_ref().map_or_else(|| "not reached".to_owned(), ToString::to_string);
+        Some(format!("{} is {since}: {}", self.host, plain(why, WHY_MAX)))
     }
 
     /// The same, to whoever wanted something done there.
@@ -110,8 +114,20 @@ pub(super) async fn ask_tray() -> Option<Vec<HostReport>> {
 }
 
 fn report_read(host: &Host, report: HostReport, now: Moment) -> Known {
-    let sessions = sessions_of(report.sessions, &far_host(host), &Clocks { now, behind: report.behind }).collect();
-    Known { host: report.host, sessions, trouble: report.trouble }
+    let unreached =
+        report.since.filter(|_| report.trouble.is_some()).map(|since| unreached(since, report.again, now.wall));
+    let (clocks, far) = (Clocks { now, behind: report.behind }, far_host(host));
+    let sessions = sessions_of(report.sessions, &far, &clocks);
+    let sessions = sessions.map(|session| as_unreached(session, unreached.as_ref())).collect();
+    Known { host: report.host, sessions, trouble: report.trouble, unreached }
+}
+
+/// The session as its machine told it last, if that is not reached.
+fn as_unreached(mut session: Session, unreached: Option<&Unreached>) -> Session {
+    if let Some(far) = &mut session.far {
+        far.unreached = unreached.cloned();
+    }
+    session
 }
 
 /// The sessions that the tray tells of.
@@ -138,6 +154,8 @@ struct Queried {
     clocks: Clocks,
     sessions: BTreeMap<Box<str>, Arc<Session>>,
     trouble: Option<Box<str>>,
+    /// The tray does not reach it: since when.
+    recalled: Option<Unreached>,
 }
 
 impl Query {
@@ -150,8 +168,14 @@ impl Query {
                 link.tell(ToLink::History);
             }
             let clocks = Clocks { now, behind: Span::ZERO };
-            let queried =
-                Queried { far: far_host(host), link: Some(link), clocks, sessions: BTreeMap::new(), trouble: None };
+            let queried = Queried {
+                far: far_host(host),
+                link: Some(link),
+                clocks,
+                sessions: BTreeMap::new(),
+                trouble: None,
+                recalled: None,
+            };
             (host.name.as_str().into(), queried)
         };
         Self { news, hosts: hosts.iter().map(ask).collect(), which }
@@ -160,10 +184,14 @@ impl Query {
     /// Takes up what the tray knows. Its connection may lead to what no other does, such as a container that was made for it:
     /// there, other processes run, with the sessions that they report.
     pub(super) fn recall(&mut self, reports: Vec<HostReport>) {
-        for HostReport { host, behind, sessions, .. } in reports {
+        for HostReport { host, behind, sessions, trouble, since, again, .. } in reports {
             let Some(queried) = self.hosts.get_mut(&host) else { continue };
             let clocks = Clocks { behind, ..queried.clocks };
+            let since = since.filter(|_| trouble.is_some());
+            let unreached = since.map(|since| unreached(since, again, clocks.now.wall));
+            queried.recalled = unreached.clone();
             for session in sessions_of(sessions, &queried.far, &clocks) {
+                let session = as_unreached(session, unreached.as_ref());
                 queried.sessions.entry(session.id.clone()).or_insert_with(|| Arc::new(session));
             }
         }
@@ -201,6 +229,7 @@ impl Query {
         let known = |(host, queried): (Box<str>, Queried)| Known {
             host,
             sessions: queried.sessions.into_values().map(Arc::unwrap_or_clone).collect(),
+            unreached: queried.recalled.filter(|_| queried.trouble.is_some()),
             trouble: queried.trouble.or_else(|| queried.link.is_some().then(late)),
         };
         self.hosts.into_iter().map(known).collect()
@@ -223,12 +252,15 @@ impl Queried {
             }
             Said::Line(FromHost::Gone(id)) => drop(self.sessions.remove(&id)),
             Said::Line(FromHost::Ready) => {
+                // What the tray knew from before, and is no more.
+                let is_here = |session: &Session| session.far.as_ref().is_none_or(|far| far.unreached.is_none());
+                self.sessions.retain(|_, session| is_here(session));
                 self.link.take_if(|_| which == Which::Recent);
                 return true;
             }
             Said::Line(FromHost::AllPast) => return self.link.take().is_some(),
             Said::Line(_) => {}
-            Said::Lost { why } => {
+            Said::Lost { why, .. } => {
                 self.trouble = Some(plain(&why, WHY_MAX)).filter(|_| self.link.take().is_some());
                 return true;
             }
@@ -260,7 +292,7 @@ mod tests {
     fn queried() -> Queried {
         let far = FarHost { name: "devbox".into(), has_terminal: true };
         let clocks = Clocks { now: Moment::default(), behind: Span::ZERO };
-        Queried { far, link: None, clocks, sessions: BTreeMap::new(), trouble: None }
+        Queried { far, link: None, clocks, sessions: BTreeMap::new(), trouble: None, recalled: None }
     }
 
     #[test]

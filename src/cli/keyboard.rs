@@ -27,6 +27,8 @@ pub(super) enum Key {
     Show,
     /// Says why some actions are not possible.
     More,
+    /// Tries again to reach the machines that are not reached.
+    Retry,
     /// Explains the keys.
     Help,
 }
@@ -44,6 +46,7 @@ const fn letter(letter: char) -> Option<Key> {
         'n' => Key::Answer,
         'o' => Key::Show,
         'm' => Key::More,
+        't' => Key::Retry,
         '?' => Key::Help,
         _ => return None,
     })

@@ -16,12 +16,12 @@ use super::report::LINE_MAX;
 use super::table::{Style, fit_painted, lines, next_age, window};
 use crate::agent::source::Source;
 use crate::config::List;
-use crate::control::Command;
+use crate::control::{Command, RetryHost};
 use crate::core::agent::Agent;
 use crate::core::fleet::{Glance, Row, ShortIds, limit_ended};
 use crate::core::limits::Limits;
 use crate::core::session::Key;
-use crate::core::text::{any_of, counted, fit, plain, wrap};
+use crate::core::text::{any_of, counted, fit, listed, plain, wrap};
 use crate::core::time::{Moment, Span, Time};
 use crate::engine::{Fleet, Settings, View};
 use crate::hosts::Purpose;
@@ -69,8 +69,10 @@ pub(super) struct LiveTable {
     problems: Vec<String>,
     /// A message above the table.
     pub(super) notice: Option<String>,
-    /// The machines that are not reached, with the reasons.
+    /// The machines that are not reached, with the reasons, and those that are listed twice.
     troubles: Vec<String>,
+    /// The names of those that are not reached.
+    unreached: Vec<Arc<str>>,
     terminal: bool,
     keyboard: Keyboard,
     commander: UnboundedSender<Command>,
@@ -98,6 +100,7 @@ impl LiveTable {
             context,
             notice: None,
             troubles: Vec::new(),
+            unreached: Vec::new(),
             terminal,
             keyboard: Keyboard::default(),
             commander,
@@ -172,8 +175,10 @@ impl LiveTable {
                 }
                 (Pressed::More, Screen::Details { all, from }) => (*all, *from) = (!*all, 0),
                 (Pressed::More, Screen::Table) => {}
+                (Pressed::Retry, _) => self.retry(None),
                 (Pressed::Up | Pressed::Down, Screen::Table) => self.selection.step(rows, key == Pressed::Down),
                 _ => match self.selection.drawn(rows) {
+                    Some(Row { reached: false, host, .. }) => self.retry(host.as_deref()),
                     Some(row) => self.run_command(key, row)?,
                     None if rows.is_empty() => {}
                     None => self.refused = Some("that session is gone".into()),
@@ -184,6 +189,21 @@ impl LiveTable {
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Tries the machine of this name again, or all that are not reached.
+    fn retry(&mut self, host: Option<&str>) {
+        let hosts: Vec<_> = self.unreached.iter().filter(|one| host.is_none_or(|host| ***one == *host)).collect();
+        for host in &hosts {
+            let retry = RetryHost { host: (***host).into(), anew: false, reply: None };
+            let _ = self.commander.send(Command::RetryHost(retry)); // fails only when the engine has ended
+        }
+        let names: Vec<_> = hosts.iter().map(|host| &***host).collect();
+        self.refused = Some(match &names[..] {
+            [] => "every machine in the settings is reached".into(),
+            [one] => format!("{one} is not reached: it is tried again now"),
+            all => format!("{} are not reached: they are tried again now", listed(all)),
+        });
     }
 
     fn run_command(&mut self, key: Pressed, row: &Row) -> io::Result<()> {
@@ -265,7 +285,8 @@ impl LiveTable {
     fn heading(&self, rows: &[Row], style: Style) -> Vec<String> {
         let width = style.width.filter(|_| self.terminal).unwrap_or(usize::MAX);
         let demo = if self.context.demo.is_some() { " demo" } else { "" };
-        let mut lines = wrap(&format!("Pilotlight{demo}: {}", Glance::of(rows.iter())), width);
+        let glance = Glance::of(rows.iter()).and_unreached(self.unreached.iter().map(|host| &**host), rows);
+        let mut lines = wrap(&format!("Pilotlight{demo}: {glance}"), width);
         if let Some(notice) = self.notice.as_deref().map(|notice| plain(notice, LINE_MAX)) {
             let is_small = style.height.is_some_and(|height| height < MIN_HEIGHT_FOR_REASON);
             lines.extend(if is_small { vec![fit(&notice, width)] } else { wrap(&notice, width) });
@@ -295,7 +316,7 @@ impl LiveTable {
                 lines.extend(selected.map(|row| selection::details(row, now.wall, style)).into_iter().flatten());
             }
             lines.extend(self.refused.iter().flat_map(|refused| wrap(refused, width)));
-            lines.extend(selection::keys(selected, style));
+            lines.extend(selection::keys(selected, !self.unreached.is_empty(), style));
         }
         lines
     }
@@ -340,7 +361,9 @@ pub(super) fn redraw(out: &mut impl Write, lines: &[String]) -> io::Result<()> {
 impl View for LiveTable {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], now: Moment) -> ControlFlow<()> {
         let rows = self.rows(fleet.rows().cloned().collect(), now);
-        self.troubles = fleet.troubles().iter().map(|trouble| trouble.words(now.wall)).collect();
+        let troubles = fleet.troubles().iter().map(|trouble| trouble.words(now.wall));
+        self.troubles = troubles.chain(fleet.twins().iter().map(ToString::to_string)).collect();
+        self.unreached = fleet.troubles().iter().map(|trouble| Arc::clone(&trouble.host)).collect();
         let drawn = self.handle_keys(&rows).and_then(|flow| match self.foreground {
             None => self.draw(fleet, &rows, now).map(|()| flow),
             Some(_) => Ok(flow),

@@ -69,9 +69,15 @@ pub(super) struct Host<'a> {
 /// Prometheus adds where it has them from.
 pub(super) fn text<'a>(rows: impl Iterator<Item = &'a Row>, hosts: &[Host<'_>], now: Time) -> String {
     let mut agents: BTreeMap<Whose<'_>, Vec<(Status, Gauges)>> = BTreeMap::new();
+    let mut unknown: BTreeMap<Whose<'_>, usize> = BTreeMap::new();
     for row in rows {
         let none = || Status::ALL.map(|status| (status, Gauges::default())).to_vec();
         let gauges = agents.entry((row.host.as_deref(), row.agent.name())).or_insert_with(none);
+        if !row.reached {
+            *unknown.entry((row.host.as_deref(), row.agent.name())).or_default() +=
+                usize::from(!row.status.has_ended());
+            continue;
+        }
         let waited = (now - row.since).max(Span::ZERO);
         for (_, gauges) in gauges.iter_mut().filter(|(status, _)| *status == row.status) {
             gauges.sessions += 1;
@@ -88,8 +94,14 @@ pub(super) fn text<'a>(rows: impl Iterator<Item = &'a Row>, hosts: &[Host<'_>], 
         }
         let _ = writeln!(out, "# HELP {name} {help}");
         for ((host, agent), gauges) in &agents {
+            let unknown = unknown.get(&(*host, *agent)).copied().unwrap_or_default();
+            let is_far = host.is_some();
             let host = host.map(|host| format!("host=\"{}\",", escaped(host))).unwrap_or_default();
             let agent = escaped(agent);
+            // What their status is now is unknown while their machine is not reached.
+            if is_far && name == FAMILIES[0].name {
+                let _ = writeln!(out, "{name}{{{host}agent=\"{agent}\",status=\"unknown\"}} {unknown}");
+            }
             for (status, gauges) in gauges.iter().filter(|(status, _)| has(*status)) {
                 let _ = writeln!(out, "{name}{{{host}agent=\"{agent}\",status=\"{status}\"}} {}", value(gauges));
             }

@@ -75,13 +75,13 @@ async fn with_own_engine(context: &Context, folders: Vec<PathBuf>) -> anyhow::Re
     if let Some(place) = shared_place() {
         engine.listen_to_bridges(place);
     }
-    engine.forward_to_holders(folders.clone());
+    engine.forward_to_holders(folders);
     let (commander, policy) = (engine.command_sender(), CallerPolicy { names: context.agent_names().to_vec() });
     let send = |command| {
         let _ = commander.send(command); // fails only when the engine has ended
     };
     let service = Service { caller: Some(std::process::id()), policy: &policy, has_tray: false, handle: &send };
-    let mut view = Waiting { folders, looked: None };
+    let mut view = Waiting { looked: None };
     let mut running = pin!(engine.run(Signals::new()?, &mut view));
     let (outer, inner) = duplex(PIPE);
     let (from, to) = split(inner);
@@ -99,7 +99,6 @@ async fn with_own_engine(context: &Context, folders: Vec<PathBuf>) -> anyhow::Re
 
 /// Shows nothing, and waits for a tray.
 struct Waiting {
-    folders: Vec<PathBuf>,
     looked: Option<Time>,
 }
 
@@ -110,6 +109,8 @@ impl View for Waiting {
         }
         self.looked = Some(now.awake);
         let is_served = |folder: &PathBuf| matches!(control::probe(folder), Ok(Probe::Served));
-        if self.folders.iter().any(is_served) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        // One that starts says where it is, which may be a place of another environment.
+        let folders = paths::project().as_ref().map(paths::runtime_folders).unwrap_or_default();
+        if folders.iter().any(is_served) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -63,7 +63,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     sessions.extend(far);
     if let Some(format) = arguments.format {
         let listed = sessions.iter().filter(|session| session.is_listed());
-        let bar = Bar::new(listed.map(|session| session.row(now, &context.config.limits).0));
+        let unreached = known.iter().filter(|known| known.trouble.is_some()).map(|known| &*known.host);
+        let bar = Bar::new(listed.map(|session| session.row(now, &context.config.limits).0), unreached);
         writeln!(io::stdout(), "{}", bar.text(format))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -83,14 +84,16 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     if arguments.json {
         write_json(&mut out, &rows)?;
     } else {
-        write_table(&mut out, &rows, &ids, now, Style::of_stdout(context.color))?;
+        let unreached = known.iter().filter(|known| known.trouble.is_some()).map(|known| &*known.host);
+        let glance = Glance::of(rows.iter()).and_unreached(unreached, &rows);
+        write_table(&mut out, &rows, &glance, &ids, now, Style::of_stdout(context.color))?;
         for (id, problem) in &problems {
             out.flush()?;
             say(&format!("session {id}: {problem}"));
         }
     }
     out.flush()?;
-    // A machine that was asked for by its name is missing from the list.
+    // Of a machine that was asked for by its name, the list lacks what is there now.
     let is_missing = !context.only_hosts.is_empty() && known.iter().any(|known| known.trouble.is_some());
     Ok(if is_missing { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
@@ -101,7 +104,7 @@ fn print_nothing(arguments: &Arguments) -> io::Result<()> {
         writeln!(io::stdout(), "[]")?;
     }
     if let Some(format) = arguments.format {
-        writeln!(io::stdout(), "{}", Bar::new(std::iter::empty()).text(format))?;
+        writeln!(io::stdout(), "{}", Bar::new(std::iter::empty(), std::iter::empty()).text(format))?;
     }
     if arguments.openmetrics {
         write!(io::stdout(), "{}", openmetrics::text(std::iter::empty(), &[], Time::default()))?;
@@ -135,8 +138,15 @@ fn write_json(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
 
 /// A line that counts the sessions, and the table. `ids` are those of all sessions on disk: a shortened id must be
 /// unique among them.
-fn write_table(out: &mut impl Write, rows: &[Row], ids: &[Arc<str>], now: Moment, style: Style) -> io::Result<()> {
-    writeln!(out, "{}", words(&Glance::of(rows.iter()).to_string(), style.unicode))?;
+fn write_table(
+    out: &mut impl Write,
+    rows: &[Row],
+    glance: &Glance,
+    ids: &[Arc<str>],
+    now: Moment,
+    style: Style,
+) -> io::Result<()> {
+    writeln!(out, "{}", words(&glance.to_string(), style.unicode))?;
     if !rows.is_empty() {
         let short = ShortIds::new(ids.iter().map(|id| &**id));
         for line in lines(rows, &short, now.wall, style) {

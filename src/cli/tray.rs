@@ -7,7 +7,7 @@ use super::report::say;
 use crate::agent::bridges::{BridgeConfig, BridgeEvent, BridgeFiles};
 use crate::config::Permissions;
 use crate::control::caller::CallerPolicy;
-use crate::control::{Command, origin};
+use crate::control::{self, Command, Probe, origin};
 use crate::doctor::{examine, report::report};
 use crate::engine::View;
 use crate::hosts::Purpose;
@@ -31,7 +31,7 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
 pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>) -> anyhow::Result<ExitCode> {
     let project = paths::project();
     let is_demo = context.demo.is_some();
-    let (claim, refused) = claim(project.iter().flat_map(paths::runtime_folders));
+    let (claim, refused) = claim(&project.iter().flat_map(paths::runtime_folders).collect::<Vec<_>>());
     let instance = match claim {
         Some(Claim::Theirs(note)) => {
             writeln!(
@@ -47,6 +47,11 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
     let own_log = state_folder.as_ref().map(|folder| folder.join(log::FILE));
     log::start(own_log.as_deref(), context.config.log.level);
     log_refusals(&refused, instance.as_ref());
+    if let (Some(project), Some(instance)) = (&project, &instance)
+        && let Err(error) = paths::note_runtime_folder(project, instance.folder())
+    {
+        tracing::warn!("commands of another environment, as over ssh, do not find this tray: {error:#}");
+    }
     say_what_is_missing(&context);
     let menu = menu(&context);
     let homes = context.followed().iter().map(|source| source.home().to_owned()).collect();
@@ -90,11 +95,14 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
     Ok(ExitCode::SUCCESS)
 }
 
-/// The claim on the first of these folders that has one, and why those before it have none.
-fn claim(folders: impl Iterator<Item = PathBuf>) -> (Option<Claim>, Vec<anyhow::Error>) {
+/// The claim on the first of these folders that has one, and why those before it have none. A tray that runs in any of them,
+/// with whatever environment it was started, is the one.
+fn claim(folders: &[PathBuf]) -> (Option<Claim>, Vec<anyhow::Error>) {
     let mut refused = Vec::new();
     for folder in folders {
-        match Instance::claim(&folder) {
+        let is_served = |other: &&PathBuf| *other != folder && matches!(control::probe(other), Ok(Probe::Served));
+        let elsewhere = folders.iter().find(is_served);
+        match Instance::claim(elsewhere.unwrap_or(folder)) {
             Ok(claim) => return (Some(claim), refused),
             Err(error) => refused.push(error),
         }

@@ -16,10 +16,21 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 /// # Errors
 /// One does not answer in time: its process, if it is noted.
 pub(super) async fn ask_first<T>(ask: impl AsyncFn(&Path) -> io::Result<Option<T>>) -> Result<Option<T>, Option<u32>> {
+    ask_first_within(TIMEOUT, ask).await
+}
+
+/// The same of what takes the tray longer.
+///
+/// # Errors
+/// The same.
+pub(super) async fn ask_first_within<T>(
+    most: Duration,
+    ask: impl AsyncFn(&Path) -> io::Result<Option<T>>,
+) -> Result<Option<T>, Option<u32>> {
     for folder in paths::project().as_ref().map(paths::runtime_folders).unwrap_or_default() {
         // A runtime folder that fails its check is not used. Commands that give orders report the reason.
         let Ok(Some(checked)) = Runtime::open(&folder) else { continue };
-        match timeout(TIMEOUT, ask(&folder)).await {
+        match timeout(most, ask(&folder)).await {
             Ok(Ok(None) | Err(_)) => {}
             Ok(Ok(answer)) => return Ok(answer),
             Err(_) => return Err(checked.note().map(|note| note.process)),

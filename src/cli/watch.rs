@@ -11,7 +11,7 @@ use crate::core::fleet::Session;
 use crate::core::limits::Limits;
 use crate::core::session::Key;
 use crate::core::time::{Moment, Time};
-use crate::engine::{Fleet, Settings, Trouble, View};
+use crate::engine::{Fleet, Settings, Trouble, Twin, View};
 use crate::hosts::Purpose;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -52,7 +52,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         bar.writer.end()?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut lines = JsonView { limits: context.config.limits, troubles: Vec::new(), out: Vec::new(), writer };
+    let mut lines =
+        JsonView { limits: context.config.limits, troubles: Vec::new(), twins: Vec::new(), out: Vec::new(), writer };
     watch_until_stopped(engine, &mut lines)?;
     lines.writer.end()?;
     Ok(ExitCode::SUCCESS)
@@ -66,6 +67,8 @@ struct JsonView {
     limits: Limits,
     /// The machines that are known not to be reached.
     troubles: Vec<Trouble>,
+    /// The machines that are known to be listed twice.
+    twins: Vec<Twin>,
     out: Vec<u8>,
     writer: Writer,
 }
@@ -120,6 +123,10 @@ impl View for JsonView {
             }
         }
         self.say_troubles(fleet.troubles(), now.wall);
+        for twin in fleet.twins().iter().filter(|twin| !self.twins.contains(twin)) {
+            say(&twin.to_string());
+        }
+        self.twins = fleet.twins().to_vec();
         if self.out.is_empty() { ControlFlow::Continue(()) } else { self.flush() }
     }
 
@@ -154,7 +161,8 @@ struct BarView {
 
 impl View for BarView {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], _now: Moment) -> ControlFlow<()> {
-        let text = Bar::new(fleet.rows().cloned()).next(self.format);
+        let unreached = fleet.troubles().iter().map(|trouble| &*trouble.host);
+        let text = Bar::new(fleet.rows().cloned(), unreached).next(self.format);
         if text == self.last {
             return ControlFlow::Continue(());
         }

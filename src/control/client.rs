@@ -51,6 +51,15 @@ pub(crate) async fn ask_for_hosts(folder: &Path) -> io::Result<Option<Vec<HostRe
     answer(folder, TrayRequest::Hosts).await
 }
 
+/// Has the tray try to reach another machine again now, by another connection if `anew`, and returns what came of it: `None`
+/// if no tray serves the socket, or that one knows no such machine.
+///
+/// # Errors
+/// If the tray cannot be reached, breaks off, or does not understand this version.
+pub(crate) async fn ask_to_retry(folder: &Path, host: &str, anew: bool) -> io::Result<Option<HostReport>> {
+    Ok(answer(folder, TrayRequest::RetryHost { host: host.into(), anew }).await?.flatten())
+}
+
 /// Has the tray start or stop listening for bridges, because the bridge key was created or removed; `None` if no tray
 /// serves the socket.
 ///

@@ -6,7 +6,7 @@ use crate::core::far::Account;
 use crate::core::order::{Order, Report};
 use crate::core::overlay::Overlay;
 use crate::core::session::Key;
-use crate::core::time::Span;
+use crate::core::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ pub(crate) enum Command {
     /// Report what is known of other machines.
     ReportHosts(oneshot::Sender<Vec<HostReport>>),
     /// Try to reach a machine again now.
-    RetryHost(Box<str>),
+    RetryHost(RetryHost),
     /// Start or stop listening for bridges, because the bridge key was created or removed.
     RestartBridgeListener(oneshot::Sender<()>),
     /// From now on, tell this of all sessions as they change.
@@ -54,6 +54,25 @@ pub(crate) struct HostReport {
     pub(crate) sessions: Vec<Account>,
     /// Why it is not reached, if it is not.
     pub(crate) trouble: Option<Box<str>>,
+    /// Since when, by the wall clock here.
+    #[serde(default)]
+    pub(crate) since: Option<Time>,
+    /// When it is tried again.
+    #[serde(default)]
+    pub(crate) again: Option<Time>,
+    /// By which it is known again under another name.
+    #[serde(default)]
+    pub(crate) machine: Option<Box<str>>,
+}
+
+/// To try to reach a machine again now.
+#[derive(Debug)]
+pub(crate) struct RetryHost {
+    pub(crate) host: Box<str>,
+    /// By another connection: what runs there was replaced.
+    pub(crate) anew: bool,
+    /// Who wants to know what came of it.
+    pub(crate) reply: Option<oneshot::Sender<Option<HostReport>>>,
 }
 
 /// An order on its way to the engine, with the channel for its reports.

@@ -31,9 +31,9 @@ mod transport;
 mod wire;
 
 pub(crate) use client::{
-    OrderConnection, ask, ask_for_hosts, ask_for_overlays, ask_to_listen_to_bridges, ask_to_serve,
+    OrderConnection, ask, ask_for_hosts, ask_for_overlays, ask_to_listen_to_bridges, ask_to_retry, ask_to_serve,
 };
-pub(crate) use command::{Command, HostReport, PendingOrder};
+pub(crate) use command::{Command, HostReport, PendingOrder, RetryHost};
 pub(crate) use transport::{Probe, probe};
 pub(crate) use wire::ORDER_MAX;
 
@@ -233,6 +233,12 @@ async fn serve_client(
             write_answer(reports, &mut from, &mut to).await
         }
         ClientRequest::Tray(TrayRequest::Serve) => Ok(()), // above
+        ClientRequest::Tray(TrayRequest::RetryHost { host, anew }) => {
+            let (reply, report) = oneshot::channel();
+            (context.handle)(Command::RetryHost(RetryHost { host, anew, reply: Some(reply) }));
+            // It knows no such machine if nobody holds the other end.
+            write_answer(async { Ok(report.await.unwrap_or_default()) }, &mut from, &mut to).await
+        }
         ClientRequest::Tray(TrayRequest::ListenToBridges) => {
             let (reply, listens) = oneshot::channel();
             (context.handle)(Command::RestartBridgeListener(reply));
@@ -283,7 +289,7 @@ async fn write_reports(
 
 /// Writes the answer to a request that is not an order.
 async fn write_answer<T: Serialize>(
-    answer: oneshot::Receiver<T>,
+    answer: impl Future<Output = Result<T, oneshot::error::RecvError>>,
     from: &mut ReadHalf<transport::ServerStream>,
     to: &mut WriteHalf<transport::ServerStream>,
 ) -> io::Result<()> {

@@ -1,4 +1,5 @@
-//! What a client sends: one line of JSON. An order is an object; what concerns no session is a string.
+//! What a client sends: one line of JSON. An order is an object; what concerns no session is a string, or an object of one
+//! key that no order has.
 
 use crate::core::order::Order;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ pub(super) enum ClientRequest {
 }
 
 /// What a client may ask of the tray itself. It is answered by one line of JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum TrayRequest {
     /// What it knows about its sessions beyond their logs.
@@ -29,6 +30,8 @@ pub(super) enum TrayRequest {
     ListenToBridges,
     /// To tell of all its sessions as they change, and to take orders, for a Pilotlight on another machine.
     Serve,
+    /// To try to reach another machine again now, by another connection if `anew`, and to tell what came of it.
+    RetryHost { host: Box<str>, anew: bool },
 }
 
 impl ClientRequest {
@@ -37,9 +40,10 @@ impl ClientRequest {
     /// # Errors
     /// If it is neither an order nor a request of this version.
     pub(super) fn read(line: &[u8]) -> serde_json::Result<Self> {
-        match line.first() {
-            Some(b'"') => serde_json::from_slice(line).map(Self::Tray),
-            _ => serde_json::from_slice(line).map(Self::Order),
+        match serde_json::from_slice(line) {
+            Ok(request) => Ok(Self::Tray(request)),
+            Err(error) if line.first() == Some(&b'"') => Err(error),
+            Err(_) => serde_json::from_slice(line).map(Self::Order),
         }
     }
 }

@@ -104,6 +104,7 @@ fn far(host: &Host, account: &Account, status: Status, clocks: &Clocks) -> Far {
         has_open_tool: account.has_open_tool,
         not_ended_unasked: account.not_ended_unasked.as_deref().map(|why| plain(why, COMMAND_MAX)),
         completed: account.completed.map(|at| clocks.here(at)),
+        unreached: None,
     }
 }
 

@@ -36,6 +36,11 @@ impl Span {
         Self::minutes(n * 60)
     }
 
+    /// Of the standard library's duration.
+    pub(crate) fn of(duration: std::time::Duration) -> Self {
+        Self(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
+    }
+
     /// The standard library's equivalent; a negative span becomes zero.
     pub(crate) fn to_std(self) -> std::time::Duration {
         std::time::Duration::from_millis(u64::try_from(self.0).unwrap_or(0))

@@ -40,8 +40,8 @@ mod wakeup;
 mod world;
 
 use changes::Changes;
-pub(crate) use parts::fleet::Trouble;
 pub use parts::fleet::{Entry, Fleet, LastProgress, Shown};
+pub(crate) use parts::fleet::{Trouble, Twin, unreached};
 pub(crate) use parts::probe::{apply_probe, due_probe};
 pub(crate) use parts::settings_file::SettingsSource;
 pub(crate) use view::{Settings, View};

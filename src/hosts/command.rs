@@ -2,6 +2,7 @@
 #![cfg_attr(target_os = "linux", allow(unsafe_code))]
 
 use crate::config::{Host, Reach};
+use crate::control::pipe::lines::STARTS_AGAIN;
 use crate::system::paths::{expand, user_home};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -116,11 +117,29 @@ pub(crate) enum Way {
     Command(Vec<String>),
 }
 
+/// What each `ssh` of ours is told about itself, whatever the user set for their own.
+///
+/// It becomes no master of the user's other connections, which would end with it; one that is there may be used. It takes no
+/// port that the user forwards, runs no command of the user's settings, here or there, and needs none of these to work.
+const OF_OURS: [&str; 4] =
+    ["ControlMaster=no", "ClearAllForwardings=yes", "RemoteCommand=none", "PermitLocalCommand=no"];
+/// The same of one that lasts as long as this program: the user's keys and screen stay out of reach there, and nothing
+/// translates line ends.
+const UNATTENDED: [&str; 4] = ["BatchMode=yes", "ForwardAgent=no", "ForwardX11=no", "RequestTTY=no"];
+
+/// `ssh` to a host, in a terminal of the user's or without one. It takes what follows `--` for no option.
+fn ssh(to: &str, has_terminal: bool) -> Vec<OsString> {
+    let of_kind: &[&str] = if has_terminal { &[] } else { &UNATTENDED };
+    let options = OF_OURS.iter().chain(of_kind).flat_map(|option| ["-o", option]);
+    let tty = if has_terminal { "-t" } else { "-T" };
+    ["ssh", tty].into_iter().chain(options).chain(["--", to]).map(OsString::from).collect()
+}
+
 impl Way {
-    /// The words that run a command there. `ssh` takes what follows `--` for no option, and asks nothing.
+    /// The words that run a command there.
     pub(crate) fn words(&self, command: &[&str]) -> Vec<OsString> {
         let mut words: Vec<OsString> = match self {
-            Self::Ssh(to) => ["ssh", "-T", "-o", "BatchMode=yes", "--", to].map(OsString::from).into(),
+            Self::Ssh(to) => ssh(to, false),
             Self::Command(before) => before.iter().map(OsString::from).collect(),
         };
         if let Self::Command(_) = self
@@ -182,12 +201,24 @@ pub(super) fn serve(host: &Host) -> Vec<OsString> {
     }
 }
 
+/// What a shell there is sent before all else, if there is one: it runs `serve`, if what starts with a shell took the place of
+/// the one that was asked to. If that reads a line of the input, it reads this one; else `serve` does, and passes it over.
+pub(super) fn again(host: &Host) -> Option<String> {
+    match &host.reach {
+        Reach::Ssh { program, .. } => Some(format!("{STARTS_AGAIN}{program} serve --stdio\n")),
+        Reach::Command(_) => None,
+    }
+}
+
 /// The words that resume a session of a host in a terminal of this machine. `None` if the host is not reached by `ssh`: then
-/// nothing is known that opens a terminal there.
+/// nothing is known that opens a terminal there. What the user works with in that terminal, such as forwarded keys, is as in
+/// their own `ssh`.
 pub(crate) fn resume(host: &Host, id: &str) -> Option<Vec<OsString>> {
     match &host.reach {
         Reach::Ssh { to, program } => {
-            Some(["ssh", "-t", "--", to, program, "resume", "--here", id].map(OsString::from).into())
+            let mut words = ssh(to, true);
+            words.extend([program, "resume", "--here", id].map(OsString::from));
+            Some(words)
         }
         Reach::Command(_) => None,
     }
@@ -206,10 +237,10 @@ mod tests {
     fn case_402_ssh_is_told_what_it_must_not_take_for_an_option() {
         let reach = Reach::Ssh { to: "devbox".into(), program: "pilotlight".into() };
         let host = Host { name: "devbox".into(), reach };
-        let words = ["ssh", "-T", "-o", "BatchMode=yes", "--", "devbox", "pilotlight", "serve", "--stdio"];
-        assert_eq!(serve(&host), words.map(OsString::from));
-        let words = ["ssh", "-t", "--", "devbox", "pilotlight", "resume", "--here", "3aac"];
-        assert_eq!(resume(&host, "3aac").unwrap(), words.map(OsString::from));
+        let ends =
+            |words: &[OsString], end: &[&str]| words.ends_with(&end.iter().map(OsString::from).collect::<Vec<_>>());
+        assert!(ends(&serve(&host), &["--", "devbox", "pilotlight", "serve", "--stdio"]));
+        assert!(ends(&resume(&host, "3aac").unwrap(), &["--", "devbox", "pilotlight", "resume", "--here", "3aac"]));
         let boxed = Host { name: "box".into(), reach: Reach::Command(vec!["docker".into(), "exec".into()]) };
         assert_eq!(resume(&boxed, "3aac"), None);
     }

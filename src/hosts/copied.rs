@@ -22,6 +22,65 @@ pub(crate) struct Copied {
     pub(crate) way: Way,
     /// What `cksum` says of the program there.
     pub(crate) sum: String,
+    /// The folders that were made for it, as `there.sh` names them.
+    #[serde(default)]
+    pub(crate) made: Vec<Box<str>>,
+}
+
+/// What was changed in the settings to add a machine, besides its entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Added {
+    /// What was put between the entry and the text before it.
+    joint: String,
+    /// There were no settings before.
+    is_first: bool,
+}
+
+/// The same of each machine, by its name.
+#[derive(Debug, Default)]
+pub(crate) struct Additions {
+    path: PathBuf,
+    additions: BTreeMap<String, Added>,
+}
+
+/// The file for these in the state folder.
+const ADDED: &str = "added.json";
+
+impl Additions {
+    /// Reads them. What cannot be read is not known: then a machine's entry alone is taken out of the settings.
+    pub(crate) fn read(state_folder: &Path) -> Self {
+        let path = state_folder.join(ADDED);
+        let mut text = Vec::new();
+        let read = plain_file::open(&path, Links::Followed)
+            .and_then(|(file, _)| file.take(LENGTH_MAX).read_to_end(&mut text).map_err(Into::into));
+        let additions = read.ok().and_then(|_| serde_json::from_slice(&text).ok()).unwrap_or_default();
+        Self { path, additions }
+    }
+
+    /// Notes how a machine was added: its entry came to the end of a text, which was made for it if `is_first`.
+    pub(crate) fn note(&mut self, host: &str, before: &str, after: &str, entry: &str, is_first: bool) {
+        let joint = after.strip_suffix(entry).and_then(|text| text.strip_prefix(before));
+        let Some(joint) = joint.map(str::to_owned) else { return };
+        self.additions.insert(host.to_owned(), Added { joint, is_first });
+        self.save();
+    }
+
+    /// The settings as they were before a machine was added, if nothing else was changed at their end; else `kept`, which is
+    /// the text without its entry. `None`: there were none, and `pristine` is what was made of that.
+    pub(crate) fn undo(&mut self, host: &str, text: &str, entry: &str, kept: String, pristine: &str) -> Option<String> {
+        let Some(Added { joint, is_first }) = self.additions.remove(host) else { return Some(kept) };
+        self.save();
+        let before = text.strip_suffix(entry).and_then(|text| text.strip_suffix(&*joint)).map_or(kept, str::to_owned);
+        (!is_first || before != pristine).then_some(before)
+    }
+
+    /// What is not noted costs a blank line.
+    fn save(&self) {
+        let Ok(text) = serde_json::to_vec(&self.additions) else { return };
+        if let Err(error) = state_file::replace(&self.path, &text) {
+            tracing::debug!("what was added to the settings is not noted: {error:#}");
+        }
+    }
 }
 
 /// All of them, by the names of the hosts.

@@ -18,6 +18,8 @@ const SLICE: Duration = Duration::from_millis(100);
 const GATHERED_FROM: usize = 64;
 /// How much may come before the first line of ours: what a shell prints when it starts.
 const NOISE_MAX: usize = 64 << 10;
+/// How the first line of ours begins.
+const HELLO_STARTS: &[u8] = b"{\"pilotlight\":";
 
 /// Reads the lines of a host.
 pub(super) struct Incoming<R> {
@@ -39,6 +41,8 @@ pub(super) enum Unheard {
     Nonsense(String),
     /// It says more than there can be to say, without end.
     Flood,
+    /// Another connection takes its place.
+    Replaced,
 }
 
 impl<R: AsyncRead + Unpin> Incoming<R> {
@@ -55,6 +59,10 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         let mut noise = 0;
         loop {
             self.read_line(NOISE_MAX).await?;
+            // What starts with a shell may have begun a line that it did not end.
+            if let Some(at) = memchr::memmem::find(&self.line, HELLO_STARTS) {
+                noise += self.line.drain(..at).len();
+            }
             if let Ok(AnyHello { pilotlight: there }) = serde_json::from_slice(&self.line) {
                 if there.schema != SCHEMA {
                     let here = env!("CARGO_PKG_VERSION");
@@ -174,6 +182,8 @@ mod tests {
             let Err(Unheard::Nonsense(words)) = reader(other.as_bytes()).hello().await else { panic!("understood") };
             assert!(words.starts_with("Pilotlight 9.9 there and"), "{words}");
             assert_eq!(reader(b"bash: nonsense\n").hello().await.unwrap_err(), Unheard::Ended);
+            let unended = format!("Last login: now {}", hello(SCHEMA) + "\n");
+            assert!(reader(unended.as_bytes()).hello().await.unwrap().has_tray);
             let noise = "x\n".repeat(NOISE_MAX);
             assert!(matches!(reader(noise.as_bytes()).hello().await, Err(Unheard::Nonsense(_))));
         });

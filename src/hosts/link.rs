@@ -1,15 +1,16 @@
 //! The connection to one host: its child process, kept by a task beside the loop.
 
 use super::allowance::FLOODS_AFTER;
-use super::command::{Leader, Orphan, serve};
+use super::command::{Leader, Orphan, again, serve};
 use super::incoming::{Incoming, Unheard};
 use super::orders::Orders;
-use super::stderr::Complaints;
+use super::stderr::{Complaints, last_line};
 use super::why;
 use crate::config::Host;
 use crate::control::PendingOrder;
 use crate::control::pipe::lines::{FromHost, Hello, ToHost};
 use crate::core::order::{Outcome, Report};
+use crate::core::text::plain;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -36,6 +37,8 @@ const LASTED: Duration = Duration::from_secs(30);
 const FLOODED: usize = 3;
 /// Maximum number of lines that are passed on at a time.
 const BATCH: usize = 1000;
+/// Maximum length of a reason in an order's outcome, in characters.
+const WHY_MAX: usize = 300;
 /// How many commands may wait for the link.
 const QUEUED: usize = 64;
 
@@ -47,6 +50,8 @@ pub(crate) enum Said {
     /// The connection is lost, or could not be made, for this reason.
     Lost {
         why: String,
+        /// After how long it is tried again; `None`: it is not.
+        again_in: Option<Duration>,
     },
 }
 
@@ -70,6 +75,8 @@ pub(crate) enum ToLink {
     History,
     /// Try again now; if connected, find out whether the host still answers.
     Retry,
+    /// Try again now, by another connection: what runs there was replaced.
+    Anew,
 }
 
 /// What a connection is for.
@@ -101,7 +108,8 @@ impl Link {
     pub(crate) fn start(host: Host, generation: u64, purpose: Purpose, news: Sender<News>) -> Self {
         let (commands, told) = channel(QUEUED);
         let name: Arc<str> = host.name.as_str().into();
-        let keeper = Keeper { host, name, generation, purpose, news, told, orders: Orders::default() };
+        let keeper =
+            Keeper { host, name, generation, purpose, news, told, orders: Orders::default(), held: Vec::new() };
         Self { commands, task: tokio::spawn(keeper.keep()).abort_handle() }
     }
 
@@ -120,11 +128,13 @@ struct Ended {
     why: String,
     /// The host said too much, for as long as it was let: that it was connected is no sign that it will be.
     is_flood: bool,
+    /// Another connection is wanted in its place.
+    is_wanted: bool,
 }
 
 impl From<String> for Ended {
     fn from(why: String) -> Self {
-        Self { why, is_flood: false }
+        Self { why, is_flood: false, is_wanted: false }
     }
 }
 
@@ -136,6 +146,8 @@ struct Keeper {
     news: Sender<News>,
     told: Receiver<ToLink>,
     orders: Orders,
+    /// The orders for which the host is tried again: given as soon as it answers.
+    held: Vec<PendingOrder>,
 }
 
 /// A child that runs, and its ends of the pipe.
@@ -158,40 +170,53 @@ impl Keeper {
         let mut failed = 0;
         loop {
             let began = Instant::now();
-            let Ended { why, is_flood } = self.connect().await;
+            let Ended { why, is_flood, is_wanted } = self.connect().await;
             self.orders.lose(&self.name);
+            if is_wanted {
+                failed = 0;
+                continue;
+            }
             if is_flood {
                 failed = failed.max(FLOODED);
             } else if began.elapsed() >= LASTED {
                 failed = 0;
             }
-            let again_in = RETRIES[failed.min(RETRIES.len() - 1)];
+            let again_in = Duration::from_secs(RETRIES[failed.min(RETRIES.len() - 1)]);
             failed += 1;
             tracing::info!(tag = "host", host = %self.name, "not reached: {why}");
-            self.pass_on(vec![Said::Lost { why }]).await;
-            if self.purpose == Purpose::Look {
+            self.refuse_held(&why);
+            let is_tried_again = self.purpose != Purpose::Look;
+            self.pass_on(vec![Said::Lost { why, again_in: is_tried_again.then_some(again_in) }]).await;
+            if !is_tried_again {
                 return;
             }
-            let mut waits = std::pin::pin!(sleep(Duration::from_secs(again_in)));
+            let mut waits = std::pin::pin!(sleep(again_in));
             loop {
                 let told = tokio::select! {
                     () = &mut waits => break,
                     told = self.told.recv() => told,
                 };
                 match told {
-                    Some(ToLink::Retry) => {
-                        // As if for the first time: what just became possible may take a few seconds more.
-                        failed = 0;
-                        break;
-                    }
-                    Some(ToLink::Order(pending)) => {
-                        let words = format!("{} is not reached; nothing was sent", self.name);
-                        pending.report(Report::End(Outcome::Failed(words)));
-                    }
-                    Some(ToLink::Seen(_) | ToLink::History) => {}
+                    Some(ToLink::Order(pending)) => self.held.push(pending),
+                    Some(ToLink::Retry | ToLink::Anew) => {}
+                    Some(ToLink::Seen(_) | ToLink::History) => continue,
                     None => return,
                 }
+                // As if for the first time: what just became possible may take a few seconds more.
+                failed = 0;
+                break;
             }
+        }
+    }
+
+    /// Refuses the orders that wait for the host, which does not answer.
+    fn refuse_held(&mut self, why: &str) {
+        let held = std::mem::take(&mut self.held).into_iter();
+        let queued = std::iter::from_fn(|| self.told.try_recv().ok());
+        let queued = queued.filter_map(|told| if let ToLink::Order(pending) = told { Some(pending) } else { None });
+        for pending in held.chain(queued) {
+            let words = format!("{} is not reached: {}; nothing was sent", self.name, plain(why, WHY_MAX));
+            pending.report(Report::End(Outcome::Failed(words)));
         }
     }
 
@@ -207,14 +232,23 @@ impl Keeper {
             Ok(running) => running,
             Err(why) => return why.into(),
         };
+        if let Some(again) = again(&self.host) {
+            let _ = running.to.write_all(again.as_bytes()).await; // what is read says why it was not taken
+        }
         let hello = match timeout(HELLO_WITHIN, running.incoming.hello()).await {
             Ok(Ok(hello)) => hello,
             Ok(Err(unheard)) => return self.why(running, unheard, false).await,
-            Err(_) => return format!("it did not answer within {} s", HELLO_WITHIN.as_secs()).into(),
+            Err(_) => return self.silent(&running).into(),
         };
         self.pass_on(vec![Said::Hello(hello)]).await;
         if self.purpose == Purpose::Act {
             let _ = write(&mut running.to, &ToHost::Acts).await; // what is read says why it was not taken
+        }
+        for pending in std::mem::take(&mut self.held) {
+            if !pending.is_abandoned() {
+                let order = self.orders.begin(pending);
+                let _ = write(&mut running.to, &order).await; // likewise
+            }
         }
         let mut batch = Vec::new();
         let unheard = self.talk(&mut running, &mut batch).await;
@@ -224,11 +258,21 @@ impl Keeper {
         self.why(running, unheard, true).await
     }
 
+    /// That nothing was heard of a child.
+    fn silent(&self, running: &Running) -> String {
+        let words = format!("it did not answer within {} s", HELLO_WITHIN.as_secs());
+        match last_line(&running.complaints.text(), WHY_MAX) {
+            Some(last) => format!("{words}: {last}"),
+            None => words,
+        }
+    }
+
     /// Why nothing more is heard of a child. Ends it.
     async fn why(&self, mut running: Running, unheard: Unheard, has_greeted: bool) -> Ended {
         match unheard {
             Unheard::Nonsense(words) => return words.into(),
-            Unheard::Flood => return Ended { why: why::flood(FLOODS_AFTER), is_flood: true },
+            Unheard::Flood => return Ended { is_flood: true, ..Ended::from(why::flood(FLOODS_AFTER)) },
+            Unheard::Replaced => return Ended { is_wanted: true, ..Ended::from(String::new()) },
             Unheard::Ended => {}
         }
         let status = timeout(END_WITHIN, running.child.wait()).await.ok().and_then(Result::ok);
@@ -246,7 +290,7 @@ impl Keeper {
                 said = running.incoming.next(!self.orders.is_empty()) => {
                     expected = None;
                     match said {
-                        Ok(FromHost::Over(words)) => return Unheard::Nonsense(crate::core::text::plain(&words, 200).into()),
+                        Ok(FromHost::Over(words)) => return Unheard::Nonsense(plain(&words, 200).into()),
                         Ok(said) => self.take(said, batch),
                         Err(unheard) => return unheard,
                     }
@@ -266,6 +310,7 @@ impl Keeper {
                     Some(ToLink::Order(pending)) => self.orders.begin(pending),
                     Some(ToLink::Seen(ids)) => ToHost::Seen(ids),
                     Some(ToLink::History) => ToHost::History,
+                    Some(ToLink::Anew) => return Unheard::Replaced,
                     Some(ToLink::Retry) => {
                         pings += 1;
                         ToHost::Ping(pings)
@@ -304,9 +349,8 @@ impl Keeper {
     /// Passes reports on, and keeps the rest.
     fn take(&mut self, said: FromHost, batch: &mut Vec<Said>) {
         match said {
-            FromHost::Report { n, report: Report::End(outcome) } => self.orders.end(n, outcome),
-            FromHost::Report { n, report } => self.orders.report(n, report),
-            FromHost::Pong(_) => {}
+            FromHost::Report { n, report: Report::End(outcome) } => self.orders.end(n, outcome, &self.name),
+            FromHost::Report { n, report } => self.orders.report(n, report, &self.name),
             line => batch.push(Said::Line(line)),
         }
     }

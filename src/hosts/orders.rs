@@ -55,16 +55,16 @@ impl Orders {
     }
 
     /// Passes a report on. One on no order of ours is ignored.
-    pub(super) fn report(&mut self, n: u64, report: Report) {
+    pub(super) fn report(&mut self, n: u64, report: Report, host: &str) {
         if let Some(pending) = self.pending.get(&n) {
-            pending.report(made_safe(report));
+            pending.report(made_safe(report, host));
         }
     }
 
     /// Passes the end of an order on.
-    pub(super) fn end(&mut self, n: u64, outcome: Outcome) {
+    pub(super) fn end(&mut self, n: u64, outcome: Outcome, host: &str) {
         if let Some(pending) = self.pending.remove(&n) {
-            pending.report(made_safe(Report::End(outcome)));
+            pending.report(made_safe(Report::End(outcome), host));
         }
     }
 
@@ -78,16 +78,18 @@ impl Orders {
     }
 }
 
-/// The same with words that are safe to show. A request and a question are shown by whoever made sure of that.
-fn made_safe(report: Report) -> Report {
+/// The same with words that are safe to show, and that say which machine they speak of where something went wrong. A request
+/// and a question are shown by whoever made sure of that.
+fn made_safe(report: Report, host: &str) -> Report {
     let safe = |words: String| String::from(plain(&words, WORDS_MAX));
+    let there = |words: String| format!("on {host}: {}", safe(words));
     match report {
         Report::Step(step, words) => Report::Step(step, safe(words)),
         Report::End(outcome) => Report::End(match outcome {
             Outcome::Done(words) => Outcome::Done(safe(words)),
-            Outcome::Failed(words) => Outcome::Failed(safe(words)),
-            Outcome::Unconfirmed(words) => Outcome::Unconfirmed(safe(words)),
-            Outcome::Refused(words) => Outcome::Refused(safe(words)),
+            Outcome::Failed(words) => Outcome::Failed(there(words)),
+            Outcome::Unconfirmed(words) => Outcome::Unconfirmed(there(words)),
+            Outcome::Refused(words) => Outcome::Refused(there(words)),
             Outcome::Unknown => Outcome::Unknown,
         }),
         Report::Request(_) | Report::Question(_) => report,

@@ -6,7 +6,7 @@
 use super::command::{Leader, Orphan, Way};
 use super::stderr::{self, Complaints};
 use super::why;
-use crate::control::pipe::lines::{AnyHello, SCHEMA};
+use crate::control::pipe::lines::{AnyHello, FromHost, SCHEMA};
 use crate::core::text::plain;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -17,6 +17,13 @@ use tokio::time::{Instant, timeout, timeout_at};
 const SCRIPT: &str = include_str!("there.sh");
 /// The first line of what the script says.
 const MARK: &str = "pilotlight-there";
+/// What makes a POSIX shell of whatever shell reads the input there, and has it say so: what starts with a shell may have taken
+/// the place of the one that was asked for, or reads a line of the input. All shells understand it. It is sent at once, so a
+/// shell that reads ahead has all of it, and none of what follows.
+const TAKE_OVER: &str =
+    "echo pilotlight-shell; exec sh\necho pilotlight-shell; exec sh\necho pilotlight-shell; exec sh\n";
+/// What it says.
+const SHELL: &str = "pilotlight-shell";
 /// A line of it: the home has a name that does not fit into one.
 const ODD_HOME: &str = "odd-home";
 /// How long a machine may take to say what is there.
@@ -34,6 +41,8 @@ const NO_COMMAND: &str = "is not recognized";
 /// Maximum length of a line, and of all lines, in bytes.
 const LINE_MAX: usize = 4 << 10;
 const LINES_MAX: usize = 64 << 10;
+/// How much may be printed by what starts with a shell, before it is one, in bytes.
+const NOISE_MAX: usize = 64 << 10;
 /// Maximum length of what is quoted, in characters.
 const QUOTED_MAX: usize = 160;
 
@@ -49,6 +58,19 @@ pub(crate) struct There {
     pub(crate) programs: Vec<Found>,
     /// Whether something that is not Pilotlight has the place for a program.
     pub(crate) is_taken: bool,
+    /// By which it is known again under another name.
+    pub(crate) machine: Option<Box<str>>,
+    /// Which of the folders that a program makes for itself are not there, as the script names them.
+    pub(crate) absent: Vec<Box<str>>,
+}
+
+/// What the program there is used for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Uses {
+    /// It has put its bridge into Copilot.
+    pub(crate) has_bridge: bool,
+    /// A process that runs from it: its id and its command line.
+    pub(crate) process: Option<Box<str>>,
 }
 
 /// A Pilotlight on a machine.
@@ -70,6 +92,8 @@ pub(crate) struct Errand {
     said: usize,
     /// It has said more than is read.
     is_flooding: bool,
+    /// The beginning of a line that is skipped.
+    noise: Vec<u8>,
     complaints: Complaints,
     reading: JoinHandle<()>,
     way: Way,
@@ -106,10 +130,14 @@ impl There {
                 self.programs.last_mut().into_iter().for_each(|found| found.version = version.clone());
             }
             "hello" => {
+                if let Ok(FromHost::Pilotlight(hello)) = serde_json::from_str(value) {
+                    self.machine = hello.machine;
+                }
                 let hello = serde_json::from_str::<AnyHello>(value).ok();
                 let is_understood = hello.is_some_and(|hello| hello.pilotlight.schema == SCHEMA);
                 self.programs.last_mut().into_iter().for_each(|found| found.is_understood = is_understood);
             }
+            "absent" => self.absent = value.split(' ').filter(|name| !name.is_empty()).map(Into::into).collect(),
             "taken" => self.is_taken = true,
             _ => {}
         }
@@ -161,7 +189,7 @@ impl Errand {
         match looked {
             Ok(Ok(there)) => Ok((errand, there)),
             Ok(Err(why)) => Err(why),
-            Err(_) => Err(format!("it did not answer within {} s", LOOK_WITHIN.as_secs())),
+            Err(_) => Err(errand.silent()),
         }
     }
 
@@ -171,21 +199,31 @@ impl Errand {
         let complaints = Complaints::default();
         let reading = tokio::spawn(complaints.clone().read(said));
         let from = BufReader::new(from);
-        let (is_flooding, patience) = (false, PIECE_WITHIN);
-        Ok(Self { child, to: Some(to), from, said: 0, is_flooding, complaints, reading, way, patience })
+        Ok(Self {
+            child,
+            to: Some(to),
+            from,
+            said: 0,
+            is_flooding: false,
+            noise: Vec::new(),
+            complaints,
+            reading,
+            way,
+            patience: PIECE_WITHIN,
+        })
     }
 
     async fn look(&mut self) -> Result<There, String> {
         // A connection that fails shows in what is read.
-        let _ = self.send(SCRIPT.as_bytes()).await;
-        // What a shell prints when it starts is skipped.
-        loop {
-            match self.line().await {
-                Some(line) if line == MARK => break,
-                Some(_) => {}
-                None => return Err(self.no_shell().await),
-            }
+        let _ = self.send(TAKE_OVER.as_bytes()).await;
+        if !self.skip_to(SHELL).await {
+            return Err(self.no_shell().await);
         }
+        let _ = self.send(SCRIPT.as_bytes()).await;
+        if !self.skip_to(MARK).await {
+            return Err(self.no_shell().await);
+        }
+        self.said = 0;
         let mut there = There::default();
         while let Some(line) = self.line().await {
             if line == ODD_HOME {
@@ -250,14 +288,55 @@ impl Errand {
         }
     }
 
-    /// Removes the program that was copied, if it still has this sum.
+    /// What the program there is used for. Processes of a connection that is just ending are waited for.
+    ///
+    /// # Errors
+    /// Why that is not known, in words for the user.
+    pub(crate) async fn uses(&mut self) -> Result<Uses, String> {
+        let patience = self.patience;
+        let told = async {
+            let _ = self.send(b"state\n").await; // what is read says why
+            let mut uses = Uses::default();
+            loop {
+                match self.line().await.as_deref() {
+                    Some("ready") => return Ok(uses),
+                    Some("bridge") => uses.has_bridge = true,
+                    Some(line) => match line.strip_prefix("used ") {
+                        Some(process) => uses.process = Some(plain(process.trim(), QUOTED_MAX)),
+                        None => return Err(self.refused(Some(line.to_owned())).await),
+                    },
+                    None => return Err(self.refused(None).await),
+                }
+            }
+        };
+        let told = timeout(patience, told).await;
+        told.unwrap_or_else(|_| Err(self.unanswered()))
+    }
+
+    /// Has the program there take its bridge out of Copilot.
+    ///
+    /// # Errors
+    /// Why it is still there, in words for the user.
+    pub(crate) async fn remove_bridge(&mut self) -> Result<(), String> {
+        let removed = async {
+            let _ = self.send(b"unbridge\n").await; // what is read says why
+            self.line().await
+        };
+        match timeout(CHECK_WITHIN, removed).await {
+            Ok(Some(line)) if line == "unbridged" => Ok(()),
+            Ok(other) => Err(self.refused(other).await),
+            Err(_) => Err(self.unanswered()),
+        }
+    }
+
+    /// Removes the program that was copied, if it still has this sum, and what was made for it.
     ///
     /// # Errors
     /// Why it may still be there, in words for the user.
-    pub(crate) async fn remove(&mut self, sum: &str) -> Result<Removed, String> {
+    pub(crate) async fn remove(&mut self, sum: &str, made: &[Box<str>]) -> Result<Removed, String> {
         let patience = self.patience;
         let removed = async {
-            let _ = self.send(format!("remove {sum}\n").as_bytes()).await; // what is read says why
+            let _ = self.send(format!("remove {sum} {}\n", made.join(" ")).as_bytes()).await; // what is read says why
             self.to = None;
             self.line().await
         };
@@ -270,8 +349,42 @@ impl Errand {
         }
     }
 
+    /// That no shell answers.
+    fn silent(&self) -> String {
+        let by_hand =
+            "if it works by hand, what starts with the shell there, such as `.bashrc`, reads what is meant for it";
+        format!("no shell answered there within {} s; {by_hand}", LOOK_WITHIN.as_secs())
+    }
+
     fn unanswered(&self) -> String {
         format!("its shell was reached, and did not answer within {} s", self.patience.as_secs())
+    }
+
+    /// Skips what a shell prints when it starts, up to a line of this script's own, which may come right behind some of that.
+    /// Returns whether it came. Cancel-safe.
+    async fn skip_to(&mut self, mark: &str) -> bool {
+        let is_mark = |noise: &[u8]| noise.strip_suffix(b"\r").unwrap_or(noise).ends_with(mark.as_bytes());
+        loop {
+            let held = match self.from.fill_buf().await {
+                Ok([]) | Err(_) => return false,
+                Ok(held) => held,
+            };
+            let end = memchr::memchr(b'\n', held);
+            let taken = end.unwrap_or(held.len());
+            self.noise.extend_from_slice(&held[..taken]);
+            self.from.consume(taken + usize::from(end.is_some()));
+            self.said += taken;
+            if self.said > NOISE_MAX {
+                self.is_flooding = true;
+                return false;
+            }
+            if end.is_some() && is_mark(&std::mem::take(&mut self.noise)) {
+                return true;
+            }
+            // Of a long line, only its end matters.
+            let surplus = self.noise.len().saturating_sub(LINE_MAX);
+            self.noise.drain(..surplus);
+        }
     }
 
     async fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
@@ -325,7 +438,9 @@ impl Errand {
         match what {
             "taken" => "~/.local/bin/pilotlight there is something else, or a link, and was left alone".into(),
             "folder" => format!("~/.local/bin there cannot be written{}; nothing was changed", self.last_words()),
+            "remove" => format!("it cannot be removed there{}", self.last_words()),
             "write" => format!("it cannot be written there{}; nothing was changed", self.last_words()),
+            "bridge" => format!("the bridge could not be removed there: {}", quoted(&said["failed bridge".len()..])),
             "cut" => "it did not arrive whole; nothing was changed".into(),
             "run" => format!("it does not run there, or is not Pilotlight: {}; nothing was changed", quoted(rest)),
             "mute" => {
@@ -354,9 +469,9 @@ impl Errand {
 }
 
 fn flooding() -> String {
-    let (line, all) = (LINE_MAX >> 10, LINES_MAX >> 10);
+    let (line, noise) = (LINE_MAX >> 10, NOISE_MAX >> 10);
     format!(
-        "what answers there prints too much for a shell: a line of more than {line} KiB, or more than {all} KiB in all"
+        "what answers there prints too much for a shell: more than {noise} KiB when it starts, or a line of more than {line} KiB"
     )
 }
 

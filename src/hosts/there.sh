@@ -1,5 +1,5 @@
 # What `pilotlight host add` and `host remove` have a shell on the other machine do, over its standard input: it says what is
-# there, and then does one thing that it is told, or nothing. Whoever sends it waits for "ready", and for "send", before
+# there, and then does what it is told, or nothing. Whoever sends it waits for "ready", and for "send", before
 # anything more is sent: a shell may read ahead. Everything is in functions, so that it was read whole before it runs.
 
 # What no line that is said can hold.
@@ -77,27 +77,80 @@ copy() {
     printf 'sum %s\ndone %s\n' "$(sum)" "$ran"
 }
 
-# Removes the program if it is still the one with this sum.
+# A process that runs from the program, but for those of the connection that is just ending. Without /proc, none is seen.
+user() {
+    for process in /proc/[0-9]*; do
+        [ "$process/exe" -ef "$own" ] || continue
+        printf '%s %s' "${process#/proc/}" "$(tr '\000' ' ' <"$process/cmdline" 2>/dev/null)"
+        return
+    done
+}
+
+# Says who uses the program, and whether it has put the bridge into Copilot here.
+state() {
+    if [ -e "$kept/bridge.key" ]; then echo bridge; fi
+    tries=0
+    used=$(user)
+    while [ -n "$used" ] && [ "$tries" -lt 3 ]; do
+        sleep 1
+        tries=$((tries + 1))
+        used=$(user)
+    done
+    if [ -n "$used" ]; then printf 'used %s\n' "$used"; fi
+    echo ready
+}
+
+# Has the program take the bridge out of Copilot.
+unbridge() {
+    said=$("$own" bridge remove --yes </dev/null 2>&1 | tail -n 1)
+    if [ -e "$kept/bridge.key" ]; then printf 'failed bridge %s\n' "$said"; else echo unbridged; fi
+}
+
+# Removes the program if it is still the one with this sum, and of these folders those that were made for it and hold nothing
+# else. What it remembers goes with it, if that is named.
 remove() {
     if [ ! -e "$own" ]; then
         echo gone
-    elif [ -z "$2" ] || [ "$(sum)" != "$1 $2" ]; then
-        fail changed
-    else
-        rm -f "$own" || fail write
-        echo removed
+        return
     fi
+    if [ -z "$2" ] || [ "$(sum)" != "$1 $2" ]; then fail changed; fi
+    rm -f "$own" || fail remove
+    case " $3 " in *" kept "*) if [ -d "$kept" ] && [ ! -L "$kept" ]; then rm -rf "$kept"; fi ;; esac
+    for made in bin state local settings config; do
+        case " $3 " in *" $made "*) ;; *) continue ;; esac
+        case $made in
+        bin) rmdir "$folder" ;;
+        state) rmdir "${kept%/*}" ;;
+        local) rmdir "$HOME/.local" ;;
+        settings) rmdir "$settings" ;;
+        config) rmdir "${settings%/*}" ;;
+        esac 2>/dev/null
+    done
+    echo removed
 }
 
 main() {
     folder=$HOME/.local/bin
     own=$folder/pilotlight
+    case $(uname -s) in
+    Darwin) kept="$HOME/Library/Application Support/pilotlight" ;;
+    *) kept=${XDG_STATE_HOME:-$HOME/.local/state}/pilotlight ;;
+    esac
+    settings=${XDG_CONFIG_HOME:-$HOME/.config}/pilotlight
     new=
     made=
     seen=
     echo pilotlight-there
     case $HOME in *"$newline"*) echo odd-home && exit ;; esac
     printf 'system %s\nmachine %s\nhome %s\n' "$(uname -s)" "$(uname -m)" "$HOME"
+    absent=
+    if [ ! -e "$HOME/.local" ]; then absent="$absent local"; fi
+    if [ ! -e "$folder" ]; then absent="$absent bin"; fi
+    if [ ! -e "${kept%/*}" ]; then absent="$absent state"; fi
+    if [ ! -e "$kept" ]; then absent="$absent kept"; fi
+    if [ ! -e "${settings%/*}" ]; then absent="$absent config"; fi
+    if [ ! -e "$settings" ]; then absent="$absent settings"; fi
+    printf 'absent%s\n' "$absent"
     on_path=$(command -v pilotlight 2>/dev/null)
     for program in "$on_path" "$own" "$HOME/.cargo/bin/pilotlight" /opt/homebrew/bin/pilotlight /usr/local/bin/pilotlight; do
         case " $seen " in *" $program "*) continue ;; esac
@@ -106,8 +159,16 @@ main() {
     done
     if is_taken; then echo taken; fi
     echo ready
-    read -r order first second || exit
-    case $order in copy | remove) "$order" "$first" "$second" ;; esac
+    while read -r order first second rest; do
+        case $order in
+        state | unbridge) "$order" ;;
+        copy | remove)
+            "$order" "$first" "$second" "$rest"
+            exit
+            ;;
+        *) exit ;;
+        esac
+    done
 }
 
 # shellcheck disable=SC2317 # what `main` is told, it runs

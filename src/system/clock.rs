@@ -2,7 +2,7 @@
 
 use crate::core::time::{Moment, Span, Time};
 use std::fmt;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Reads both clocks: the wall clock and the awake clock.
 ///
@@ -27,7 +27,7 @@ impl Clock {
 
     /// The current time on both clocks.
     pub fn now(&self) -> Moment {
-        Moment { wall: wall(), awake: self.awake + span(self.started.elapsed()) }
+        Moment { wall: wall(), awake: self.awake + Span::of(self.started.elapsed()) }
     }
 
     /// Converts a time on the awake clock to an [`Instant`].
@@ -80,6 +80,13 @@ impl fmt::Display for WallClock {
     }
 }
 
+/// The user's local time then: `14:05`, or `14:05:09` with seconds.
+pub(crate) fn time_of_day(time: Time, has_seconds: bool) -> String {
+    let Some(at) = local(time) else { return WallClock::at(time).to_string() };
+    let seconds = if has_seconds { format!(":{:02}", at.second()) } else { String::new() };
+    format!("{:02}:{:02}{seconds}", at.hour(), at.minute())
+}
+
 /// When the user's local time is next this full hour.
 pub(crate) fn next(hour: i8, after: Time) -> Time {
     let next = || {
@@ -99,10 +106,6 @@ fn local(time: Time) -> Option<jiff::Zoned> {
     Some(jiff::Timestamp::from_millisecond(time.0).ok()?.to_zoned(system_zone()))
 }
 
-fn span(duration: Duration) -> Span {
-    Span(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
-}
-
 /// The wall clock in nanoseconds since 1970, to order what happens within a millisecond.
 pub(crate) fn wall_nanoseconds() -> i64 {
     let age = system_time().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -116,8 +119,8 @@ fn system_time() -> SystemTime {
 
 fn wall() -> Time {
     match system_time().duration_since(UNIX_EPOCH) {
-        Ok(age) => Time::default() + span(age),
-        Err(before) => Time::default() - span(before.duration()),
+        Ok(age) => Time::default() + Span::of(age),
+        Err(before) => Time::default() - Span::of(before.duration()),
     }
 }
 

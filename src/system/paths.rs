@@ -72,11 +72,40 @@ pub(crate) fn data_folder(project: &Folders) -> PathBuf {
     project.data.clone()
 }
 
+/// The file in the state folder that says which runtime folder the tray uses.
+const RUNTIME_NOTE: &str = "runtime-folder";
+
 /// The candidates for the folder of this login session's files (a lock, a note, a socket), best first: the system's
 /// runtime folder, if there is one, and the state folder. The first that [belongs to us alone](crate::system::runtime)
-/// is used.
+/// is used. Last is the one that the tray said it uses, which started with another environment, as a desktop's differs from
+/// that of `ssh`.
 pub(crate) fn runtime_folders(project: &Folders) -> Vec<PathBuf> {
-    project.runtime.clone().into_iter().chain([state_folder(project)]).collect()
+    let state = state_folder(project);
+    let noted = noted_runtime_folder(&state);
+    let mut folders: Vec<_> = project.runtime.clone().into_iter().chain([state]).collect();
+    let noted = noted.filter(|noted| !folders.contains(noted));
+    folders.extend(noted);
+    folders
+}
+
+/// The runtime folder that the last tray said it uses.
+fn noted_runtime_folder(state: &Path) -> Option<PathBuf> {
+    let text = super::state_file::read(&state.join(RUNTIME_NOTE));
+    Some(PathBuf::from(text.strip_suffix('\n')?)).filter(|folder| folder.is_absolute())
+}
+
+/// Notes which runtime folder the tray uses, for commands that start with another environment.
+///
+/// # Errors
+/// It cannot be written, or names no text.
+pub(crate) fn note_runtime_folder(project: &Folders, folder: &Path) -> anyhow::Result<()> {
+    let state = state_folder(project);
+    if noted_runtime_folder(&state).as_deref() == Some(folder) {
+        return Ok(());
+    }
+    let text = folder.to_str().ok_or_else(|| anyhow::anyhow!("{} is no text", folder.display()))?;
+    make_folder(&state)?;
+    super::state_file::replace_without_sync(&state.join(RUNTIME_NOTE), format!("{text}\n").as_bytes())
 }
 
 /// Creates a folder of ours and its missing parents, if necessary. Only the user can access it, whatever the umask is.

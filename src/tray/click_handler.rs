@@ -9,7 +9,7 @@ use super::open;
 use super::open_files::OpenFiles;
 use super::view::{Effect, Reviewed};
 use crate::agent::bridges::BridgeFiles;
-use crate::control::{Command, PendingOrder};
+use crate::control::{Command, PendingOrder, RetryHost};
 use crate::core::action::{Action, Trait};
 use crate::core::alert::Detail;
 use crate::core::order::{Order, Outcome, Report};
@@ -132,7 +132,7 @@ impl ClickHandler {
             Effect::Mute(mute) => (self.notifier)(NotifierEvent::Mute(mute)),
             Effect::TestNote => self.note(&Note::test()),
             Effect::Review { what, id, host, request } => self.review(what, (&id, host.as_deref()), &request),
-            Effect::RetryHost(host) => self.command(Command::RetryHost(host)),
+            Effect::RetryHost(host) => self.command(Command::RetryHost(RetryHost { host, anew: false, reply: None })),
             Effect::OpenFolder(path) => self.open(path, open::folder),
             Effect::OpenLog(path) => self.open(path, open::log),
             Effect::StartAtLogin(on) => {

@@ -162,7 +162,7 @@ impl Feed {
             self.offer.settle();
         }
         self.menu.set_bridge(bridge, self.offer.is_open());
-        self.menu.set_troubles(fleet.troubles());
+        self.menu.set_troubles(fleet.troubles(), fleet.twins());
         if let Some(view) = self.menu.update(fleet.shown(), now) {
             (self.send)(view);
             // Each menu costs work here and in the panel, so the interval doubles while changes keep coming.

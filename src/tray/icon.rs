@@ -1,4 +1,4 @@
-//! The icon: a pilot flame whose shape and colour show four states, with marks for unseen changes and paused
+//! The icon: a pilot flame whose shape and colour show five states, with marks for unseen changes and paused
 //! notifications. `badge` draws the pictures next to rows.
 //!
 //! The pictures are drawn in `assets/icon/*.svg` and rendered by `assets/icon/render.sh`; the program embeds the
@@ -59,7 +59,7 @@ impl Icon {
     #[cfg(target_os = "linux")]
     pub(crate) fn all(contrast: bool, count: bool) -> impl Iterator<Item = Self> {
         let flags = [(false, false), (false, true), (true, false), (true, true)];
-        let icons = [State::Well, State::Working, State::NeedsYou, State::Trouble].map(move |state| {
+        let icons = [State::Well, State::Unknown, State::Working, State::NeedsYou, State::Trouble].map(move |state| {
             let counts = if count && matches!(state, State::NeedsYou | State::Trouble) { 0..=COUNT_MAX } else { 0..=0 };
             counts.flat_map(move |count| flags.map(|(unseen, paused)| Self { state, unseen, paused, count, contrast }))
         });
@@ -90,6 +90,10 @@ impl Icon {
             (State::Well, true, false) => rendered!("well-unseen"),
             (State::Well, false, true) => rendered!("well", contrast),
             (State::Well, true, true) => rendered!("well-unseen", contrast),
+            (State::Unknown, false, false) => rendered!("unknown"),
+            (State::Unknown, true, false) => rendered!("unknown-unseen"),
+            (State::Unknown, false, true) => rendered!("unknown", contrast),
+            (State::Unknown, true, true) => rendered!("unknown-unseen", contrast),
             (State::Working, false, false) => rendered!("working"),
             (State::Working, true, false) => rendered!("working-unseen"),
             (State::Working, false, true) => rendered!("working", contrast),
@@ -125,7 +129,7 @@ impl Icon {
 mod tests {
     use super::*;
 
-    const ALL: [State; 4] = [State::Well, State::Working, State::NeedsYou, State::Trouble];
+    const ALL: [State; 5] = [State::Well, State::Unknown, State::Working, State::NeedsYou, State::Trouble];
 
     /// The percentage of pixels that are opaque in only one of the pictures.
     fn outline_difference(a: &Picture, b: &Picture) -> usize {
@@ -191,7 +195,7 @@ mod tests {
                 (5, true, 0, true),
                 (6, false, 7, true),
             ] {
-                if count > 0 && matches!(state, State::Well | State::Working) {
+                if count > 0 && matches!(state, State::Well | State::Unknown | State::Working) {
                     continue; // these states never show a number
                 }
                 let picture = Icon { state, unseen, paused: false, count, contrast }.picture().unwrap();
@@ -205,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_templates_differ_by_their_shape() {
-        let names = ["well", "working", "needs-you", "trouble"];
+        let names = ["well", "unknown", "working", "needs-you", "trouble"];
         let names = names.into_iter().flat_map(|name| [name.to_owned(), format!("{name}-unseen")]);
         let pictures: Vec<_> = names
             .map(|name| {

@@ -31,7 +31,7 @@ use crate::config::{Config, List, Tray};
 use crate::core::fleet::{Glance, Group, State, folded};
 use crate::core::limits::Limits;
 use crate::core::time::{Moment, Span, Time};
-use crate::engine::Trouble;
+use crate::engine::{Trouble, Twin};
 use crate::system::clock::Clock;
 use concerned::{ends_with_us, is_unreached, left_open};
 use headline::Headline;
@@ -76,6 +76,8 @@ pub struct Menu {
     settings_error: Option<String>,
     /// The machines that are not reached.
     troubles: Vec<Trouble>,
+    /// The machines whose sessions are listed twice.
+    twins: Vec<Twin>,
     /// How many entries fit the display.
     capacity: usize,
     clock: Option<Clock>,
@@ -121,6 +123,7 @@ impl Menu {
             offers_bridge: false,
             settings_error: None,
             troubles: Vec::new(),
+            twins: Vec::new(),
             capacity: ENTRIES_MAX,
             clock: None,
             shown: None,
@@ -176,8 +179,11 @@ impl Menu {
         (self.bridge, self.offers_bridge) = (bridge, offered);
     }
 
-    /// Sets which machines are not reached, from the next update on.
-    pub(crate) fn set_troubles(&mut self, troubles: &[Trouble]) {
+    /// Sets which machines are not reached, and which are listed twice, from the next update on.
+    pub(crate) fn set_troubles(&mut self, troubles: &[Trouble], twins: &[Twin]) {
+        if self.twins != twins {
+            self.twins = twins.to_vec();
+        }
         if self.troubles != troubles {
             self.troubles = troubles.to_vec();
         }
@@ -234,6 +240,8 @@ impl Menu {
 
     fn view(&self, sources: &[Source<'_>], now: Moment, clock: Clock) -> MenuView {
         let glance = Glance::of(sources.iter().map(|source| source.row));
+        let rows: Vec<_> = sources.iter().map(|source| source.row).collect();
+        let glance = glance.and_unreached(self.troubles.iter().map(|trouble| &*trouble.host), &rows);
         let paused = self.notifications.paused();
         let icon = Icon {
             state: glance.state,
@@ -257,6 +265,7 @@ impl Menu {
         items.push(Item::action(ItemId::own(Kind::Headline), text, headline.effect));
         items.extend(approves.map(|approves| Item::text(capital(approves))));
         items.extend(hosts::rows(&self.troubles, now.wall));
+        items.extend(self.twins.iter().map(|twin| Item::text(capital(&twin.in_short()))));
         if self.demo {
             items.push(Item::text("These sessions play themselves"));
         }

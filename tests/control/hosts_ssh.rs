@@ -89,12 +89,19 @@ impl Sshd {
         format!("{}:{}", self.client().display(), std::env::var("PATH").unwrap_or_default())
     }
 
+    /// From now on, the user's own settings have these lines, too.
+    fn prefer(&self, lines: &str) {
+        fs::write(self.path("preferred"), lines).unwrap();
+        self.client();
+    }
+
     /// The real `ssh` with the test's own settings in place of the developer's, as a folder for PATH.
     fn client(&self) -> PathBuf {
+        let preferred = fs::read_to_string(self.path("preferred")).unwrap_or_default();
         let folder = self.path("bin");
         fs::create_dir_all(&folder).unwrap();
         let config = format!(
-            "Host devbox\n HostName 127.0.0.1\n Port {}\n IdentityFile {}\n IdentitiesOnly yes\n UserKnownHostsFile {}\n GlobalKnownHostsFile /dev/null\n StrictHostKeyChecking yes\n",
+            "Host devbox\n HostName 127.0.0.1\n Port {}\n IdentityFile {}\n IdentitiesOnly yes\n UserKnownHostsFile {}\n GlobalKnownHostsFile /dev/null\n StrictHostKeyChecking yes\n{preferred}\n",
             self.port,
             self.path("user").display(),
             self.path("known").display()
@@ -278,7 +285,8 @@ fn case_478_another_version_a_frozen_far_side_and_a_password_are_said_over_ssh()
     assert!(code == Some(5) && text.contains("may have happened"), "{code:?} {text}");
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     // Another connection is made at once.
-    wait_until(SOON, "it is reached again", || tray.output(), || near.row(&session).map(drop));
+    let again = || near.row(&session).filter(|row| row["reached"] == true).map(drop);
+    wait_until(SOON, "it is reached again", || tray.output(), again);
     kill_process(Pid::from_raw(i32::try_from(frozen).unwrap()).unwrap(), Signal::CONT).unwrap();
     wait_until(SOON, "it ends", || frozen.to_string(), || has_ended(frozen).then_some(()));
     tray.end(Signal::TERM);
@@ -342,7 +350,158 @@ fn case_434_a_machine_is_added_over_the_users_own_ssh() {
     assert!(!config().unwrap().contains("name = \"again\""));
 
     let (code, text) = run(&["host", "remove", "devbox", "--yes"]);
-    assert!(code == Some(0) && !own.exists() && !config().unwrap().contains("name = \"devbox\""), "{text}");
+    assert!(code == Some(0) && !own.exists() && config().is_err(), "{text}");
     sshd.stop();
     fails(&["host", "add", "devbox", "--yes"], "devbox is not reached: nothing listens for ssh there");
+}
+
+/// What a program there sees of the user's machine: a wrapper that writes down its environment first.
+fn telling_program(far: &User) -> (String, PathBuf) {
+    let (told, path) = (far.scratch.path().join("environment"), far.scratch.path().join("telling"));
+    let script = format!("#!/bin/sh\nenv >>'{}'\nexec {} \"$@\"\n", told.display(), program(far));
+    write_script(&path, &script);
+    (path.display().to_string(), told)
+}
+
+/// Each of these would end, keep out, or use something of the user's own `ssh`, or keep ours from working.
+#[test]
+#[ignore = "tests/long.sh"]
+fn case_602_what_the_user_set_for_their_own_ssh_is_theirs() {
+    if !Path::new(SSHD).exists() {
+        return; // tests/long.sh installs it, as root
+    }
+    let (near, far, mut sshd) = (User::new(), User::new(), Sshd::new());
+    sshd.start("X11Forwarding yes\nAllowTcpForwarding yes\nAllowAgentForwarding yes");
+    let (program, told) = telling_program(&far);
+    name_devbox(&near, &program);
+    let path = sshd.search_path();
+    let socket = sshd.path("agent");
+    let mut agent = Command::new("ssh-agent").args(["-D", "-a"]).arg(&socket).stdout(Stdio::null()).spawn().unwrap();
+    wait_until(SOON, "an agent runs", String::new, || socket.exists().then_some(()));
+    let command = |args: &[&str]| {
+        let mut command = near.pilotlight(args);
+        command.env("PATH", &path).env("SSH_AUTH_SOCK", &socket).env("DISPLAY", "127.0.0.1:99");
+        command
+    };
+    let run = |args: &[&str]| {
+        let ran = command(args).output().unwrap();
+        (ran.status.code(), String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned())
+    };
+    let session = far.session(2);
+    let _owner = session.owner(&far);
+    session.prompt();
+    let held = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = held.local_addr().unwrap().port();
+    let (touched, control) = (sshd.path("touched"), sshd.path("control"));
+    for lines in [
+        format!("ControlMaster auto\n ControlPath {}\n ControlPersist 60", control.display()),
+        format!("LocalForward 127.0.0.1:{port} 127.0.0.1:9\n ExitOnForwardFailure yes"),
+        "ForwardAgent yes".to_owned(),
+        "ForwardX11 yes\n ForwardX11Trusted yes".to_owned(),
+        "RemoteCommand echo mine; cat".to_owned(),
+        format!("PermitLocalCommand yes\n LocalCommand touch {}", touched.display()),
+        "RequestTTY force".to_owned(),
+    ] {
+        sshd.prefer(&format!(" {lines}"));
+        let _ = fs::remove_file(&told);
+        let (code, text) = run(&["status"]);
+        assert!(code == Some(0) && text.contains("@devbox"), "{lines}: {text}\n{}", sshd.log());
+        // The same of what looks and copies.
+        let (code, text) = run(&["host", "add", "again", "--ssh", "devbox"]);
+        assert!(code == Some(4) && text.contains("linux on"), "{lines}: {text}\n{}", sshd.log());
+        let environment = fs::read_to_string(&told).unwrap();
+        assert!(!environment.contains("SSH_AUTH_SOCK=") && !environment.contains("DISPLAY="), "{lines}: {environment}");
+        assert!(!environment.contains("SSH_TTY="), "{lines}: {environment}");
+        assert!(!touched.exists() && !control.exists(), "{lines}");
+    }
+    drop(held);
+
+    // A tray's stays as long as the tray does, and holds nothing of these meanwhile.
+    sshd.prefer(&format!(
+        " LocalForward 127.0.0.1:{port} 127.0.0.1:9\n ExitOnForwardFailure yes\n ControlMaster auto\n ControlPath {}",
+        control.display()
+    ));
+    let watch = crate::support::synthetic::Watch::start(command(&["watch", "--json"]));
+    watch.wait_status(&session, "working");
+    let mut user =
+        Command::new(sshd.client().join("ssh")).args(["devbox", "cat"]).stdin(Stdio::piped()).spawn().unwrap();
+    wait_until(SOON, "the user's own is the master", || sshd.log(), || control.exists().then_some(()));
+    let logins = || sshd.log().matches("Accepted publickey").count();
+    let before = logins();
+    let (code, text) = run(&["status"]);
+    assert!(code == Some(0) && text.contains("@devbox"), "{text}");
+    assert_eq!(logins(), before, "a master that is there is used");
+    assert_eq!(watch.end(Signal::TERM), Some(0));
+    assert!(user.try_wait().unwrap().is_none(), "the user's own goes on");
+    drop(user.stdin.take());
+    assert!(user.wait().unwrap().success());
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+}
+
+/// What starts with a shell there prints, reads, or puts another shell in its place; and shells of all kinds.
+#[test]
+#[ignore = "tests/long.sh"]
+fn case_603_whatever_starts_with_the_shell_there_the_machine_is_added_and_reached() {
+    if !Path::new(SSHD).exists() {
+        return; // tests/long.sh installs it, as root
+    }
+    let banner = tempfile::NamedTempFile::new().unwrap();
+    fs::write(banner.path(), "All of this is private property.\n".repeat(500)).unwrap();
+    let sourced = r#"bash -c '. ~/.bashrc; eval "$0"' "$SSH_ORIGINAL_COMMAND""#;
+    for (rc, shell) in [
+        ("printf Welcome", sourced),
+        ("printf 'Last login: now '; seq 10000", sourced),
+        ("read -r line", sourced),
+        ("exec sh", sourced),
+        ("exec zsh", sourced),
+        ("exec tcsh", sourced),
+        ("", r#"fish -c "$SSH_ORIGINAL_COMMAND""#),
+        ("", r#"tcsh -c "$SSH_ORIGINAL_COMMAND""#),
+        ("", r#"zsh -c "$SSH_ORIGINAL_COMMAND""#),
+    ] {
+        let needed = if rc.starts_with("exec") { rc.rsplit(' ').next() } else { shell.split(' ').next() };
+        if !Path::new("/usr/bin").join(needed.unwrap()).exists() {
+            continue;
+        }
+        let (near, far, mut sshd) = (User::new(), User::new(), Sshd::new());
+        let home = far.scratch.path();
+        fs::write(home.join(".bashrc"), format!("{rc}\n")).unwrap();
+        sshd.start(&format!(
+            "Banner {}\nForceCommand env -i HOME={} LANG=C.UTF-8 PATH=/usr/bin:/bin SSH_ORIGINAL_COMMAND=\"$SSH_ORIGINAL_COMMAND\" {}",
+            banner.path().display(),
+            home.display(),
+            shell
+        ));
+        let path = sshd.search_path();
+        for args in [
+            &["host", "add", "devbox", "--yes"][..],
+            &["host", "test", "devbox"],
+            &["host", "remove", "devbox", "--yes"],
+        ] {
+            let ran = near.pilotlight(args).env("PATH", &path).output().unwrap();
+            let text = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+            assert!(ran.status.success(), "{rc:?} {shell} {args:?}: {text}\n{}", sshd.log());
+        }
+        let left = [".local/bin", ".local/state"].map(|folder| home.join(folder).exists());
+        assert_eq!(left, [false, false], "{rc:?} {shell}: it leaves nothing");
+    }
+}
+
+/// It takes all that is sent, and says so.
+#[test]
+#[ignore = "tests/long.sh"]
+fn case_604_what_reads_all_that_is_sent_there_is_said_to() {
+    if !Path::new(SSHD).exists() {
+        return; // tests/long.sh installs it, as root
+    }
+    let (near, far, mut sshd) = (User::new(), User::new(), Sshd::new());
+    sshd.start(&format!(
+        "ForceCommand env -i HOME={} PATH=/usr/bin:/bin sh -c 'cat >/dev/null'",
+        far.scratch.path().display()
+    ));
+    let ran = near.pilotlight(&["host", "add", "devbox"]).env("PATH", sshd.search_path()).output().unwrap();
+    let text = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(ran.status.code() == Some(1) && text.contains("no shell answered there within 30 s; "), "{text}");
+    assert!(text.contains(".bashrc"), "{text}");
 }

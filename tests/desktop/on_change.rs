@@ -228,10 +228,11 @@ fn case_307_the_recipes_reach_a_phone_a_webhook_a_light_and_a_player() {
     let phone = posted("/", &|_| true);
     let label = "work · Fix <b> & \"it\"";
     assert_eq!((&phone["title"], &phone["topic"]), (&json!(label), &json!("choose-a-secret-name")));
-    let because = phone["message"].as_str().unwrap();
+    let message = phone["message"].as_str().unwrap();
+    assert!(message.starts_with("asks for permission") && message.ends_with("\nmake"), "with what it asks: {message}");
     assert_eq!(
         posted("/services/T000/B000/XXXX", &|_| true),
-        json!({"text": format!("work · Fix &lt;b&gt; &amp; \"it\": {because}")})
+        json!({"text": format!("work · Fix &lt;b&gt; &amp; \"it\"\n{message}")})
     );
     assert_eq!(posted("/json/state", &|body| body["on"] == true)["seg"][0]["col"][0], json!([255, 0, 0]));
     session.permit("r");
@@ -272,5 +273,15 @@ fn case_307_the_recipe_for_a_tab_names_the_window_and_gives_the_name_back() {
     wait_until(SOON, "it has its own name", name, || (name() == "sleep").then_some(()));
     tell("needs-input", &std::process::id().to_string());
     assert_eq!(name(), "sleep", "a session in another terminal names no window");
+    // The name that the user gave it is theirs, whatever it looks like, and stays given.
+    let given = format!("mine #(touch {}) #S", scratch.path().join("run").display());
+    tmux(&["rename-window", &given.replace('#', "##")]);
+    for status in ["needs-input", "needs-permission", "working", "idle"] {
+        tell(status, &pid);
+        assert_eq!(name(), if status.starts_with("needs-") { "⚑ asks" } else { &*given }, "{status}");
+    }
+    assert_eq!(tmux(&["show-options", "-w", "-v", "automatic-rename"]), "off");
+    assert_eq!(tmux(&["show-options", "-w", "-q", "-v", "@own-name"]), "");
+    assert!(!scratch.path().join("run").exists());
     tmux(&["kill-server"]);
 }

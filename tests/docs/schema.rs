@@ -50,6 +50,7 @@ fn row() -> Row {
         question: Some(Question { id: Some("r".into()), text: "x".into(), choices: vec!["y".into()] }),
         agent: Agent::default(),
         host: Some("x".into()),
+        reached: true,
     }
 }
 
@@ -146,6 +147,10 @@ fn schema() -> Value {
                 "its oldest permission request, if it is `needs-permission` and its log has the request; else null",
             )
         }
+        "reached" => described(
+            json!({"type": "boolean"}),
+            "whether its machine is reached; if not, all else is as that machine told it last",
+        ),
         "host" => {
             described(optional_text.clone(), "the machine that it is on, by its name in the settings; null: this one")
         }

@@ -20,7 +20,7 @@ fn ssh_to(far: &User) -> String {
     fs::create_dir_all(&folder).unwrap();
     let (path, home) = (std::env::var("PATH").unwrap(), far.scratch.path().display());
     let script = format!(
-        "#!/bin/sh\nwhile [ \"$1\" != -- ]; do [ \"$1\" = -t ] && echo \"a terminal on $3\"; shift; done\nshift 2\n\
+        "#!/bin/sh\nwhile [ \"$1\" != -- ]; do [ \"$1\" = -t ] && t=1; shift; done\n[ -n \"$t\" ] && echo \"a terminal on $2\"; shift 2\n\
          exec env -i HOME={home} PATH={path} LANG=C.UTF-8 TERM=\"$TERM\" \"$@\"\n"
     );
     executable(&folder.join("ssh"), &script);

@@ -94,7 +94,7 @@ impl View for Reached {
     fn show(&mut self, fleet: &Fleet, _changed: &[Key], _removed: &[Key], now: Moment) -> ControlFlow<()> {
         let trouble = fleet.troubles().iter().find(|trouble| *trouble.host == *self.host);
         let state = match trouble {
-            _ if fleet.shown_as(&self.key).is_some() => State::Reached,
+            _ if fleet.shown_as(&self.key).is_some_and(|shown| shown.row.reached) => State::Reached,
             Some(trouble) => State::Not(trouble.words(now.wall)),
             None => State::Waits,
         };

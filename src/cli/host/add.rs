@@ -3,14 +3,16 @@
 
 use super::super::ask::prompt;
 use super::super::context::{Context, runtime};
+use super::super::hosts::ask_tray;
 use super::super::report::{FAILED, REFUSED, USAGE, say};
 use super::suggest;
-use super::talk::{check_settings, hold_off_others, is_confirmed, replaced, tell, wait, write_settings};
+use super::talk::{check_settings, hold_off_others, is_confirmed, replaced, state_folder, tell, wait, write_settings};
+use super::{same_as, tell_tray};
 use crate::config::edit::{WrongPart, host_entry, with_host, wrong_host};
 use crate::config::{self, Host};
 use crate::core::text::plain;
 use crate::hosts::command::Way;
-use crate::hosts::copied::{Copied, Copies};
+use crate::hosts::copied::{Additions, Copied, Copies};
 use crate::hosts::suggest::Candidate;
 use crate::hosts::there::{Errand, There};
 use crate::system::paths;
@@ -110,6 +112,14 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
     }
     let runtime = runtime()?;
     let Some((mut errand, there)) = look(&runtime, name, &way)? else { return Ok(ExitCode::from(FAILED)) };
+    // What it is known as already, if it is.
+    let reports = runtime.block_on(ask_tray()).unwrap_or_default();
+    if let Some(other) = there.machine.as_deref().and_then(|machine| same_as(machine, name, &reports)) {
+        tell(&match &*other {
+            "" => "  it is this machine itself, whose sessions are listed anyway".to_owned(),
+            other => format!("  it is the machine that is called {other} already: its sessions would be listed twice"),
+        })?;
+    }
     let plan = match plan(arguments, &there)? {
         Ok(plan) => plan,
         Err(why) => {
@@ -142,7 +152,7 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
     let copied = match &plan {
         Plan::Use(_) => None,
         Plan::Copy(bytes) => match copy(&runtime, &mut errand, bytes) {
-            Ok(sum) => Some(Copied { way, sum }),
+            Ok(sum) => Some(Copied { way, sum, made: there.absent.clone() }),
             Err(why) => {
                 say(&format!("the program was not copied: {why}"));
                 return Ok(ExitCode::from(FAILED));
@@ -156,11 +166,13 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
         }
     })?;
     say(&format!("{name} is added: a running Pilotlight shows its sessions now"));
+    // One that knew the name already, such as from settings that were changed back.
+    runtime.block_on(tell_tray(name, true));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Looks what is there. `None` if it is not reached, which is said.
-fn look(runtime: &Runtime, name: &str, way: &Way) -> io::Result<Option<(Errand, There)>> {
+pub(super) fn look(runtime: &Runtime, name: &str, way: &Way) -> io::Result<Option<(Errand, There)>> {
     tell(&format!("{name}: by `{way}`"))?;
     match wait(runtime, Errand::start(way.clone())).unwrap_or_else(|| Err("interrupted".into())) {
         Ok((errand, there)) => {
@@ -181,23 +193,29 @@ fn keep(path: &Path, host: &Host, copied: Option<Copied>) -> anyhow::Result<()> 
     write(path, host)
 }
 
-/// Notes that the program there is from here.
-fn note(name: &str, copied: Copied) -> anyhow::Result<()> {
-    copies()?.note(name, Some(copied))
+/// Notes that the program there is from here. What was made for an earlier one was made for this one.
+fn note(name: &str, mut copied: Copied) -> anyhow::Result<()> {
+    let mut copies = copies()?;
+    if let Some(before) = copies.of(name).filter(|before| before.way == copied.way) {
+        copied.made.extend(before.made.iter().filter(|made| !copied.made.contains(made)).cloned().collect::<Vec<_>>());
+    }
+    copies.note(name, Some(copied))
 }
 
 /// What was copied before.
-fn copies() -> anyhow::Result<Copies> {
-    let project = paths::project().context("no folder for what Pilotlight remembers is known: set HOME")?;
-    Copies::read(&paths::state_folder(&project))
+pub(super) fn copies() -> anyhow::Result<Copies> {
+    Copies::read(&state_folder()?)
 }
 
 /// Writes a host into the settings, as they are now: the question may have waited for long.
 fn write(path: &Path, host: &Host) -> anyhow::Result<()> {
-    make_config(path)?;
+    let is_first = make_config(path)?;
     let text = config::read(path).map_err(|why| anyhow!("{} {why}", path.display()))?;
     let changed = || format!("{} has changed: add the lines above to it yourself", path.display());
-    write_settings(path, &with_host(&text, host).with_context(changed)?)
+    let added = with_host(&text, host).with_context(changed)?;
+    write_settings(path, &added)?;
+    Additions::read(&state_folder()?).note(&host.name, &text, &added, &host_entry(host), is_first);
+    Ok(())
 }
 
 /// What is wrong with the arguments, if anything is, by their names.
@@ -252,8 +270,13 @@ fn plan(arguments: &Arguments, there: &There) -> anyhow::Result<Result<Plan, Str
         let path = there.own_path();
         return Ok(Err(format!("{path} there is a link, or no program of ours, and is left alone: move it away")));
     }
-    let file = match &arguments.program {
-        Some(file) => file.clone(),
+    Ok(program_for(arguments.program.as_deref(), there)?.map(Plan::Copy))
+}
+
+/// The program to copy there, the named one or this one, or why there is none.
+pub(super) fn program_for(named: Option<&Path>, there: &There) -> anyhow::Result<Result<Vec<u8>, String>> {
+    let file = match named {
+        Some(file) => file.to_owned(),
         None if there.is_like_here() => {
             paths::own_program().context("the system does not say where this program is")?
         }
@@ -267,7 +290,7 @@ fn plan(arguments: &Arguments, there: &There) -> anyhow::Result<Result<Plan, Str
     if !PROGRAMS.iter().any(|start| program.starts_with(start)) {
         return Ok(Err(format!("{} is no program for Linux or macOS", file.display())));
     }
-    Ok(Ok(Plan::Copy(program)))
+    Ok(Ok(program))
 }
 
 /// Where to get a program that runs there.
@@ -316,12 +339,12 @@ fn show(arguments: &Arguments, plan: &Plan, there: &There, path: &Path, entry: &
     entry.lines().try_for_each(|line| tell(&format!("    {line}")))
 }
 
-fn megabytes(bytes: usize) -> String {
+pub(super) fn megabytes(bytes: usize) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
 /// Copies the program. Ctrl-C undoes what was begun.
-fn copy(runtime: &Runtime, errand: &mut Errand, program: &[u8]) -> Result<String, String> {
+pub(super) fn copy(runtime: &Runtime, errand: &mut Errand, program: &[u8]) -> Result<String, String> {
     let (all, is_shown) = (program.len(), io::stderr().is_terminal());
     let mut last = None;
     let progress = |sent: usize| {

@@ -3,15 +3,16 @@
 use super::super::ask::confirm;
 use super::super::context::{Context, runtime};
 use super::super::report::{FAILED, REFUSED, USAGE, say};
-use super::talk::{hold_off_others, is_confirmed, wait, write_settings};
+use super::talk::{hold_off_others, is_confirmed, replaced, state_folder, wait, write_settings};
 use crate::config;
-use crate::config::edit::{names_host, without_host};
-use crate::hosts::copied::{Copied, Copies};
-use crate::hosts::there::{Errand, Removed};
-use crate::system::paths;
+use crate::config::edit::{host_entry, names_host, without_host};
+use crate::hosts::copied::{Additions, Copied, Copies};
+use crate::hosts::there::{Errand, Removed, There};
 use anyhow::{Context as _, anyhow};
+use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+use tokio::runtime::Runtime;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -27,9 +28,8 @@ pub(super) struct Arguments {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (name, yes) = (&*arguments.name, arguments.yes);
-    let project = paths::project().context("no folder for settings is known: set HOME")?;
     context.report_problems();
-    let copies = Copies::read(&paths::state_folder(&project));
+    let copies = Copies::read(&state_folder()?);
     let copied = copies.as_ref().ok().and_then(|copies| copies.of(name).cloned());
     let copied = copied.filter(|_| !arguments.keep_program);
     let path = context.config_path.as_deref().context("no folder for settings is known: set HOME")?;
@@ -40,7 +40,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         }
         // As they are now: the question may have waited for long.
         let held_off = hold_off_others()?;
-        write_settings(path, &without(path, name)?)?;
+        take_out(path, name)?;
         drop(held_off);
         say(&format!("{name} is no longer in the settings"));
     } else if is_unreadable(path, name) {
@@ -59,14 +59,25 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     copied.map_or(Ok(ExitCode::SUCCESS), |copied| take_away(context, name, copied, yes))
 }
 
+/// Takes the machine out of the settings, and leaves them as they were before it was added.
+fn take_out(path: &Path, name: &str) -> anyhow::Result<()> {
+    let kept = without(path, name)?;
+    let text = config::read(path).map_err(|why| anyhow!("{} {why}", path.display()))?;
+    let hosts = config::parse(&text, Path::new(".")).0.hosts;
+    let entry = hosts.iter().find(|host| host.name == name).map(host_entry).unwrap_or_default();
+    match Additions::read(&state_folder()?).undo(name, &text, &entry, kept, &config::reference()) {
+        Some(text) => write_settings(path, &text),
+        None => fs::remove_file(replaced(path)?).with_context(|| format!("{} cannot be removed", path.display())),
+    }
+}
+
 /// Takes the program away that was copied for this machine, unless another entry uses it; asks first.
 fn take_away(context: &Context, name: &str, copied: Copied, yes: bool) -> anyhow::Result<ExitCode> {
-    let project = paths::project().context("no folder for what Pilotlight remembers is known: set HOME")?;
     let others = || context.config.hosts.iter().filter(|host| host.name != name);
     if let Some(other) = others().find(|host| copied.way.is_of(host)) {
         say(&format!("the program there stays: {} uses it, too", other.name));
         let _held_off = hold_off_others()?;
-        let mut copies = Copies::read(&paths::state_folder(&project))?;
+        let mut copies = Copies::read(&state_folder()?)?;
         copies.note(&other.name, Some(copied))?;
         copies.note(name, None)?;
         return Ok(ExitCode::SUCCESS);
@@ -77,10 +88,51 @@ fn take_away(context: &Context, name: &str, copied: Copied, yes: bool) -> anyhow
         say("the program there stays");
         return Ok(ExitCode::SUCCESS);
     }
-    match remove_program(&copied)? {
+    let runtime = runtime()?;
+    let again = || {
+        say(&format!("`pilotlight host remove {name}` tries again; or remove ~/.local/bin/pilotlight there yourself"));
+        Ok(ExitCode::from(FAILED))
+    };
+    let (mut errand, there) = match started(&runtime, &copied) {
+        Ok(started) => started,
+        Err(why) => {
+            say(&format!("{name} is not reached, so the program is still there: {why}"));
+            return again();
+        }
+    };
+    let uses = match interruptible(&runtime, errand.uses()) {
+        Ok(uses) => uses,
+        Err(why) => {
+            say(&format!("the program is still there: {why}"));
+            return again();
+        }
+    };
+    if let Some(process) = &uses.process {
+        say(&format!(
+            "the program there stays: it is in use, as by another machine that shows its sessions (process {process}); \
+             `pilotlight host remove {name}` takes it away later"
+        ));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if uses.has_bridge {
+        let question = "Its bridge is installed in Copilot there, and would stay without it. Remove the bridge first?";
+        if !yes && confirm(question) != Some(true) {
+            say("the program there stays: `pilotlight bridge remove` there removes the bridge");
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Err(why) = interruptible(&runtime, errand.remove_bridge()) {
+            say(&format!("the program is still there: {why}"));
+            return again();
+        }
+        say("the bridge there is removed");
+    }
+    // What Pilotlight remembers there is another one's, too, if there is one.
+    let is_alone = there.programs.iter().all(|found| found.path == there.own_path());
+    let made: Vec<_> = copied.made.iter().filter(|made| is_alone || ***made != *"kept").cloned().collect();
+    match interruptible(&runtime, errand.remove(&copied.sum, &made)) {
         Ok(removed) => {
             let _held_off = hold_off_others()?;
-            Copies::read(&paths::state_folder(&project))?.note(name, None)?;
+            Copies::read(&state_folder()?)?.note(name, None)?;
             say(match removed {
                 Removed::Now => "the program there is removed",
                 Removed::Before => "the program there was removed already",
@@ -89,11 +141,8 @@ fn take_away(context: &Context, name: &str, copied: Copied, yes: bool) -> anyhow
             Ok(ExitCode::SUCCESS)
         }
         Err(why) => {
-            say(&format!("{name} is not reached, so the program is still there: {why}"));
-            say(&format!(
-                "`pilotlight host remove {name}` tries again; or remove ~/.local/bin/pilotlight there yourself"
-            ));
-            Ok(ExitCode::from(FAILED))
+            say(&format!("the program is still there: {why}"));
+            again()
         }
     }
 }
@@ -111,10 +160,12 @@ fn without(path: &Path, name: &str) -> anyhow::Result<String> {
     })
 }
 
-fn remove_program(copied: &Copied) -> anyhow::Result<Result<Removed, String>> {
-    let removed = async {
-        let (mut errand, _) = Errand::start(copied.way.clone()).await?;
-        errand.remove(&copied.sum).await
-    };
-    Ok(wait(&runtime()?, removed).unwrap_or_else(|| Err("interrupted".to_owned())))
+/// Connects, and looks what is there.
+fn started(runtime: &Runtime, copied: &Copied) -> Result<(Errand, There), String> {
+    interruptible(runtime, Errand::start(copied.way.clone()))
+}
+
+/// What comes of this, unless Ctrl-C ends it.
+fn interruptible<T>(runtime: &Runtime, work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    wait(runtime, work).unwrap_or_else(|| Err("interrupted".to_owned()))
 }

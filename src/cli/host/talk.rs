@@ -45,8 +45,7 @@ pub(super) fn is_confirmed(question: &str, yes: bool) -> bool {
 /// # Errors
 /// If another one takes too long, or nothing can be written there.
 pub(super) fn hold_off_others() -> anyhow::Result<File> {
-    let project = paths::project().context("no folder for what Pilotlight remembers is known: set HOME")?;
-    let folder = paths::state_folder(&project);
+    let folder = state_folder()?;
     let path = folder.join(LOCK);
     let cannot = || format!("{} cannot be written", path.display());
     paths::make_folder(&folder).with_context(cannot)?;
@@ -54,6 +53,15 @@ pub(super) fn hold_off_others() -> anyhow::Result<File> {
     let (file, _) = opened.with_context(cannot)?;
     let locked = deadline::lock_in_turn(file, HELD_OFF_FOR).with_context(cannot)?;
     locked.context("another `pilotlight host` is changing the machines: try again")
+}
+
+/// Where Pilotlight keeps what it remembers.
+///
+/// # Errors
+/// If no such place is known.
+pub(super) fn state_folder() -> anyhow::Result<PathBuf> {
+    let project = paths::project().context("no folder for what Pilotlight remembers is known: set HOME")?;
+    Ok(paths::state_folder(&project))
 }
 
 /// Replaces the text of the settings.

@@ -1,8 +1,10 @@
 //! `pilotlight host test`: connects as the tray would, and says each step.
 
 use super::super::context::{Context, runtime};
+use super::super::hosts::ask_tray;
 use super::super::report::{FAILED, USAGE, say};
 use super::talk::{tell, wait};
+use super::{same_as, tell_tray};
 use crate::config::Reach;
 use crate::control::pipe::lines::{FromHost, Hello};
 use crate::core::text::{counted, plain};
@@ -33,17 +35,20 @@ pub(super) fn run(context: &Context, name: &str) -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
     let (sender, mut news) = channel(4);
     let link = runtime.block_on(async { Link::start(host.clone(), 0, Purpose::Look, sender) });
-    let (began, mut sessions) = (Instant::now(), BTreeSet::<Box<str>>::new());
+    let (began, mut sessions, mut machine) = (Instant::now(), BTreeSet::<Box<str>>::new(), None);
     let tried = async {
         while let Some(news) = news.recv().await {
             for said in news.said {
                 match said {
-                    Said::Hello(hello) => tell(&greeting(&hello, began.elapsed()))?,
+                    Said::Hello(hello) => {
+                        tell(&greeting(&hello, began.elapsed()))?;
+                        machine = hello.machine;
+                    }
                     Said::Line(FromHost::Session(account)) => _ = sessions.insert(account.id().into()),
                     Said::Line(FromHost::Gone(id)) => _ = sessions.remove(&id),
                     Said::Line(FromHost::Ready) => return Ok(None),
                     Said::Line(_) => {}
-                    Said::Lost { why } => return Ok(Some(why)),
+                    Said::Lost { why, .. } => return Ok(Some(why)),
                 }
             }
         }
@@ -61,6 +66,21 @@ pub(super) fn run(context: &Context, name: &str) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(FAILED));
     }
     tell(&format!("  it tells of {}", counted(sessions.len(), "session")))?;
+    let Some(reports) = runtime.block_on(ask_tray()) else { return Ok(ExitCode::SUCCESS) };
+    if let Some(other) = machine.and_then(|machine| same_as(&machine, name, &reports)) {
+        tell(&match &*other {
+            "" => "  it is this machine itself, whose sessions are listed anyway".to_owned(),
+            other => format!("  it is the same machine as {other}"),
+        })?;
+    }
+    // What was found out here is true for the tray as well.
+    if reports.iter().any(|report| *report.host == *name && report.trouble.is_some()) {
+        let words = match wait(&runtime, tell_tray(name, false)).flatten() {
+            Some(report) if report.trouble.is_none() => "the tray that runs here reaches it again",
+            _ => "the tray that runs here does not reach it yet",
+        };
+        tell(&format!("  {words}"))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

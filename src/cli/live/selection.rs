@@ -88,7 +88,7 @@ pub(super) fn command(key: Key, row: &Row) -> Result<Option<Command>, &'static s
         Key::Answer => Err("answer"),
         Key::Show if can(Action::ShowTerminal) => runs("show", &["show"]),
         Key::Show => Err("show"),
-        Key::Quit | Key::Up | Key::Down | Key::Explain | Key::More | Key::Help => Ok(None),
+        Key::Quit | Key::Up | Key::Down | Key::Explain | Key::More | Key::Help | Key::Retry => Ok(None),
     }
 }
 
@@ -135,10 +135,12 @@ pub(super) fn packed(hints: impl IntoIterator<Item = String>, style: Style) -> V
 }
 
 /// The lines of keys, those that act on the selected session first.
-pub(super) fn keys(row: Option<&Row>, style: Style) -> Vec<String> {
+pub(super) fn keys(row: Option<&Row>, has_unreached: bool, style: Style) -> Vec<String> {
     let arrows = if style.unicode { "↑↓ choose" } else { "j/k choose" };
     let always = row.map(|_| ["Enter explain".to_owned(), arrows.to_owned()]).into_iter().flatten();
-    packed(row.into_iter().flat_map(offered).chain(always).chain(["? help".to_owned(), "q quit".to_owned()]), style)
+    let retry = has_unreached.then(|| "t try again".to_owned());
+    let always = always.chain(retry).chain(["? help".to_owned(), "q quit".to_owned()]);
+    packed(row.into_iter().flat_map(offered).chain(always), style)
 }
 
 #[cfg(test)]
@@ -187,8 +189,8 @@ mod tests {
     #[test]
     fn case_230_the_key_for_a_terminal_that_cannot_be_shown_is_not_offered() {
         let style = Style { width: None, height: None, colour: false, unicode: true };
-        assert_eq!(keys(Some(&row("a", &[Action::ShowTerminal])), style)[0].split("   ").next(), Some("o show"));
-        assert!(!keys(Some(&row("a", &[Action::Stop])), style).concat().contains("show"));
+        assert_eq!(keys(Some(&row("a", &[Action::ShowTerminal])), false, style)[0].split("   ").next(), Some("o show"));
+        assert!(!keys(Some(&row("a", &[Action::Stop])), false, style).concat().contains("show"));
     }
 
     /// The menu, popups and keys name what is done by one word.
@@ -209,22 +211,22 @@ mod tests {
         assert_eq!(runs(Key::Reconnect, &asks), Err("reconnect or resume"));
         let style = Style { width: Some(80), height: None, colour: false, unicode: true };
         assert_eq!(
-            keys(Some(&asks), style),
+            keys(Some(&asks), false, style),
             ["a approve   d deny   s stop   Enter explain   ↑↓ choose   ? help   q quit"]
         );
         let narrow = Style { width: Some(24), ..style };
         let wrapped = ["a approve   d deny", "s stop   Enter explain", "↑↓ choose   ? help", "q quit"];
-        assert_eq!(keys(Some(&asks), narrow), wrapped, "at words, and whole");
+        assert_eq!(keys(Some(&asks), false, narrow), wrapped, "at words, and whole");
         let lost = row("a", &[Action::Continue, Action::Reconnect]);
         assert_eq!(runs(Key::Reconnect, &lost), Ok(&["reconnect", "--continue"][..]));
-        assert!(keys(Some(&lost), style)[0].starts_with("r reconnect and continue   Enter"));
+        assert!(keys(Some(&lost), false, style)[0].starts_with("r reconnect and continue   Enter"));
         assert_eq!(runs(Key::Answer, &row("a", &[Action::Answer])), Ok(&["answer"][..]));
         assert_eq!(runs(Key::Show, &row("a", &[Action::ShowTerminal])), Ok(&["show"][..]));
         assert_eq!((runs(Key::Answer, &asks), runs(Key::Show, &asks)), (Err("answer"), Err("show")));
         assert_eq!(runs(Key::Reconnect, &row("a", &[Action::Resume])), Ok(&["resume"][..]));
         let idle = row("a", &[Action::End]);
         assert_eq!(runs(Key::Stop, &idle), Ok(&["stop", "--end"][..]));
-        assert!(keys(Some(&idle), style)[0].starts_with("s end   Enter"));
-        assert_eq!(keys(None, style), ["? help   q quit"]);
+        assert!(keys(Some(&idle), false, style)[0].starts_with("s end   Enter"));
+        assert_eq!(keys(None, false, style), ["? help   q quit"]);
     }
 }

@@ -3,7 +3,7 @@
 //! are read for whoever asks, and nobody keeps them.
 
 use crate::cli::context::Context;
-use crate::control::pipe::lines::{FromHost, PAST_MAX, ToHost};
+use crate::control::pipe::lines::{FromHost, PAST_MAX, STARTS_AGAIN, ToHost};
 use crate::control::pipe::read_line;
 use crate::core::far::Account;
 use crate::core::fleet::Session;
@@ -74,6 +74,10 @@ async fn take_lines(to: &mut (impl AsyncWrite + Unpin), ask: &Sender<()>) -> Tak
             Ok(true) => {}
             Err(error) if error.kind() == io::ErrorKind::InvalidData => return Taken::TooLong,
             Ok(false) | Err(_) => return Taken::All,
+        }
+        if line.starts_with(STARTS_AGAIN.as_bytes()) {
+            line.clear();
+            continue;
         }
         let asked = serde_json::from_slice(&line);
         if matches!(asked, Ok(ToHost::History)) {

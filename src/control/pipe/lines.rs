@@ -3,6 +3,7 @@
 use crate::core::far::Account;
 use crate::core::order::{Order, Report};
 use crate::core::time::Time;
+use crate::system::identity;
 use serde::{Deserialize, Serialize};
 
 /// The number of the schema. It changes with each change of these lines, of an order or of a report.
@@ -52,6 +53,9 @@ pub(crate) enum ToHost {
     History,
 }
 
+/// How a line begins that is for a shell in place of `serve`, if one reads it.
+pub(crate) const STARTS_AGAIN: &str = "exec ";
+
 /// Maximum number of sessions that are shown of one machine, besides those that are told of as past.
 pub(crate) const SHOWN_MAX: usize = 1000;
 /// Maximum number of sessions that are told of as past.
@@ -69,6 +73,9 @@ pub(crate) struct Hello {
     pub(crate) architecture: Box<str>,
     /// A tray runs there, and does what is asked.
     pub(crate) has_tray: bool,
+    /// By which the machine and its user are known again under another name, if they can be.
+    #[serde(default)]
+    pub(crate) machine: Option<Box<str>>,
 }
 
 /// As much of a first line as every version has.
@@ -92,6 +99,7 @@ impl Hello {
             system: std::env::consts::OS.into(),
             architecture: std::env::consts::ARCH.into(),
             has_tray,
+            machine: identity::own_machine(),
         }
     }
 }

@@ -14,6 +14,9 @@ pub(super) fn offer(action: Action, far: &Far) -> Result<Does, Refusal> {
     let Some(told) = far.offers.iter().find(|told| told.action == action) else {
         return Err(Refusal::Untold { host: host() });
     };
+    if let Some(unreached) = &far.unreached {
+        return Err(Refusal::Unreached { host: host(), unreached: unreached.clone() });
+    }
     if action == Action::ShowTerminal {
         return Err(Refusal::ShownThere { host: host() });
     }

@@ -5,6 +5,7 @@ use crate::core::fleet::Row;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
 use crate::core::session::ServerState;
+use crate::core::session::far::Unreached;
 use crate::core::turn::{Closed, Ending, OpenTool, Turn};
 use crate::core::words::offer::Does;
 use crate::core::words::refusal::Refusal;
@@ -53,6 +54,30 @@ fn a_session_arrives_as_it_is_with_its_machine() {
     assert_eq!(same(&row), same(&here));
     // Nothing here can take its process for one of this machine.
     assert_eq!((there.runner(), there.observed.owner.pid()), (Owner::Never, None));
+}
+
+/// Neither what it was told to ask, nor what it was told to do, may be so now.
+#[test]
+fn case_612_a_session_whose_machine_is_not_reached_is_as_it_was_told_and_nothing_is_done_with_it() {
+    let mut here = session();
+    let asks = json!({"id": "r", "kind": "shell", "text": "make", "paths": [], "is-probable": false});
+    here.observed.facts.requests.extend(request(serde_json::from_value(asks).unwrap()));
+    let mut there = read_as(&account(&here), true).unwrap();
+    let before = row_of(&there);
+    let unreached = Unreached { since: "14:05".into(), again: Some("14:10".into()) };
+    there.far.as_mut().unwrap().unreached = Some(unreached.clone());
+    let row = row_of(&there);
+    assert_eq!((row.status, row.reached, row.since), (Status::Quiet, false, before.since));
+    let words =
+        format!("not reached since 14:05, tried again at 14:10; before that: {}, {}", before.status, before.because);
+    assert_eq!(row.because.to_string(), words);
+    assert!(row.actions.is_empty() && row.request.is_none() && row.turn.is_none(), "{row:?}");
+    let why = offer(Action::Approve, &there, row.status).unwrap_err().to_string();
+    assert_eq!(why, "devbox is not reached since 14:05, tried again at 14:10");
+    assert!(row.differs_from(&before));
+    // That it was tried again is no change of the session.
+    there.far.as_mut().unwrap().unreached = Some(Unreached { again: Some("14:15".into()), ..unreached });
+    assert!(!row_of(&there).differs_from(&row));
 }
 
 #[test]

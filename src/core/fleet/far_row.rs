@@ -3,11 +3,14 @@
 use super::label::{LABEL_DISTINCT_WIDTH, Label};
 use super::row::{OwnerView, Row};
 use crate::core::action::{Action, offer};
+use crate::core::gist::Gist;
 use crate::core::request_view::RequestView;
 use crate::core::session::Session;
 use crate::core::session::far::Far;
 use crate::core::text::fit;
+use crate::core::time::Moment;
 use crate::core::verdict::{Status, Verdict};
+use crate::core::words::reason::{Background, Because, Note, Reason};
 use unicode_width::UnicodeWidthStr;
 
 /// The least that is shown of a folder before its machine, in columns.
@@ -25,10 +28,25 @@ fn label(far: &Far) -> Label {
     Label { who: at_host(&fit(&far.who, room), Some(host)), of_agent: None, title: far.title.clone() }
 }
 
+/// What is known of a session whose machine is not reached: nothing but what was told last. One that has ended has ended.
+fn far_status(far: &Far) -> (Status, Because, Gist) {
+    let Some(unreached) = &far.unreached else { return (far.status, far.because.clone(), far.gist.clone()) };
+    let before = Note::Before { status: far.status, because: Box::new(far.because.clone()) };
+    let reason = Reason::Unreached { unreached: unreached.clone() };
+    let status = if far.status.has_ended() { far.status } else { Status::Quiet };
+    let gist = reason.gist(Status::Quiet, far.since, Moment::default());
+    (status, reason.and([before]), gist)
+}
+
 impl Session {
     /// Its row as its host tells it, and what stands for a verdict.
     pub(super) fn far_row(&self, far: &Far) -> (Row, Verdict) {
         let about = &self.observed.about;
+        let (status, because, gist) = far_status(far);
+        let (turn, background) = match far.unreached {
+            Some(_) => (None, Background::default()),
+            None => (far.turn, far.background),
+        };
         let oldest = self.observed.facts.requests.first();
         let can = |action: &Action| offer(*action, self, far.status).is_ok();
         let row = Row {
@@ -37,10 +55,10 @@ impl Session {
             cwd: about.cwd.clone(),
             branch: about.branch.clone(),
             kind: about.kind,
-            status: far.status,
+            status,
             since: far.since,
             last_progress: far.last_progress,
-            because: far.because.clone(),
+            because: because.clone(),
             unseen: far.unseen,
             owner: far.owner.as_ref().map(|owner| OwnerView {
                 pid: owner.pid,
@@ -48,28 +66,34 @@ impl Session {
                 attachable: owner.attachable,
                 bridge: owner.bridge,
             }),
-            background: far.background,
+            background,
             actions: Action::ALL.into_iter().filter(can).collect(),
             label: label(far),
-            turn: far.turn,
-            request: oldest.filter(|_| far.status == Status::NeedsPermission).map(RequestView::of),
-            question: self.vitals.questions.first().map(|asking| asking.question.clone()),
+            turn,
+            request: oldest.filter(|_| status == Status::NeedsPermission).map(RequestView::of),
+            question: self
+                .vitals
+                .questions
+                .first()
+                .filter(|_| far.unreached.is_none())
+                .map(|asking| asking.question.clone()),
             agent: self.observed.agent.clone(),
             host: Some(far.host.name.clone()),
-            gist: far.gist.clone(),
+            reached: far.unreached.is_none(),
+            gist: gist.clone(),
             is_seen: far.is_seen,
         };
         let verdict = Verdict {
-            status: far.status,
+            status,
             since: far.since,
-            because: far.because.clone(),
-            gist: far.gist.clone(),
+            because,
+            gist,
             recheck_at: None,
             limit_at: None,
             sample_at: None,
             look: None,
-            turn: far.turn,
-            background: far.background,
+            turn,
+            background,
         };
         (row, verdict)
     }

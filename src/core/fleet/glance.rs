@@ -3,8 +3,10 @@
 //! Icon, tooltip, menu, tables and status bars all use this module, so that none of them contradicts another.
 
 use super::row::Row;
+use crate::core::text::counted;
 use crate::core::time::Time;
 use crate::core::verdict::status::{Course, Group, Remedy, Status};
+use std::borrow::Borrow;
 use std::fmt;
 
 /// The overall state of all sessions: the icon's shape and colour.
@@ -12,6 +14,8 @@ use std::fmt;
 pub enum State {
     /// No session works, and none needs anything.
     Well,
+    /// As far as is known, the same: a machine is not reached.
+    Unknown,
     /// At least one session works.
     Working,
     /// A session waits for the user.
@@ -29,6 +33,10 @@ pub struct Glance {
     pub need_you: usize,
     /// Number of quiet sessions.
     pub quiet: usize,
+    /// Number of sessions whose machine is not reached.
+    pub unreached: usize,
+    /// Number of machines that are not reached, and of which no session is known.
+    pub blank: usize,
     /// Number of working sessions.
     pub working: usize,
     /// Number of sessions that the user has seen and left as they are.
@@ -71,11 +79,23 @@ impl Row {
 impl Glance {
     /// Summarizes these rows.
     pub fn of<'a>(rows: impl Iterator<Item = &'a Row>) -> Self {
-        let mut glance = Self { state: State::Well, need_you: 0, quiet: 0, working: 0, aside: 0, idle: 0, unseen: 0 };
+        let mut glance = Self {
+            state: State::Well,
+            need_you: 0,
+            quiet: 0,
+            unreached: 0,
+            blank: 0,
+            working: 0,
+            aside: 0,
+            idle: 0,
+            unseen: 0,
+        };
         let mut first: Option<Status> = None;
         for row in rows {
             glance.unseen += usize::from(row.unseen);
             let count = match row.group() {
+                Group::Ended => continue,
+                _ if !row.reached => &mut glance.unreached,
                 Group::NeedsYou => {
                     if first.is_none_or(|first| row.status.nature().urgency < first.nature().urgency) {
                         first = Some(row.status);
@@ -86,7 +106,6 @@ impl Glance {
                 Group::Working => &mut glance.working,
                 Group::Aside => &mut glance.aside,
                 Group::Idle => &mut glance.idle,
-                Group::Ended => continue,
             };
             *count += 1;
         }
@@ -94,9 +113,20 @@ impl Glance {
             Some(first) if first.nature().course == Course::Waits => State::NeedsYou,
             Some(_) => State::Trouble,
             None if glance.working + glance.quiet > 0 => State::Working,
+            None if glance.unreached > 0 => State::Unknown,
             None => State::Well,
         };
         glance
+    }
+
+    /// The same where these machines are not reached: of those that have no row, nothing is known.
+    pub fn and_unreached<'a>(mut self, hosts: impl Iterator<Item = &'a str>, rows: &[impl Borrow<Row>]) -> Self {
+        let is_known = |host: &&str| rows.iter().any(|row| row.borrow().host.as_deref() == Some(*host));
+        self.blank = hosts.filter(|host| !is_known(host)).count();
+        if self.blank > 0 && self.state == State::Well {
+            self.state = State::Unknown;
+        }
+        self
     }
 }
 
@@ -107,11 +137,15 @@ impl Glance {
         let counts = [
             (self.need_you, need),
             (self.quiet, "quiet"),
+            (self.unreached, "not reached"),
             (self.working, "working"),
             (self.aside, "set aside"),
             (self.idle, "idle"),
         ];
-        counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect()
+        let counts = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
+        counts
+            .chain((self.blank > 0).then(|| format!("nothing is known of {}", counted(self.blank, "machine"))))
+            .collect()
     }
 }
 
@@ -119,7 +153,11 @@ impl Glance {
 impl fmt::Display for Glance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = self.counts();
-        f.write_str(&if counts.is_empty() { "no session is open".into() } else { counts.join(" · ") })
+        f.write_str(&match &counts[..] {
+            [] => "no session is open".to_owned(),
+            [unknown] if self.blank > 0 => format!("no session is known to be open · {unknown}"),
+            counts => counts.join(" · "),
+        })
     }
 }
 
@@ -128,7 +166,13 @@ pub(crate) fn folded<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     let mut counts: Vec<([&'static str; 2], usize)> = Vec::new();
     let mut total = 0;
     for row in rows {
-        let does = if row.group() == Group::Aside { ["set aside"; 2] } else { row.status.nature().does };
+        let does = if !row.reached && row.group() != Group::Ended {
+            ["not reached"; 2]
+        } else if row.group() == Group::Aside {
+            ["set aside"; 2]
+        } else {
+            row.status.nature().does
+        };
         total += 1;
         match counts.iter_mut().find(|(other, _)| *other == does) {
             Some((_, n)) => *n += 1,
@@ -202,8 +246,17 @@ mod tests {
         ];
         rows.extend((0..3).map(|_| Row { unseen: true, ..row("g", Status::Idle, 0) }));
         let glance = Glance::of(rows.iter());
-        let expected =
-            Glance { state: State::Trouble, need_you: 1, quiet: 1, working: 2, aside: 1, idle: 3, unseen: 3 };
+        let expected = Glance {
+            state: State::Trouble,
+            need_you: 1,
+            quiet: 1,
+            unreached: 0,
+            blank: 0,
+            working: 2,
+            aside: 1,
+            idle: 3,
+            unseen: 3,
+        };
         assert_eq!(glance, expected);
         assert_eq!(glance.to_string(), "1 needs you · 1 quiet · 2 working · 1 set aside · 3 idle");
         // Who waits goes before who is in trouble, whatever comes first.
@@ -211,6 +264,22 @@ mod tests {
         assert_eq!(Glance::of(rows.iter()).state, State::NeedsYou);
         assert_eq!(Glance::of(rows.iter().rev()).state, State::NeedsYou);
         assert_eq!(Glance::of(rows[5..6].iter()).to_string(), "no session is open");
+    }
+
+    #[test]
+    fn case_611_what_is_on_a_machine_out_of_reach_is_unknown_and_never_well() {
+        let far = |status| Row { host: Some("devbox".into()), reached: false, ..row("a", status, 0) };
+        let glance = |rows: &[Row], hosts: &[&str]| Glance::of(rows.iter()).and_unreached(hosts.iter().copied(), rows);
+        let known = glance(&[far(Status::Quiet), far(Status::Ended)], &["devbox"]);
+        assert_eq!((known.state, &*known.to_string()), (State::Unknown, "1 not reached"));
+        let words = "no session is known to be open · nothing is known of 1 machine";
+        assert_eq!(glance(&[], &["devbox"]).to_string(), words);
+        let both = glance(&[row("b", Status::Idle, 0), far(Status::Quiet)], &["devbox", "gpu"]);
+        assert_eq!(both.state, State::Unknown);
+        assert_eq!(both.to_string(), "1 not reached · 1 idle · nothing is known of 1 machine");
+        // What is known goes before what is not.
+        assert_eq!(glance(&[far(Status::Quiet), row("b", Status::NeedsInput, 0)], &["gpu"]).state, State::NeedsYou);
+        assert_eq!(glance(&[far(Status::Quiet), row("b", Status::Working, 0)], &["gpu"]).state, State::Working);
     }
 
     #[test]

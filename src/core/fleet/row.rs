@@ -59,6 +59,8 @@ pub struct Row {
     pub agent: Agent,
     /// The machine that it is on, by its name in the settings. `None`: this one.
     pub host: Option<Box<str>>,
+    /// Its machine is reached. If not, all else is as that machine told it last, and what it does now is unknown.
+    pub reached: bool,
     /// Why it has this status, in the fewest words.
     #[serde(skip)]
     pub gist: Gist,
@@ -116,6 +118,7 @@ impl Session {
             question: verdict.question().cloned(),
             agent: self.observed.agent.clone(),
             host: None,
+            reached: true,
             gist: match self.control.under_way {
                 Some(action) => Gist::of(format!("{} under way", action.name())),
                 None => verdict.gist.clone(),
@@ -251,6 +254,8 @@ impl Row {
     /// Whether anything but mere progress changed since `before`, so that watchers must be notified.
     pub fn differs_from(&self, before: &Self) -> bool {
         let shown = |row: &Self| Self {
+            // When an unreached machine is tried again is the view's to tell, and no change of the session.
+            because: if row.reached { row.because.clone() } else { Reason::Unread.into() },
             last_progress: None,
             turn: row.turn.map(|turn| TurnView { tools: 0, ..turn }),
             gist: row.gist.without_progress().cloned().unwrap_or_default(),

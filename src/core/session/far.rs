@@ -6,6 +6,7 @@ use crate::core::gist::{Gist, TurnView};
 use crate::core::time::Time;
 use crate::core::verdict::Status;
 use crate::core::words::reason::{Background, Because};
+use std::fmt;
 
 /// How a host is reached, as far as that says what can be done with its sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +51,25 @@ pub struct Far {
     pub not_ended_unasked: Option<Box<str>>,
     /// When its last turn was completed, if it was.
     pub completed: Option<Time>,
+    /// Its machine is not reached: all else is as that machine told it last.
+    pub unreached: Option<Unreached>,
+}
+
+/// That a machine is not reached, in words for the user, as times of day are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreached {
+    /// Since when: `14:05`.
+    pub since: Box<str>,
+    /// When it is tried again, if that is known.
+    pub again: Option<Box<str>>,
+}
+
+/// `not reached since 14:05, tried again at 14:10`.
+impl fmt::Display for Unreached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not reached since {}", self.since)?;
+        self.again.iter().try_for_each(|again| write!(f, ", tried again at {again}"))
+    }
 }
 
 /// Who runs it there.

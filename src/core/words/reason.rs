@@ -7,6 +7,7 @@ use crate::core::gist::Gist;
 use crate::core::hooked::Said;
 use crate::core::owner::{Doubt, UNHELD, doubtful};
 use crate::core::question::Question;
+use crate::core::session::far::Unreached;
 use crate::core::session::no_answer::NoAnswer;
 use crate::core::text::{COMMAND_MAX, counted, plain, size};
 use crate::core::time::{Moment, Span, Time};
@@ -29,6 +30,7 @@ said! {
         EndedDenied { denied: usize, of: usize } => "ended denied: {denied} of its last {of} tools";
         Failed { fault: Fault } => "{fault}";
         NoAnswer { no_answer: NoAnswer } => "{no_answer}";
+        Unreached { unreached: Unreached } => "{unreached}";
         Unreadable { problem: Box<str> } => "{problem}";
 
         Consent { about_us: bool } => "{}", consent(*about_us);
@@ -308,6 +310,7 @@ impl Reason {
             Self::Asks { question } => Gist::of(format!("“{}”", question.text)),
             Self::ToolAsks { .. } | Self::AsksThere | Self::AsksInMessage => Gist::of("asks a question"),
             Self::NoAnswer { .. } => Gist::of("file system does not answer"),
+            Self::Unreached { unreached } => Gist::of(format!("not reached since {}", unreached.since)),
             Self::Unheard { proof, .. } => Gist::of(proof),
             Self::Silent { situation, .. } => {
                 let what = plain(&situation.to_string(), COMMAND_MAX);

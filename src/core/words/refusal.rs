@@ -4,6 +4,7 @@ use crate::core::action::verb::Action;
 use crate::core::agent::Agent;
 use crate::core::attempts::ATTEMPTS;
 use crate::core::owner::{Doubt, UNHELD, doubtful, process};
+use crate::core::session::far::Unreached;
 use crate::core::session::no_answer::NoAnswer;
 use crate::core::text::counted;
 
@@ -114,6 +115,7 @@ said! {
         AlreadyAsking => "Copilot is already asking in its terminal";
         Autopilot => "not in autopilot, where Copilot asks nobody";
         There { host: Box<str>, why: Box<str> } => "on {host}: {why}";
+        Unreached { host: Box<str>, unreached: Unreached } => "{host} is {unreached}";
         Untold { host: Box<str> } => "{host} does not say whether it can be done there";
         ShownThere { host: Box<str> } => "its terminal is on {host}, and nothing on this machine shows it";
         ResumedThere { host: Box<str> } =>

@@ -6,7 +6,7 @@ mod views;
 
 pub use last_progress::LastProgress;
 pub use shown::Shown;
-pub(crate) use shown::Trouble;
+pub(crate) use shown::{Trouble, Twin, unreached};
 
 use crate::agent::channel::Service;
 use crate::agent::evidence::Evidence;

@@ -1,26 +1,32 @@
 //! The connections to other machines, as the settings name them.
 
-use super::fleet::{Fleet, Trouble};
+use super::fleet::{Fleet, Trouble, Twin};
 use crate::config;
+use crate::control::HostReport;
 use crate::core::agent::Agent;
 use crate::core::far::Clocks;
 use crate::core::session::Key;
 use crate::core::time::{Moment, Span, Time};
 use crate::hosts::{Link, News, Purpose, ToLink};
 use crate::system::awakening::Awakening;
+use crate::system::identity;
 use crate::system::network::Network;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::oneshot;
 
 /// How long the sessions of a machine stay while its connection is made anew: a short interruption is nobody's news.
 const GRACE: Span = Span::seconds(10);
-/// A machine on which a session works is asked whether it is still there when nothing was heard of it for as long.
+/// A machine on which a session works, or waits for its user, is asked whether it is still there when nothing was heard of it for as long.
 const QUIET: Span = Span::seconds(55);
 /// Less sleep than this does not count: the machine was only about to sleep.
 const SLEEP_MIN: Span = Span::seconds(5);
 /// How much news may wait for the loop.
 const QUEUED: usize = 16;
+
+/// Takes what is known of a machine once it was tried again.
+pub(crate) type Answer = oneshot::Sender<Option<HostReport>>;
 
 /// One machine.
 #[derive(Debug)]
@@ -30,6 +36,8 @@ pub(crate) struct Host {
     link: Link,
     /// How far its wall clock is behind ours.
     pub(crate) behind: Span,
+    /// By which it is known again under another name.
+    pub(crate) machine: Option<Box<str>>,
     /// The sessions that it told of since it was connected.
     pub(crate) told: HashSet<Box<str>>,
     /// What it says makes sense, as far as it was said.
@@ -48,6 +56,8 @@ struct Lost {
     /// Until then, by the awake clock, it is hoped that it comes back.
     until: Time,
     is_shown: bool,
+    /// When it is tried again, by the wall clock.
+    again: Option<Time>,
 }
 
 /// All machines.
@@ -62,6 +72,8 @@ pub(crate) struct Hosts {
     purpose: Purpose,
     /// The agents whose sessions are shown; none: all.
     agents: Vec<Box<str>>,
+    /// Who wants to know what comes of trying a machine again.
+    awaited: Vec<(Box<str>, Answer)>,
     /// For how long the machine had slept when that was last looked at.
     asleep: Option<Span>,
     awakening: Awakening,
@@ -79,6 +91,7 @@ impl Default for Hosts {
             wanted: None,
             purpose: Purpose::Watch,
             agents: Vec::new(),
+            awaited: Vec::new(),
             asleep: None,
             awakening: Awakening::default(),
             network: Network::default(),
@@ -121,6 +134,7 @@ impl Hosts {
                 generation: self.generation,
                 link,
                 behind: Span::ZERO,
+                machine: None,
                 told: HashSet::new(),
                 said_nonsense: false,
                 is_connected: false,
@@ -156,7 +170,7 @@ impl Hosts {
     /// Tries all again if this machine was asleep since this was called last. `asleep`: for how long it was in total.
     pub(crate) fn wake(&mut self, asleep: Span) {
         if self.asleep.replace(asleep).is_some_and(|before| asleep - before > SLEEP_MIN) {
-            self.retry(None);
+            self.retry(None, false);
         }
     }
 
@@ -173,17 +187,17 @@ impl Hosts {
         self.hosts.iter()
     }
 
-    /// Tries one again now, or all.
-    pub(crate) fn retry(&self, name: Option<&str>) {
+    /// Tries one again now, or all. `anew`: by another connection.
+    pub(crate) fn retry(&self, name: Option<&str>, anew: bool) {
         for (_, host) in self.hosts.iter().filter(|(one, _)| name.is_none_or(|name| ***one == *name)) {
-            host.link.tell(ToLink::Retry);
+            host.link.tell(if anew { ToLink::Anew } else { ToLink::Retry });
         }
     }
 
-    /// Asks those whether they are still there on which a session works, and of which nothing was heard.
+    /// Asks those whether they are still there on which a session works or waits for its user, and of which nothing was heard.
     pub(crate) fn check(&self, fleet: &Fleet, now: Time) {
         for (name, host) in &self.hosts {
-            if host.is_connected && host.heard + QUIET <= now && fleet.works_at(name) {
+            if host.is_connected && host.heard + QUIET <= now && fleet.matters_at(name) {
                 host.link.tell(ToLink::Retry);
             }
         }
@@ -195,29 +209,49 @@ impl Hosts {
         self.hosts.is_empty()
     }
 
+    /// Has the machine of this name answer whoever wants to know what came of trying it again.
+    pub(crate) fn await_answer(&mut self, name: &str, reply: Answer) {
+        if self.hosts.contains_key(name) {
+            self.awaited.push((name.into(), reply));
+        }
+    }
+
+    /// Those who want to know what came of trying this machine again.
+    pub(crate) fn take_awaited(&mut self, name: &str) -> Vec<Answer> {
+        self.awaited.extract_if(.., |(host, _)| **host == *name).map(|(_, reply)| reply).collect()
+    }
+
     /// When a lost connection is to be shown as lost, by the awake clock.
     pub(crate) fn wake_at(&self) -> Option<Time> {
         let lost = self.hosts.values().filter_map(|host| host.lost.as_ref());
         lost.filter(|lost| !lost.is_shown).map(|lost| lost.until).min()
     }
 
-    /// The machines that are due to be shown as lost.
-    pub(crate) fn take_due(&mut self, now: Time) -> Vec<Arc<str>> {
-        let mut due = Vec::new();
-        for (name, host) in &mut self.hosts {
-            if let Some(lost) = host.lost.as_mut().filter(|lost| !lost.is_shown && lost.until <= now) {
-                lost.is_shown = true;
-                due.push(Arc::clone(name));
-            }
+    /// From now on, shows those as lost that are due.
+    pub(crate) fn show_due(&mut self, now: Time) {
+        for lost in self.hosts.values_mut().filter_map(|host| host.lost.as_mut()) {
+            lost.is_shown |= lost.until <= now;
         }
-        due
+    }
+
+    /// Which are known as another one, or are this machine.
+    pub(crate) fn twins(&self) -> Vec<Twin> {
+        let own = identity::own_machine();
+        let known: Vec<_> =
+            self.hosts.iter().filter_map(|(name, host)| Some((name, host.machine.as_deref()?))).collect();
+        let twin = |(n, (name, machine)): (usize, &(&Arc<str>, &str))| {
+            let before = known[..n].iter().find(|(_, other)| other == machine);
+            let other = before.map(|(other, _)| Arc::clone(other));
+            (other.is_some() || own.as_deref() == Some(*machine)).then(|| Twin { host: Arc::clone(name), other })
+        };
+        known.iter().enumerate().filter_map(twin).collect()
     }
 
     /// Which are not reached.
     pub(crate) fn troubles(&self) -> Vec<Trouble> {
         let trouble = |(name, host): (&Arc<str>, &Host)| {
             let lost = host.lost.as_ref().filter(|lost| lost.is_shown)?;
-            Some(Trouble { host: Arc::clone(name), why: lost.why.clone(), since: lost.since })
+            Some(Trouble { host: Arc::clone(name), why: lost.why.clone(), since: lost.since, again: lost.again })
         };
         self.hosts.iter().filter_map(trouble).collect()
     }
@@ -240,19 +274,24 @@ impl Host {
         self.lost = None;
     }
 
-    /// Its connection is lost. What is shown of it stays for a moment, if there is anything.
-    pub(crate) fn lose(&mut self, why: &str, now: Moment) {
+    /// Its connection is lost, and made again then. What is shown of it counts for a moment, if there is anything.
+    pub(crate) fn lose(&mut self, why: &str, again: Option<Time>, now: Moment) {
         let had = std::mem::take(&mut self.is_connected) || self.lost.as_ref().is_some_and(|lost| !lost.is_shown);
         let until = if had { now.awake + GRACE } else { now.awake };
         match &mut self.lost {
-            Some(lost) => lost.why = why.into(),
-            None => self.lost = Some(Lost { why: why.into(), since: now.wall, until, is_shown: false }),
+            Some(lost) => (lost.why, lost.again) = (why.into(), again),
+            None => self.lost = Some(Lost { why: why.into(), since: now.wall, until, is_shown: false, again }),
         }
     }
 
     /// Why it is not reached, if it is not.
     pub(crate) fn trouble(&self) -> Option<&str> {
         self.lost.as_ref().map(|lost| &*lost.why)
+    }
+
+    /// Since when it is not reached, and when it is tried again, by the wall clock.
+    pub(crate) fn lost(&self) -> Option<(Time, Option<Time>)> {
+        self.lost.as_ref().map(|lost| (lost.since, lost.again))
     }
 
     /// Whether the first connection to it is still being made.
@@ -294,7 +333,7 @@ mod tests {
             hosts.follow(&[config::Host { name: "devbox".into(), reach: Reach::Command(vec!["false".into()]) }]);
             let lost = async |hosts: &mut Hosts| {
                 let news = hosts.next_news().await.unwrap();
-                hosts.of_news(&news).unwrap().lose("gone", Moment::default());
+                hosts.of_news(&news).unwrap().lose("gone", None, Moment::default());
             };
             hosts.wake(Span::hours(1));
             for _ in 0..3 {

@@ -3,13 +3,14 @@
 use crate::agent::wing::agent_named;
 use crate::control::HostReport;
 use crate::control::pipe::lines::{FromHost, SHOWN_MAX};
-use crate::control::{PendingOrder, origin};
+use crate::control::{PendingOrder, RetryHost, origin};
 use crate::core::action::{Trait, offer};
 use crate::core::far::{self, Account, Clocks};
 use crate::core::order::{Operation, Outcome, Report};
 use crate::core::session::Key;
 use crate::core::session::far::Host as FarHost;
 use crate::core::text::is_uuid;
+use crate::core::time::Span;
 use crate::engine::Engine;
 use crate::engine::parts::hosts::Hosts;
 use crate::engine::parts::settings_file::SettingsFile;
@@ -41,6 +42,7 @@ impl Machines<'_> {
         for gone in self.hosts.follow(&self.world.config.hosts) {
             self.forget_sessions_of(&gone);
         }
+        self.note_twins();
         self.show_troubles();
     }
 
@@ -50,6 +52,15 @@ impl Machines<'_> {
             self.world.fleet.remove_far(&key);
             self.world.changes.removed.push(key);
         }
+    }
+
+    /// Says which machines are known already by another name.
+    fn note_twins(&mut self) {
+        let twins = self.hosts.twins();
+        for twin in twins.iter().filter(|twin| !self.world.fleet.twins().contains(twin)) {
+            tracing::info!(tag = "host", host = %twin.host, "{twin}");
+        }
+        self.world.changes.redraw |= self.world.fleet.set_twins(twins);
     }
 
     fn show_troubles(&mut self) {
@@ -63,11 +74,23 @@ impl Machines<'_> {
             let Some(host) = self.hosts.of_news(&news) else { return };
             host.heard(now.awake);
             match said {
-                Said::Hello(hello) => host.connected(Clocks::behind(now, hello.now)),
-                Said::Line(line) => self.take_line(&news, line),
-                Said::Lost { why } => {
-                    host.lose(&why, now);
+                Said::Hello(hello) => {
+                    host.connected(Clocks::behind(now, hello.now));
+                    host.machine = hello.machine;
+                    self.note_twins();
+                }
+                Said::Line(line) => {
+                    let is_answer = matches!(line, FromHost::Ready | FromHost::Pong(_));
+                    self.take_line(&news, line);
+                    if is_answer {
+                        self.answer_awaited(&news.host);
+                    }
+                }
+                Said::Lost { why, again_in } => {
+                    let again = again_in.map(|again_in| now.wall + Span::of(again_in));
+                    host.lose(&why, again, now);
                     self.show_lost();
+                    self.answer_awaited(&news.host);
                 }
             }
         }
@@ -135,10 +158,30 @@ impl Machines<'_> {
         }
     }
 
-    /// Shows those as lost that are due.
+    /// Tells those that wait for it what came of trying this machine again.
+    fn answer_awaited(&mut self, name: &str) {
+        for reply in self.hosts.take_awaited(name) {
+            // Who asked may have gone.
+            drop(reply.send(self.reports().into_iter().find(|report| *report.host == *name)));
+        }
+    }
+
+    /// Tries a machine again, and tells what came of it once that is known.
+    pub(super) fn retry(&mut self, RetryHost { host, anew, reply }: RetryHost) {
+        self.hosts.retry(Some(&host), anew);
+        if let Some(reply) = reply {
+            self.hosts.await_answer(&host, reply);
+        }
+    }
+
+    /// Shows those as lost that are due: what is known of their sessions stays, as from before.
     fn show_lost(&mut self) {
-        for host in self.hosts.take_due(self.world.now().awake) {
-            self.forget_sessions_of(&host);
+        let now = self.world.now();
+        self.hosts.show_due(now.awake);
+        for trouble in self.hosts.troubles() {
+            let (news, differs) = self.world.fleet.set_unreached(&trouble.host, &trouble.unreached(now.wall), now);
+            self.world.changes.updated.extend(news);
+            self.world.changes.redraw |= differs;
         }
         self.show_troubles();
     }
@@ -176,6 +219,9 @@ impl Machines<'_> {
                 behind: host.behind,
                 sessions: self.world.fleet.accounts_at(name, &clocks).collect(),
                 trouble: host.trouble().or_else(|| host.is_awaited().then_some(AWAITED)).map(Into::into),
+                since: host.lost().map(|(since, _)| since),
+                again: host.lost().and_then(|(_, again)| again),
+                machine: host.machine.clone(),
             }
         };
         self.hosts.all().map(report).collect()
@@ -184,6 +230,12 @@ impl Machines<'_> {
     /// Has an order carried out on another machine, which checks it as its own.
     pub(super) fn hand_on(&mut self, name: &str, pending: PendingOrder) {
         if let Err(outcome) = self.check_order(name, &pending) {
+            // Where it is not reached, that may be over.
+            self.hosts
+                .get(name)
+                .filter(|host| !host.is_reached())
+                .into_iter()
+                .for_each(|host| host.tell(ToLink::Retry));
             let action = pending.order.operation.action().name();
             tracing::info!(tag = "refused", action, host = name, "{}", outcome.words());
             return pending.report(Report::End(outcome));
@@ -213,12 +265,13 @@ impl Machines<'_> {
         let Some(host) = self.hosts.get(name) else {
             return refuse(format!("no machine in the settings is called {name}"));
         };
-        if !host.is_reached() {
-            let why = host.trouble().unwrap_or("it is just being connected to");
-            return refuse(format!("{name} is not reached: {why}"));
-        }
         let Some(shown) = self.world.fleet.shown_as(&Key::far(name, &*order.id)) else {
-            return refuse(format!("{name} has no such session any more"));
+            return refuse(if host.is_reached() {
+                format!("{name} has no such session any more")
+            } else {
+                let why = host.trouble().unwrap_or("it is just being connected to");
+                format!("{name} is not reached: {why}; it is tried again now")
+            });
         };
         if action.is(Trait::OpensWindow) {
             if let Err(why) = offer(action, shown.session, shown.row.status) {

@@ -56,9 +56,9 @@ impl Engine {
             }
             Wakeup::Command(Command::Refresh) => {
                 self.disk.rescan(&self.world);
-                self.hosts.retry(None);
+                self.hosts.retry(None, false);
             }
-            Wakeup::Command(Command::RetryHost(host)) => self.hosts.retry(Some(&host)),
+            Wakeup::Command(Command::RetryHost(retry)) => self.machines().retry(retry),
             Wakeup::Command(Command::ReportHosts(reply)) => drop(reply.send(self.machines().reports())),
             Wakeup::Command(Command::Redraw) => self.world.changes.redraw = true,
             Wakeup::Command(Command::Act(order)) => self.handle_order(order),

@@ -77,7 +77,8 @@ fn case_424_a_program_is_copied_found_replaced_and_removed() {
         words.iter().map(|word| if word.starts_with("PATH=") { path.clone() } else { word.clone() }).collect(),
     );
     let kept = far.copy(&program("0.9.5", SCHEMA, 0)).unwrap();
-    let remove = |way: &Way, sum: &str| wait(async { Errand::start(way.clone()).await.unwrap().0.remove(sum).await });
+    let remove =
+        |way: &Way, sum: &str| wait(async { Errand::start(way.clone()).await.unwrap().0.remove(sum, &[]).await });
     write_program(&bin.join("cksum"), b"#!/bin/sh\nexit 127\n");
     assert_eq!((remove(&other, &kept), remove(&other, " ")), (Ok(Removed::Changed), Ok(Removed::Changed)));
     write_program(&bin.join("cksum"), b"#!/bin/sh\n/usr/bin/cksum | tr '\\n' ' '\n");
@@ -188,7 +189,7 @@ fn case_427_no_shell_no_home_and_hostile_words_are_told() {
     for flood in ["yes", "echo pilotlight-there; yes x | tr -d '\\n'"] {
         assert!(error_of(flood).starts_with("what answers there prints too much"), "{}", error_of(flood));
     }
-    let said = "pilotlight-there\nsystem \\033[31mDarwin\nmachine arm64\nhome /h\nprogram /p\nversion pilotlight \\033]0;x\\007\nhello {\nready\n";
+    let said = "pilotlight-shell\npilotlight-there\nsystem \\033[31mDarwin\nmachine arm64\nhome /h\nprogram /p\nversion pilotlight \\033]0;x\\007\nhello {\nready\n";
     let way = ["/bin/sh", "-c", &format!("echo motd; printf '{said}'; read x")].map(str::to_owned).to_vec();
     let there = wait(async { Ok::<_, String>(Errand::start(Way::Command(way)).await?.1) }).unwrap();
     assert!(!format!("{}{}", there.system, there.programs[0].version).chars().any(char::is_control), "{there:?}");
@@ -207,7 +208,7 @@ fn case_458_a_command_that_ends_and_one_that_stops_answering_are_told_apart() {
     assert!(said.ends_with(" ended with exit code 1: no such box"), "{said}");
     let said = error("echo 'ada@box: Permission denied (publickey).' >&2; exit 255");
     assert!(said.starts_with("it does not let you in without asking"), "{said}");
-    let mute = "printf 'pilotlight-there\nsystem Linux\nmachine x86_64\nhome /h\nready\n'; while read -r line; do :; done; sleep 60";
+    let mute = "printf 'pilotlight-shell\npilotlight-there\nsystem Linux\nmachine x86_64\nhome /h\nready\n'; while read -r line; do :; done; sleep 60";
     let way = Way::Command(["/bin/sh", "-c", mute].map(str::to_owned).to_vec());
     let (copied, removed) = wait(async {
         let mut errands = Vec::new();
@@ -216,7 +217,7 @@ fn case_458_a_command_that_ends_and_one_that_stops_answering_are_told_apart() {
             errand.patience = Duration::from_millis(50);
             errands.push(errand);
         }
-        (errands[0].copy(b"x", |_| {}).await, errands[1].remove("1 2").await)
+        (errands[0].copy(b"x", |_| {}).await, errands[1].remove("1 2", &[]).await)
     });
     let said = "its shell was reached, and did not answer within 0 s";
     assert_eq!((copied, removed), (Err(format!("{said}; nothing was changed")), Err(said.to_owned())));

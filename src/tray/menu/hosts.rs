@@ -1,5 +1,6 @@
 //! The rows of machines that are not reached.
 
+use crate::core::session::far::Unreached;
 use crate::core::text::{lines, plain};
 use crate::core::time::Time;
 use crate::engine::Trouble;
@@ -31,7 +32,12 @@ pub(super) fn rows(troubles: &[Trouble], now: Time) -> Vec<Item> {
 fn row(number: u8, trouble: &Trouble, now: Time) -> Item {
     let Trouble { host, why, .. } = trouble;
     let why = lines(&plain(why, 300), COLUMNS, LINES_MAX);
-    let facts = why.into_iter().chain([format!("Since {}", trouble.since_when(now))]);
+    let Unreached { since, again } = trouble.unreached(now);
+    let since = match again {
+        Some(again) => format!("Since {since}, tried again at {again}"),
+        None => format!("Since {since}"),
+    };
+    let facts = why.into_iter().chain([since]);
     let fact = |(n, text)| Item::action(ItemId::own(Kind::HostFact(number, n)), text, Effect::Seen);
     let mut items: Vec<_> = (0..).zip(facts).map(fact).collect();
     items.push(Item::Separator);

@@ -167,14 +167,14 @@ mod tests {
                 assert!(!pictures.name(&icon.picture().unwrap()).is_empty());
             }
             assert_eq!(files(state.path()).len(), before);
-            assert_eq!(before, if count { 96 } else { 16 });
+            assert_eq!(before, if count { 100 } else { 20 });
             // When the settings change, the other pictures are there, too.
             pictures.write_for_all_settings();
-            assert_eq!(files(state.path()).len(), 192);
+            assert_eq!(files(state.path()).len(), 200);
             for icon in [false, true].into_iter().flat_map(|contrast| Icon::all(contrast, true)) {
                 assert!(!pictures.name(&icon.picture().unwrap()).is_empty());
             }
-            assert_eq!(files(state.path()).len(), 192);
+            assert_eq!(files(state.path()).len(), 200);
         }
     }
 

@@ -81,6 +81,7 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
         actions: vec![Action::Reconnect, Action::Stop, Action::Resume, Action::ShowTerminal],
         label: Label { who: id.into(), of_agent: None, title: Some(format!("Session {id}").into()) },
         host: None,
+        reached: true,
         turn: None,
         gist: Gist::default(),
         is_seen: false,

@@ -9,9 +9,11 @@ use crate::agent::reader::Reader;
 use crate::core::far::Account;
 use crate::core::fleet::{Row, Session};
 use crate::core::session::Key;
+use crate::core::session::far::Unreached;
 use crate::core::time::{Span, Time};
-use crate::system::clock::WallClock;
+use crate::system::clock::time_of_day;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// A session as views are shown it.
@@ -48,22 +50,55 @@ pub(crate) struct Trouble {
     pub(crate) why: Box<str>,
     /// Since when, by the wall clock.
     pub(crate) since: Time,
+    /// When it is tried again, by the wall clock.
+    pub(crate) again: Option<Time>,
 }
 
 impl Trouble {
-    /// Since when, in words that do not age within a day: `14:05`.
-    pub(crate) fn since_when(&self, now: Time) -> String {
-        let ago = now - self.since;
-        if ago >= Span::hours(20) {
-            return format!("{ago} ago");
-        }
-        let minute = WallClock::at(self.since).minute;
-        format!("{:02}:{:02}", minute / 60, minute % 60)
+    /// The same in words that do not age within a day: `not reached since 14:05, tried again at 14:10`.
+    pub(crate) fn unreached(&self, now: Time) -> Unreached {
+        unreached(self.since, self.again, now)
     }
 
     /// All of it, on one line.
     pub(crate) fn words(&self, now: Time) -> String {
-        format!("{} is not reached, since {}: {}", self.host, self.since_when(now), self.why)
+        format!("{} is {}: {}", self.host, self.unreached(now), self.why)
+    }
+}
+
+/// Since when a machine is not reached and when it is tried again, as it is said now, all by the wall clock.
+pub(crate) fn unreached(since: Time, again: Option<Time>, now: Time) -> Unreached {
+    let ago = now - since;
+    let since = if ago >= Span::hours(20) { format!("{ago} ago") } else { time_of_day(since, false) };
+    // What is only seconds away is not told by the minute.
+    let again = again.map(|at| time_of_day(at, at - now < Span::minutes(1)).into());
+    Unreached { since: since.into(), again }
+}
+
+/// A machine that the settings name although its sessions are listed already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Twin {
+    pub(crate) host: Arc<str>,
+    /// Its other name in the settings. `None`: it is this machine.
+    pub(crate) other: Option<Arc<str>>,
+}
+
+impl Twin {
+    /// What it is, alone.
+    pub(crate) fn in_short(&self) -> String {
+        let Self { host, other } = self;
+        match other {
+            Some(other) => format!("{host} and {other} are one machine"),
+            None => format!("{host} is this machine itself"),
+        }
+    }
+}
+
+/// For the user, with what to do about it.
+impl fmt::Display for Twin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, host) = (self.in_short(), &self.host);
+        write!(f, "{what}, so its sessions are listed twice: `pilotlight host remove {host}` ends that")
     }
 }
 
@@ -72,6 +107,7 @@ impl Trouble {
 pub(super) struct FarSessions {
     pub(super) entries: BTreeMap<Key, FarEntry>,
     pub(super) troubles: Vec<Trouble>,
+    pub(super) twins: Vec<Twin>,
 }
 
 impl FarEntry {

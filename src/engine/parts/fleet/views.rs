@@ -1,11 +1,12 @@
 //! The fleet as views are shown it, and what other machines tell of theirs.
 
-use super::shown::{FarEntry, Shown, Trouble};
+use super::shown::{FarEntry, Shown, Trouble, Twin};
 use super::{Entry, Fleet};
 use crate::core::far::{Account, Clocks};
-use crate::core::fleet::Session;
+use crate::core::fleet::{Row, Session};
 use crate::core::session::Key;
-use crate::core::time::Time;
+use crate::core::session::far::Unreached;
+use crate::core::time::{Moment, Time};
 
 impl Entry {
     fn shown<'a>(&'a self, key: &'a Key) -> Shown<'a> {
@@ -39,6 +40,18 @@ impl Fleet {
     pub(crate) fn set_troubles(&mut self, troubles: Vec<Trouble>) -> bool {
         let differs = self.far.troubles != troubles;
         self.far.troubles = troubles;
+        differs
+    }
+
+    /// The machines whose sessions are listed twice.
+    pub(crate) fn twins(&self) -> &[Twin] {
+        &self.far.twins
+    }
+
+    /// Says which machines those are. Returns whether that is news.
+    pub(crate) fn set_twins(&mut self, twins: Vec<Twin>) -> bool {
+        let differs = self.far.twins != twins;
+        self.far.twins = twins;
         differs
     }
 
@@ -96,9 +109,31 @@ impl Fleet {
         there.map(|(_, entry)| entry.account.clone().told_again(&entry.row, clocks))
     }
 
-    /// Whether a session of a host is at work, so that more is to be heard of it.
-    pub(crate) fn works_at(&self, host: &str) -> bool {
-        let at_work = |entry: &FarEntry| entry.row.status.is_work() || entry.row.status.is_silent();
-        self.far.entries.iter().any(|(key, entry)| key.host.as_deref() == Some(host) && at_work(entry))
+    /// Whether a session of a host is at work, so that more is to be heard of it, or said to wait for its user.
+    pub(crate) fn matters_at(&self, host: &str) -> bool {
+        let matters = |Row { status, .. }: &Row| status.is_work() || status.is_silent() || status.waits();
+        self.far.entries.iter().any(|(key, entry)| key.host.as_deref() == Some(host) && matters(&entry.row))
+    }
+
+    /// Says that a host is not reached: what is known of its sessions is from before. Returns those of which that is news,
+    /// and whether any row differs at all.
+    pub(crate) fn set_unreached(&mut self, host: &str, unreached: &Unreached, now: Moment) -> (Vec<Key>, bool) {
+        let (mut news, mut differs) = (Vec::new(), false);
+        let there = self.far.entries.iter_mut().filter(|(key, _)| key.host.as_deref() == Some(host));
+        for (key, FarEntry { session, plain_row, row, .. }) in there {
+            let Some(far) = session.far.as_mut().filter(|far| far.unreached.as_ref() != Some(unreached)) else {
+                continue;
+            };
+            far.unreached = Some(unreached.clone());
+            differs = true;
+            let last_progress = row.last_progress;
+            *plain_row = Row { last_progress, ..session.row(now, &self.limits).0 };
+            let marked = Row { name: row.name.clone(), label: row.label.clone(), ..plain_row.clone() };
+            if marked.differs_from(row) {
+                news.push(key.clone());
+            }
+            *row = marked;
+        }
+        (news, differs)
     }
 }

@@ -56,10 +56,14 @@ fn case_418_a_session_of_another_machine_is_answered_there_and_nothing_of_it_is_
 #[test]
 fn case_418_a_machine_that_is_not_reached_is_a_row_with_the_reason_and_another_try() {
     let mut world = World::all(&["api"], Status::Idle);
-    let trouble =
-        |host: &str| Trouble { host: host.into(), why: "nothing listens\u{1b} there".into(), since: world.now.wall };
+    let trouble = |host: &str| Trouble {
+        host: host.into(),
+        why: "nothing listens\u{1b} there".into(),
+        since: world.now.wall,
+        again: None,
+    };
     let troubles = ["devbox", "gpu", "third", "fourth"].map(trouble);
-    world.menu.set_troubles(&troubles[..1]);
+    world.menu.set_troubles(&troubles[..1], &[]);
     let view = world.update().unwrap();
     assert_eq!(world.entries()[1], "devbox is not reached");
     let items = world.submenu(Kind::Host(0));
@@ -68,7 +72,7 @@ fn case_418_a_machine_that_is_not_reached_is_a_row_with_the_reason_and_another_t
     assert!(words(&items[1]).starts_with("Since "), "{items:?}");
     let retry = view.effect_of(&ItemId::own(Kind::RetryHost(0)));
     assert_eq!(retry, Some(&Effect::RetryHost("devbox".into())));
-    world.menu.set_troubles(&troubles);
+    world.menu.set_troubles(&troubles, &[]);
     world.after(Span::seconds(2)).unwrap();
     assert_eq!(
         world.entries()[1..4],

@@ -1,0 +1,57 @@
+//! `pilotlight host retry`: has the running tray try again at once to reach a machine, and says what came of it.
+
+use super::super::context::{Context, runtime};
+use super::super::hosts::ask_tray;
+use super::super::report::{FAILED, USAGE, say};
+use super::talk::{tell, wait};
+use super::{Row, tell_tray};
+use crate::config::Host;
+use crate::system::clock::Clock;
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Its name in the settings; without one, all that are not reached
+    name: Option<String>,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    context.report_problems();
+    if let Some(name) = &arguments.name
+        && !context.config.hosts.iter().any(|host| host.name == *name)
+    {
+        say(&format!("no machine in the settings is called {name:?}: `pilotlight host list` lists them"));
+        return Ok(ExitCode::from(USAGE));
+    }
+    let runtime = runtime()?;
+    let Some(reports) = runtime.block_on(ask_tray()) else {
+        say("no tray runs that could try again: `pilotlight host test NAME` tries a machine by itself");
+        return Ok(ExitCode::from(FAILED));
+    };
+    let is_lost = |host: &&Host| {
+        reports.iter().find(|report| *report.host == *host.name).is_some_and(|report| report.trouble.is_some())
+    };
+    let is_meant = |host: &&Host| arguments.name.as_ref().map_or_else(|| is_lost(host), |name| host.name == *name);
+    let hosts: Vec<_> = context.config.hosts.iter().filter(is_meant).collect();
+    if hosts.is_empty() {
+        tell("every machine in the settings is reached")?;
+    }
+    let mut code = ExitCode::SUCCESS;
+    for host in hosts {
+        let words = match wait(&runtime, tell_tray(&host.name, false)) {
+            Some(Some(report)) => {
+                if report.trouble.is_some() {
+                    code = ExitCode::from(FAILED);
+                }
+                Row::new(host, Some(&report), None, Clock::start().now().wall).words()
+            }
+            Some(None) => {
+                code = ExitCode::from(FAILED);
+                "the tray that runs does not know it, or does not answer".to_owned()
+            }
+            None => return Ok(ExitCode::from(FAILED)),
+        };
+        tell(&format!("{}: {words}", host.name))?;
+    }
+    Ok(code)
+}
