@@ -21,6 +21,7 @@ mod e2e {
     mod continued;
     mod detached;
     mod ends;
+    mod forged;
     mod holding;
     mod homes;
     mod hooks;

@@ -34,6 +34,7 @@ pub(crate) use super::codex::door::Door as Service;
 pub(crate) use super::copilot::bridge::carry::BridgeHandle;
 pub(crate) use super::copilot::server::hosted::is_of_our_server;
 pub(crate) use super::copilot::server::probe::{PROBE_TIMEOUT, ProbeResult, has_loaded, listen_once, probe};
+pub(crate) use super::copilot::server::recover::shown;
 pub(crate) use super::copilot::server::servers::endpoints;
 
 /// What an order is carried out over.

@@ -19,6 +19,7 @@ use crate::core::turn::{LastMessage, Phase};
 use crate::core::verdict::{Status, Verdict, last_heard};
 use crate::core::words::known;
 use crate::engine::last_seen::{HomeHash, Marks};
+use crate::system::clock::short;
 use page::Page;
 pub(super) use page::{Lesser, Line, NAME_WIDTH};
 use std::io::{self, IsTerminal, Write};
@@ -90,7 +91,7 @@ pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limit
     page.line("because", row.because.to_string());
     page.lesser(Lesser::Changes, "changes", changes(&verdict, now));
     page.line("last seen", last_seen(session, now));
-    page.line("owner", known::owner(session));
+    page.line("owner", known::owner(session, short));
     if let Some(bridge) = bridge_words(session) {
         page.line("bridge", bridge);
     }

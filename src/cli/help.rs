@@ -19,7 +19,7 @@ pub(super) const EXAMPLES: [(&str, &str); 8] = [
     ("pilotlight", "show an icon in the panel; without a panel, the live table"),
     ("pilotlight status", "list every session, once"),
     ("pilotlight explain 3aac", "explain a session's status; an id may be cut short"),
-    ("pilotlight approve 3aac", "show its permission request, and approve it once"),
+    ("pilotlight approve 3aac", "show its permission request, ask, and approve it once"),
     ("pilotlight answer 3aac", "show what it asks you, and answer it"),
     ("pilotlight reconnect 3aac --continue", "restore lost permissions, and let it work on"),
     ("pilotlight watch --json", "print a line for each change, for scripts"),

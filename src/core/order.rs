@@ -68,21 +68,29 @@ pub enum Report {
     End(Outcome),
 }
 
+/// Why a request is not approved that its log has in other words.
+pub(crate) const LOG_DIFFERS: &str = "its log says something else than what would be approved, so one of the two was tampered with or is broken: \
+    nothing was approved. Look where it runs, and answer it there";
+
 /// A whole permission request, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ShownRequest {
     /// All of it.
     pub text: String,
-    /// Whether nothing of it had to be escaped to be visible.
+    /// Whether every part of it reads as it is.
     #[serde(default)]
     pub verbatim: bool,
+    /// What the session's log says of it in other words than its server or bridge, whose text this is: then one of them
+    /// is wrong, and it is not approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_log: Option<String>,
 }
 
 impl ShownRequest {
-    /// One of which nothing had to be escaped.
+    /// One that reads as it is, and that the log has in the same words.
     pub fn verbatim(text: impl Into<String>) -> Self {
-        Self { text: text.into(), verbatim: true }
+        Self { text: text.into(), verbatim: true, in_log: None }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A permission request as scripts are shown it.
 
-use super::confusable::reads_as_it_is;
+use super::confusable::doubt;
 use super::turn::Request;
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ impl RequestView {
             kind: request.kind.clone(),
             text: request.asks.clone(),
             paths: request.paths.clone(),
-            reads_plain: request.asks.as_deref().is_some_and(reads_as_it_is),
+            reads_plain: request.asks.as_deref().is_some_and(|asks| doubt(asks).is_none()),
         }
     }
 }

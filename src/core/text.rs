@@ -170,13 +170,6 @@ const fn is_separator(c: char) -> bool {
     matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// Whether text can be shown on one line of at most `most` characters with nothing truncated, changed or invisible.
-/// Only such text may be decided on right where it is shown.
-pub(crate) fn is_fully_visible(text: &str, most: usize) -> bool {
-    // No character takes more than four bytes.
-    !text.is_empty() && text.len() <= most * 4 && *plain(text, most) == *text && !text.contains(renders_blank)
-}
-
 /// Characters that leave nothing on screen: the [invisible](is_invisible) ones, the joiners and variation selectors,
 /// which names and emoji need but commands do not, and blank letters, notes and signs.
 pub(crate) fn renders_blank(c: char) -> bool {
@@ -286,29 +279,6 @@ mod tests {
         for seen in ["a", "日", "é", "👩\u{200d}💻", "-", "\u{5e9}", "\u{fffd}"] {
             assert_eq!(legible(seen, 10).as_deref(), Some(seen));
             assert_eq!(legible(&format!("{braille}{seen}"), 10).as_deref(), Some(&*format!("{braille}{seen}")));
-        }
-    }
-
-    #[test]
-    fn invisible_characters_make_text_not_fully_visible() {
-        for whole in ["ls", "cat a && echo '<b>' > b", "écrire «ça»", &"x".repeat(10)[..], "日本語"] {
-            assert!(is_fully_visible(whole, 30), "{whole:?}");
-        }
-        assert!(is_fully_visible(&"é".repeat(30), 30) && !is_fully_visible(&"é".repeat(31), 30));
-        for sly in [
-            "",
-            " ls",
-            "ls ",
-            "a  b",
-            "a\tb",
-            "a\nb",
-            "l\u{200d}s",
-            "l\u{200c}s",
-            "ls\u{fe0f}",
-            "ls\u{2800}-l",
-            "l\u{202e}s",
-        ] {
-            assert!(!is_fully_visible(sly, 30), "{sly:?}");
         }
     }
 

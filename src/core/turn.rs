@@ -157,7 +157,7 @@ impl Turn {
 }
 
 /// A tool call's or a permission request's id, as a hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Call(u64);
 
 impl Call {

@@ -87,6 +87,18 @@ pub(crate) fn time_of_day(time: Time, has_seconds: bool) -> String {
     format!("{:02}:{:02}{seconds}", at.hour(), at.minute())
 }
 
+/// A time as people say it, in the user's time zone: `18:30` today, else `20 Nov 18:30`.
+pub(crate) fn short(at: Time) -> String {
+    short_on(at, wall())
+}
+
+/// The same, at the time `now`.
+fn short_on(at: Time, now: Time) -> String {
+    let (Some(local_at), Some(local_now)) = (local(at), local(now)) else { return at.to_string() };
+    let format = if local_at.date() == local_now.date() { "%-H:%M" } else { "%-d %b %-H:%M" };
+    local_at.strftime(format).to_string()
+}
+
 /// When the user's local time is next this full hour.
 pub(crate) fn next(hour: i8, after: Time) -> Time {
     let next = || {
@@ -127,6 +139,16 @@ fn wall() -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn case_701_a_time_is_local_and_short() {
+        let at = Time(1_700_000_000_000);
+        let today = short_on(at, at + Span::minutes(1));
+        let later = short_on(at, at + Span::hours(48));
+        assert_eq!(today, WallClock::at(at).to_string());
+        assert!(later.ends_with(&format!(" Nov {today}")), "{later}");
+        assert!(!later.contains(['T', 'Z', '.']), "{later}");
+    }
 
     #[cfg(target_os = "linux")]
     #[test]

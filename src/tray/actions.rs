@@ -8,7 +8,7 @@
 use super::details::Source;
 use super::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS, Reviewed, fold};
 use crate::core::action::{Action, Trait, has_open_tool, is_bridged, may_end_without_asking, offer, questions};
-use crate::core::confusable::is_unambiguous;
+use crate::core::confusable::{Unfit, fits};
 use crate::core::fleet::{Row, Session};
 use crate::core::form::{Form, FormAnswer, Kind as What};
 use crate::core::gist::Gist;
@@ -65,10 +65,16 @@ fn offered(source: &Source<'_>, action: Action) -> Result<Does, Refusal> {
     offer(action, source.session, source.row.status)
 }
 
-/// The lines of the text, if they show it in full and it is unambiguous.
-fn full_text(head: &str, text: &str) -> Option<Vec<String>> {
+/// The lines of the text, if they show it in full and it reads as it is; else the reason.
+fn full_text<'a>(head: &str, text: &'a str) -> Result<Vec<String>, Unfit<'a>> {
+    fits(text, LINES_MAX * COLUMNS)?;
     let lines = indented(&format!("{head}: {text}"));
-    (is_unambiguous(text, LINES_MAX * COLUMNS) && lines.len() <= LINES_MAX).then_some(lines)
+    if lines.len() <= LINES_MAX { Ok(lines) } else { Err(Unfit::TooLong) }
+}
+
+/// The lines that say why something is not shown.
+fn unfit_lines(head: &str, unfit: Unfit<'_>) -> Vec<String> {
+    indented(&format!("{head}. {}", unfit.words())).into_iter().take(LINES_MAX).collect()
 }
 
 /// Wraps text to lines of which only the first begins at the edge: no other may look like an entry of its own, which a
@@ -101,15 +107,18 @@ fn items_of_request(source: &Source<'_>, request: &Request, can_answer: bool) ->
     let kind = plain(&request.kind, 20);
     let head = request_verb(&kind).map_or_else(|| kind.to_string(), |what| format!("Wants {what}"));
     let head = if open > 1 { format!("{head} (1 of {open})") } else { head };
-    let text = request.asks.as_deref();
-    let Some((text, lines)) = text.and_then(|text| Some((text, full_text(&head, text)?))) else {
+    let shown = request.asks.as_deref().map(|text| full_text(&head, text).map(|lines| (text, lines)));
+    let Some(Ok((text, lines))) = shown else {
         let review = Effect::review(Reviewed::Permission, source.row, &request.request);
         let review = Item::action(id(Kind::Details(call)), "Review in a terminal…", review);
         let lines = match request.is_probable {
             true => {
                 indented(&capitalised(&source.row.because.reason.to_string())).into_iter().take(LINES_MAX).collect()
             }
-            false => vec![format!("{head}: does not fit here")],
+            false => match shown {
+                Some(Err(unfit)) => unfit_lines(&head, unfit),
+                _ => vec![format!("{head}: does not fit here")],
+            },
         };
         let lines = lines_of(source, call, lines);
         return RequestItems { lines, answers: if can_answer { vec![review] } else { Vec::new() } };
@@ -141,9 +150,14 @@ fn items_of_question(source: &Source<'_>, form: &Form, can_answer: bool) -> Requ
             .choices
             .iter()
             .zip(&choices)
-            .all(|(choice, words)| words.width() <= COLUMNS && is_unambiguous(&choice.words, COLUMNS));
-    let Some(lines) = full_text("Asks", &form.text).filter(|_| fit) else {
-        let lines = lines_of(source, call, vec!["Asks you something that does not fit here".into()]);
+            .all(|(choice, words)| words.width() <= COLUMNS && fits(&choice.words, COLUMNS).is_ok());
+    let shown = full_text("Asks", &form.text);
+    let Some(lines) = shown.clone().ok().filter(|_| fit) else {
+        let lines = match shown {
+            Err(unfit) => unfit_lines("Asks you something", unfit),
+            Ok(_) => vec!["Asks you something that does not fit here".into()],
+        };
+        let lines = lines_of(source, call, lines);
         return RequestItems {
             lines,
             answers: if can_answer { vec![in_terminal("Answer in a terminal…")] } else { Vec::new() },

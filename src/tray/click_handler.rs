@@ -12,9 +12,9 @@ use crate::agent::bridges::BridgeFiles;
 use crate::control::{Command, PendingOrder, RetryHost};
 use crate::core::action::{Action, Trait};
 use crate::core::alert::Detail;
-use crate::core::order::{Order, Outcome, Report};
+use crate::core::order::{LOG_DIFFERS, Order, Outcome, Report, ShownRequest};
 use crate::core::session::Key;
-use crate::core::text::is_uuid;
+use crate::core::text::{capitalised, is_uuid, plain};
 use crate::system::paths::{self, own_program};
 use crate::terminal::Terminals;
 use std::ffi::OsString;
@@ -22,6 +22,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, UnboundedSender};
+
+/// Maximum length of each of two texts that differ, in a note, in characters.
+const BOTH_MAX: usize = 200;
 
 /// Carries out clicks. Clones do the same, on other threads.
 #[derive(Clone)]
@@ -189,7 +192,11 @@ impl ClickHandler {
         self.command(Command::Act(PendingOrder::by_us(order, reply)));
         let click_handler = self.clone();
         self.runtime.spawn(async move {
+            let mut differs = None;
             while let Some(report) = reports.recv().await {
+                if let Report::Request(ShownRequest { text, in_log: Some(in_log), .. }) = &report {
+                    differs = Some(both_texts(text, in_log));
+                }
                 let Report::End(outcome) = report else { continue };
                 let is_done = matches!(outcome, Outcome::Done(_));
                 if let (true, Some(key)) = (is_done, &session) {
@@ -197,7 +204,11 @@ impl ClickHandler {
                 }
                 if !(is_done && action.is(Trait::OpensWindow)) {
                     let is_refused = matches!(outcome, Outcome::Refused(_));
-                    let note = Note::after(click_handler.name(&who), action, &outcome);
+                    let mut note = Note::after(click_handler.name(&who), action, &outcome);
+                    if let Some(both) = differs.take().filter(|_| is_refused && click_handler.detail() == Detail::Full)
+                    {
+                        note.body = both;
+                    }
                     let failed = (!is_done).then_some(action);
                     click_handler.note_about(session.as_ref(), note, is_refused, failed);
                 }
@@ -211,10 +222,14 @@ impl ClickHandler {
         self.note_about(Some(session), note, true, None);
     }
 
+    /// How much a popup says about a session.
+    fn detail(&self) -> Detail {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner).detail
+    }
+
     /// The name of a session, if popups may say it.
     fn name<'a>(&self, who: &'a str) -> &'a str {
-        let may_name = self.settings.lock().unwrap_or_else(PoisonError::into_inner).detail != Detail::None;
-        if may_name && !who.is_empty() { who } else { "Pilotlight" }
+        if self.detail() != Detail::None && !who.is_empty() { who } else { "Pilotlight" }
     }
 
     /// Runs this program in a terminal to show one request or question in full and answer it.
@@ -264,6 +279,12 @@ impl ClickHandler {
             handler.note(&note.offering(Offer::new("Open the log", Effect::OwnLog)));
         }
     }
+}
+
+/// What the user is told of a request that its log has in other words: both, each beginning a line of its own.
+fn both_texts(text: &str, in_log: &str) -> String {
+    let line = |text: &str| plain(text, BOTH_MAX);
+    format!("{}\nIt asks: {}\nIts log says: {}", capitalised(LOG_DIFFERS), line(text), line(in_log))
 }
 
 /// The command that shows one request or question and answers it. `None` if an id does not have the form of Copilot's:

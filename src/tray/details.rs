@@ -11,6 +11,7 @@ use crate::core::session::far::Far;
 use crate::core::text::{counted, lines, plain};
 use crate::core::words::known;
 pub use crate::engine::Shown as Source;
+use crate::system::clock::short;
 
 /// What the details depend on besides the session.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +72,7 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
     if row.label.of_agent.is_some() {
         say(format!("Agent: {}", row.agent));
     }
-    say(format!("Owner: {}", known::owner(session)));
+    say(format!("Owner: {}", known::owner(session, short)));
     if let Some(no_file_events) = &session.no_file_events {
         say(format!("Files: {}", without_file_events(*no_file_events, session.may_be_open())));
     }

@@ -76,6 +76,8 @@ impl Note {
     pub(crate) fn after(who: &str, action: Action, outcome: &Outcome) -> Self {
         let words = outcome.words();
         match outcome {
+            // What the title says is not said again.
+            Outcome::Done(_) if words.starts_with(action.done()) => Self::new(format!("{who}: {words}"), ""),
             Outcome::Done(_) => Self::new(format!("{who}: {}", action.done()), words),
             Outcome::Failed(_) => Self::failed(format!("{who}: that did not work"), words),
             Outcome::Unconfirmed(_) => Self::not_done(format!("{who}: that may have happened"), words),
@@ -108,5 +110,22 @@ mod tests {
             assert_eq!((&*note.title, note.tone), (title, tone));
         }
         assert!(Action::ALL.iter().all(|action| action.done() != "done"), "a session works on after most of them");
+    }
+
+    #[test]
+    fn case_705_a_note_says_nothing_twice() {
+        for (action, words, title, body) in [
+            (Action::Approve, "approved 1 request", "work: approved 1 request", ""),
+            (Action::Stop, "stopped", "work: stopped", ""),
+            (
+                Action::Reconnect,
+                "attached, and took over 1 request",
+                "work: reconnected",
+                "attached, and took over 1 request",
+            ),
+        ] {
+            let note = Note::after("work", action, &Outcome::Done(words.into()));
+            assert_eq!((&*note.title, &*note.body), (title, body));
+        }
     }
 }

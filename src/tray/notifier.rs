@@ -27,6 +27,7 @@ use crate::core::text::{NAME_MAX, plain};
 use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::Ending;
 use crate::core::verdict::Status;
+use crate::core::words::refusal::Refusal;
 use crate::engine::{Fleet, Shown};
 use crate::system::clock::{WallClock, slept};
 use crate::system::state_file;
@@ -358,6 +359,7 @@ pub(crate) fn alertable<'a>(
             }
             _ => may(Action::Approve),
         },
+        can_be_let: offer(Action::Approve, session, row.status) == Err(Refusal::AnswerThere),
         wanted: session.is_wanted(),
     });
     let question = question(session).filter(|_| row.status == Status::NeedsInput && may(Action::Answer));

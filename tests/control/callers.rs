@@ -68,7 +68,7 @@ fn case_107c_an_agent_that_detached_is_refused_too() {
     let user = User::new();
     let session = user.session(1);
     let _owner = session.owner(&user);
-    let mut command = user.pilotlight(&["approve", "00000001"]);
+    let mut command = user.pilotlight(&["approve", "--yes", "00000001"]);
     is_refused(&command.env("COPILOT_AGENT_SESSION_ID", &session.id).output().unwrap());
 }
 
@@ -78,7 +78,7 @@ fn case_248_a_tool_of_another_agent_is_refused_too() {
     let user = User::new();
     let session = user.session(1);
     let _owner = session.owner(&user);
-    let mut command = user.pilotlight(&["approve", "00000001"]);
+    let mut command = user.pilotlight(&["approve", "--yes", "00000001"]);
     let output = command.env("CLAUDECODE", "1").output().unwrap();
     is_refused(&output);
     let said = String::from_utf8_lossy(&output.stderr);

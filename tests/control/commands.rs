@@ -23,7 +23,7 @@ fn shows(order: &Order, text: &str, outcome: Outcome) -> Vec<Report> {
     vec![
         Report::Step(Step::TakeOver, "as one more\nclient\u{7}".into()),
         // A tray says whether it had to escape anything.
-        Report::Request(ShownRequest { text: text.into(), verbatim: !text.contains("\\u{") }),
+        Report::Request(ShownRequest { text: text.into(), verbatim: !text.contains("\\u{"), in_log: None }),
         Report::End(end),
     ]
 }
@@ -90,8 +90,8 @@ fn orders_match_the_arguments() {
         (&["reconnect", "0000", "--resend"], Operation::Reconnect { resend: true }),
         (&["stop", "0000"], Operation::Stop),
         (&["stop", "0000", "--yes"], Operation::Stop),
-        (&["deny", "0000"], Operation::Deny(these(&["r-1"]))),
-        (&["deny", "0000", "--all"], Operation::Deny(these(&["r-1", "r-2"]))),
+        (&["deny", "--yes", "0000"], Operation::Deny(these(&["r-1"]))),
+        (&["deny", "--yes", "0000", "--all"], Operation::Deny(these(&["r-1", "r-2"]))),
         (&["deny", "0000", "--request", "r-9"], Operation::Deny(these(&["r-9"]))),
         (&["resume", "0000"], Operation::Resume),
         (&["show", "0000"], Operation::ShowTerminal),
@@ -129,9 +129,9 @@ fn only_a_request_that_was_shown_is_approved() {
         };
         orders.iter().filter_map(shown).collect()
     };
-    assert_eq!(answered(&["approve", "0000"]), ["r-1"]);
+    assert_eq!(answered(&["approve", "--yes", "0000"]), ["r-1"]);
     assert_eq!(answered(&["approve", "0000", "--request", "r-2"]), ["r-2"]);
-    assert_eq!(answered(&["approve", "0000", "--all"]), ["r-1", "r-2", "r-3"]);
+    assert_eq!(answered(&["approve", "--yes", "0000", "--all"]), ["r-1", "r-2", "r-3"]);
 }
 
 /// Nothing can have been approved before it was shown.
@@ -142,7 +142,7 @@ fn case_130_a_tray_lost_before_showing_a_request_has_approved_nothing() {
     session.prompt();
     asks(&session, "r-1");
     let _double = Double::start(&user, |_| vec![Report::Step(Step::Attach, "to its server".into())]);
-    let output = user.run(&["approve", "00000001"]);
+    let output = user.run(&["approve", "--yes", "00000001"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let stderr = texts(&output).1;
     assert!(stderr.contains("the request could not be shown") && stderr.contains("nothing was answered"), "{stderr}");
@@ -161,14 +161,14 @@ fn case_115_with_a_full_or_closed_output_nothing_is_approved() {
     let open = |path: &str| std::fs::File::options().write(true).open(path).unwrap();
     let closed = {
         let mut shell = std::process::Command::new("sh");
-        let mine = user.pilotlight(&["approve", "00000001"]);
+        let mine = user.pilotlight(&["approve", "--yes", "00000001"]);
         shell.args(["-c", "exec \"$0\" \"$@\" >&-"]).arg(mine.get_program()).args(mine.get_args());
         shell.envs(mine.get_envs().filter_map(|(key, value)| Some((key, value?))));
         shell.output().unwrap()
     };
     let into = |to: std::process::Stdio, arguments: &[&str]| user.pilotlight(arguments).stdout(to).output().unwrap();
-    let approve: &[&str] = &["approve", "00000001"];
-    let all: &[&str] = &["approve", "00000001", "--all"];
+    let approve: &[&str] = &["approve", "--yes", "00000001"];
+    let all: &[&str] = &["approve", "--yes", "00000001", "--all"];
     for (output, into) in [
         (closed, "closed"),
         (into(open("/dev/full").into(), approve), "full"),
@@ -196,14 +196,14 @@ fn case_114_text_that_may_mislead_is_not_approved_without_asking() {
     session.prompt();
     asks(&session, "r-1");
     let double = Double::start(&user, |order| shows(order, "shell: rm -rf /t\u{43c}p", Outcome::Done("done".into())));
-    let output = user.run(&["approve", "00000001"]);
+    let output = user.run(&["approve", "--yes", "00000001"]);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     let (out, err) = texts(&output);
     assert!(out.contains("rm -rf /t\u{43c}p"), "it is shown: {out}");
-    assert!(err.contains("left open") && err.contains("pilotlight approve --ask"), "{err}");
+    assert!(err.contains("left open") && err.contains("on a terminal, with `pilotlight approve "), "{err}");
     let answered = |order: &Order| !matches!(&order.operation, Operation::Look(_));
     assert!(!double.orders().iter().any(answered), "{:?}", double.orders());
-    assert_eq!(user.run(&["deny", "00000001"]).status.code(), Some(0), "it can be denied without asking");
+    assert_eq!(user.run(&["deny", "--yes", "00000001"]).status.code(), Some(0), "it can be denied without asking");
 }
 
 /// What the menu and popups leave to Review. A server's text has invisible characters escaped.
@@ -213,7 +213,7 @@ fn case_187_a_script_approves_what_does_not_read_as_it_is_only_by_its_hash() {
         let (user, _owner, double) = asks_for(text);
         let answered = |order: &Order| !matches!(&order.operation, Operation::Look(_));
         let by_hash = |hash: &str| user.run(&["approve", "00000001", "--request", "r-1", "--sha256", hash]);
-        let output = user.run(&["approve", "00000001"]);
+        let output = user.run(&["approve", "--yes", "00000001"]);
         let (_, err) = texts(&output);
         assert!(output.status.code() == Some(4) && err.contains("left open"), "{text:?}: {output:?}");
         let hash = err.split("--request r-1 --sha256 ").nth(1).unwrap_or_else(|| panic!("{err}"))[..64].to_owned();
@@ -224,8 +224,12 @@ fn case_187_a_script_approves_what_does_not_read_as_it_is_only_by_its_hash() {
         assert!(double.orders().iter().any(|order| order.operation == given), "{:?}", double.orders());
     }
     let (user, _owner, double) = asks_for("make\n\tcat 報告.txt");
-    assert_eq!(user.run(&["approve", "00000001"]).status.code(), Some(0), "{:?}", double.orders());
-    assert_eq!(user.run(&["approve", "00000001", "--sha256", "00"]).status.code(), Some(2), "of which request?");
+    assert_eq!(user.run(&["approve", "--yes", "00000001"]).status.code(), Some(0), "{:?}", double.orders());
+    assert_eq!(
+        user.run(&["approve", "--yes", "00000001", "--sha256", "00"]).status.code(),
+        Some(2),
+        "of which request?"
+    );
 }
 
 /// A user whose session asks for this, with a tray.
@@ -254,17 +258,18 @@ fn steps_and_reasons_go_to_standard_error_the_request_and_the_result_to_standard
         };
         shows(order, "shell: ls\npilotlight: allowed", end)
     });
-    let (out, err) = texts(&user.run(&["approve", "00000001"]));
+    let (out, err) = texts(&user.run(&["approve", "--yes", "00000001"]));
     let request = "The request of project:\n    shell: ls\n    pilotlight: allowed\n";
     assert_eq!(out, format!("{request}Its id, for --request: r-1\nallowed [31monce\n"));
     assert_eq!(err, "take-over: as one more client\n");
-    for (command, code, words) in
-        [("reconnect", 1, "pilotlight: the server does not answer\n"), ("deny", 4, "pilotlight: the session is over\n")]
-    {
-        let output = user.run(&[command, "00000001"]);
+    for (command, code, words) in [
+        (&["reconnect"][..], 1, "pilotlight: the server does not answer\n"),
+        (&["deny", "--yes"], 4, "pilotlight: the session is over\n"),
+    ] {
+        let output = user.run(&[command, &["00000001"]].concat());
         assert_eq!(output.status.code(), Some(code));
         let (out, err) = texts(&output);
-        assert_eq!(out, if command == "deny" { request } else { "" }, "no result");
+        assert_eq!(out, if command[0] == "deny" { request } else { "" }, "no result");
         assert!(err.ends_with(words), "{err}");
     }
 }
@@ -280,7 +285,7 @@ fn an_output_without_a_reader_does_not_change_the_exit_code() {
     });
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let status = user.pilotlight(&["deny", "00000001"]).stdout(writer).status().unwrap();
+    let status = user.pilotlight(&["deny", "--yes", "00000001"]).stdout(writer).status().unwrap();
     assert_eq!((status.code(), double.orders().len()), (Some(1), 1));
 }
 
@@ -348,7 +353,8 @@ fn case_130_an_interrupted_order_is_looked_up_on_disk() {
             begun.send(()).unwrap();
             let _ = Read::read(stream, &mut [0]); // until the command exits
         });
-        let mut run = user.pilotlight(&[command, "00000001"]);
+        let more: &[&str] = if command == "stop" { &[] } else { &["--yes"] };
+        let mut run = user.pilotlight(&[&[command, "00000001"], more].concat());
         run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
         let mut run = run.spawn().unwrap();
         has_begun.recv().unwrap();
@@ -421,10 +427,10 @@ fn without_a_tray_the_command_acts_by_itself() {
     let session = sdk(&user, 1);
     let _owner = session.owner(&user);
     session.prompt();
-    for command in ["approve", "deny", "stop", "reconnect"] {
-        let output = user.run(&[command, "00000001"]);
-        assert_eq!(output.status.code(), Some(4), "{command}: {output:?}");
-        assert!(texts(&output).1.starts_with("pilotlight: "), "{command}: {output:?}");
+    for command in [&["approve", "--yes"][..], &["deny", "--yes"], &["stop"], &["reconnect"]] {
+        let output = user.run(&[command, &["00000001"]].concat());
+        assert_eq!(output.status.code(), Some(4), "{command:?}: {output:?}");
+        assert!(texts(&output).1.starts_with("pilotlight: "), "{command:?}: {output:?}");
     }
 }
 

@@ -170,7 +170,7 @@ fn text(output: &Output) -> String {
 /// Has the same tray answer a command for another session. Returns how long that took.
 fn other_command(user: &User, other: &Folder) -> Duration {
     let begun = running_time();
-    let output = user.run(&["approve", &other.id]);
+    let output = user.run(&["approve", "--yes", &other.id]);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     running_time() - begun
 }
@@ -187,7 +187,8 @@ fn case_135_an_answer_of_21_mb_fails_only_its_own_call() {
     other_command(&user, &other);
     let growth = Growth::of(&tray);
     for _ in 0..3 {
-        let approve = user.pilotlight(&["approve", &server.session.id]).stderr(Stdio::piped()).spawn().unwrap();
+        let approve =
+            user.pilotlight(&["approve", "--yes", &server.session.id]).stderr(Stdio::piped()).spawn().unwrap();
         let took = other_command(&user, &other);
         println!("another session's command was answered after {took:?}");
         assert!(took < Duration::from_secs(5), "{took:?}");
@@ -207,7 +208,7 @@ fn case_135_the_largest_request_is_shown_in_full_in_bounded_memory() {
     let server = Server::start(&user, "dense");
     let tray = Tray::start(&user);
     let growth = Growth::of(&tray);
-    let output = user.run(&["approve", &server.session.id]);
+    let output = user.run(&["approve", "--yes", &server.session.id]);
     assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no longer open"), "{output:.2000?}");
     let text = String::from_utf8_lossy(&output.stdout);

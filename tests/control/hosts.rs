@@ -189,7 +189,7 @@ fn case_411_a_host_names_no_session_but_its_own() {
     // Without a machine, the session of this one is meant.
     let (_, page) = texts(&near, &["explain", &here.id]);
     assert!(!page.contains("machine"), "{page}");
-    let (code, text) = texts(&near, &["deny", &here.id]);
+    let (code, text) = texts(&near, &["deny", "--yes", &here.id]);
     assert!(code == Some(4) && !text.contains("liar"), "{text}");
     let (code, text) = texts(&near, &["explain", &other.id]);
     assert!(code == Some(2) && text.contains("2 machines have a session"), "{text}");

@@ -64,7 +64,7 @@ impl Place {
         let _owner = session.owner(&self.user);
         session.prompt();
         let begun = running_time();
-        let approve = self.run(&["approve", "00000001"]);
+        let approve = self.run(&["approve", "--yes", "00000001"]);
         let took = running_time() - begun;
         assert!(took < Duration::from_secs(5), "{took:?}");
         assert_eq!(approve.status.code(), Some(4), "{approve:?}");

@@ -22,7 +22,7 @@ fn unreachable(user: &User) -> (crate::support::synthetic::Folder, crate::suppor
 }
 
 fn approve(user: &User) -> Output {
-    user.run(&["approve", "00000001"])
+    user.run(&["approve", "--yes", "00000001"])
 }
 
 fn reason(output: &Output) -> String {
@@ -81,7 +81,7 @@ struct Waiting {
 
 impl Waiting {
     fn start(user: &User) -> Self {
-        Self::start_as(user, &["approve", "00000001"])
+        Self::start_as(user, &["approve", "--yes", "00000001"])
     }
 
     fn start_as(user: &User, args: &[&str]) -> Self {
@@ -149,8 +149,8 @@ fn case_137_every_command_names_a_frozen_tray() {
     let pid = tray.pid();
     let named = format!("Pilotlight's tray (process {pid}) is stopped: `kill -CONT {pid}` lets it go on");
     let orders: [&[&str]; 8] = [
-        &["approve", "00000001"],
-        &["deny", "00000001"],
+        &["approve", "--yes", "00000001"],
+        &["deny", "--yes", "00000001"],
         &["answer", "00000001", "yes"],
         &["stop", "00000001", "--yes"],
         &["reconnect", "00000001"],

@@ -382,6 +382,6 @@ fn a_session_can_be_named_by_its_id_folder_or_title() {
     other.workspace("cwd: /code/infra\nname: Load test\n");
     assert_eq!(completed(&user, &["stop", "bil"]), ["billing-api"]);
     assert_eq!(completed(&user, &["explain", "Write"]), ["Write\\ the\\ migration"]);
-    let all = completed(&user, &["approve", ""]);
+    let all = completed(&user, &["approve", "--yes", ""]);
     assert!(["infra", "Load\\ test"].iter().all(|name| all.iter().any(|one| one == name)), "{all:?}");
 }

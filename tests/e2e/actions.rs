@@ -73,13 +73,13 @@ fn a_request_is_denied_by_a_command_over_the_tray() {
     let stage = Stage::new(Manner::Waits);
     stage.session.send("SCRIPT:tool Paint the fence");
     stage.wait_status("needs-permission", "");
-    let ran = stage.pilot.run(&["deny", &stage.session.id()[..13]]);
+    let ran = stage.pilot.run(&["deny", "--yes", &stage.session.id()[..13]]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.out.contains("for i in $(seq 600)"), "the request is shown in full: {ran:?}");
     stage.session.folder.wait("tool.execution_complete");
     assert_eq!(answers(&stage.session.folder), ["denied-interactively-by-user"]);
     stage.wait_status("idle", "");
-    let again = stage.pilot.run(&["deny", &stage.session.id()]);
+    let again = stage.pilot.run(&["deny", "--yes", &stage.session.id()]);
     assert_eq!(again.code, Some(4), "{again:?}");
     assert!(again.err.contains("asks for no permission"), "{again:?}");
 }
@@ -96,7 +96,7 @@ fn case_41_an_orphaned_request_is_approved_by_a_command_alone() {
     stage.session.folder.wait("permission.requested");
     stage.client.leave();
     stage.wait_status("needs-permission", "");
-    let ran = stage.pilot.run_without_tray(&["approve", &stage.session.id()]);
+    let ran = stage.pilot.run_without_tray(&["approve", "--yes", &stage.session.id()]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     stage.wait_status("working", "");
     stage.home.release_tools();
@@ -251,9 +251,9 @@ fn case_70_a_live_terminal_cannot_be_taken_over_but_can_be_ended() {
     terminal.folder.wait("permission.requested");
     let row = pilot.wait_status(&id, "needs-permission", "");
     assert_eq!(row["owner"]["attachable"], false, "{row}");
-    for command in ["reconnect", "approve", "resume"] {
-        let ran = pilot.run(&[command, &id]);
-        assert_eq!(ran.code, Some(4), "{command}: {ran:?}");
+    for command in [&["reconnect"][..], &["approve", "--yes"], &["resume"]] {
+        let ran = pilot.run(&[command, &[&id]].concat());
+        assert_eq!(ran.code, Some(4), "{command:?}: {ran:?}");
     }
     let refused = pilot.run(&["reconnect", &id]);
     assert!(refused.err.contains("a second process would corrupt its history"), "{refused:?}");
@@ -369,7 +369,7 @@ fn case_107c_approve_run_by_a_tool_of_a_session_is_refused() {
     let asking = Stage::new(Manner::Waits);
     asking.session.send("SCRIPT:tool Paint the fence");
     asking.wait_status("needs-permission", "");
-    let command = asking.pilot.command(&["approve", &asking.session.id()]);
+    let command = asking.pilot.command(&["approve", "--yes", &asking.session.id()]);
     let (code, out) = run_by_a_tool(&stage, &command);
     assert_eq!(code, "4", "{out}");
     assert!(answers(&asking.session.folder).is_empty(), "nothing was answered");

@@ -308,7 +308,7 @@ fn case_195_without_a_bridge_the_status_and_the_refusals_say_how_to_be_covered()
     let status = bridge(&home, &model, &["status"]).out;
     assert!(status.contains("not installed; `pilotlight bridge install` does it"), "{status}");
     assert!(status.contains("started anew after `pilotlight bridge install`"), "{status}");
-    let ran = without_tray(&home, &model, &["deny", &terminal.folder.id()]);
+    let ran = without_tray(&home, &model, &["deny", "--yes", &terminal.folder.id()]);
     assert!(ran.code == Some(4) && ran.err.contains("`pilotlight bridge install` once"), "{ran:?}");
 }
 

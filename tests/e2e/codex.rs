@@ -27,7 +27,7 @@ fn codex_in_terminals_with_a_daemon() {
     terminal.shows("Would you like to run");
     let row = pilot.wait_status(&id, "needs-permission", "probably asks in its terminal: touch made-by-agent.txt");
     assert_eq!((&row["agent"], row["owner"]["pid"].as_u64()), (&"codex".into(), home.daemon().map(u64::from)));
-    let ran = pilot.run_without_tray(&["approve", &id]);
+    let ran = pilot.run_without_tray(&["approve", "--yes", &id]);
     assert!(ran.code == Some(0) && ran.out.contains("touch made-by-agent.txt"), "{ran:?}");
     terminal.shows("All done.");
     pilot.wait_status(&id, "idle", "done");
@@ -38,7 +38,7 @@ fn codex_in_terminals_with_a_daemon() {
     terminal.enter("SCRIPT:perm Paint it again");
     terminal.shows("Would you like to run");
     pilot.wait_status(&id, "needs-permission", "probably asks");
-    let ran = pilot.run(&["deny", &id]);
+    let ran = pilot.run(&["deny", "--yes", &id]);
     assert!(ran.code == Some(0), "{ran:?}");
     pilot.wait_status(&id, "idle", "done");
     assert!(!made.exists(), "it was not run");
@@ -71,7 +71,7 @@ fn codex_with_a_process_of_its_own() {
     terminal.shows("Would you like to run");
     let row = pilot.wait_status(&id, "needs-permission", "probably asks in its terminal");
     assert_eq!(row["owner"]["pid"], terminal.pid());
-    let ran = pilot.run(&["approve", &id]);
+    let ran = pilot.run(&["approve", "--yes", &id]);
     assert!(ran.code == Some(4) && ran.err.contains("go on in its terminal"), "{ran:?}");
     terminal.press(&["y"]);
     pilot.wait_status(&id, "idle", "done");
@@ -139,7 +139,7 @@ fn codexs_sub_agent_asks_as_its_thread() {
     let id = home.id();
     pilot.wait_status(&id, "needs-permission", "probably asks in its terminal");
     assert_eq!(pilot.rows().len(), 1, "the sub-agent has no row");
-    let ran = pilot.run(&["approve", &id]);
+    let ran = pilot.run(&["approve", "--yes", &id]);
     assert!(ran.code == Some(0), "{ran:?}");
     pilot.wait_status(&id, "idle", "done");
     assert!(home.project().join("made-by-agent.txt").exists());

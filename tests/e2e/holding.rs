@@ -318,7 +318,7 @@ fn case_131_the_first_ctrl_c_names_the_sessions_and_the_second_ends_them() {
     one.signal(Signal::INT);
     one.wait_output("press Ctrl-C again to end it");
     // It stays alive, and its request can be answered.
-    let ran = crashed.pilot.run_without_tray(&["approve", &crashed.id]);
+    let ran = crashed.pilot.run_without_tray(&["approve", "--yes", &crashed.id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(crashed.count("session.shutdown"), 0);
     one.signal(Signal::INT);
@@ -368,7 +368,7 @@ fn case_130_a_command_stays_connected_after_an_unconfirmed_prompt() {
     // Now the prompt is carried out, and its request is answered.
     crashed.folder.wait_nth("permission.requested", 2);
     one.wait_output("it asks for a permission: `pilotlight approve");
-    let ran = crashed.pilot.run_without_tray(&["approve", &crashed.id]);
+    let ran = crashed.pilot.run_without_tray(&["approve", "--yes", &crashed.id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     crashed.folder.wait_nth("permission.completed", 2);
     crashed.home.release_tools();

@@ -121,7 +121,7 @@ fn case_416_a_request_on_another_machine_is_answered_from_here() {
 
     session.send("SCRIPT:tool Paint the gate");
     pilot.wait_status(&id, "needs-permission", "");
-    let ran = pilot.run(&["approve", &id]);
+    let ran = pilot.run(&["approve", "--yes", &id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     answered(2, "approved");
     home.release_tools();
@@ -131,7 +131,7 @@ fn case_416_a_request_on_another_machine_is_answered_from_here() {
     pilot.wait_status(&id, "needs-permission", "");
     let wrong = pilot.run(&["approve", &id, "--request", "36535f61-5c7b-4f09-a70b-2f8aed972800"]);
     assert!(matches!(wrong.code, Some(1 | 4)), "{wrong:?}");
-    let ran = pilot.run_without_tray(&["deny", "--host", "devbox", &id]);
+    let ran = pilot.run_without_tray(&["deny", "--yes", "--host", "devbox", &id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let denied = || session.folder.events().iter().filter(|event| event["type"] == "permission.completed").count() == 3;
     wait_until(Duration::from_secs(30), "it is denied", || session.folder.dump(), || denied().then_some(()));
@@ -155,14 +155,14 @@ fn case_487_a_request_that_a_command_only_looked_at_was_not_approved() {
     let request = asks["request"]["id"].as_str().unwrap();
     let ran = pilot.run(&["approve", &id, "--request", request, "--sha256", "another"]);
     assert!(ran.code == Some(4) && ran.out.contains("for i in"), "{ran:?}");
-    let ran = pilot.run(&["deny", &id]);
+    let ran = pilot.run(&["deny", "--yes", &id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let row = pilot.wait_status(&id, "idle", "");
     assert!(!approved(&row), "{row}");
 
     session.send("SCRIPT:tool Paint the gate");
     pilot.wait_status(&id, "needs-permission", "");
-    let ran = pilot.run(&["approve", &id]);
+    let ran = pilot.run(&["approve", "--yes", &id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     home.release_tools();
     assert!(approved(&pilot.wait_status(&id, "idle", "a command approved")), "an approval is told of");

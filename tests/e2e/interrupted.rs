@@ -28,7 +28,7 @@ fn at_any_moment(verb: &str, prompt: &str, begins: &str, effect: &str, rounds: u
         stage.session.send(prompt);
         folder.wait_nth(begins, round + 1);
         let before = count(folder, effect);
-        let arguments = [verb, &id];
+        let arguments = [verb, "--yes", &id];
         let with_tray = round % 2 == 0;
         let mut command =
             if with_tray { stage.pilot.command_with_tray(&arguments) } else { stage.pilot.command(&arguments) };

@@ -15,7 +15,8 @@ use std::process::Command;
 fn case_196a_what_an_earlier_run_left_behind_approves_nothing() {
     let mut stage = Stage::new(Manner::Approves);
     let (id, project) = (stage.session.id(), stage.home.project());
-    let commands = [stage.pilot.command_with_tray(&["approve", &id]), stage.pilot.command(&["approve", &id])];
+    let commands =
+        [stage.pilot.command_with_tray(&["approve", "--yes", &id]), stage.pilot.command(&["approve", "--yes", &id])];
     let [with_tray, without_tray] = commands.map(|command| words(&command));
     let left = format!(
         "until [ -e now ]; do sleep 0.05; done; {{ {with_tray}; echo $?; {without_tray}; echo $?; }} >out 2>&1; touch done"

@@ -49,7 +49,7 @@ fn approve_on_a_popup_approves_the_shown_request() {
     stage.session.folder.wait_nth("assistant.turn_end", 2);
     stage.wait_status("idle", "");
     assert_eq!(answers(&stage.session.folder), ["approved"]);
-    assert_eq!(popups.wait_for(2).title, "project: approved");
+    assert_eq!(popups.wait_for(2).title, "project: approved 1 request");
     assert_eq!(popups.received().len(), 2, "{:#?}", popups.received());
     popups.wait_for_closed(&[popup.number]);
     let log = stage.pilot.log();

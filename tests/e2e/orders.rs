@@ -245,7 +245,7 @@ fn late_stops(runs: usize) {
         one.wait_output("interrupted; nothing was sent");
         signal(stage.pilot.tray_pid(), Signal::CONT);
         // When the tray answers this, it has handled everything before.
-        let ran = stage.pilot.run(&["approve", &id]);
+        let ran = stage.pilot.run(&["approve", "--yes", &id]);
         assert_eq!(ran.code, Some(4), "{ran:?}");
         assert_eq!(count(&stage.session.folder, "abort"), 0, "{}", stage.pilot.log());
     }
@@ -303,7 +303,7 @@ fn late_answers_after_a_new_request() {
     stage.wait_status("needs-permission", "");
     freeze(stage.pilot.tray_pid());
     let mut late = ["approve", "deny"].map(|verb| {
-        let one = Staying::start(stage.pilot.command_with_tray(&[verb, "--all", &id]));
+        let one = Staying::start(stage.pilot.command_with_tray(&[verb, "--yes", "--all", &id]));
         one.wait_output("is stopped");
         one
     });

@@ -193,7 +193,7 @@ fn case_206_in_a_terminal_with_a_server_a_request_is_answered_once_its_dialog_is
     terminal.record();
     terminal.enter("SCRIPT:file200 Paint the fence");
     terminal.folder.wait("permission.requested");
-    let mut command = pilot.command_with_tray(&["approve", &id]);
+    let mut command = pilot.command_with_tray(&["approve", "--yes", &id]);
     let given = std::thread::spawn(move || command.output().unwrap());
     terminal.folder.wait("permission.completed");
     let drawn = terminal.recorded();

@@ -204,7 +204,12 @@ fn case_225_its_requests_are_approved_from_the_menu() {
 fn case_225_its_sessions_are_stopped_denied_and_answered_by_commands() {
     let demo = Demo::at_speed("1");
     demo.wait_log("de02", "permission.requested");
-    wait_until(SOON, "it is denied", || demo.log("de02"), || (demo.run(&["deny", "de02"]).0 == Some(0)).then_some(()));
+    wait_until(
+        SOON,
+        "it is denied",
+        || demo.log("de02"),
+        || (demo.run(&["deny", "--yes", "de02"]).0 == Some(0)).then_some(()),
+    );
     demo.wait_log("de02", "denied-interactively-by-user");
     demo.wait_log("de01", "tool.execution_start");
     let stopped = demo.run(&["stop", "de01"]);
@@ -234,7 +239,7 @@ fn case_225_a_session_that_lost_its_permissions_is_reconnected_and_asks_again() 
         SOON,
         "it is approved",
         || demo.log("de06"),
-        || (demo.run(&["approve", "de06"]).0 == Some(0)).then_some(()),
+        || (demo.run(&["approve", "--yes", "de06"]).0 == Some(0)).then_some(()),
     );
     demo.wait_log("de06", "Done, as you allowed it.");
 }

@@ -103,10 +103,11 @@ fn case_276_what_a_hook_reports_is_shown_as_such_until_it_is_over() {
     let idle = both(&user, &watch, id, is("idle"));
     assert_eq!((&idle["because"], &idle["unseen"]), (&"idle, by its hook".into(), &true.into()));
 
-    for (command, refusal) in [("stop", "only what its hook reports"), ("approve", "only what its hook reports")] {
-        let ran = user.run(&[command, id]);
+    let refusal = "only what its hook reports";
+    for command in [&["stop"][..], &["approve", "--yes"]] {
+        let ran = user.run(&[command, &[id]].concat());
         let words = String::from_utf8_lossy(&ran.stderr).into_owned();
-        assert!(ran.status.code() == Some(4) && words.contains(refusal), "{command}: {ran:?}");
+        assert!(ran.status.code() == Some(4) && words.contains(refusal), "{command:?}: {ran:?}");
     }
     let page = String::from_utf8(user.run(&["explain", id]).stdout).unwrap();
     assert!(page.contains("by its hook") && page.contains("none is read"), "{page}");

@@ -118,7 +118,7 @@ impl<'a> Troubled<'a> {
         session.send(&self.words("two"));
         session.folder.wait_nth("permission.requested", 2);
         let with_tray = self.rng.below(2) == 0;
-        let commands = vec![self.pilots.command(with_tray, None, &["approve", &session.id()])];
+        let commands = vec![self.pilots.command(with_tray, None, &["approve", "--yes", &session.id()])];
         let outputs = self.frozen(&session, commands);
         let answered = answered(&session.folder);
         self.check_effects(&outputs, answered.len(), "approve", &session.folder);
@@ -214,9 +214,13 @@ impl<'a> Troubled<'a> {
             (code, format!("{arguments:?}, with the tray: {with_tray}, planted: {planted}: {output:#?}"))
         };
         let id = session.id();
-        for arguments in
-            [&["stop", "--yes", &id][..], &["approve", &id], &["deny", &id], &["reconnect", &id], &["resume", &id]]
-        {
+        for arguments in [
+            &["stop", "--yes", &id][..],
+            &["approve", "--yes", &id],
+            &["deny", "--yes", &id],
+            &["reconnect", &id],
+            &["resume", &id],
+        ] {
             let (code, what) = order(with_tray, arguments);
             self.audit.require(code == Some(4), "an order in a copy was not refused", || what);
         }
@@ -264,7 +268,7 @@ impl<'a> Troubled<'a> {
         let is_reported = row(&|row| row["status"] == "needs-input" && asks(row)).is_some();
         self.audit.require(is_reported, "a question is not reported with its own text", dump);
         // No request is open that could be approved.
-        let output = self.pilots.command(true, None, &["approve", "--all", &id]).output().unwrap();
+        let output = self.pilots.command(true, None, &["approve", "--yes", "--all", &id]).output().unwrap();
         self.audit.require(output.status.code() == Some(4), "a question was approved", || format!("{output:#?}"));
         settle(&session);
         let waits = count(&session.folder, "abort") + count(&session.folder, "tool.execution_complete") == 0;

@@ -7,7 +7,7 @@ use crate::core::form::Form;
 use crate::core::order::{Report, ShownRequest, Step};
 use crate::core::reception::Finding;
 use crate::core::time::Time;
-use crate::core::turn::Call;
+use crate::core::turn::{Call, Request, request_verb};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -61,14 +61,58 @@ pub struct LogView {
     pub denied: bool,
     /// The last answered requests, and whether they were allowed.
     pub answered: Vec<(Call, bool)>,
-    /// The open requests, each with the one text that represents it, if there is one.
-    pub requests: Vec<(Call, Option<Box<str>>)>,
+    /// The open requests.
+    pub requests: Vec<LoggedRequest>,
+    /// Whether the log has every request: that of some agents has none.
+    pub shows_requests: bool,
     /// The commands that need access to the paths that open requests ask for.
     pub commands: Vec<(Call, Box<str>)>,
     /// When a turn was last aborted.
     pub aborted: Option<Time>,
     /// Whether the session has been silent for longer than the limit.
     pub silent: bool,
+}
+
+impl LogView {
+    /// Whether the log has the request with this id, open or answered.
+    pub(crate) fn has(&self, id: Call) -> bool {
+        self.requests.iter().any(|logged| logged.id == id) || self.answered.iter().any(|(answered, _)| *answered == id)
+    }
+}
+
+/// An open permission request, as the log has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoggedRequest {
+    /// Its id.
+    pub id: Call,
+    /// The kind of permission. `None` if the log does not show requests, and this one is a guess.
+    pub kind: Option<Box<str>>,
+    /// The one text that represents it, if there is one.
+    pub asks: Option<Box<str>>,
+    /// The paths that it asks for, if they are known.
+    pub paths: Vec<Box<str>>,
+    /// The beginning of the command that is to be run, as one line, if the request is a guess.
+    pub command: Option<Box<str>>,
+}
+
+impl LoggedRequest {
+    /// The same, of this session's facts.
+    pub(crate) fn of(request: &Request) -> Self {
+        let Request { id, kind, asks, paths, command, is_probable, .. } = request.clone();
+        let command = command.filter(|_| is_probable).map(|command| command.trim_end_matches('…').into());
+        Self { id, kind: (!is_probable).then_some(kind), asks, paths, command }
+    }
+
+    /// All that it says, in words.
+    pub(crate) fn words(&self) -> String {
+        let what = match (self.asks.as_deref().or(self.command.as_deref()), &*self.paths) {
+            (Some(what), _) => what.to_owned(),
+            (None, []) => "it does not say what".to_owned(),
+            (None, paths) => paths.join("\n"),
+        };
+        let kind = self.kind.as_deref().unwrap_or("commands");
+        format!("{}: {what}", request_verb(kind).unwrap_or(kind))
+    }
 }
 
 /// A session, and where it can be reached.

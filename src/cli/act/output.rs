@@ -5,7 +5,7 @@
 
 use crate::cli::charset::{has_unicode_stderr, has_unicode_stdout, words};
 use crate::cli::report::{LINE_MAX, say};
-use crate::core::confusable::find_confusable;
+use crate::core::confusable::{Doubt, doubt};
 use crate::core::fleet::Label;
 use crate::core::form::Form;
 use crate::core::order::{Outcome, Report, ShownRequest};
@@ -48,7 +48,7 @@ impl RequestPrinter {
 impl Reporter for RequestPrinter {
     fn report(&mut self, report: &Report) {
         if let Report::Request(shown) = report {
-            let _ = write_out(&request(&self.who, None, &shown.text));
+            let _ = write_out(&request(&self.who, None, shown));
         }
         Printer.report(report);
     }
@@ -75,7 +75,7 @@ impl RequestReader {
 impl Reporter for RequestReader {
     fn report(&mut self, report: &Report) {
         if let Report::Request(shown) = report {
-            self.failed = write_out(&request(&self.who, Some(&self.id), &shown.text)).err();
+            self.failed = write_out(&request(&self.who, Some(&self.id), shown)).err();
             self.request = Some(shown.clone());
         }
     }
@@ -124,11 +124,16 @@ pub(super) fn shown(label: &Label) -> String {
 }
 
 /// Formats a request in full. Its lines are indented, so that none passes for ours, and control and invisible
-/// characters are escaped. A warning follows if something may read as something else.
-fn request(who: &str, id: Option<&str>, text: &str) -> String {
+/// characters are escaped. A warning follows if something may read as something else, or if the session's log says
+/// something else.
+fn request(who: &str, id: Option<&str>, shown: &ShownRequest) -> String {
     let mut out = format!("The request of {who}:\n");
-    push_indented(&mut out, "", text);
+    push_indented(&mut out, "", &shown.text);
     out.extend(id.filter(|id| !id.is_empty()).map(id_line));
+    if let Some(in_log) = &shown.in_log {
+        out.push_str("Careful, its log says something else:\n");
+        push_indented(&mut out, "", in_log);
+    }
     push_warning(&mut out);
     out
 }
@@ -185,9 +190,14 @@ fn push_indented(out: &mut String, prefix: &str, text: &str) {
 
 /// Appends a warning if a line after the first may read as something else.
 fn push_warning(out: &mut String) {
-    let warning = out.lines().skip(1).find_map(find_confusable).map(|piece| {
-        let piece = plain(piece, NAME_MAX);
-        format!("Careful, it may not be what it looks like: {} is {piece}\n", piece.escape_unicode())
+    let warning = out.lines().skip(1).find_map(doubt).map(|doubt| match doubt {
+        Doubt::Lookalike(piece) | Doubt::RightToLeft(piece) => {
+            let piece = plain(piece, NAME_MAX);
+            format!("Careful, it may not be what it looks like: {} is {piece}\n", piece.escape_unicode())
+        }
+        Doubt::Unseen(_) | Doubt::Space(_) => {
+            format!("Careful, it may not be what it looks like: {}\n", doubt.words())
+        }
     });
     out.extend(warning);
 }
@@ -200,18 +210,18 @@ mod tests {
     fn a_request_is_shown_in_full_with_control_characters_escaped() {
         let text = "shell: rm -rf x\t\u{1b}[2Kls\r\u{202e}\u{2028}\u{9b}J\nReport: \"done\" \\ é 日本語\n";
         assert_eq!(
-            request("api · Fix it", Some("r1"), text),
+            request("api · Fix it", Some("r1"), &ShownRequest::verbatim(text)),
             "The request of api · Fix it:\n    shell: rm -rf x\\t\\u{1b}[2Kls\\r\\u{202e}\\u{2028}\\u{9b}J\n    Report: \"done\" \\ é 日本語\n    \nIts id, for --request: r1\n"
         );
         let long = "x".repeat(100_000);
-        assert!(request("api", None, &long).contains(&long));
+        assert!(request("api", None, &ShownRequest::verbatim(&long)).contains(&long));
     }
 
     #[test]
     fn case_114_text_that_may_read_as_something_else_is_pointed_out() {
-        let shown = request("api", None, "Run this command:\n\nrm -rf /тмр");
+        let shown = request("api", None, &ShownRequest::verbatim("Run this command:\n\nrm -rf /тмр"));
         let line = shown.lines().last().unwrap_or_default();
         assert_eq!(line, "Careful, it may not be what it looks like: \\u{442}\\u{43c}\\u{440} is тмр");
-        assert!(!request("api", None, "cat 報告.txt").contains("Careful"));
+        assert!(!request("api", None, &ShownRequest::verbatim("cat 報告.txt")).contains("Careful"));
     }
 }

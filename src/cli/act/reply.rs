@@ -12,7 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
 use crate::cli::report::say;
 use crate::control::ORDER_MAX;
-use crate::core::confusable::find_confusable;
+use crate::core::confusable::doubt;
 use crate::core::form::{Field, FieldType, Form, FormAnswer, Kind};
 use crate::core::order::{Operation, Outcome, Reply, Report};
 use crate::core::text::{NAME_MAX, plain};
@@ -143,9 +143,12 @@ fn from_arguments(arguments: &Arguments, form: &Form) -> Result<Option<FormAnswe
         _ if *cancel => FormAnswer::Cancel,
         _ => return Ok(None),
     };
-    if form.texts().flat_map(str::lines).any(|line| find_confusable(line).is_some()) {
-        let why = "part of the question may not be what it looks like, so it was left open. Read it, and answer on a terminal, with";
-        return Err(format!("{why} `pilotlight answer ID` alone"));
+    if let Some(doubt) = form.texts().find_map(doubt) {
+        let why = "the question may not be what it looks like";
+        return Err(format!(
+            "{why}: {}. It was left open. Read it, and answer on a terminal, with `pilotlight answer ID` alone",
+            doubt.words()
+        ));
     }
     Ok(Some(with))
 }

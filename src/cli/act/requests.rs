@@ -1,4 +1,7 @@
 //! `pilotlight approve` and `deny`: show a session's permission requests, and answer them.
+//!
+//! On a terminal they ask, once the text of the request's server or bridge was shown: the session's log, from which its
+//! status is, may say something else. A script says that it means a request, by `--request` or by `--yes`.
 
 use super::carry::carry_out;
 use super::order::{order, refuse, refused_to_agent, with};
@@ -6,11 +9,10 @@ use super::output::{self, Printer, RequestPrinter, RequestReader};
 use crate::cli::ask::{confirm, has_terminal};
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
-use crate::control::{self, ORDER_MAX, Probe};
-use crate::core::confusable::reads_as_it_is;
+use crate::control::ORDER_MAX;
+use crate::core::confusable::doubt;
 use crate::core::fleet::Session;
-use crate::core::order::{Operation, Outcome, Which};
-use crate::system::paths;
+use crate::core::order::{LOG_DIFFERS, Operation, Outcome, Which};
 use sha2::{Digest, Sha256};
 use std::process::ExitCode;
 
@@ -19,13 +21,16 @@ use std::process::ExitCode;
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     session: Named,
-    /// Answer the request with this id instead of the oldest; `pilotlight explain ID` lists them
+    /// Answer the request with this id instead of the oldest, without asking; `pilotlight explain ID` lists them
     #[arg(long, value_name = "RID", conflicts_with = "all")]
     request: Option<String>,
-    /// Answer every open request
+    /// Answer every open request, one after another
     #[arg(long)]
     all: bool,
-    /// Show each request, and ask before answering it; on a terminal, `approve` does so if no tray runs
+    /// Do not ask: answer whatever is open. Without a terminal to ask on, this or `--request` is needed
+    #[arg(long, conflicts_with = "ask")]
+    yes: bool,
+    /// Show each request, and ask before answering it, with `--request`, too
     #[arg(long)]
     ask: bool,
     /// Answer the request only if its text has this SHA-256, which `approve` prints of a request that may not be what it
@@ -34,41 +39,52 @@ pub(in crate::cli) struct Arguments {
     sha256: Option<String>,
 }
 
+impl Arguments {
+    /// Whether each request is asked about.
+    const fn asks(&self) -> bool {
+        self.ask || !self.yes && self.request.is_none()
+    }
+}
+
 pub(in crate::cli) fn approve(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    answer(
-        context,
-        arguments,
-        &Verb { question: "Approve this request, once?", operation: Operation::Approve, must_show: true },
-    )
+    let verb = Verb {
+        name: "approve",
+        question: "Approve this request, once?",
+        operation: Operation::Approve,
+        approves: true,
+    };
+    answer(context, arguments, &verb)
 }
 
 pub(in crate::cli) fn deny(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    answer(context, arguments, &Verb { question: "Deny this request?", operation: Operation::Deny, must_show: false })
+    let verb = Verb { name: "deny", question: "Deny this request?", operation: Operation::Deny, approves: false };
+    answer(context, arguments, &verb)
 }
 
 /// A way to answer requests.
 struct Verb {
+    name: &'static str,
     question: &'static str,
     operation: fn(Which) -> Operation,
-    /// Whether a request is only answered after it was printed: nobody can approve what nobody could read.
-    must_show: bool,
+    /// Whether it approves: nobody can approve what nobody could read.
+    approves: bool,
 }
 
 fn answer(context: &Context, arguments: &Arguments, verb: &Verb) -> anyhow::Result<ExitCode> {
-    // Without a tray, nothing has shown the request before.
-    let asks = arguments.ask || verb.must_show && arguments.sha256.is_none() && has_terminal() && !tray_runs();
     with(context, &arguments.session, |session| {
         if let Some(refused) = refused_to_agent(context) {
             return Ok(refused);
         }
-        if !arguments.ask && !verb.must_show && arguments.sha256.is_none() {
+        if arguments.asks() && !has_terminal() {
+            let (name, session) = (verb.name, &session.id);
+            return Ok(refuse(&format!(
+                "there is no terminal here to ask you on: name the request (`pilotlight {name} {session} --request RID`; \
+                 `pilotlight explain {session}` lists them), or add `--yes` to {name} whatever is open"
+            )));
+        }
+        if !arguments.asks() && !verb.approves && arguments.sha256.is_none() {
             let all = order(session, (verb.operation)(Which::These(named_requests(arguments, session))));
             return carry_out(context, session, &all, false, &mut RequestPrinter::new(&session.label));
-        }
-        if arguments.ask && !has_terminal() {
-            return Ok(refuse(
-                "there is no terminal here to ask you on; without `--ask` the request is shown and answered at once",
-            ));
         }
         let mut ids = named_requests(arguments, session);
         if ids.is_empty() {
@@ -76,15 +92,10 @@ fn answer(context: &Context, arguments: &Arguments, verb: &Verb) -> anyhow::Resu
         }
         let mut outcome = None;
         for id in ids {
-            outcome = Some(worse(outcome, answer_one(context, arguments, asks, session, id, verb)?));
+            outcome = Some(worse(outcome, answer_one(context, arguments, session, id, verb)?));
         }
         Ok(outcome.unwrap_or(Outcome::Unknown))
     })
-}
-
-fn tray_runs() -> bool {
-    let folders = paths::project().iter().flat_map(paths::runtime_folders).collect::<Vec<_>>();
-    folders.iter().any(|folder| matches!(control::probe(folder), Ok(Probe::Served)))
 }
 
 /// The ids of the open requests that the arguments name.
@@ -99,12 +110,11 @@ fn named_requests(arguments: &Arguments, session: &Session) -> Vec<String> {
     }
 }
 
-/// Shows a request, asks about it with `--ask`, and answers it. Only the request that was shown is answered: if it has
-/// been answered elsewhere since, or its text has changed, nothing is.
+/// Shows a request, asks about it unless the arguments say that it is meant, and answers it. Only the request that was
+/// shown is answered: if it has been answered elsewhere since, or its text has changed, nothing is.
 fn answer_one(
     context: &Context,
     arguments: &Arguments,
-    asks: bool,
     session: &Picked,
     id: String,
     verb: &Verb,
@@ -123,25 +133,28 @@ fn answer_one(
         output::print_outcome(&outcome);
         return Ok(outcome);
     };
-    if let Some(error) = reader.failed.filter(|_| verb.must_show) {
+    if let Some(error) = reader.failed.filter(|_| verb.approves || arguments.asks()) {
         return Ok(refuse(&format!("the request could not be written out ({error}): it was left open")));
+    }
+    if verb.approves && request.in_log.is_some() {
+        return Ok(refuse(LOG_DIFFERS));
     }
     match &arguments.sha256 {
         Some(meant) if !meant.eq_ignore_ascii_case(&sha256(&request.text)) => {
             return Ok(refuse("the request's text has another SHA-256: it was left open"));
         }
-        None if verb.must_show && !asks && !(request.verbatim && reads_as_it_is(&request.text)) => {
-            let why =
-                "part of the request may not be what it looks like, so it was left open. Read it, and answer with";
+        None if verb.approves && !arguments.asks() && (!request.verbatim || doubt(&request.text).is_some()) => {
+            let why = doubt(&request.text).map(|doubt| format!(": {}", doubt.words())).unwrap_or_default();
             let (session, hash) = (&session.id, sha256(&request.text));
             let by_hash = format!("`pilotlight approve {session} --request {id} --sha256 {hash}`");
             return Ok(refuse(&format!(
-                "{why} `pilotlight approve --ask {session}`; a script that means exactly this text: {by_hash}"
+                "part of the request may not be what it looks like{why}. It was left open. Read it, and answer it on a terminal, with \
+                 `pilotlight approve {session}`; a script that means exactly this text: {by_hash}"
             )));
         }
         _ => {}
     }
-    if asks && confirm(verb.question) != Some(true) {
+    if arguments.asks() && confirm(verb.question) != Some(true) {
         return Ok(refuse("the request was left open"));
     }
     let answer = order(session, (verb.operation)(as_shown(context, session, id, request.text, verb.operation)));

@@ -10,7 +10,7 @@ use crate::cli::report::say;
 use crate::control::caller::{CallerPolicy, agent_behind};
 use crate::control::{self, Command, ControlServer, PendingOrder};
 use crate::core::action::questions;
-use crate::core::order::{Operation, Order, Outcome, Report, ShownRequest, Which};
+use crate::core::order::{LOG_DIFFERS, Operation, Order, Outcome, Report, ShownRequest, Which};
 use crate::core::session::Key;
 use crate::core::time::Moment;
 use crate::engine::ledger::Ledger;
@@ -204,13 +204,18 @@ pub(super) async fn answer_requests_here(
     }
 }
 
-/// Shows a request to the user, and returns the text that was shown. `None` if it is gone or could not be written out.
+/// Shows a request to the user, and returns the text that was shown. `None` if it is gone, could not be written out, or is
+/// not what the log says.
 async fn shown_text(session: &Picked, request: &str, commander: &UnboundedSender<Command>) -> Option<String> {
     let mut reader = RequestReader::new(&session.label, request);
     run_order(commander, Order::new(&session.id, Operation::Look(request.to_owned())), &mut reader).await;
-    let ShownRequest { text, .. } = reader.request?;
+    let ShownRequest { text, in_log, .. } = reader.request?;
     if let Some(error) = reader.failed {
         say(&format!("the request could not be written out ({error}): it was left open"));
+        return None;
+    }
+    if in_log.is_some() {
+        say(LOG_DIFFERS);
         return None;
     }
     Some(text)

@@ -36,6 +36,8 @@ pub struct Request<'a> {
     pub probable: bool,
     /// It can be answered from here.
     pub answerable: bool,
+    /// Its user can let Pilotlight answer the next ones in that terminal.
+    pub can_be_let: bool,
     /// A command that may not be a person's wants to approve it.
     pub wanted: bool,
 }

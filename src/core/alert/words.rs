@@ -10,12 +10,13 @@ use super::popup::{Button, ShownRequest};
 use super::settings::Detail;
 use crate::core::action::Action;
 use crate::core::agent::counted_sessions;
-use crate::core::confusable::is_unambiguous;
+use crate::core::confusable::fits;
 use crate::core::fleet::OwnerView;
 use crate::core::session::Kind;
 use crate::core::text::{NAME_MAX, capitalised, plain};
 use crate::core::turn::request_verb;
 use crate::core::verdict::Status;
+use crate::core::words::refusal::Refusal;
 use std::fmt::Write;
 
 /// Maximum length of a body's line, in characters. A longer request should not be approved at a glance.
@@ -109,7 +110,7 @@ pub(super) fn asked(session: &Alertable<'_>, detail: Detail) -> Option<ShownRequ
     }
     let shows = session.row.status == Status::NeedsPermission && detail == Detail::Full;
     let request = session.request.filter(|request| request.answerable && shows)?;
-    let text = request.what.filter(|what| is_unambiguous(what, LINE_MAX))?.to_owned();
+    let text = request.what.filter(|what| fits(what, LINE_MAX).is_ok())?.to_owned();
     Some(ShownRequest { request: request.id, text, choices: Vec::new() })
 }
 
@@ -118,9 +119,9 @@ pub(super) fn asked(session: &Alertable<'_>, detail: Detail) -> Option<ShownRequ
 fn open_question(session: &Alertable<'_>) -> Option<ShownRequest> {
     let open_question = session.question?;
     let words = open_question.form.choices.iter().map(|choice| &*choice.words);
-    let fits = |words: &str| is_unambiguous(words, CHOICE_MAX) && !words.contains(['<', '>', '&', '_']);
-    let all_fit = (1..=CHOICES_MAX).contains(&open_question.form.choices.len()) && words.clone().all(fits);
-    (all_fit && is_unambiguous(&open_question.form.text, LINE_MAX)).then(|| ShownRequest {
+    let is_label = |words: &str| fits(words, CHOICE_MAX).is_ok() && !words.contains(['<', '>', '&', '_']);
+    let all_fit = (1..=CHOICES_MAX).contains(&open_question.form.choices.len()) && words.clone().all(is_label);
+    (all_fit && fits(&open_question.form.text, LINE_MAX).is_ok()).then(|| ShownRequest {
         request: open_question.mark,
         text: open_question.form.text.to_string(),
         choices: words.map(Into::into).collect(),
@@ -178,11 +179,15 @@ fn asks(session: &Alertable<'_>, asked: Option<&ShownRequest>) -> Option<String>
     }
     let request = session.request?;
     let what = request.what?;
-    Some(match (is_unambiguous(what, LINE_MAX), request.answerable) {
-        (true, true) => what.to_owned(),
-        (true, false) => format!("{what}\nAnswer it where it runs"),
-        (false, true) => "Too long to show here, or not what it seems: Review… shows all of it".to_owned(),
-        (false, false) => "Too long to show here, or not what it seems: look where it runs".to_owned(),
+    let there = match request.can_be_let {
+        true => capitalised(&Refusal::AnswerThere.to_string()),
+        false => "Answer it where it runs".to_owned(),
+    };
+    Some(match (fits(what, LINE_MAX), request.answerable) {
+        (Ok(()), true) => what.to_owned(),
+        (Ok(()), false) => format!("{what}\n{there}"),
+        (Err(unfit), true) => format!("{}: Review… shows all of it", unfit.words()),
+        (Err(unfit), false) => format!("{}\n{there}", unfit.words()),
     })
 }
 
@@ -271,13 +276,52 @@ mod tests {
         let words = |wanted: bool, probable: bool| {
             let key = Key::new(SourceId::default(), "a");
             let row = Session::default().row(Moment::default(), &Limits::default()).0;
-            let request = Some(Request { id: 1, kind: "shell", what: None, probable, answerable: true, wanted });
+            let request = Some(Request {
+                id: 1,
+                kind: "shell",
+                what: None,
+                probable,
+                answerable: true,
+                can_be_let: false,
+                wanted,
+            });
             let alertable = Alertable { request, ..unasking(&key, &row) };
             activity(&alertable, Cause::NeedsPermission, true)
         };
         assert_eq!(words(false, false), "still wants to run");
         assert_eq!(words(false, true), "still probably wants to run");
         assert_eq!(words(true, false), "still wants to run, and a command wants to approve it: allow?");
+    }
+
+    /// The menu's entry is named as it is called there, and the reason is one, not two of which one is true.
+    #[test]
+    fn case_706_a_popup_says_why_it_does_not_show_a_request_and_where_to_answer_it() {
+        let words = |what, answerable: bool, can_be_let: bool| {
+            let key = Key::new(SourceId::default(), "a");
+            let row = Session::default().row(Moment::default(), &Limits::default()).0;
+            let request = Request {
+                id: 1,
+                kind: "shell",
+                what: Some(what),
+                probable: false,
+                answerable,
+                can_be_let,
+                wanted: false,
+            };
+            asks(&Alertable { request: Some(request), ..unasking(&key, &row) }, None).unwrap()
+        };
+        assert_eq!(words("ls", false, false), "ls\nAnswer it where it runs");
+        let entry = Action::LetAnswer.menu_label().trim_end_matches('…');
+        let there = words("ls", false, true);
+        assert!(
+            there.starts_with("ls\nAnswer it in its terminal; ") && there.contains(&format!("“{entry}”")),
+            "{there}"
+        );
+        let long = "x".repeat(LINE_MAX + 1);
+        assert_eq!(words(&long, true, false), "Too long to show here: Review… shows all of it");
+        assert_eq!(words(&long, false, false), "Too long to show here\nAnswer it where it runs");
+        let odd = words("gıt push", true, false);
+        assert!(odd.starts_with("It may not be what it looks like: ") && !odd.contains("Too long"), "{odd}");
     }
 
     #[test]

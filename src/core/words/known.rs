@@ -6,10 +6,10 @@ use crate::core::session::Session;
 use crate::core::text::{counted, listed};
 use crate::core::time::Time;
 
-/// Which process runs a session, or why none is named.
-pub(crate) fn owner(session: &Session) -> String {
+/// Which process runs a session, or why none is named. `clock` words a time for people.
+pub(crate) fn owner(session: &Session, clock: impl Fn(Time) -> String) -> String {
     let observed = &session.observed;
-    let started = |at: &Option<Time>| at.map(|at| format!(", started {at}")).unwrap_or_default();
+    let started = |at: &Option<Time>| at.map(|at| format!(", started {}", clock(at))).unwrap_or_default();
     match &observed.owner {
         Owner::Never if observed.hooked.is_some() => "none (the process that ran its hook has ended)".into(),
         Owner::Never if observed.is_untold => format!("not known (this release of {} does not say)", observed.agent),
@@ -48,15 +48,13 @@ mod tests {
         let words = |is: Owner| {
             let mut session = Session::default();
             session.observed.owner = is;
-            owner(&session)
+            owner(&session, |at| format!("at {}", at.0))
         };
         assert_eq!(words(Owner::Never), "none (no process is known to run it)");
         assert_eq!(words(Owner::Alive { pid: 7, started: None }), "process 7, alive");
         let started = Some(Time(1_700_000_000_000));
-        assert_eq!(
-            words(Owner::Opened { pid: 7, started }),
-            format!("process 7, not prompted yet, started {}", Time(1_700_000_000_000))
-        );
+        let opened = words(Owner::Opened { pid: 7, started });
+        assert_eq!(opened, "process 7, not prompted yet, started at 1700000000000");
         assert!(words(Owner::Gone { pid: 7, at: None }).starts_with("process 7, gone ("));
         assert!(words(Owner::Gone { pid: Owner::UNNAMED, at: None }).starts_with("a process, gone ("));
         assert!(words(Owner::Unknown { pid: Owner::UNNAMED }).starts_with("a process, which cannot be inspected"));

@@ -92,7 +92,8 @@ said! {
         Managed => "answer it in its terminal: your organisation wants a person to answer it there";
         Watched { release: Box<str> } => "answer it in its terminal ({})", untried(release);
         AnswerThere =>
-            "answer it in its terminal; when that is done, “Let Pilotlight answer here” is for the next ones";
+            "answer it in its terminal; once the session is idle, “{}” in its menu is for the next ones",
+            Action::LetAnswer.menu_label().trim_end_matches('…');
         Declined => "answer it in its terminal: you told Copilot there that Pilotlight may not";
         AsksFirst => "Copilot asks in its terminal whether Pilotlight may answer: answer that first";
 

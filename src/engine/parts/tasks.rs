@@ -18,7 +18,7 @@ use super::resumes::{ResumeRecord, Resumer};
 use crate::agent::channel::connection::Connection;
 use crate::agent::channel::connection_event::ConnectionEvent;
 use crate::agent::channel::fault::Place;
-use crate::agent::channel::site::LogView;
+use crate::agent::channel::site::{LogView, LoggedRequest};
 use crate::agent::channel::warnings::ServerWarnings;
 use crate::agent::source::Resume;
 use crate::control::PendingOrder;
@@ -358,7 +358,8 @@ pub(crate) fn log_view_of(session: &Session, status: Status) -> LogView {
         root: facts.root.clone(),
         denied: facts.denials.after(None) > 0,
         answered: facts.answered.iter().copied().collect(),
-        requests: facts.requests.iter().map(|request| (request.id, request.asks.clone())).collect(),
+        requests: facts.requests.iter().map(LoggedRequest::of).collect(),
+        shows_requests: !facts.asks_unseen,
         commands: facts.requests.iter().filter_map(|request| Some((request.id, request.command.clone()?))).collect(),
         events: facts.events,
         aborted,

@@ -404,6 +404,7 @@ impl Actor {
             what: what.as_deref(),
             probable: false,
             answerable: *answerable,
+            can_be_let: false,
             wanted: self.wanted,
         });
         Alertable {

@@ -50,14 +50,29 @@ fn case_103_a_hostile_title_is_text_and_bounded() {
 #[test]
 fn case_103_a_request_not_shown_in_full_cannot_be_approved() {
     let long = "x".repeat(241);
-    let misleading =
-        ["", " ls", "ls\nrm -rf /", "ls\u{202e}", "ls\u{1b}[8m", "l\u{200d}s", "ls\u{a0}-l", "a  b", "x\t", &long];
-    for what in misleading {
+    let spacing = "Its spaces and line breaks cannot be shown here";
+    let unseen = "It may not be what it looks like: it contains a character that cannot be seen";
+    for (what, why) in [
+        ("", spacing),
+        (" ls", spacing),
+        ("ls\nrm -rf /", spacing),
+        ("a  b", spacing),
+        ("x\t", spacing),
+        ("ls\u{202e}", unseen),
+        ("ls\u{1b}[8m", unseen),
+        ("l\u{200d}s", unseen),
+        (
+            "ls\u{a0}-l",
+            "It may not be what it looks like: it contains a character that only looks like a space (U+00A0)",
+        ),
+        ("gıt", "It may not be what it looks like: it contains what can be mistaken for something else (U+0131)"),
+        (&long, "Too long to show here"),
+    ] {
         let mut stage = Stage::new();
         stage.asks("a", 1, Some(what)).at(10);
         let (_, body, buttons) = shown(&stage);
         assert_eq!(buttons, [Button::Review, Button::Act(Action::ShowTerminal), Button::Mute], "{what:?}");
-        assert_eq!(body, "Too long to show here, or not what it seems: Review… shows all of it\nSession a");
+        assert!(body.starts_with(why) && body.ends_with(": Review… shows all of it\nSession a"), "{what:?}: {body}");
     }
     for what in ["ls", "cat a && echo '<b>' > b", &long[1..], "écrire «ça»"] {
         let mut stage = Stage::new();

@@ -146,7 +146,7 @@ fn a_tool_that_poses_as_the_bridge_approves_nothing() {
     rogue.wait(&bridged, "the tray greets it", |note| note["message"]["t"] == "welcome");
     bridged.assert_only_user_answers(3, || {
         bridged.pilot.wait_status(&id, "needs-permission", "");
-        let ran = bridged.pilot.run(&["approve", &id]);
+        let ran = bridged.pilot.run(&["approve", "--yes", &id]);
         assert_ne!(ran.code, Some(0), "{ran:?}");
     });
 }
@@ -183,7 +183,7 @@ fn a_tool_that_names_another_session_receives_none_of_its_orders() {
     other.wait_screen(DIALOG);
     bridged.pilot.wait_status(&other_id, "needs-permission", "");
     // The tool claimed that it may answer. The other session's real bridge may not.
-    let ran = bridged.pilot.run(&["approve", &other_id]);
+    let ran = bridged.pilot.run(&["approve", "--yes", &other_id]);
     assert_ne!(ran.code, Some(0), "{ran:?}");
     bridged.run_ok(&["stop", &other_id]);
     other.folder.wait("abort");

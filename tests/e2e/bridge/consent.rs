@@ -260,7 +260,7 @@ fn case_198_after_a_change_of_folder_nothing_is_approved_there() {
     terminal.folder.wait_nth("permission.requested", 2);
     terminal.wait_screen(DIALOG);
     bridged.pilot.wait_status(&id, "needs-permission", "");
-    let ran = bridged.pilot.run(&["approve", &id]);
+    let ran = bridged.pilot.run(&["approve", "--yes", &id]);
     assert!(ran.code == Some(4) && ran.err.contains("answer it in its terminal"), "{ran:?}");
     let completed = terminal.folder.types().into_iter().filter(|kind| kind == "permission.completed").count();
     assert_eq!(completed, 1, "{}", terminal.dump());
@@ -269,7 +269,7 @@ fn case_198_after_a_change_of_folder_nothing_is_approved_there() {
     bridged.pilot.wait_status(&id, "idle", "");
     change_to(&bridged.home.project());
     terminal.enter("SCRIPT:sleep0 Paint the gate");
-    let done = bridged.answer_request(&["approve"], 3);
+    let done = bridged.answer_request(&["approve", "--yes"], 3);
     assert_eq!(done["data"]["result"]["kind"], "approved", "{done}");
 }
 

@@ -44,7 +44,7 @@ fn case_477_the_question_whether_pilotlight_may_answer_is_asked_on_another_machi
     terminal.folder.wait_nth("permission.requested", 2);
     terminal.wait_screen(DIALOG);
     pilot.wait_status_in_tray(&id, "needs-permission", "");
-    let ran = pilot.run(&["approve", &id]);
+    let ran = pilot.run(&["approve", "--yes", &id]);
     assert_eq!(ran.code, Some(0), "{ran:?}\n{}", dump());
     terminal.folder.wait_nth("permission.completed", 2);
     terminal.wait_no_screen(DIALOG);

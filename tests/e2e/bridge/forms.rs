@@ -80,10 +80,11 @@ fn case_200e_a_request_for_a_path_names_its_command_and_the_kind_of_access() {
     let (text, request) =
         ("/etc/hostname, to read or write, for: cat /etc/hostname", asked["data"]["requestId"].as_str().unwrap());
     bridged.pilot.wait_menu(&id, text);
-    let ran = bridged.run_ok(&["approve", &id]);
-    for part in
-        ["outside of the allowed folders, to read or write:", "For this command:\n    \n    cat /etc/hostname\n"]
-    {
+    let ran = bridged.run_ok(&["approve", "--yes", &id]);
+    for part in [
+        "outside of the allowed folders, to read or write:",
+        "By the session's log, for this command:\n    \n    cat /etc/hostname\n",
+    ] {
         assert!(ran.out.contains(part), "{part:?}: {ran:?}");
     }
     assert!(ran.out.contains(request), "{ran:?}");
@@ -109,7 +110,7 @@ fn case_200f_a_look_tells_the_id_to_answer_by() {
     let ran = bridged.pilot.run(&look);
     assert!(ran.code == Some(4) && told(&ran.out) == second, "{ran:?}");
     bridged.run_ok(&["deny", &id, "--request", &second]);
-    bridged.run_ok(&["approve", &id]);
+    bridged.run_ok(&["approve", "--yes", &id]);
     let done = folder.wait_nth("tool.execution_complete", 2);
     assert!(!bridged.home.project().join(second_file).exists(), "{done}");
     bridged.pilot.wait_status(&id, "idle", "");
@@ -184,7 +185,7 @@ fn case_201g_a_command_that_waits_for_another_says_so_and_is_interrupted_at_once
     folder.wait_nth("permission.requested", 2);
     let other = bridged.pilot.user().join(".local/state/pilotlight/bridge.sock");
     let other = std::os::unix::net::UnixListener::bind(other).unwrap();
-    let mut one = Staying::start(bridged.pilot.command(&["approve", &id]));
+    let mut one = Staying::start(bridged.pilot.command(&["approve", "--yes", &id]));
     one.wait_output("another Pilotlight answers terminals here");
     one.signal(Signal::INT);
     assert_eq!(one.code(), Some(1), "{}", one.output());
@@ -208,7 +209,7 @@ fn case_201a_approve_without_a_tray_shows_the_request_and_asks() {
     bridged.terminal.enter("SCRIPT:many1 Paint the fence");
     folder.wait_nth("permission.requested", 2);
     for (key, code) in [("n", 4), ("y", 0)] {
-        let mut command = bridged.pilot.command(&["approve", &id]);
+        let mut command = bridged.pilot.command(&["approve", "--yes", &id]);
         let command = words(command.env("TERM", "xterm-256color"));
         let script = bridged.pilot.user().join("approve.sh");
         executable(&script, &format!("#!/bin/sh\nclear\n{command}\necho \"exited with $?\"\n"));

@@ -60,7 +60,7 @@ fn case_196_a_process_that_a_tool_left_behind_approves_nothing() {
     let mut bridged = Bridged::consented();
     let id = bridged.id();
     let marks = "-u COPILOT_CLI -u COPILOT_AGENT_SESSION_ID";
-    let command = words(&bridged.pilot.command_with_tray(&["approve", &id]));
+    let command = words(&bridged.pilot.command_with_tray(&["approve", "--yes", &id]));
     let mut asked = 2;
     for (has_tray, options) in [(true, marks), (true, "-i"), (false, "-i"), (false, marks)] {
         if !has_tray && asked == 6 {
@@ -84,7 +84,7 @@ fn case_196c_the_setting_for_scripts_does_not_hold_for_older_sessions() {
     bridged.pilot.configure("[actions]\nscripts-may-answer = true\n");
     let said = "actions.scripts-may-answer takes effect when Pilotlight starts next";
     wait_until(COPILOT, said, || bridged.pilot.log(), || bridged.pilot.log().contains(said).then_some(()));
-    let with_tray = words(&bridged.pilot.command_with_tray(&["approve", &id]));
+    let with_tray = words(&bridged.pilot.command_with_tray(&["approve", "--yes", &id]));
     for asked in [2, 4] {
         if asked == 4 {
             bridged.pilot.restart_tray();
@@ -105,7 +105,7 @@ fn case_203_an_approval_by_a_command_without_a_tray_is_told_until_seen() {
         bridged.terminal.enter("SCRIPT:sleep0 Paint the gate");
         bridged.terminal.folder.wait_nth("permission.requested", 2 + round);
         bridged.terminal.wait_screen(DIALOG);
-        let ran = bridged.pilot.run_without_tray(&["approve", &id]);
+        let ran = bridged.pilot.run_without_tray(&["approve", "--yes", &id]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         bridged.terminal.folder.wait_nth("permission.completed", 2 + round);
         let is_told = |row: &serde_json::Value| row["because"].as_str().unwrap_or_default().contains(told);
@@ -139,7 +139,7 @@ fn case_196_the_user_is_asked_whether_a_command_may_approve() {
     bridged.terminal.wait_screen(DIALOG);
     pilot.wait_status(&id, "needs-permission", "");
     // By a shell that ends at once, so that the command has no older parent.
-    let command = words(&pilot.command_with_tray(&["approve", &id]));
+    let command = words(&pilot.command_with_tray(&["approve", "--yes", &id]));
     let out = pilot.user().join("out");
     let line = format!("setsid -f {command} >'{}' 2>&1 </dev/null", out.display());
     assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
@@ -165,7 +165,7 @@ fn case_196_the_users_own_terminals_are_not_asked_about() {
     let bridged = Bridged::consented();
     let (id, pilot) = (bridged.id(), &bridged.pilot);
     let script = pilot.user().join("approve.sh");
-    let command = words(&pilot.command_with_tray(&["approve", &id]));
+    let command = words(&pilot.command_with_tray(&["approve", "--yes", &id]));
     executable(&script, &format!("#!/bin/sh\nexec {command}\n"));
     let mut count = 1;
     let mut answered = |by: &dyn Fn()| {

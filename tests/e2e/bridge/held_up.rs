@@ -153,10 +153,10 @@ fn case_190_an_order_dies_with_its_command_on_its_way_through_the_bridge() {
     terminal.folder.wait_nth("permission.requested", 2);
     terminal.wait_screen(DIALOG);
     bridged.pilot.wait_status(&id, "needs-permission", "");
-    bridged.give_up(&["approve", &id], "take-over");
+    bridged.give_up(&["approve", "--yes", &id], "take-over");
     bridged.give_up(&["stop", &id], "abort");
     // It has read both, and answers.
-    bridged.answer_request(&["approve"], 2);
+    bridged.answer_request(&["approve", "--yes"], 2);
     bridged.home.release_tools();
     let done = terminal.folder.wait("tool.execution_complete");
     assert_eq!(done["data"]["success"], true, "{done}");
@@ -184,7 +184,7 @@ fn approve_given_up_twenty_times(has_tray: bool) {
     for nth in 1..=20 {
         terminal.freeze();
         freeze(extension);
-        let arguments = ["approve", &id];
+        let arguments = ["approve", "--yes", &id];
         let mut given = match has_tray {
             true => bridged.pilot.command_with_tray(&arguments),
             false => bridged.pilot.command(&arguments),
@@ -200,7 +200,7 @@ fn approve_given_up_twenty_times(has_tray: bool) {
         assert_eq!(ended, 1, "attempt {nth}: {}", terminal.dump());
     }
     // The same order is carried out if its command stays.
-    bridged.run_ok(&["approve", &id]);
+    bridged.run_ok(&["approve", "--yes", &id]);
     terminal.folder.wait_nth("permission.completed", 2);
 }
 

@@ -62,7 +62,7 @@ fn case_197a_no_setting_lets_what_a_tool_left_behind_approve() {
     let mut bridged = Bridged::consented();
     let settings: PathBuf = bridged.home.project().join("settings.toml");
     std::fs::write(&settings, ANYBODY).unwrap();
-    let mut command = bridged.pilot.command_with_tray(&["approve", &bridged.id()]);
+    let mut command = bridged.pilot.command_with_tray(&["approve", "--yes", &bridged.id()]);
     command.env("PILOTLIGHT_CONFIG", &settings);
     let command = words(&command);
     bridged.pilot.end_tray();
@@ -79,7 +79,7 @@ fn case_197a_another_tray_needs_consent_again() {
     let mut bridged = Bridged::consented();
     let id = bridged.id();
     let asked = bridged.ask(1);
-    bridged.run_ok(&["approve", &id]);
+    bridged.run_ok(&["approve", "--yes", &id]);
     bridged.terminal.folder.wait_nth("permission.completed", 2);
     bridged.terminal.wait_no_screen(DIALOG);
     bridged.pilot.wait_status(&id, "idle", "");
@@ -97,7 +97,7 @@ fn case_197a_another_tray_needs_consent_again() {
     assert_ne!(asked["data"]["requestId"], again["data"]["requestId"]);
     bridged.pilot.wait_status_in_tray(&id, "needs-permission", "");
     bridged.wait_bridge("joined");
-    let ran = bridged.pilot.run(&["approve", &id]);
+    let ran = bridged.pilot.run(&["approve", "--yes", &id]);
     assert_ne!(ran.code, Some(0), "{ran:?}");
     assert!(bridged.terminal.screen().contains(DIALOG), "{}", bridged.terminal.dump());
     bridged.terminal.approve();
@@ -112,7 +112,7 @@ fn case_197a_another_tray_needs_consent_again() {
     bridged.wait_bridge("elevated");
     bridged.ask(4);
     bridged.pilot.wait_status_in_tray(&id, "needs-permission", "");
-    bridged.run_ok(&["approve", &id]);
+    bridged.run_ok(&["approve", "--yes", &id]);
     let done = bridged.terminal.folder.wait_nth("permission.completed", 5);
     assert_eq!(done["data"]["result"]["kind"], "approved", "{done}");
     drop(stray);
@@ -140,7 +140,7 @@ fn case_197a_a_remembered_consent_is_not_for_another_tray() {
     bridged.wait_bridge("joined");
     bridged.ask(1);
     bridged.pilot.wait_status_in_tray(&id, "needs-permission", "");
-    let ran = bridged.pilot.run(&["approve", &id]);
+    let ran = bridged.pilot.run(&["approve", "--yes", &id]);
     assert_ne!(ran.code, Some(0), "{ran:?}");
     assert!(bridged.terminal.screen().contains(DIALOG), "{}", bridged.terminal.dump());
 }

@@ -226,7 +226,7 @@ fn permanent_consent_holds_after_clear_and_new() {
         terminal.wait_screen(DIALOG);
         may_answer(&next.id());
         bridged.pilot.wait_status(&next.id(), "needs-permission", "");
-        bridged.run_ok(&["approve", &next.id()]);
+        bridged.run_ok(&["approve", "--yes", &next.id()]);
         let completed = next.wait("permission.completed");
         assert_eq!(completed["data"]["result"]["kind"], "approved", "{completed}");
         next.wait("tool.execution_complete");
@@ -324,7 +324,7 @@ fn a_background_session_is_answered_and_stopped_there() {
     hold.release();
     terminal.folder.wait_nth("permission.requested", 2);
     bridged.pilot.wait_status(&id, "needs-permission", "");
-    bridged.run_ok(&["approve", &id]);
+    bridged.run_ok(&["approve", "--yes", &id]);
     let completed = terminal.folder.wait_nth("permission.completed", 2);
     assert_eq!(completed["data"]["result"]["kind"], "approved", "{completed}");
     bridged.model.wait_requested("many", 1);

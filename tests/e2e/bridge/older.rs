@@ -14,13 +14,13 @@ fn older_releases_can_be_stopped_answered_approved_and_denied() {
         bridged.choose_blue();
         bridged.pilot.wait_status_in_tray(&id, "idle", "");
         terminal.enter("SCRIPT:tool Paint the gate");
-        let completed = bridged.answer_request(&["approve"], 2);
+        let completed = bridged.answer_request(&["approve", "--yes"], 2);
         assert_eq!(completed["data"]["result"]["kind"], "approved", "{completed}");
         bridged.pilot.wait_status(&id, "working", "");
         bridged.pilot.click(&id, "Stop the turn");
         terminal.folder.wait("abort");
         terminal.enter("SCRIPT:seq Paint the shed");
-        let completed = bridged.answer_request(&["deny"], 3);
+        let completed = bridged.answer_request(&["deny", "--yes"], 3);
         assert_eq!(completed["data"]["result"]["kind"], "denied-interactively-by-user", "{completed}");
     }
 }

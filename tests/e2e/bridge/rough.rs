@@ -32,7 +32,7 @@ fn a_double_click_approves_one_request() {
         terminal.folder.wait_nth("permission.completed", 2 * round + 2);
         // The other one is still open.
         bridged.pilot.wait_status(&id, "needs-permission", "");
-        bridged.run_ok(&["deny", &id]);
+        bridged.run_ok(&["deny", "--yes", &id]);
         terminal.folder.wait_nth("permission.completed", 2 * round + 3);
         let how: Vec<_> = ends(&terminal.folder).into_iter().skip(2 * round + 1).map(|(how, _)| how).collect();
         assert_eq!(how, ["approved", "denied-interactively-by-user"], "{}", terminal.dump());
@@ -92,7 +92,7 @@ fn kill_during_approval(bridged: &Bridged, folder: &Folder, run: usize, process:
     let elevated = || bridged.pilot.row_in_tray(&id).filter(|row| row["owner"]["bridge"] == "elevated").map(|_| ());
     wait_until(COPILOT, "it may answer there", || bridged.pilot.log(), elevated);
     let ran = std::thread::scope(|threads| {
-        let clicked = threads.spawn(|| bridged.pilot.run(&["approve", &id]));
+        let clicked = threads.spawn(|| bridged.pilot.run(&["approve", "--yes", &id]));
         // At different moments of the command.
         #[expect(clippy::disallowed_methods, reason = "the test tries different moments")]
         std::thread::sleep(Duration::from_millis(12 * run as u64));

@@ -160,7 +160,7 @@ fn case_193_a_request_is_answered_once_its_dialog_is_drawn() {
     terminal.record();
     terminal.enter("SCRIPT:file200 Paint the fence");
     terminal.folder.wait_nth("permission.requested", 2);
-    let mut command = bridged.pilot.command_with_tray(&["approve", &id]);
+    let mut command = bridged.pilot.command_with_tray(&["approve", "--yes", &id]);
     let given = std::thread::spawn(move || command.output().unwrap());
     terminal.folder.wait_nth("permission.completed", 2);
     // It may be gone again from the screen.
@@ -193,7 +193,7 @@ fn case_193_a_long_request_is_answered_once_no_thread_of_copilot_works_on_it() {
         folder.wait_nth("permission.requested", nth);
         bridged.pilot.wait_status(&id, "needs-permission", "");
         let begun = Instant::now();
-        bridged.run_ok(&["deny", &id]);
+        bridged.run_ok(&["deny", "--yes", &id]);
         folder.wait_nth("permission.completed", nth);
         bridged.pilot.wait_status(&id, "idle", "");
         begun.elapsed().as_millis()
@@ -211,7 +211,7 @@ fn every_request_is_answered_by_its_id() {
     bridged.give_consent();
     let (id, terminal) = (bridged.id(), &bridged.terminal);
     terminal.enter("SCRIPT:many20 Paint the fence");
-    bridged.answer_request(&["approve", "--all"], 21);
+    bridged.answer_request(&["approve", "--yes", "--all"], 21);
     let ended = ends(&terminal.folder);
     assert_eq!(ended[1..], vec![("approved".to_owned(), false); 20], "{}", terminal.dump());
     terminal.folder.wait_nth("tool.execution_complete", 20);
@@ -221,13 +221,13 @@ fn every_request_is_answered_by_its_id() {
     terminal.enter("SCRIPT:subtool Paint the gate");
     let asked = terminal.folder.wait_nth("permission.requested", 22);
     assert!(asked["agentId"].is_string(), "{asked}");
-    bridged.answer_request(&["approve"], 22);
+    bridged.answer_request(&["approve", "--yes"], 22);
     bridged.home.release_tools();
     terminal.wait_no_screen(DIALOG);
     bridged.pilot.wait_status(&id, "idle", "");
 
     terminal.enter("SCRIPT:two Paint the shed");
-    bridged.answer_request(&["deny", "--all"], 24);
+    bridged.answer_request(&["deny", "--yes", "--all"], 24);
     let ended = ends(&terminal.folder);
     assert_eq!(ended[21], ("approved".to_owned(), false));
     assert_eq!(ended[22..], vec![("denied-interactively-by-user".to_owned(), false); 2], "{}", terminal.dump());
@@ -239,7 +239,7 @@ fn every_request_is_answered_by_its_id() {
     let asked = terminal.folder.wait_nth("permission.requested", 25);
     assert_eq!(asked["data"]["promptRequest"]["kind"], "path", "{asked}");
     bridged.pilot.wait_status(&id, "needs-permission", "");
-    let ran = bridged.run_ok(&["approve", &id]);
+    let ran = bridged.run_ok(&["approve", "--yes", &id]);
     assert!(ran.out.contains("/etc/hostname"), "the path is shown: {ran:?}");
     terminal.folder.wait_nth("permission.completed", 25);
     let done = terminal.folder.wait_nth("tool.execution_complete", 25);
@@ -312,7 +312,7 @@ fn an_answered_request_is_not_answered_again() {
     terminal.folder.wait_nth("permission.requested", 3);
     terminal.wait_screen(DIALOG);
     assert_eq!(ends(&terminal.folder).len(), 2, "the next request is another one\n{}", terminal.dump());
-    bridged.answer_request(&["deny"], 3);
+    bridged.answer_request(&["deny", "--yes"], 3);
     terminal.wait_no_screen(DIALOG);
     bridged.pilot.wait_status(&id, "idle", "");
     // A late key of the user goes to an empty prompt.
@@ -335,7 +335,7 @@ fn answer_at_once(runs: usize) {
         terminal.wait_screen(DIALOG);
         bridged.pilot.wait_status_in_tray(&id, "needs-permission", "");
         let ran = std::thread::scope(|threads| {
-            let clicked = threads.spawn(|| bridged.pilot.run(&["deny", &id]));
+            let clicked = threads.spawn(|| bridged.pilot.run(&["deny", "--yes", &id]));
             // At different moments of the command.
             #[expect(clippy::disallowed_methods, reason = "the test tries different moments")]
             std::thread::sleep(std::time::Duration::from_millis(7 * run as u64));

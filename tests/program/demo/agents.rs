@@ -165,7 +165,7 @@ fn case_314_a_demo_shows_sessions_of_other_agents_and_whose_they_are() {
         ("de15", "it runs without Codex's daemon"),
         ("de16", "only what its hook reports is known of it"),
     ] {
-        let refused = spied.demo.run(&["approve", id]);
+        let refused = spied.demo.run(&["approve", "--yes", id]);
         assert!(refused.0 == Some(4) && refused.1.contains(why), "{refused:?}");
         assert!(spied.demo.run(&["explain", id]).1.contains(why));
         assert!(spied.offers(id).unwrap().iter().all(|entry| entry.label != "Approve once"));

@@ -13,7 +13,7 @@ use crate::agent::copilot::server::recover::{begin_answer, choose};
 use crate::agent::copilot::server::reply::{Ready, STILL_OPEN, form_of, ready};
 use crate::agent::copilot::server::request::Request;
 use crate::core::form::Kind;
-use crate::core::order::{self, Step, Which};
+use crate::core::order::{self, LOG_DIFFERS, Step, Which};
 use crate::core::reception::Word;
 use crate::core::text::{counted, plain};
 use crate::core::turn::Call;
@@ -185,10 +185,10 @@ impl BridgeHandle {
         };
         let chosen = choose(site, self.requests(site, ids).await, which)?;
         let commands = &site.log_view.borrow().commands.clone();
-        chosen.iter().try_for_each(|request| is_logged(&site.log_view.borrow(), request))?;
+        chosen.iter().try_for_each(|request| is_logged(&site.log_view.borrow(), request, false))?;
         let done = begin_answer(site, &chosen, approve).await?;
         for request in &chosen {
-            is_logged(&site.log_view.borrow(), request)?;
+            is_logged(&site.log_view.borrow(), request, approve)?;
             let open = self.known.borrow().open(&request.id).cloned();
             let Some(open) =
                 open.filter(|open| Request::of(open).map(|open| open.with_command(commands)).as_ref() == Some(request))
@@ -305,24 +305,20 @@ impl BridgeHandle {
 /// Waits until the bridge has reported the selected requests that are open in the log, which may be a moment ahead of
 /// it.
 async fn wait_until_listed(known: &watch::Receiver<BridgeState>, log_view: &LogView, ids: &[String]) {
-    let is_open = |id: &&String| log_view.requests.iter().any(|(call, _)| *call == Call::of(id));
+    let is_open = |id: &&String| log_view.requests.iter().any(|logged| logged.id == Call::of(id));
     let selected: Vec<_> = ids.iter().filter(is_open).collect();
     let mut known = known.clone();
     let listed = known.wait_for(|known| selected.iter().all(|id| known.open(id).is_some()));
     let _ = timeout(LISTED_WITHIN, listed).await; // the caller refuses requests that were never reported
 }
 
-/// Checks that a request reported by the bridge is open in the log as well, and with the same text if the log has one.
-fn is_logged(log_view: &LogView, request: &Request) -> Result<(), Failure> {
+/// Checks that a request reported by the bridge is open in the log as well, and, if it is to be approved, in the same words.
+fn is_logged(log_view: &LogView, request: &Request, approve: bool) -> Result<(), Failure> {
     let call = Call::of(&request.id);
-    let logged = log_view.requests.iter().find(|(open, _)| *open == call);
-    match (logged, request.decisive()) {
-        (None, _) => Err(Failure::refusal(Step::TakeOver, &words("gone"))),
-        (Some((_, Some(asks))), Some(text)) if **asks != *text => Err(Failure::refusal(
-            Step::TakeOver,
-            "its log and its bridge report different texts: answer it in its terminal",
-        )),
-        _ => Ok(()),
+    match log_view.requests.iter().find(|logged| logged.id == call) {
+        None => Err(Failure::refusal(Step::TakeOver, &words("gone"))),
+        Some(logged) if approve && request.differs_from(logged) => Err(Failure::refusal(Step::TakeOver, LOG_DIFFERS)),
+        Some(_) => Ok(()),
     }
 }
 
@@ -330,11 +326,15 @@ fn is_logged(log_view: &LogView, request: &Request) -> Result<(), Failure> {
 mod tests {
     use super::super::known::tests::{joined, message, requested};
     use super::*;
+    use crate::agent::channel::site::LoggedRequest;
 
     #[tokio::test]
     async fn a_request_that_only_the_log_has_yet_is_waited_for() {
         let (state, known) = watch::channel(joined("1.0.102"));
-        let log_view = LogView { requests: vec![(Call::of("a"), None)], ..LogView::default() };
+        let log_view = LogView {
+            requests: vec![LoggedRequest { id: Call::of("a"), ..LoggedRequest::default() }],
+            ..LogView::default()
+        };
         let of_ids = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
         let waits = async {
             wait_until_listed(&known, &log_view, &of_ids(&["a"])).await;

@@ -12,7 +12,7 @@ pub(super) mod stop;
 mod tests;
 
 pub use answer::{answer, requests};
-pub(crate) use answer::{begin_answer, choose};
+pub(crate) use answer::{begin_answer, choose, shown};
 pub(crate) use resend::LOG_GROWTH_TIMEOUT;
 pub use resend::resend;
 pub(crate) use stop::receives;

@@ -4,10 +4,12 @@
 //! text alone represents a request only if no such field is left ([`Request::decisive`]).
 
 use super::shorten::is_cut;
+use crate::agent::channel::site::LoggedRequest;
 use crate::agent::copilot::bridge::wire::Pending;
+use crate::core::confusable::{doubt, is_seen};
 use crate::core::order::ShownRequest;
-use crate::core::text;
-use crate::core::turn::{COMMAND_TOO_LONG, Call, access_words, path_words};
+use crate::core::text::plain;
+use crate::core::turn::{COMMAND_TOO_LONG, Call, access_words, path_words, request_verb};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -134,7 +136,7 @@ impl Request {
         };
         let _ = write!(text, ":\n\n{}", visible(&self.text));
         if let Some(command) = &self.command {
-            let _ = write!(text, "\n\nFor this command:\n\n{}", visible(command));
+            let _ = write!(text, "\n\nBy the session's log, for this command:\n\n{}", visible(command));
         }
         // The agent's own words come after it, quoted and on one line: they must not look like a part of the request.
         if let Some(intention) = &self.intention {
@@ -145,12 +147,40 @@ impl Request {
         }
         let optional = [&self.access, &self.command, &self.intention].map(Option::as_deref);
         let parts = [Some(&*self.kind), Some(&*self.text), self.more.as_deref()].into_iter().chain(optional);
-        ShownRequest { text, verbatim: parts.flatten().all(|part| visible(part) == part) }
+        ShownRequest { text, verbatim: parts.flatten().all(|part| doubt(part).is_none()), in_log: None }
     }
 
-    /// The text that represents the whole request, if there is one: the command, the only path with what needs it, or the
-    /// URL. A user who has seen it has seen the request.
-    pub fn decisive(&self) -> Option<Cow<'_, str>> {
+    /// Whether the log says something else of this request. Of a text that is too long for it, or of details that it has
+    /// no words for, the log says nothing.
+    pub(in crate::agent) fn differs_from(&self, logged: &LoggedRequest) -> bool {
+        let is_other_kind = logged.kind.as_deref().is_some_and(|kind| request_verb(&self.kind) != request_verb(kind));
+        let is_other_command = logged.command.as_deref().is_some_and(|command| !self.may_run(command));
+        let is_other_text = logged.asks.as_deref().is_some_and(|asks| self.single().as_deref() != Some(asks));
+        let paths = || logged.paths.iter().map(|path| &**path);
+        let are_other_paths = !logged.paths.is_empty() && !self.too_large && !self.paths().eq(paths());
+        is_other_kind || is_other_command || is_other_text || are_other_paths
+    }
+
+    /// Whether it may be for the command that begins so, as one line: by itself, or as what a shell is told to run. Of other
+    /// kinds of request that is not known.
+    fn may_run(&self, command: &str) -> bool {
+        let begins = |text: &str| plain(text, text.len()).starts_with(command);
+        let script = || shlex::split(&self.text).and_then(|words| words.into_iter().next_back());
+        &*self.kind != "commands" || begins(&self.text) || script().is_some_and(|script| begins(&script))
+    }
+
+    /// The paths that it asks for.
+    fn paths(&self) -> impl Iterator<Item = &str> {
+        let (paths, most) = match &*self.kind {
+            "path" => (&*self.text, usize::MAX),
+            "read" | "write" => (&*self.text, 1),
+            _ => ("", 0),
+        };
+        paths.split('\n').take(most)
+    }
+
+    /// The text that represents it, if there is one, whatever else it says.
+    fn single(&self) -> Option<Cow<'_, str>> {
         let is_single = match &*self.kind {
             "commands" | "read" | "url" => true,
             "path" => !self.text.contains('\n'),
@@ -160,7 +190,13 @@ impl Request {
             "path" => path_words(&self.text, self.access.as_deref(), self.command.as_deref()).into(),
             _ => self.text.as_str().into(),
         };
-        (is_single && self.known && self.more.is_none() && !self.too_large).then(text)
+        (is_single && self.known).then(text)
+    }
+
+    /// The text that represents the whole request, if there is one: the command, the only path with what needs it, or the
+    /// URL. A user who has seen it has seen the request.
+    pub fn decisive(&self) -> Option<Cow<'_, str>> {
+        self.single().filter(|_| self.more.is_none() && !self.too_large)
     }
 }
 
@@ -195,19 +231,19 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// Escapes control and invisible characters, except for line ends and tabs. The result is unambiguous: in text that
-/// looks like an escape, the backslash is escaped as well.
+/// Escapes characters that are [not seen as what they are](is_seen). The result is unambiguous: in text that looks like
+/// an escape, the backslash is escaped as well.
 fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    let mut before = None;
     for (at, c) in text.char_indices() {
-        let harmless = matches!(c, ' ' | '\n' | '\t');
-        if text[at..].starts_with("\\u{")
-            || !harmless && (c.is_control() || c.is_whitespace() || text::renders_blank(c))
-        {
+        let after = text[at + c.len_utf8()..].chars().next();
+        if text[at..].starts_with("\\u{") || !is_seen(c, before, after) {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);
         }
+        before = Some(c);
     }
     out
 }
@@ -248,7 +284,7 @@ mod tests {
         );
         let shown = r"a\u{202e}b\u{1b}[2Jc\u{d}\u{a0}d\u{200b}\u{2028}e\u{200d}f";
         assert_eq!(request.shown().text, format!("Run this command:\n\n{shown}"));
-        for (field, text) in [("warning", "a\u{202e}"), ("intention", "a\u{202e}"), ("warning", "\\u{61}")] {
+        for (field, text) in [("warning", "a\u{202e}"), ("intention", "a\u{202e}"), ("warning", "\u{a0}")] {
             let request = read(&json!({"kind": "commands", "fullCommandText": "ls", field: text}));
             assert!(!request.shown().verbatim, "{field}: {text:?}");
         }

@@ -10,7 +10,7 @@ use crate::agent::channel::endpoint::Endpoint;
 use crate::agent::channel::failure::{Failure, FailureKind};
 use crate::agent::channel::fault::{Fault, Place};
 use crate::agent::channel::site::{RECEIVES, Site};
-use crate::agent::channel::{BridgeHandle, Channel, Service};
+use crate::agent::channel::{BridgeHandle, Channel, Service, shown};
 use crate::agent::evidence::Evidence;
 use crate::agent::source::{Resume, Source};
 use crate::config::Actions;
@@ -135,7 +135,7 @@ impl OrderTask {
     /// Shows an open request, and leaves it open.
     async fn look(self, request: &str) -> OrderResult {
         let request = self.channel().request(&self.site, request).await?;
-        self.site.show_request(request.shown());
+        self.site.show_request(shown(&self.site, &request).await);
         done("shown, and left open")
     }
 

@@ -7,10 +7,17 @@ use crate::agent::channel::site::{EFFECT_TIMEOUT, LogView, POLL_INTERVAL, Site};
 use crate::agent::copilot::server::client::{Decision, Link};
 use crate::agent::copilot::server::recover::find::find;
 use crate::agent::copilot::server::request::Request;
-use crate::core::order::{Step, Which};
+use crate::core::order::{LOG_DIFFERS, ShownRequest, Step, Which};
 use crate::core::text::counted;
 use crate::core::turn::Call;
+use std::time::Duration;
 use tokio::time::{sleep, timeout};
+
+/// How much later than its server a log may have a request.
+const LOGGED_WITHIN: Duration = Duration::from_secs(2);
+/// Why a request is not answered that is not what was shown, though its log and its server agree.
+const ASKS_MORE: &str = "the request asks for more, or for something else, than was shown: look at all of it in a terminal (`pilotlight \
+                         approve ID`), and answer it there";
 
 /// The open requests of a session, without attaching.
 pub async fn requests(site: &Site) -> Result<Vec<Request>, Failure> {
@@ -140,9 +147,42 @@ async fn verify_closed(link: &Link, site: &Site, answered: &[&str]) -> Result<()
     Ok(())
 }
 
+/// A request as it is shown: in the words of its server or bridge, and in those of the log where they differ. A log that
+/// does not have it yet is waited for.
+pub(crate) async fn shown(site: &Site, request: &Request) -> ShownRequest {
+    let call = Call::of(&request.id);
+    let mut log_view = site.log_view.clone();
+    let is_told = log_view.wait_for(|log_view| !log_view.shows_requests || log_view.has(call));
+    let _ = timeout(LOGGED_WITHIN, is_told).await; // what it does not have is told
+    shown_now(site, request)
+}
+
+/// The same, by what the log has now.
+fn shown_now(site: &Site, request: &Request) -> ShownRequest {
+    ShownRequest { in_log: in_log(&site.log_view.borrow(), request), ..request.shown() }
+}
+
+/// What the log says of a request, if that is something else.
+fn in_log(log_view: &LogView, request: &Request) -> Option<String> {
+    let call = Call::of(&request.id);
+    match log_view.requests.iter().find(|logged| logged.id == call) {
+        Some(logged) => request.differs_from(logged).then(|| logged.words()),
+        None if log_view.has(call) => Some("that it was answered already".to_owned()),
+        None => log_view.shows_requests.then(|| "nothing of such a request".to_owned()),
+    }
+}
+
 /// Shows each request whole, and asks for the permit. Returns the past participle for the outcome: approved or denied.
 pub(crate) async fn begin_answer(site: &Site, chosen: &[Request], approve: bool) -> Result<&'static str, Failure> {
-    chosen.iter().for_each(|request| site.show_request(request.shown()));
+    let mut differs = false;
+    for request in chosen {
+        let shown = shown(site, request).await;
+        differs |= shown.in_log.is_some();
+        site.show_request(shown);
+    }
+    if approve && differs {
+        return Err(Failure::refusal(Step::TakeOver, LOG_DIFFERS));
+    }
     if approve && chosen.iter().any(|request| request.too_large) {
         let why = "it is too large to be read here: read it where it asks, and answer it there, or deny it here";
         return Err(Failure::refusal(Step::TakeOver, why));
@@ -177,8 +217,9 @@ pub(crate) fn choose(site: &Site, open: Vec<Request>, which: &Which) -> Result<V
             let request = open.into_iter().find(|request| *request.id == **id).ok_or_else(Failure::no_longer_open)?;
             if request.decisive().as_deref() != Some(text) && request.shown().text != *text {
                 // The user sees what is open now.
-                site.show_request(request.shown());
-                let why = "the request asks for more, or for something else, than was shown; open it in Details and answer it there";
+                let shown = shown_now(site, &request);
+                let why = if shown.in_log.is_some() { LOG_DIFFERS } else { ASKS_MORE };
+                site.show_request(shown);
                 return Err(Failure::refusal(Step::TakeOver, why));
             }
             Ok(vec![request])

@@ -1,11 +1,12 @@
 use super::*;
 use crate::agent::channel::failure::{Failure, FailureKind};
-use crate::agent::channel::site::{LogView, Reports, Site};
+use crate::agent::channel::site::{LogView, LoggedRequest, Reports, Site};
 use crate::agent::copilot::server::fake::{FakeServer, Response, greeting, on_step, site_at};
 use crate::agent::copilot::server::recover::find::find;
 use crate::agent::copilot::server::request::Request;
-use crate::core::order::{Report, Step, Which};
+use crate::core::order::{LOG_DIFFERS, Report, Step, Which};
 use crate::core::time::Time;
+use crate::core::turn::Call;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -62,6 +63,86 @@ fn case_107b_a_request_that_is_not_what_was_shown_is_refused() {
         assert!(choose(&site, now(), &shown("b", text)).unwrap_err().kind == FailureKind::Refused, "{text:?}");
     }
     assert_eq!(choose(&site, now(), &shown("b", "rm -rf /")).unwrap().len(), 1);
+}
+
+/// Whoever can write the log decides what rows, popups and scripts are told; what is run is the server's to say.
+#[test]
+fn case_702_a_request_that_the_log_has_in_other_words_is_not_approved() {
+    run(async {
+        let answered = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&answered);
+        let fake = FakeServer::start(move |method, _, _| match method {
+            "connect" => greeting(),
+            "session.metadata.activity" => Response::Result(json!({"abortable": true, "hasActiveWork": true})),
+            "session.permissions.pendingRequests" => {
+                let items = [
+                    request("a", "echo DANGER"),
+                    json!({"requestId": "w", "request": {"kind": "write", "fileName": "/p/.bashrc", "diff": "+x"}}),
+                    json!({"requestId": "s", "request": {"kind": "commands", "fullCommandText": "ls", "warning": "!"}}),
+                ];
+                Response::Result(json!({"items": items}))
+            }
+            _ => {
+                count.fetch_add(1, Ordering::Relaxed);
+                Response::Result(json!({"success": false}))
+            }
+        })
+        .await;
+        let logged = |id: &str, kind: &str, asks: Option<&str>, paths: &[&str]| LoggedRequest {
+            id: Call::of(id),
+            kind: Some(kind.into()),
+            asks: asks.map(Into::into),
+            paths: paths.iter().map(|path| (*path).into()).collect(),
+            command: None,
+        };
+        let guessed =
+            |command: &str| LoggedRequest { kind: None, command: Some(command.into()), ..logged("a", "", None, &[]) };
+        let done = |id: &str| LogView { answered: vec![(Call::of(id), true)], ..LogView::default() };
+        let has = |logged: LoggedRequest| LogView { requests: vec![logged], ..LogView::default() };
+        for (id, log_view, says) in [
+            ("a", has(logged("a", "shell", Some("echo benign"), &[])), "to run: echo benign"),
+            ("a", has(logged("a", "shell", Some("echo  DANGER"), &[])), "to run: echo  DANGER"),
+            ("a", has(logged("a", "shell", Some("echo DANGER "), &[])), "to run: echo DANGER "),
+            ("a", has(logged("a", "read", Some("echo DANGER"), &[])), "to read: echo DANGER"),
+            ("a", has(logged("a", "write", None, &["/p/notes"])), "to write: /p/notes"),
+            ("a", has(guessed("echo benign")), "to run: echo benign"),
+            ("a", done("a"), "that it was answered already"),
+            ("a", LogView { shows_requests: true, ..LogView::default() }, "nothing of such a request"),
+            ("w", has(logged("w", "write", None, &["/p/notes"])), "to write: /p/notes"),
+            ("w", has(logged("w", "shell", Some("ls"), &[])), "to run: ls"),
+            // That it also warns does not make the log's text true.
+            ("s", has(logged("s", "shell", Some("echo benign"), &[])), "to run: echo benign"),
+        ] {
+            let reports = Arc::new(Mutex::new(Vec::new()));
+            let kept = Arc::clone(&reports);
+            let (site, _sight) = site_at(vec![fake.endpoint.clone()], log_view);
+            let site =
+                Site { owned: false, reports: Reports::to(move |report| kept.lock().unwrap().push(report)), ..site };
+            let refused = answer(&site, &these(&[id]), true).await.unwrap_err();
+            assert_eq!((refused.kind, &*refused.why), (FailureKind::Refused, LOG_DIFFERS), "{says}");
+            let told = reports.lock().unwrap().iter().any(|report| {
+                matches!(report, Report::Request(shown) if shown.in_log.as_deref() == Some(says) && !shown.text.contains(says))
+            });
+            assert!(told, "both texts are shown: {:?}", reports.lock().unwrap());
+        }
+        assert_eq!(answered.load(Ordering::Relaxed), 0);
+        // What agrees is answered; a denial is, whatever the log says.
+        for (id, log_view, approve) in [
+            ("a", has(logged("a", "shell", Some("echo DANGER"), &[])), true),
+            ("a", has(guessed("echo DANGER")), true),
+            ("a", has(guessed("echo DAN")), true),
+            ("w", has(logged("w", "write", None, &["/p/.bashrc"])), true),
+            ("s", has(logged("s", "shell", Some("ls"), &[])), true),
+            ("a", LogView::default(), true),
+            ("a", has(logged("a", "shell", Some("echo benign"), &[])), false),
+        ] {
+            let before = answered.load(Ordering::Relaxed);
+            let (site, _sight) = site_at(vec![fake.endpoint.clone()], log_view);
+            let gone = answer(&Site { owned: false, ..site }, &these(&[id]), approve).await.unwrap_err();
+            assert!(gone.why.starts_with("the request is no longer open"), "{id}: {gone}");
+            assert_eq!(answered.load(Ordering::Relaxed), before + 1, "{id}");
+        }
+    });
 }
 
 #[test]
