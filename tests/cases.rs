@@ -23,6 +23,7 @@ mod cases {
     mod gists;
     mod heard;
     mod lines;
+    mod lost_ends;
     mod naming;
     mod offers;
     mod open_lists;
@@ -37,6 +38,7 @@ mod cases {
     mod rows;
     mod silence;
     mod silent_turns;
+    mod spelling;
     pub(crate) mod story;
     mod traces;
     mod turn_ends;

@@ -27,6 +27,15 @@ pub(crate) struct Found {
     pub(crate) unread: Vec<Source>,
     /// Why they are not read, of those that were asked.
     pub(crate) silent: Vec<SilentHome>,
+    /// Those that an agent will make when it is used for the first time.
+    pub(crate) awaited: Vec<Source>,
+}
+
+/// The homes that are followed, and those that are once they are made.
+#[derive(Debug, Default)]
+pub(crate) struct Followed {
+    pub(crate) sources: Vec<Source>,
+    pub(crate) awaited: Vec<Source>,
 }
 
 impl Found {
@@ -47,7 +56,7 @@ pub(crate) fn find(wanted: &Wanted<'_>) -> Found {
 
 /// Finds the homes without touching those whose file system may not answer. It is asked for those alone that may not be
 /// there.
-pub(crate) fn find_untouched(wanted: &Wanted<'_>) -> Vec<Source> {
+pub(crate) fn find_untouched(wanted: &Wanted<'_>) -> Followed {
     let mounts = Mounts::read();
     let split = |homes: Vec<PathBuf>, uncertain: &[PathBuf]| {
         let (mut local, others): (Vec<_>, Vec<_>) =
@@ -56,7 +65,8 @@ pub(crate) fn find_untouched(wanted: &Wanted<'_>) -> Vec<Source> {
         local.extend(mounts::answering(asked).0);
         (local, others, Vec::new())
     };
-    find_among(wanted, |name| std::env::var_os(name), split).followed()
+    let found = find_among(wanted, |name| std::env::var_os(name), split);
+    Followed { sources: found.followed(), awaited: found.awaited }
 }
 
 /// Where an agent has its home, unless the user names others.
@@ -92,7 +102,9 @@ fn find_among(
         None => Source::at(&home),
     };
     // Whoever has none yet will make the first one.
-    let first = absent.into_iter().next().filter(|_| !has_usual);
+    let mut absent = absent.into_iter();
+    let first = if has_usual { None } else { absent.next() };
+    let awaited = absent.map(source).filter(|source| is_on(source.wing())).collect();
     let sources = first.into_iter().chain(readable).map(source).filter(|source| is_on(source.wing())).collect();
     // Of what does not answer, nobody knows whether it is there.
     let is_left_out = |home: &PathBuf| wanted.named.is_empty() && uncertain.contains(home);
@@ -102,7 +114,7 @@ fn find_among(
         Some(usual) => Some(Source::of(usual.wing, home)),
         None => Some(Source::untold(home)),
     };
-    Found { sources, unread: unread.into_iter().filter_map(untold).collect(), silent }
+    Found { sources, unread: unread.into_iter().filter_map(untold).collect(), silent, awaited }
 }
 
 /// What the agent's variable names, else what it makes in the user's home.

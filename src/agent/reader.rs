@@ -112,10 +112,10 @@ impl Reader {
         }
     }
 
-    /// Further folders that change with it, whether they are there or not.
+    /// Further folders that change with it, as of the last look, whether they are there or not.
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         match self {
-            Self::ClaudeCode(session) => session.folders().into(),
+            Self::ClaudeCode(session) => session.folders(),
             Self::Copilot(_) | Self::Reported(_) | Self::Codex(_) => Vec::new(),
             #[cfg(test)]
             Self::Sundial(_) => Vec::new(),

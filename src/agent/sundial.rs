@@ -113,7 +113,7 @@ impl Happening {
             _ => return None,
         };
         let at = Some(Time::parse(self.at.as_bytes())?);
-        Some(Event { kind: self.what.as_bytes(), at, id: b"", parent: b"", sub_agent: None, body })
+        Some(Event { kind: self.what.as_bytes(), at, id: b"", parent: b"", round: b"", sub_agent: None, body })
     }
 }
 

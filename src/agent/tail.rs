@@ -26,6 +26,7 @@ use stamp::Stamp;
 use std::io;
 use std::path::Path;
 
+pub(in crate::agent) use dialect::FIRST_LINES;
 pub use dialect::{Dialect, SubAgentsInLog};
 pub use file::LogError;
 pub(crate) use file::length;

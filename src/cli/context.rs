@@ -56,7 +56,7 @@ impl Context {
         let (config, problems) = config_path.as_deref().map(crate::config::load).unwrap_or_default();
         let named_homes = homes.to_vec();
         let user_home = paths::user_home();
-        let Found { sources: homes, unread, silent } =
+        let Found { sources: homes, unread, silent, .. } =
             homes::find(&wanted(&named_homes, &config, user_home.as_deref()));
         let seen = Seen::load(project.as_ref().map(|project| paths::state_folder(project).join(last_seen::FILE)));
         Self {
@@ -113,8 +113,9 @@ impl Context {
             let is_wanted = move |home: &Source| !is_elsewhere && (only.is_empty() || names_wing(&only, home.wing()));
             let homes = move |config: &Config| {
                 let mut homes = homes::find_untouched(&wanted(&named, config, paths::user_home().as_deref()));
-                homes.retain(&is_wanted);
-                homes.extend(reports.iter().cloned());
+                homes.sources.retain(&is_wanted);
+                homes.awaited.retain(&is_wanted);
+                homes.sources.extend(reports.iter().cloned());
                 homes
             };
             let (problems, homes) = (self.problems.clone(), Box::new(homes));

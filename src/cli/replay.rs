@@ -10,6 +10,7 @@ use crate::core::agent::Agent;
 use crate::core::replay::{Change, OwnerStory, Replay};
 use crate::core::text;
 use crate::core::time::Span;
+use crate::system::packed;
 use crate::system::plain_file::{self, Links};
 use anyhow::Context as _;
 use serde::Serialize;
@@ -23,7 +24,7 @@ const LINE_MAX: u64 = 64 << 20;
 /// Arguments of `replay`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The log, of any agent: an events.jsonl, say; `-` reads standard input
+    /// The log, of any agent: an events.jsonl, say, or one that is packed by zstd; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Whether the session's process lives on, ends a millisecond after the last event, or was never known
@@ -70,7 +71,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         })?;
         Box::new(BufReader::with_capacity(1 << 17, file))
     };
-    let start = lines.fill_buf().with_context(|| format!("cannot read {}", arguments.file.display()))?;
+    if packed::is_packed(read(&mut *lines, arguments)?) {
+        let text = packed::unpack(lines).with_context(|| format!("cannot unpack {}", arguments.file.display()))?;
+        lines = Box::new(BufReader::with_capacity(1 << 17, text));
+    }
+    let start = read(&mut *lines, arguments)?;
     let log = log_of(start);
     let agent = log.map(|(wing, _)| wing.agent());
     if !arguments.json {
@@ -96,6 +101,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         say(&format!("skipped {} of {}: no event", replay.facts.skipped, text::counted(lines, "line")));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The beginning of the log.
+fn read<'a>(lines: &'a mut dyn BufRead, arguments: &Arguments) -> anyhow::Result<&'a [u8]> {
+    lines.fill_buf().with_context(|| format!("cannot read {}", arguments.file.display()))
 }
 
 /// Reads the next line, of which no more is kept than [`LINE_MAX`]: then it is no event. Returns whether there is one.

@@ -19,6 +19,9 @@ pub struct Event<'a> {
     pub id: &'a [u8],
     /// The id of the preceding event. Empty for the first.
     pub parent: &'a [u8],
+    /// The response of the model that it is part of, by which it is told from those before and after it. Empty: it is part
+    /// of none, or that is not known. A model is asked again only once it is given the results of all its tools.
+    pub round: &'a [u8],
     /// The sub-agent that wrote it; `None` for the root.
     pub sub_agent: Option<Text<'a>>,
     /// What happened.

@@ -16,6 +16,7 @@ use super::attempts::Marks;
 use super::event::{Body, Event};
 use super::hash::hash;
 use super::limits::Limits;
+use super::question::Question;
 use super::text::{NAME_MAX, plain};
 use super::time::{Moment, Time};
 use super::turn::{Call, Closed, Denials, Ending, Phase, Request, SubAgent, Turn};
@@ -32,6 +33,9 @@ pub struct Facts {
     pub shut_down: Option<Moment>,
     /// Unanswered permission requests.
     pub requests: Vec<Request>,
+    /// What it asked last without waiting for the answer, and when: open until the user's next message, also once the turn
+    /// is over.
+    pub left_question: Option<(Question, Moment)>,
     /// The latest answered requests, and whether they were allowed.
     pub answered: VecDeque<(Call, bool)>,
     /// The latest tool results, and which of them were denied because nobody could be asked.
@@ -146,7 +150,10 @@ impl Facts {
         match event.sub_agent {
             Some(id) if event.body.is_progress() => self.fold_sub_agent(id, &event.body, at),
             Some(_) => {}
-            None => self.fold_root(&event.body, event.id, at),
+            None => {
+                self.fold_round(event);
+                self.fold_root(&event.body, event.id, at);
+            }
         }
         self.forked |= forks;
         if self.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Held) && !self.has_open_work() {
@@ -243,6 +250,7 @@ impl Facts {
     fn stop_all(&mut self, ending: Ending, at: Moment) {
         self.end_foreground_sub_agents();
         self.turn = None;
+        self.left_question = None;
         self.requests.clear();
         self.compaction = None;
         self.closed = Some(Closed { ending, at, asks: false });

@@ -213,6 +213,57 @@ impl<'a> Scan<'a> {
     }
 }
 
+/// Calls `each` with the keys of an object and the cursor at its value, as [`Scan::object`] does, as far as they are there:
+/// the text may be cut.
+pub(crate) fn keys<'a>(json: &'a [u8], each: impl FnMut(&'a [u8], &mut Scan<'a>) -> Result<()>) {
+    let _ = Scan::new(json).object(each); // what was read before the cut counts
+}
+
+/// The members of an object from its last one on, each with its value if that is a string, as far as no object and no
+/// array comes. Reads only the end of the text.
+pub(crate) struct LastMembers<'a>(&'a [u8]);
+
+impl<'a> LastMembers<'a> {
+    /// `None` if this is not the end of an object.
+    pub(crate) fn of(object: &'a [u8]) -> Option<Self> {
+        object.trim_ascii_end().strip_suffix(b"}").map(Self)
+    }
+
+    /// What stands before the members that were taken.
+    pub(crate) const fn rest(&self) -> &'a [u8] {
+        self.0.trim_ascii_end()
+    }
+}
+
+impl<'a> Iterator for LastMembers<'a> {
+    type Item = (&'a [u8], Option<&'a [u8]>);
+
+    /// This is sound without reading what stands before: a JSON string has no quote that is not escaped. One with a
+    /// backslash ends the members.
+    fn next(&mut self) -> Option<Self::Item> {
+        let text = self.rest();
+        let (before, value) = match last_string(text) {
+            Some((before, value)) => (before, Some(value)),
+            None => {
+                let bare = text.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte));
+                let (before, bare) = text.split_at(text.len() - bare.count());
+                (before, (!bare.is_empty()).then_some(None)?)
+            }
+        };
+        let (before, name) = last_string(before.trim_ascii_end().strip_suffix(b":")?.trim_ascii_end())?;
+        self.0 = before.trim_ascii_end().strip_suffix(b",")?;
+        Some((name, value))
+    }
+}
+
+/// The string that a text ends in, and what stands before it, if nothing in the string is escaped.
+fn last_string(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let open = text.strip_suffix(b"\"")?;
+    let quote = memchr::memrchr(b'"', open)?;
+    let value = &open[quote + 1..];
+    (!value.contains(&b'\\')).then_some((&open[..quote], value))
+}
+
 impl<'a> Text<'a> {
     /// The text with escapes resolved, cut after at most `most` characters; what is not UTF-8 becomes U+FFFD.
     pub(crate) fn read(self, most: usize) -> Cow<'a, str> {

@@ -73,6 +73,10 @@ pub struct Turn {
     pub task_complete: bool,
     /// When it was resumed with its pending work, if nothing was written since.
     pub resumed: Option<Moment>,
+    /// The response of the model that last wrote anything, as a hash, if its log tells responses apart.
+    pub(super) round: Option<u64>,
+    /// That response is complete.
+    pub(super) response_over: bool,
 }
 
 /// The model's last message in the current or just ended round.
@@ -118,6 +122,8 @@ impl Turn {
             phase: Phase::Running,
             task_complete: false,
             resumed: None,
+            round: None,
+            response_over: false,
         }
     }
 

@@ -66,14 +66,18 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether the status depends on the last message alone, and becomes `idle` once seen.
+    /// Whether the status depends on what was last said alone, and becomes `idle` once seen.
     pub fn is_by_message(&self) -> bool {
-        self.because.reason == Reason::AsksInMessage
+        matches!(self.because.reason, Reason::AsksInMessage | Reason::LeftQuestion { .. })
     }
 
     /// What it asks, if it needs input and the question is known.
     pub const fn question(&self) -> Option<&Question> {
-        if let Reason::Asks { question } = &self.because.reason { Some(question) } else { None }
+        if let Reason::Asks { question } | Reason::LeftQuestion { question } = &self.because.reason {
+            Some(question)
+        } else {
+            None
+        }
     }
 }
 
@@ -255,6 +259,13 @@ impl<'a> Judge<'a> {
         if turn.is_none() && self.facts.is_left_undone(self.vitals.left_undone) {
             let since = self.vitals.left_undone.unwrap_or_default();
             return found(Status::NeedsInput, since, Reason::LeftUndone);
+        }
+        if let Some((question, _)) = &self.facts.left_question
+            && let Some(Closed { at, .. }) = closed
+            && turn.is_none()
+            && seen.is_none_or(|seen| seen < at.wall)
+        {
+            return found(Status::NeedsInput, at.wall, Reason::LeftQuestion { question: question.clone() });
         }
         if let Some(Closed { asks: true, at, .. }) = closed
             && turn.is_none()

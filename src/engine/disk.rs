@@ -36,7 +36,7 @@ use crate::core::session::{Key, SourceId};
 use crate::core::time::{Moment, Span, Time};
 use crate::system::watcher::Watcher;
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How often everything is checked without an event (file systems that lose events, folders that could not be watched).
 const RESCAN_INTERVAL: Span = Span::seconds(60);
@@ -47,6 +47,8 @@ const LOST_EVENTS_INTERVAL: Span = Span::seconds(1);
 pub(super) struct Disk {
     pub(super) homes: Homes,
     pub(super) settings_file: Option<SettingsFile>,
+    /// Where an agent that is used for the first time will make its home.
+    pub(super) awaited: Vec<PathBuf>,
     pub(super) history: History,
     pub(super) agenda: Agenda,
     pub(super) watcher: Watcher,
@@ -87,6 +89,7 @@ impl Disk {
             ),
             homes: Homes::new(sources, now),
             settings_file: None,
+            awaited: Vec::new(),
             ledger: Ledger::new(seen.path().and_then(Path::parent)),
             history: History::default(),
             agenda: Agenda::default(),

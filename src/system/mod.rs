@@ -17,6 +17,7 @@ pub(crate) mod mounts;
 mod netlink;
 pub(crate) mod network;
 pub(crate) mod note;
+pub(crate) mod packed;
 pub mod paths;
 pub(crate) mod plain_file;
 pub mod process;

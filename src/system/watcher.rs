@@ -203,16 +203,22 @@ impl Watcher {
         }
     }
 
-    /// Watches these roots, and the folders that show when a root is replaced by another folder. `renew` replaces all
+    /// Watches these roots, and the folders that show when a root is replaced by another folder. Of homes that are `awaited`,
+    /// the folder in which they will be made: whatever else happens in that causes no hint. `renew` replaces all
     /// these watches, because a path may no longer lead to the folder that is watched for it. Returns the folders that
     /// vanished before they could be watched: nothing reports what takes their place.
-    pub(crate) fn watch_routes(&mut self, roots: &[(&WatchPlan, &Path)], renew: bool) -> HashSet<PathBuf> {
+    pub(crate) fn watch_routes(
+        &mut self,
+        roots: &[(&WatchPlan, &Path)],
+        awaited: &[PathBuf],
+        renew: bool,
+    ) -> HashSet<PathBuf> {
         let Some(source) = &mut self.source else { return HashSet::new() };
         if renew {
             source.unwatch_routes(&self.kept);
         }
         let mut vanished = HashSet::new();
-        for (path, refusal) in source.watch_routes(roots, &self.kept) {
+        for (path, refusal) in source.watch_routes(roots, awaited, &self.kept) {
             if matches!(refusal, Refusal::Gone) {
                 vanished.insert(path);
             } else {

@@ -127,7 +127,7 @@ fn case_21_a_round_without_a_message_is_finishing_for_4_s() {
 /// While a tool or a request is open, the end of a round closes nothing: the model still has to respond to the result.
 #[test]
 fn case_146_a_round_without_a_message_closes_no_open_tool_or_request() {
-    let tool = Story::prompted().requests(1, &["bash"]).tool(1, "t1", "bash").round_end(1).round(2).round_end(3);
+    let tool = Story::prompted().tool(1, "t1", "bash").round_end(3);
     tool.is(3, Working).is(7, Working).says(100, Working, "bash is open").turns(603, Working, Quiet);
     let done = tool.done(50, "t1");
     done.is(50, Working).is(60, Working).turns(170, Working, Quiet);

@@ -4,7 +4,7 @@ use crate::support::synthetic::{User, Watch};
 use crate::support::{SOON, wait_until};
 use std::fs;
 use std::process::Output;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
@@ -59,4 +59,72 @@ fn case_286_an_agent_that_is_switched_off_is_not_watched_until_it_is_switched_on
     assert!(doctor.contains("Copilot is switched off"), "{doctor}");
     fs::write(&config, "").unwrap();
     is_gone(false);
+}
+
+/// Given: a `watch`, and agents that are used for the first time meanwhile: one while a session of another is open, one while
+/// none is. -> Their sessions are told within two seconds.
+#[test]
+fn case_538_an_agent_that_is_used_for_the_first_time_is_seen_within_two_seconds() {
+    const IDS: [&str; 2] = ["36535f61-5c7b-4f09-a70b-2f8aed970001", "01a20053-8e6c-7863-a4ca-0d958e862685"];
+    for has_another in [true, false] {
+        let user = User::new();
+        let session = user.session(1);
+        let _owner = has_another.then(|| session.owner(&user));
+        session.prompt();
+        let watch = user.watch();
+        watch.wait_status(&session, if has_another { "working" } else { "ended" });
+        let now = jiff::Timestamp::now();
+        let claude = format!(
+            r#"{{"type":"user","message":{{"role":"user","content":"do it"}},"uuid":"u1","cwd":"/srv","timestamp":"{now:.3}","sessionId":"{}"}}"#,
+            IDS[0]
+        );
+        let codex = format!(
+            r#"{{"timestamp":"{now:.3}","type":"session_meta","payload":{{"id":"{}","session_id":"{0}","cwd":"/srv","originator":"codex-tui","cli_version":"0.171.0"}}}}"#,
+            IDS[1]
+        );
+        let logs = [
+            (format!(".claude/projects/-srv/{}.jsonl", IDS[0]), claude),
+            (format!(".codex/sessions/2026/11/21/rollout-2026-11-21T22-56-45-{}.jsonl", IDS[1]), codex),
+        ];
+        for ((log, line), id) in logs.into_iter().zip(IDS) {
+            let log = user.scratch.path().join(log);
+            fs::create_dir_all(log.parent().unwrap()).unwrap();
+            fs::write(&log, line + "\n").unwrap();
+            let made = Instant::now();
+            wait_until(SOON, "it is told", || format!("{:?}", watch.latest()), || watch.latest().get(id).map(drop));
+            assert!(made.elapsed() < Duration::from_secs(2), "after {:?}", made.elapsed());
+        }
+    }
+}
+
+/// Given: a `watch` and a session of Claude Code, whose process has another run of a workflow begin: a folder in a folder that
+/// is not there yet, and a log in it. -> The agent counts, though nothing is written afterwards.
+#[test]
+fn case_543_folders_that_are_made_below_a_sessions_own_are_watched() {
+    const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";
+    let user = User::new();
+    let project = user.scratch.path().join(".claude/projects/-srv");
+    let line = |id: &str, kind: &str, message: &str| {
+        let now = jiff::Timestamp::now();
+        format!(
+            r#"{{"type":"{kind}","message":{message},"uuid":"{id}","cwd":"/srv","timestamp":"{now:.3}","sessionId":"{ID}"}}"#
+        ) + "\n"
+    };
+    let prompt = line("u1", "user", r#"{"role":"user","content":"do it"}"#);
+    let answer = r#"{"id":"m1","model":"m","stop_reason":"end_turn","content":[{"type":"text","text":"It runs."}]}"#;
+    fs::create_dir_all(&project).unwrap();
+    fs::write(project.join(format!("{ID}.jsonl")), prompt.clone() + &line("a1", "assistant", answer)).unwrap();
+    let watch = user.watch();
+    let agents = |wanted: u64| {
+        let latest = || watch.latest().get(ID).cloned();
+        let has = || (latest()?["background"]["agents"] == wanted).then_some(());
+        wait_until(SOON, "they count", || format!("{:?}", latest()), has);
+    };
+    agents(0);
+    for run in 1..4 {
+        let folder = project.join(format!("{ID}/subagents/workflows/wf_{run}"));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(format!("agent-a{run}.jsonl")), &prompt).unwrap();
+        agents(run);
+    }
 }

@@ -273,6 +273,29 @@ fn case_311_replay_says_whose_log_it_is() {
 
 /// The line is larger than the memory that it is given; the file has a hole and takes no disk.
 #[cfg(target_os = "linux")]
+/// Given: a log that Codex has packed, and one that is cut. -> It is read as one of Codex; what is missing is an error.
+#[test]
+fn case_544_replay_reads_a_packed_log() {
+    let user = User::new();
+    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces-codex/plan-proposed/rollout.jsonl");
+    let packed =
+        ruzstd::encoding::compress_to_vec(&fs::read(&log).unwrap()[..], ruzstd::encoding::CompressionLevel::Fastest);
+    let path = user.scratch.path().join("rollout.jsonl.zst");
+    let replay = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        user.run(&["replay", path.to_str().unwrap()])
+    };
+    let output = replay(&packed);
+    let said = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(
+        output.status.success() && said.starts_with("a log of Codex\n") && said.contains("needs-input"),
+        "{output:?}"
+    );
+    let plain = user.run(&["replay", log.to_str().unwrap()]);
+    assert_eq!(output.stdout, plain.stdout);
+    assert_eq!(replay(&packed[..packed.len() / 2]).status.code(), Some(1));
+}
+
 #[test]
 fn case_362_replay_refuses_what_may_never_end() {
     let user = User::new();

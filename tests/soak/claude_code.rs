@@ -1,9 +1,9 @@
-//! Somebody who uses Claude Code: recordings of 2.1.330 (`tests/claude-code`) are laid down anew, step by step. As
+//! Somebody who uses Claude Code: recordings (`tests/claude-code`) are laid down anew, step by step, some with blanks in their JSON. As
 //! recorded, the file of the process is ahead of the log, is written in place, and is gone before a clean end; a
 //! process that is killed leaves it behind. Case 294. Where the home is another profile's, whose logs are a link to those that
 //! are followed, the same is true: case 517.
 
-use super::played::{GAP, Stage, later, millis, new_id, recordings};
+use super::played::{GAP, Stage, later, millis, new_id, recordings, spaced};
 use super::truth::{Truth, now};
 use crate::support::synthetic::Owner;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Those with one session that do not depend on the passing of minutes.
-const RECORDINGS: [&str; 20] = [
+const RECORDINGS: [&str; 21] = [
     "agent",
     "agent-perm",
     "ask",
@@ -34,6 +34,7 @@ const RECORDINGS: [&str; 20] = [
     "sigkill-tool",
     "sigterm-tool",
     "agent-fg",
+    "workflow",
 ];
 /// The times in the file of a process.
 const TIMES: [&str; 4] = ["startedAt", "updatedAt", "statusUpdatedAt", "nameSince"];
@@ -67,14 +68,17 @@ struct Play {
     owners: HashMap<String, Owner>,
     /// How much of each log is written.
     written: HashMap<String, usize>,
+    /// Its logs are written with blanks in their JSON.
+    is_spaced: bool,
 }
 
 impl ClaudeCode<'_> {
     /// Plays a recording to its end, or to the death of its process, and removes what it left.
     pub(crate) fn act(&mut self) {
         let name = self.0.one_of(&RECORDINGS);
-        let folder = recordings("claude-code/2.1.330").join(name);
+        let folder = folder(name);
         let mut play = Play::new(self.0.home, &folder);
+        play.is_spaced = self.0.rng.below(2) == 0;
         let (mut at, mut truth) = (0, Truth::Unknown);
         for (time, step) in steps(&folder) {
             let is_gap = time - at > GAP;
@@ -155,7 +159,7 @@ impl Play {
         });
         let start = written.max().expect("a process says when it started");
         let (home, folder) = (home.to_owned(), folder.to_owned());
-        Self { home, folder, ids: None, start, owners: HashMap::new(), written: HashMap::new() }
+        Self { home, folder, ids: None, start, owners: HashMap::new(), written: HashMap::new(), is_spaced: false }
     }
 
     /// By how much later it happens here than it did there.
@@ -212,6 +216,7 @@ impl Play {
         let written = self.written.insert(file.to_owned(), size).unwrap_or_default();
         let Some(new) = whole.get(written..size) else { return };
         let lines = later(&self.with_own_id(new), self.shift(time));
+        let lines = if self.is_spaced && lines.ends_with('\n') { spaced(&lines) } else { lines };
         let mut log = fs::File::options().append(true).create(true).open(path).unwrap();
         log.write_all(lines.as_bytes()).unwrap();
     }
@@ -231,6 +236,13 @@ impl Play {
             let _ = fs::remove_file(log);
         }
     }
+}
+
+/// The recording of this name, of whichever release.
+fn folder(name: &str) -> PathBuf {
+    let mut folders =
+        ["2.1.330", "2.1.332"].map(|version| recordings("claude-code").join(version).join(name)).into_iter();
+    folders.find(|folder| folder.is_dir()).unwrap()
 }
 
 fn events(folder: &Path) -> impl Iterator<Item = Value> {
@@ -277,7 +289,7 @@ fn start_of(pid: u32) -> String {
 #[test]
 fn every_recording_that_is_played_has_steps_and_labels() {
     for name in RECORDINGS {
-        let folder = recordings("claude-code/2.1.330").join(name);
+        let folder = folder(name);
         let steps = steps(&folder);
         let labels = steps.iter().filter(|(_, step)| matches!(step, Step::Label(Truth::Is(_)))).count();
         assert!(labels >= 2, "{name}: {labels} labels");

@@ -1,8 +1,9 @@
-//! Somebody who uses Codex: recordings of 0.169.0 (`tests/traces-codex`) are laid down anew, line by line, beside a
+//! Somebody who uses Codex: recordings (`tests/traces-codex`) are laid down anew, line by line, some with blanks in their
+//! JSON, some with the end of a tool torn, beside a
 //! process that holds the thread's lock as Codex does. That process is a terminal's own, or the daemon, which has
 //! several threads loaded. Case 295.
 
-use super::played::{Stage, later, millis, new_id, recordings};
+use super::played::{Stage, later, millis, new_id, recordings, spaced, torn};
 use super::truth::{Truth, now};
 use crate::support::process::kill;
 use std::fs;
@@ -26,7 +27,7 @@ const SERVED: [&str; 12] = [
     "sigkill-tui",
 ];
 /// Recordings of threads in a process of their own.
-const ALONE: [&str; 5] = ["exec-deny", "exec-err401", "exec-json", "nodaemon", "nodaemon-sigkill"];
+const ALONE: [&str; 6] = ["exec-deny", "exec-err401", "exec-json", "nodaemon", "nodaemon-sigkill", "plan-proposed"];
 /// After how long it shows that a call asks, or does not any more, in milliseconds: nothing else tells than that no
 /// child carries it out.
 const LOOKS_AFTER: i64 = 1000;
@@ -158,6 +159,7 @@ impl Codex<'_> {
         let there = value(&text, "\"session_id\":\"").expect("the first line names the thread");
         println!("{name}: {}", thread.id);
         let (mut before, mut asks_user) = (None, false);
+        let is_spaced = self.0.rng.below(2) == 0;
         let lines: Vec<_> = text.lines().collect();
         for (index, line) in lines.iter().enumerate() {
             let at = value(line, "\"timestamp\":\"").and_then(millis).unwrap();
@@ -170,7 +172,13 @@ impl Codex<'_> {
             }
             // One log has one beginning.
             if index > 0 || !thread.is_begun {
-                thread.write(&later(&line.replace(there, &thread.id), now() - at));
+                let line = later(&line.replace(there, &thread.id), now() - at);
+                // A tool whose end is lost has ended once the model goes on.
+                let goes_on = || lines[index..].iter().any(|line| line.contains("\"role\":\"assistant\""));
+                let is_end =
+                    line.contains("function_call_output") && !labels.iter().any(|(line, _)| *line == index + 1);
+                let line = if is_end && goes_on() && self.0.rng.below(3) == 0 { torn(&line) } else { line };
+                thread.write(&if is_spaced { spaced(&line) } else { line });
             }
             if line.contains("\"approval_policy\":\"") {
                 asks_user = !line.contains("\"approval_policy\":\"never\"");

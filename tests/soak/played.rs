@@ -60,6 +60,27 @@ impl Stage<'_> {
     }
 }
 
+/// The same lines, with a blank before and after each colon and comma: a log that another program has written anew.
+pub(crate) fn spaced(lines: &str) -> String {
+    let (mut text, mut inside, mut escaped) = (String::with_capacity(lines.len()), false, false);
+    for letter in lines.chars() {
+        if !inside && [':', ','].contains(&letter) {
+            text.extend([' ', letter, ' ']);
+        } else {
+            text.push(letter);
+        }
+        inside ^= letter == '"' && !escaped;
+        escaped = inside && letter == '\\' && !escaped;
+    }
+    text
+}
+
+/// A line that was cut in two by a line break.
+pub(crate) fn torn(line: &str) -> String {
+    let half = (line.len() / 2..).find(|at| line.is_char_boundary(*at)).unwrap_or_default();
+    format!("{}\n{}", &line[..half], &line[half..])
+}
+
 /// An id that no other session has, of this version of UUIDs. One of version 7 begins with the time.
 pub(crate) fn new_id(version: u8) -> String {
     static MADE: AtomicU32 = AtomicU32::new(1);

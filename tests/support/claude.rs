@@ -85,6 +85,7 @@ impl ClaudeHome {
             ("SHELL", "/bin/bash".into()),
             ("ANTHROPIC_BASE_URL", format!("http://{}", self.address)),
             ("ANTHROPIC_API_KEY", KEY.into()),
+            ("CLAUDE_CODE_WORKFLOWS", "1".into()),
             ("DISABLE_AUTOUPDATER", "1".into()),
             ("DISABLE_TELEMETRY", "1".into()),
             ("DISABLE_ERROR_REPORTING", "1".into()),
@@ -261,6 +262,11 @@ async fn messages(State(compact): State<PathBuf>, Json(request): Json<Value>) ->
             let input =
                 json!({"description": "paint", "prompt": "Please do SCRIPT:tool", "subagent_type": "general-purpose"});
             (Some("A sub-agent paints."), Some(("Agent", input)))
+        }
+        ("workflow", 0) => {
+            let script = "export const meta = { name: 'paint', description: 'paint' }\n\
+                return await agent('Please do SCRIPT:tool')\n";
+            (Some("A workflow paints."), Some(("Workflow", json!({"script": script}))))
         }
         ("question", 0) => (Some("There are two ways. Which one do you want?"), None),
         ("refused", _) => return failure(StatusCode::BAD_REQUEST, "invalid_request_error"),

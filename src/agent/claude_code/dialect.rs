@@ -1,14 +1,14 @@
 //! How Claude Code writes its log: one line -> one [`Event`].
 //!
-//! A line has its fields in any order. Most bytes are in lines that say nothing of a turn (`api-request-shape`, `attachment`)
+//! A line has its fields in any order, and is spelled with blanks or without. Most bytes are in lines that say nothing of a turn (`api-request-shape`, `attachment`)
 //! and in results of tools: of these only what stands before their text, and after it, is looked at. An unreadable line
 //! is [`Malformed`]; nothing panics.
 
 mod line;
 
-use crate::agent::tail::Dialect;
+use crate::agent::tail::{Dialect, FIRST_LINES};
 use crate::core::event::{Body, Event};
-use crate::core::scan::{Malformed, Scan, Text};
+use crate::core::scan::{LastMembers, Malformed, Scan, Text, keys};
 use crate::core::time::Time;
 use line::Line;
 
@@ -22,10 +22,18 @@ const TYPE_PREFIX: &[u8] = b"{\"type\":\"";
 
 /// Whether a log that begins so is Claude Code's: one of its first lines names the session as only Claude Code does.
 fn is_start(log: &[u8]) -> bool {
-    let mut lines = log.split(|byte| *byte == b'\n').take(20);
-    lines.any(|line| {
-        let has = |field: &[u8]| memchr::memmem::find(line, field).is_some();
-        has(b"\"sessionId\":") && has(b"\"type\":") && !has(b"\"data\":{")
+    log.split(|byte| *byte == b'\n').take(FIRST_LINES).any(|line| {
+        let (mut session, mut kind, mut data) = (false, false, false);
+        keys(line, |key, scan| {
+            match key {
+                b"sessionId" => session = true,
+                b"type" => kind = true,
+                b"data" => data = true,
+                _ => {}
+            }
+            scan.skip()
+        });
+        session && kind && !data
     })
 }
 
@@ -42,6 +50,9 @@ pub fn parse(text: &[u8]) -> Result<Event<'_>, Malformed> {
     let mut scan = Scan::new(text);
     line.read(&mut scan)?;
     scan.end()?;
+    if let Some(kind) = line.kind.and_then(|kind| SKIPPED.into_iter().find(|skipped| *skipped == kind.0)) {
+        return Ok(aside(kind));
+    }
     line.event()
 }
 
@@ -56,7 +67,13 @@ pub fn parse_ends<'a>(head: &'a [u8], tail: &'a [u8]) -> Result<Event<'a>, Malfo
     let mut line = Line::default();
     // The head ends in the middle of a value. What stands before it is kept.
     let _ = line.read(&mut Scan::new(head));
-    line.at = line.at.or_else(|| timestamp(tail));
+    for (name, value) in LastMembers::of(tail).into_iter().flatten() {
+        match name {
+            b"timestamp" => line.at = line.at.or_else(|| Time::parse(value?)),
+            b"type" => line.kind = line.kind.or(value.map(Text)),
+            _ => {}
+        }
+    }
     if line.kind.is_none() {
         line.kind = Some(Text(b"attachment"));
     }
@@ -65,15 +82,8 @@ pub fn parse_ends<'a>(head: &'a [u8], tail: &'a [u8]) -> Result<Event<'a>, Malfo
 
 /// Whether a line is a prompt that closes whatever was open.
 fn is_fresh_prompt(text: &[u8]) -> bool {
-    let may_be = memchr::memmem::find(text, b"\"type\":\"user\"").is_some();
+    let may_be = memchr::memmem::find(text, b"\"user\"").is_some();
     may_be && matches!(parse(text), Ok(Event { body: Body::Prompt { joins: false, continuation: false, .. }, .. }))
-}
-
-fn timestamp(text: &[u8]) -> Option<Time> {
-    const FIELD: &[u8] = b"\"timestamp\":\"";
-    let at = memchr::memmem::rfind(text, FIELD)? + FIELD.len();
-    let rest = &text[at..];
-    Time::parse(rest.get(..memchr::memchr(b'"', rest)?)?)
 }
 
 fn starts_with_type(text: &[u8], kind: &[u8]) -> bool {
@@ -81,7 +91,7 @@ fn starts_with_type(text: &[u8], kind: &[u8]) -> bool {
 }
 
 const fn aside(kind: &[u8]) -> Event<'_> {
-    Event { kind, at: None, id: b"", parent: b"", sub_agent: None, body: Body::Aside }
+    Event { kind, at: None, id: b"", parent: b"", round: b"", sub_agent: None, body: Body::Aside }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::jobs::{self, Job};
 use super::pid_file::{self, Life, Listed, PidFile};
 use super::running::{may_run, runs_it};
 use super::strays;
-use super::sub_agents::{SubAgents, folders};
+use super::sub_agents::SubAgents;
 use super::target::Claim;
 use super::{resume, store};
 use crate::agent::openings::OpenSessions;
@@ -455,9 +455,9 @@ impl Session {
         &self.log
     }
 
-    /// Further folders that change with it.
-    pub(crate) fn folders(&self) -> [PathBuf; 2] {
-        folders(&self.log)
+    /// Further folders that change with it, as of the last look.
+    pub(crate) fn folders(&self) -> Vec<PathBuf> {
+        self.sub_agents.folders(&self.log)
     }
 
     pub(crate) fn resume_line(&self) -> Option<String> {

@@ -3,6 +3,7 @@
 use super::pid_file;
 use super::running::may_run;
 use super::strays;
+use super::sub_agents;
 use crate::agent::reading::{Glimpse, LogPaths, Reading};
 use crate::agent::runners::Runner;
 use crate::agent::stamps::Stamps;
@@ -35,8 +36,8 @@ pub(super) fn subject_inside<'a>(parts: &[&'a str]) -> Option<&'a str> {
     let id = parts.first().filter(|id| pid_file::is_id(id))?;
     let is_read = match parts {
         [_] => true,
-        [_, AGENTS] => true,
-        [_, AGENTS, file] => file.ends_with(".jsonl") || file.ends_with(".meta.json"),
+        // Folders among them, whose names tell nothing.
+        [_, AGENTS, below @ ..] => below.len() <= sub_agents::DEPTH_MAX + 1,
         _ => false,
     };
     is_read.then_some(*id)

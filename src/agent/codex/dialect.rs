@@ -9,9 +9,9 @@
 
 mod payload;
 
-use crate::agent::tail::Dialect;
+use crate::agent::tail::{Dialect, FIRST_LINES};
 use crate::core::event::{Body, Event};
-use crate::core::scan::{Malformed, Scan, Text};
+use crate::core::scan::{Malformed, Scan, Text, keys};
 use crate::core::time::Time;
 use payload::Payload;
 
@@ -19,15 +19,25 @@ use payload::Payload;
 /// reading one never has to go back beyond the last prompt.
 pub const DIALECT: Dialect = Dialect { is_start, parse, parse_ends, is_fresh_prompt, sub_agents: None };
 
-/// The beginning of every line.
-const TIMESTAMP: &[u8] = b"{\"timestamp\":\"";
-/// Whether a log that begins so is one of Codex's.
-fn is_start(start: &[u8]) -> bool {
-    start.starts_with(TIMESTAMP)
+/// Whether a log that begins so is one of Codex's: no other's lines have a payload.
+fn is_start(log: &[u8]) -> bool {
+    log.split(|byte| *byte == b'\n').take(FIRST_LINES).any(|line| {
+        let (mut at, mut kind, mut payload) = (false, false, false);
+        keys(line, |key, scan| {
+            match key {
+                b"timestamp" => at = true,
+                b"type" => kind = true,
+                b"payload" => payload = true,
+                _ => {}
+            }
+            scan.skip()
+        });
+        at && kind && payload
+    })
 }
 
-/// How much of a line shows that it begins a turn, in bytes.
-const BEGINNING: usize = 512;
+/// The longest line that begins a turn, in bytes: they have 600. In a longer one, so much shows whether it may be one.
+const BEGINNING: usize = 4096;
 
 /// Parses one line, without its line break.
 ///
@@ -61,10 +71,28 @@ fn is_fresh_prompt(line: &[u8]) -> bool {
 
 /// The prompt in this line, if it is the user's.
 pub(super) fn prompt_of(line: &[u8]) -> Option<String> {
-    memchr::memmem::find(&line[..line.len().min(BEGINNING)], b"\"UserMessage\"")?;
+    memchr::memmem::find(line, b"\"UserMessage\"")?;
     let mut fields = Fields::default();
     let _ = fields.read(&mut Scan::new(line));
     Some(fields.payload.prompt()?.read(1000).into_owned())
+}
+
+/// Whether a line opens a turn, or closes it. `None` if it does neither.
+pub(super) fn opens_turn(line: &[u8]) -> Option<bool> {
+    let (mut kind, mut inner) = (None, None);
+    keys(line, |key, scan| match key {
+        b"type" => scan.text().map(|text| kind = text),
+        b"payload" => scan.object_or_skip(|key, scan| match key {
+            b"type" => scan.text().map(|text| inner = text),
+            _ => scan.skip(),
+        }),
+        _ => scan.skip(),
+    });
+    match (kind?.0, inner?.0) {
+        (b"event_msg", b"task_started") => Some(true),
+        (b"event_msg", b"task_complete" | b"turn_aborted") => Some(false),
+        _ => None,
+    }
 }
 
 #[derive(Default)]
@@ -92,9 +120,15 @@ impl<'a> Fields<'a> {
         let Text(line) = self.kind.ok_or(Malformed)?;
         let kind = self.payload.kind.map_or(line, |kind| kind.0);
         let body = self.payload.body(line)?;
+        // Nothing tells responses apart but the end of each.
+        let round: &[u8] = if line == b"response_item" && self.payload.is_by_model() { b"response" } else { b"" };
         // Nothing else has an id that no other line has.
-        let id = if let Body::Prompt { .. } = body { self.payload.turn.map_or(&b""[..], |turn| turn.0) } else { b"" };
-        Ok(Event { kind, at: Some(at), id, parent: b"", sub_agent: None, body })
+        let id = if let Body::Prompt { joins: false, .. } = body {
+            self.payload.turn.map_or(&b""[..], |turn| turn.0)
+        } else {
+            b""
+        };
+        Ok(Event { kind, at: Some(at), id, parent: b"", round, sub_agent: None, body })
     }
 }
 

@@ -1,16 +1,17 @@
 //! The beginning of a thread's log: whose it is, its first prompt, and its branch.
 
-use super::dialect;
+use super::{dialect, store};
 use crate::core::event::{Body, Event};
-use crate::core::scan::{Scan, Text};
+use crate::core::scan::{Malformed, Scan, Text, keys};
 use crate::core::text::{NAME_MAX, is_uuid, plain};
 use crate::core::time::Time;
+use crate::system::packed;
 use crate::system::plain_file::{self, Links};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// How much of the first line is read, in bytes. What is needed stands before the instructions, which are long.
-const HEAD_MAX: usize = 8 << 10;
+const HEAD_MAX: u64 = 8 << 10;
 /// How much is read to find the first prompt, in bytes. 20 to 40 kB of instructions and context precede it.
 const OPENING_MAX: u64 = 192 << 10;
 
@@ -20,7 +21,8 @@ const END_MAX: u64 = 64 << 10;
 /// What the first line of a log says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
-    /// The thread that it belongs to: its own id or, of a sub-agent, that of the root.
+    /// The thread that it belongs to: its own id or, of a sub-agent, that of the root. Where the log does not name that, of
+    /// the thread that started it.
     pub(super) session: Box<str>,
     /// The folder it works in.
     pub(super) cwd: Option<Box<str>>,
@@ -42,34 +44,34 @@ pub(super) fn is_left_open(log: &Path) -> bool {
         Some((end, meta.len() <= END_MAX))
     };
     let Some((end, is_all)) = read() else { return true };
-    // In a text that a line quotes, the quotation marks are escaped.
-    let last = |kind: &str| memchr::memmem::rfind(&end, format!(r#""type":"{kind}""#).as_bytes());
-    match (last("task_started"), last("task_complete").max(last("turn_aborted"))) {
-        (None, None) => !is_all,
-        (started, over) => over <= started,
-    }
+    let mut lines = end.split(|byte| *byte == b'\n').rev();
+    lines.find_map(dialect::opens_turn).unwrap_or(!is_all)
 }
 
 impl Head {
     /// Reads the first line. `None` if it is not one of Codex's.
     pub(super) fn read(log: &Path) -> Option<Self> {
-        let (file, _) = plain_file::open(log, Links::Refused).ok()?;
-        let mut bytes = Vec::with_capacity(HEAD_MAX);
-        file.take(HEAD_MAX as u64).read_to_end(&mut bytes).ok()?;
-        Self::parse(&bytes)
+        let bytes = beginning(log, HEAD_MAX)?;
+        match Self::parse(&bytes) {
+            Some((head, true)) => Some(head),
+            // In another order of its fields, the instructions come before what is needed.
+            _ if bytes.len() as u64 == HEAD_MAX => Self::parse(&beginning(log, OPENING_MAX)?).map(|(head, _)| head),
+            read => read.map(|(head, _)| head),
+        }
     }
 
-    /// Parses the first line, or its beginning.
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let (mut kind, mut head, mut id) = (None, Self::default(), None);
-        let mut scan = Scan::new(bytes);
+    /// Parses the first line, or its beginning. Also tells whether that is all that is needed.
+    fn parse(bytes: &[u8]) -> Option<(Self, bool)> {
+        let (mut kind, mut head, mut id, mut parent) = (None, Self::default(), None, None);
         // The line is cut in the middle of a value. The fields before it are kept.
-        let _ = scan.object(|key, scan| {
+        keys(bytes, |key, scan| {
             match key {
                 b"type" => kind = scan.text()?,
                 b"payload" => scan.object(|key, scan| {
                     match key {
                         b"id" => id = scan.text()?,
+                        b"parent_thread_id" => parent = scan.text()?,
+                        b"source" => parent = parent.or(spawned_by(scan)?),
                         b"session_id" => head.session = text(scan.text()?),
                         b"cwd" => head.cwd = scan.text()?.map(|cwd| cwd.read(4096).into()),
                         b"timestamp" => head.created = scan.text()?.and_then(|at| Time::parse(at.0)),
@@ -84,15 +86,46 @@ impl Head {
             Ok(())
         });
         if head.session.is_empty() {
-            head.session = text(id);
+            head.session = text(parent.or(id));
         }
-        (kind == Some(Text(b"session_meta")) && is_uuid(&head.session)).then_some(head)
+        let is_all = id.is_some() && head.cwd.is_some() && !head.originator.is_empty() && !head.version.is_empty();
+        (kind == Some(Text(b"session_meta")) && is_uuid(&head.session)).then_some((head, is_all))
     }
 
     /// Whether the log with this head is a sub-agent's.
     pub(super) fn is_part_of_another(&self, id: &str) -> bool {
         *self.session != *id
     }
+}
+
+/// The thread that started this one, as its source names it.
+fn spawned_by<'a>(scan: &mut Scan<'a>) -> Result<Option<Text<'a>>, Malformed> {
+    let mut parent = None;
+    scan.object_or_skip(|key, scan| match key {
+        b"subagent" => scan.object_or_skip(|key, scan| match key {
+            b"thread_spawn" => scan.object_or_skip(|key, scan| match key {
+                b"parent_thread_id" => scan.text().map(|id| parent = id),
+                _ => scan.skip(),
+            }),
+            _ => scan.skip(),
+        }),
+        _ => scan.skip(),
+    })?;
+    Ok(parent)
+}
+
+/// The first bytes of a log, unpacked if it is packed.
+fn beginning(log: &Path, most: u64) -> Option<Vec<u8>> {
+    let (file, _) = plain_file::open(log, Links::Refused).ok()?;
+    let mut bytes = Vec::new();
+    if store::is_packed(log) {
+        let text = packed::unpack(BufReader::new(file)).ok()?;
+        // What comes before a fault counts.
+        let _ = text.take(most).read_to_end(&mut bytes);
+    } else {
+        file.take(most).read_to_end(&mut bytes).ok()?;
+    }
+    Some(bytes)
 }
 
 fn text(text: Option<Text<'_>>) -> Box<str> {
@@ -111,12 +144,8 @@ pub(super) struct Opening {
 impl Opening {
     /// Reads it, as far as it is written.
     pub(super) fn read(log: &Path) -> Self {
-        let mut bytes = Vec::new();
-        if let Ok((file, _)) = plain_file::open(log, Links::Refused) {
-            // What fails to be read says nothing.
-            let _ = file.take(OPENING_MAX).read_to_end(&mut bytes);
-        }
-        Self::parse(&bytes)
+        // What fails to be read says nothing.
+        Self::parse(&beginning(log, OPENING_MAX).unwrap_or_default())
     }
 
     fn parse(bytes: &[u8]) -> Self {
@@ -138,13 +167,13 @@ mod tests {
     #[test]
     fn the_first_line_says_whose_log_it_is_even_if_it_is_cut() {
         let line = r#"{"timestamp":"2026-11-21T22:59:11.972Z","ordinal":0,"type":"session_meta","payload":{"session_id":"01a20055-bf5d-7303-bbfc-244d3f6cc309","id":"01a20055-c9b5-7f71-99fc-2aefc3a8ecb5","timestamp":"2026-11-21T22:59:11.928Z","cwd":"/lab/a \"b\"","originator":"codex-tui","base_instructions":{"text":"xxxx"#;
-        let head = Head::parse(line.as_bytes()).unwrap();
+        let (head, _) = Head::parse(line.as_bytes()).unwrap();
         assert_eq!((head.cwd.as_deref(), &*head.originator), (Some("/lab/a \"b\""), "codex-tui"));
         assert!(head.is_part_of_another("01a20055-c9b5-7f71-99fc-2aefc3a8ecb5"));
         assert!(!head.is_part_of_another("01a20055-bf5d-7303-bbfc-244d3f6cc309"));
         // An older release has no `session_id`.
         let older = line.replace(r#""session_id":"01a20055-bf5d-7303-bbfc-244d3f6cc309","#, "");
-        assert!(!Head::parse(older.as_bytes()).unwrap().is_part_of_another("01a20055-c9b5-7f71-99fc-2aefc3a8ecb5"));
+        assert!(!Head::parse(older.as_bytes()).unwrap().0.is_part_of_another("01a20055-c9b5-7f71-99fc-2aefc3a8ecb5"));
         for broken in ["", "{", "null", &line[1..], &line.replace("session_meta", "event_msg"), &line[..80]] {
             assert_eq!(Head::parse(broken.as_bytes()), None, "{broken}");
         }

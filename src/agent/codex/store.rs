@@ -27,12 +27,24 @@ pub(super) const SESSIONS: &str = "sessions";
 pub(super) const DEPTH: usize = 3;
 /// The length of a thread's id.
 const ID: usize = 36;
+/// How deep sub-agents may be nested; deeper ones form a loop.
+const DEEP: usize = 8;
 /// How many folders of a day may get another log: that of today and, by the clock of another time zone, the one before.
 const CHANGING_DAYS: usize = 2;
 
-/// The thread whose log has this name: `rollout-<local time>-<id>.jsonl`.
+/// How the name of a log ends, and of one that Codex has packed: its thread was over for long.
+const LOG: &str = ".jsonl";
+const PACKED: &str = ".jsonl.zst";
+
+/// Whether a log is packed.
+pub(super) fn is_packed(log: &Path) -> bool {
+    log.as_os_str().as_encoded_bytes().ends_with(PACKED.as_bytes())
+}
+
+/// The thread whose log has this name: `rollout-<local time>-<id>.jsonl`, packed or not.
 pub(super) fn session_of(file: &str) -> Option<&str> {
-    let stem = file.strip_prefix("rollout-")?.strip_suffix(".jsonl")?;
+    let named = file.strip_prefix("rollout-")?;
+    let stem = named.strip_suffix(LOG).or_else(|| named.strip_suffix(PACKED))?;
     stem.get(stem.len().checked_sub(ID)?..).filter(|id| is_uuid(id))
 }
 
@@ -45,7 +57,10 @@ pub(super) fn session_of(file: &str) -> Option<&str> {
 pub(crate) fn list(root: &Path, mut stamps: Stamps) -> io::Result<(Vec<Arc<str>>, LogPaths, Stamps)> {
     let mut logs = HashMap::<Arc<str>, PathBuf>::new();
     walk::files(root, DEPTH, session_of, &mut |folder| stamps.note(folder), &mut |id, log| {
-        logs.insert(id.into(), log);
+        // While one is packed, both are there.
+        if !is_packed(&log) || !logs.contains_key(id) {
+            logs.insert(id.into(), log);
+        }
         true
     })?;
     stamps.retain_last(CHANGING_DAYS, |folder| {
@@ -69,6 +84,12 @@ fn day_of(id: &str) -> Option<Date> {
 
 /// The log of a thread, if it has one.
 pub(super) fn log_of(root: &Path, id: &str) -> Option<PathBuf> {
+    find_log(root, id, |file| session_of(file).filter(|_| file.ends_with(LOG)))
+        .or_else(|| find_log(root, id, session_of))
+}
+
+/// The log of a thread among those whose names tell it so.
+fn find_log(root: &Path, id: &str, session_of: fn(&str) -> Option<&str>) -> Option<PathBuf> {
     let Some(day) = day_of(id) else { return walk::find(root, DEPTH, session_of, id) };
     let mut days = [0, -1, 1].into_iter().filter_map(|offset: i64| day.checked_add(offset.days()).ok());
     days.find_map(|day| {
@@ -164,8 +185,22 @@ pub(crate) fn owner_now(root: &Path, id: &str, now: Time) -> Owner {
 
 /// The thread whose sub-agent this one is.
 pub(crate) fn whole(root: &Path, id: &str) -> Option<Arc<str>> {
-    let head = Head::read(&log_of(root, id)?)?;
-    head.is_part_of_another(id).then(|| head.session.into())
+    let whole = whole_of(root, Head::read(&log_of(root, id)?)?);
+    (*whole != *id).then(|| whole.into())
+}
+
+/// The thread that a log with this head is a part of in the end: a sub-agent may start others, and where its log does not
+/// name the root, it names the one that started it.
+pub(super) fn whole_of(root: &Path, head: Head) -> Box<str> {
+    let mut whole = head.session;
+    for _ in 0..DEEP {
+        let Some(above) = log_of(root, &whole).as_deref().and_then(Head::read) else { break };
+        if above.session == whole {
+            break;
+        }
+        whole = above.session;
+    }
+    whole
 }
 
 #[cfg(test)]
@@ -303,5 +338,76 @@ mod tests {
                 assert!(!is_past(other, Span::hours(1), false), "{other}");
             }
         }
+    }
+
+    /// Given: the log of a sub-agent without the root's id, as some releases write it, and one of a sub-agent of that. -> Both
+    /// are part of the root's thread.
+    #[test]
+    fn case_539_a_log_that_names_the_thread_that_started_it_is_a_part_of_that() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().join(SESSIONS);
+        let folder = root.join("2026/11/21");
+        fs::create_dir_all(&folder).unwrap();
+        let [child, grandchild, nested] = ["1", "2", "3"].map(|end| ID.replace("685", &format!("68{end}")));
+        let spawned = format!(r#""source":{{"subagent":{{"thread_spawn":{{"depth":1,"parent_thread_id":"{ID}"}}}}}},"#);
+        for (id, more) in [
+            (ID, String::new()),
+            (&child, format!(r#""parent_thread_id":"{ID}","#)),
+            (&grandchild, format!(r#""parent_thread_id":"{child}","#)),
+            (&nested, spawned),
+        ] {
+            let meta = format!(
+                r#"{{"timestamp":"2026-11-21T22:56:45.000Z","type":"session_meta","payload":{{"id":"{id}",{more}"cwd":"/srv","originator":"x","cli_version":"1"}}}}"#
+            );
+            fs::write(folder.join(format!("rollout-2026-11-21T22-56-45-{id}.jsonl")), meta + "\n").unwrap();
+        }
+        assert_eq!(whole(&root, ID), None);
+        for part in [&child, &grandchild, &nested] {
+            assert_eq!(whole(&root, part).as_deref(), Some(ID), "{part}");
+        }
+    }
+
+    /// Given: a log that Codex has packed, whole or cut. -> Its thread has ended; its title and folder are read; while one is
+    /// being packed, the log itself counts.
+    #[test]
+    fn case_541_a_packed_log_is_one_of_a_thread_that_has_ended() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().join(SESSIONS);
+        let folder = root.join("2026/11/21");
+        fs::create_dir_all(&folder).unwrap();
+        let text = format!(
+            r#"{{"timestamp":"2026-11-21T22:56:45.000Z","type":"session_meta","payload":{{"id":"{ID}","cwd":"/srv","originator":"codex-tui","cli_version":"1"}}}}
+{{"timestamp":"2026-11-21T22:56:46.000Z","type":"event_msg","payload":{{"type":"task_started","turn_id":"t"}}}}
+{{"timestamp":"2026-11-21T22:56:46.000Z","type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"UserMessage","content":[{{"type":"text","text":"Paint it"}}]}}}}}}
+"#
+        );
+        let packed = folder.join(format!("rollout-2026-11-21T22-56-45-{ID}.jsonl.zst"));
+        let whole = crate::system::packed::testing::pack(text.as_bytes());
+        let (limits, known, mut buffer) = (Limits::default(), HashSet::new(), Vec::new());
+        for (bytes, title) in
+            [(&whole[..], Some("Paint it")), (&whole[..whole.len() / 2], None), (&b"no log"[..], None)]
+        {
+            fs::write(&packed, bytes).unwrap();
+            let (ids, logs, _) = list(&root, Stamps::default()).unwrap();
+            assert_eq!((&*ids, &logs[ID], log_of(&root, ID).as_ref()), (&[Arc::from(ID)][..], &packed, Some(&packed)));
+            let touched = modified(&fs::metadata(&packed).unwrap());
+            for all in [false, true] {
+                let context = ReadContext { now: Moment::of(touched), limits: &limits, until: None };
+                let reading = Reading { context, owner_names: &[], known: &known, openings: OpenSessions::NONE, all };
+                let mut thread = crate::agent::codex::thread::Thread::new(&root, ID, packed.clone());
+                let mut shown = crate::core::session::Session { id: ID.into(), ..Default::default() };
+                thread.refresh(&reading, &mut shown.observed, &mut buffer).unwrap();
+                thread.read_history(&reading, &mut shown.observed, &mut buffer);
+                let row = shown.row(Moment::of(touched), &limits).0;
+                assert_eq!(row.status, crate::core::verdict::Status::Ended, "{}", row.because);
+                if title.is_some() {
+                    assert_eq!((row.name.as_ref(), row.cwd.as_deref()), ("Paint it", Some("/srv")));
+                }
+            }
+        }
+        let log = folder.join(format!("rollout-2026-11-21T22-56-45-{ID}.jsonl"));
+        fs::write(&log, text).unwrap();
+        let (_, logs, _) = list(&root, Stamps::default()).unwrap();
+        assert_eq!((&logs[ID], log_of(&root, ID).as_ref()), (&log, Some(&log)));
     }
 }

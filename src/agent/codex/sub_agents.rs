@@ -54,7 +54,7 @@ impl SubAgents {
             if is_unwritten {
                 continue; // its log will say whose it is
             }
-            let is_ours = head.flatten().is_some_and(|head| *head.session == *id);
+            let is_ours = head.flatten().is_some_and(|head| *store::whole_of(root, head) == *id);
             let sub_agent = log
                 .filter(|_| is_ours)
                 .map(|log| Box::new(Followed { log, tail: Tail::default(), facts: Facts::default() }));

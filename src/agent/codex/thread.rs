@@ -18,6 +18,7 @@ use crate::core::owner::Owner;
 use crate::core::session::{About, Kind, Observed};
 use crate::core::time::{Span, Time};
 use crate::system::file_times::modified;
+use owner::AT_REST;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -120,6 +121,10 @@ impl Thread {
             return Err(io::ErrorKind::NotFound.into());
         }
         (observed.touched, observed.has_log) = (modified(&meta), true);
+        if store::is_packed(&self.path) {
+            self.describe_packed(observed);
+            return Ok(ReadStatus::Complete);
+        }
         self.find_owner(reading, observed);
         // Where nobody has it open, its log tells whether it was just left in its turn.
         let was_left = || observed.owner == Owner::Never && !store::is_over(&self.path, observed.touched, reading);
@@ -152,6 +157,10 @@ impl Thread {
         observed: &mut Observed,
         buffer: &mut Vec<u8>,
     ) -> ReadStatus {
+        if store::is_packed(&self.path) {
+            self.describe_packed(observed);
+            return ReadStatus::Complete;
+        }
         self.find_lock(reading);
         self.head = self.head.take().or_else(|| Head::read(&self.path));
         self.find_owner(reading, observed);
@@ -192,6 +201,16 @@ impl Thread {
         observed.untried =
             self.head.as_ref().map(|head| head.version.clone()).filter(|version| !TRIED.contains(&&**version));
         matches!(result, Ok(ReadOutcome::More))
+    }
+
+    /// Describes a thread whose log is packed: it was over for long. What it said is not read.
+    fn describe_packed(&mut self, observed: &mut Observed) {
+        self.head = self.head.take().or_else(|| Head::read(&self.path));
+        if self.opening.prompt.is_none() {
+            self.opening = Opening::read(&self.path);
+        }
+        (observed.owner, observed.unread, observed.allows) = (Owner::Never, true, AT_REST);
+        observed.about = self.describe(None);
     }
 
     /// Its description, with the title that the log has, if it has one.

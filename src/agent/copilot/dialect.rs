@@ -11,9 +11,9 @@
 mod data;
 mod types;
 
-use crate::agent::tail::{Dialect, SubAgentsInLog};
+use crate::agent::tail::{Dialect, FIRST_LINES, SubAgentsInLog};
 use crate::core::event::{Body, Event};
-use crate::core::scan::{Malformed, Scan, Text};
+use crate::core::scan::{LastMembers, Malformed, Scan, Text, keys};
 use crate::core::time::Time;
 use data::Data;
 use types::without_data;
@@ -22,9 +22,11 @@ use types::without_data;
 pub const DIALECT: Dialect =
     Dialect { is_start, parse, parse_ends, is_fresh_prompt, sub_agents: Some(SubAgentsInLog { is_shutdown, end_of }) };
 
-/// Whether a log that begins so is Copilot's: its lines begin with their type, which has a dot.
+/// Whether a log that begins so is Copilot's: the type of one of its first lines has a dot.
 fn is_start(log: &[u8]) -> bool {
-    kind_by_prefix(log).is_some_and(|kind| kind.contains(&b'.'))
+    log.split(|byte| *byte == b'\n')
+        .take(FIRST_LINES)
+        .any(|line| kind_of(line).is_some_and(|kind| kind.contains(&b'.')))
 }
 
 /// Parses one line, without its line break.
@@ -49,10 +51,16 @@ pub fn parse(line: &[u8]) -> Result<Event<'_>, Malformed> {
 ///
 /// Inside a string the prefix would be escaped, and no nested object parses as an event, so a match is a whole line.
 fn after_torn_line(line: &[u8]) -> Option<Event<'_>> {
-    memchr::memmem::rfind_iter(line, TYPE_PREFIX)
-        .filter(|&at| at > 0)
-        .take(4)
-        .find_map(|at| parse_whole(&line[at..]).ok())
+    let whole = |at: usize| parse_whole(&line[at..]).ok();
+    let usual = memchr::memmem::rfind_iter(line, TYPE_PREFIX).filter(|&at| at > 0).take(4).find_map(whole);
+    usual.or_else(|| {
+        // In another spelling. An event ends with the line, so nothing nested in it does.
+        let begins = |at: &usize| {
+            let key = line[at + 1..].trim_ascii_start();
+            FIELDS.iter().any(|field| key.strip_prefix(b"\"").is_some_and(|key| key.starts_with(field)))
+        };
+        memchr::memrchr_iter(b'{', line).filter(|&at| at > 0).filter(begins).take(8).find_map(whole)
+    })
 }
 
 /// Parses the first and last bytes of a line that is too long to hold in memory. Only types that need no data, and
@@ -61,8 +69,8 @@ fn after_torn_line(line: &[u8]) -> Option<Event<'_>> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_ends<'a>(head: &'a [u8], tail: &'a [u8]) -> Result<Event<'a>, Malformed> {
-    let kind = kind_by_prefix(head).ok_or(Malformed)?;
-    let envelope = Envelope::from_end(tail.trim_ascii_end()).ok_or(Malformed)?;
+    let envelope = Envelope::from_end(tail).ok_or(Malformed)?;
+    let kind = kind_of(head).or(envelope.kind).ok_or(Malformed)?;
     if let Some(body) = without_data(kind) {
         return envelope.event(kind, body);
     }
@@ -84,20 +92,31 @@ pub fn is_fresh_prompt(line: &[u8]) -> bool {
 
 /// Whether a line says that the session, and everything in its background, was shut down.
 pub fn is_shutdown(line: &[u8]) -> bool {
-    kind_by_prefix(line) == Some(b"session.shutdown")
+    kind_of(line) == Some(b"session.shutdown")
 }
 
 /// Returns when a line was written, and whether by a sub-agent. Reads only the end of the line.
 pub fn end_of(line: &[u8]) -> Option<(Time, bool)> {
-    let envelope = Envelope::from_end(line.trim_ascii_end())?;
+    let envelope = Envelope::from_end(line)?;
     Some((Time::parse(envelope.timestamp)?, envelope.sub_agent.is_some()))
 }
 
 const TYPE_PREFIX: &[u8] = b"{\"type\":\"";
+/// The fields of an event, one of which is its first.
+const FIELDS: [&[u8]; 6] = [b"type\"", b"data\"", b"id\"", b"timestamp\"", b"parentId\"", b"agentId\""];
 
 fn kind_by_prefix(line: &[u8]) -> Option<&[u8]> {
     let rest = line.strip_prefix(TYPE_PREFIX)?;
     rest.get(..rest.iter().take(64).position(|&byte| byte == b'"')?)
+}
+
+/// The type of an event, if the line, or what is given of it, gets that far.
+pub(super) fn kind_of(line: &[u8]) -> Option<&[u8]> {
+    kind_by_prefix(line).or_else(|| {
+        let mut kind = None;
+        keys(line, |key, scan| if key == b"type" { scan.text().map(|text| kind = text) } else { scan.skip() });
+        kind.map(|Text(kind)| kind)
+    })
 }
 
 /// The fields around `data`.
@@ -107,28 +126,26 @@ struct Envelope<'a> {
     parent: &'a [u8],
     timestamp: &'a [u8],
     sub_agent: Option<Text<'a>>,
+    kind: Option<&'a [u8]>,
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads `...}[,"agentId":".."],"id":"..","timestamp":"..","parentId":..}` from the end of the line.
-    ///
-    /// This is sound without reading the rest: a JSON string contains no unescaped quote, and the last brace of a line
-    /// closes the event itself.
+    /// Reads `...}[,"agentId":".."],"id":"..","timestamp":"..","parentId":..}` from the end of the line, in any order. This
+    /// is sound without reading the rest: the last brace of a line closes the event itself.
     fn from_end(line: &'a [u8]) -> Option<Self> {
-        let field = |text: &'a [u8], wanted: &[u8]| {
-            let (rest, name, value) = last_field(text)?;
-            (name == wanted).then_some((rest, value))
-        };
-        let (rest, parent) = field(line.strip_suffix(b"}")?, b"parentId")?;
-        let (rest, timestamp) = field(rest, b"timestamp")?;
-        let (rest, id) = field(rest, b"id")?;
-        let (rest, sub_agent) = field(rest, b"agentId").map_or((rest, None), |(rest, sub_agent)| (rest, sub_agent));
-        rest.ends_with(b"}").then_some(Self {
-            id: id?,
-            parent: parent.unwrap_or_default(),
-            timestamp: timestamp?,
-            sub_agent: sub_agent.map(Text),
-        })
+        let mut members = LastMembers::of(line)?;
+        let (mut envelope, mut has_parent) = (Self::default(), false);
+        for (name, value) in &mut members {
+            match name {
+                b"parentId" => (envelope.parent, has_parent) = (value.unwrap_or_default(), true),
+                b"timestamp" => envelope.timestamp = value?,
+                b"id" => envelope.id = value?,
+                b"agentId" => envelope.sub_agent = value.filter(|id| !id.is_empty()).map(Text),
+                b"type" => envelope.kind = value,
+                _ => return None,
+            }
+        }
+        (has_parent && members.rest().ends_with(b"}") && !envelope.timestamp.is_empty()).then_some(envelope)
     }
 
     fn event(self, kind: &'a [u8], body: Body<'a>) -> Result<Event<'a>, Malformed> {
@@ -137,32 +154,11 @@ impl<'a> Envelope<'a> {
             at: Some(Time::parse(self.timestamp).ok_or(Malformed)?),
             id: self.id,
             parent: self.parent,
+            round: b"",
             sub_agent: self.sub_agent,
             body,
         })
     }
-}
-
-/// The text before a field, its name, and its value if that is a string.
-type LastField<'a> = (&'a [u8], &'a [u8], Option<&'a [u8]>);
-
-/// Splits `rest,"name":"value"` or `rest,"name":null`, if neither name nor value contains a quote or a backslash.
-fn last_field(text: &[u8]) -> Option<LastField<'_>> {
-    let (before, value) = match text.strip_suffix(b":null") {
-        Some(before) => (before, None),
-        None => {
-            let open = text.strip_suffix(b"\"")?;
-            let quote = memchr::memrchr(b'"', open)?;
-            let value = &open[quote + 1..];
-            if value.contains(&b'\\') {
-                return None;
-            }
-            (open[..quote].strip_suffix(b":")?, Some(value))
-        }
-    };
-    let open = before.strip_suffix(b"\"")?;
-    let quote = memchr::memrchr(b'"', open)?;
-    Some((open[..quote].strip_suffix(b",")?, &open[quote + 1..], value))
 }
 
 /// Parses a line whose fields may be in any order.
@@ -195,7 +191,10 @@ fn parse_whole(line: &[u8]) -> Result<Event<'_>, Malformed> {
     if let Some(mut scan) = deferred {
         data.read(kind, &mut scan)?;
     }
-    envelope.event(kind, without_data(kind).map_or_else(|| data.body(kind), Ok)?)
+    let round = data.round();
+    let event = envelope.event(kind, without_data(kind).map_or_else(|| data.body(kind), Ok)?)?;
+    let is_of_model = matches!(event.body, Body::Message { .. } | Body::ToolStart { .. });
+    Ok(Event { round: if is_of_model { round } else { b"" }, ..event })
 }
 
 fn raw<'a>(scan: &mut Scan<'a>) -> Result<&'a [u8], Malformed> {

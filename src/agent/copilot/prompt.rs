@@ -1,7 +1,7 @@
 //! The last prompt of a log, for sending it again, and its system message, for hosting its session. Nothing else reads
 //! them, and nothing is kept here.
 
-use super::dialect::is_fresh_prompt;
+use super::dialect::{is_fresh_prompt, kind_of};
 use crate::system::plain_file::{self, Links};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -11,8 +11,6 @@ use std::path::Path;
 const BACK: u64 = 64 * 1024 * 1024;
 /// How far back the first read goes, in bytes; each further one goes four times as far.
 const STEP: u64 = 64 * 1024;
-/// Where a line names its type, at the latest: Copilot writes that first.
-const HEAD: usize = 64;
 
 /// A prompt of the user's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +59,7 @@ fn last<T>(log: &Path, of: impl Fn(&[u8]) -> Option<T>) -> io::Result<T> {
 
 fn system_message_of(line: &[u8]) -> Option<String> {
     const KIND: &str = "system.message";
-    memchr::memmem::find(line.get(..HEAD.min(line.len()))?, KIND.as_bytes())?;
+    kind_of(line).filter(|kind| *kind == KIND.as_bytes())?;
     let event: serde_json::Value = serde_json::from_slice(line).ok()?;
     // Sub-agents have their own.
     let is_root = event["type"] == KIND && event["agentId"].is_null() && event["data"]["role"] == "system";
@@ -70,7 +68,7 @@ fn system_message_of(line: &[u8]) -> Option<String> {
 }
 
 fn prompt_of(line: &[u8]) -> Option<LastPrompt> {
-    if !line.starts_with(b"{") || !is_fresh_prompt(line) {
+    if !line.trim_ascii_start().starts_with(b"{") || !is_fresh_prompt(line) {
         return None;
     }
     let event: serde_json::Value = serde_json::from_slice(line).ok()?;

@@ -4,7 +4,11 @@ use crate::core::event::Event;
 use crate::core::scan::Malformed;
 use crate::core::time::Time;
 
-/// How an agent writes its log: one event a line.
+/// How many of a log's lines tell whose it is, at most: the first ones may be torn.
+pub(in crate::agent) const FIRST_LINES: usize = 20;
+
+/// How an agent writes its log: one event a line. Each of these reads JSON, however that is spelled: with blanks or without,
+/// its keys in any order. Where the bytes of the usual spelling are looked for first, other bytes are parsed.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
     /// Whether a log that begins so is written in it.

@@ -57,6 +57,11 @@ pub enum Body<'a> {
     },
     /// `assistant.turn_end`: a round is over.
     RoundEnd,
+    /// A response of the model is complete, and the tools that it requests may run. What is part of a response after that
+    /// is part of the next one.
+    ResponseEnd,
+    /// The session asks something, and does not wait for the answer: it goes on, or its turn ends with that.
+    Asks(Box<Question>),
     /// A message that requests no tools, and ends its turn.
     Answer {
         /// Its text ends in a question.
@@ -83,7 +88,7 @@ pub enum Body<'a> {
         detached: bool,
         /// It asks the user.
         asks: bool,
-        /// What it asks, if that can be told.
+        /// What it asks, if that can be told. One that does not wait for the user leaves the question open when it ends.
         question: Option<Box<Question>>,
         /// The text of `command` is escaped twice: it is JSON in a JSON string.
         nested: bool,
@@ -223,6 +228,8 @@ impl Body<'_> {
             Self::ShellDone { .. } => false,
             // Another try is a sign of life, but brings the turn no further.
             Self::ModelFailed => false,
+            // It comes with the message that it counts.
+            Self::ResponseEnd => false,
             Self::Usage { .. } | Self::Title(_) | Self::Aside | Self::Record => false,
             Self::Start(_)
             | Self::Resume { .. }
@@ -230,6 +237,7 @@ impl Body<'_> {
             | Self::RoundStart
             | Self::Message { .. }
             | Self::RoundEnd
+            | Self::Asks(_)
             | Self::Answer { .. }
             | Self::ModelAsked { .. }
             | Self::ToolStart { .. }

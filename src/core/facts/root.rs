@@ -2,8 +2,9 @@
 
 use super::{Facts, OPEN_MAX};
 use crate::core::attempts::Mark;
-use crate::core::event::{Body, SessionInfo, ToolResult};
+use crate::core::event::{Body, Event, SessionInfo, ToolResult};
 use crate::core::hash::hash;
+use crate::core::question::Question;
 use crate::core::scan::Text;
 use crate::core::text::{COMMAND_MAX, NAME_MAX, plain};
 use crate::core::time::Moment;
@@ -18,7 +19,10 @@ impl Facts {
                 self.apply_info(info);
             }
             Body::Resume { ref info, continues } => self.fold_resume(info, continues, at),
-            Body::Prompt { joins: true, .. } if self.turn.is_some() => self.extend_answered(at),
+            Body::Prompt { joins: true, .. } if self.turn.is_some() => {
+                self.left_question = None;
+                self.extend_answered(at);
+            }
             Body::Prompt { continuation, autopilot, .. } => self.fold_prompt(continuation, autopilot, id, at),
             Body::RoundStart => {
                 let turn = self.open(at, false, id);
@@ -29,7 +33,12 @@ impl Facts {
                 self.model(model);
                 self.fold_message(requests_tools, asks, at);
             }
-            Body::RoundEnd => self.fold_round_end(at),
+            Body::RoundEnd => {
+                self.end_response();
+                self.fold_round_end(at);
+            }
+            Body::ResponseEnd => self.end_response(),
+            Body::Asks(ref question) => self.left_question = Some((Question::clone(question), at)),
             Body::Answer { asks, model } => {
                 self.model(model);
                 self.fold_answer(asks, at);
@@ -71,6 +80,43 @@ impl Facts {
         }
     }
 
+    /// Handles what shows which response of the model this is part of. A later one than the last shows that the model was
+    /// given the results of all tools before it, so that those have ended, though their ends are not in the log.
+    pub(super) fn fold_round(&mut self, event: &Event<'_>) {
+        let Some(turn) = &mut self.turn else { return };
+        let begins = matches!(event.body, Body::RoundStart);
+        let is_message = matches!(event.body, Body::Message { .. }) && turn.response_over;
+        if event.round.is_empty() && !begins && !is_message {
+            return;
+        }
+        let round = Some(event.round).filter(|round| !round.is_empty()).map(hash);
+        let is_next = begins || turn.response_over || turn.round.is_some() && turn.round != round;
+        (turn.round, turn.response_over) = (round, false);
+        if is_next {
+            self.end_lost_tools();
+        }
+    }
+
+    /// Closes all open tools, what they ask, and the sub-agents that they waited for. What runs on in the background does
+    /// so: a sub-agent there shows itself with its next round.
+    fn end_lost_tools(&mut self) {
+        let waited_for: Vec<_> = self.foreground_sub_agents().into_iter().map(|one| one.id.clone()).collect();
+        self.sub_agents.retain(|one| !waited_for.contains(&one.id));
+        let ended = self.turn.iter_mut().flat_map(|turn| std::mem::take(&mut turn.tools));
+        let shells = ended.filter(|tool| tool.detached).map(|_| "?".into());
+        self.shells.extend(shells.take(OPEN_MAX.saturating_sub(self.shells.len())));
+        self.requests.retain(|request| match &request.sub_agent {
+            Some(id) => !waited_for.contains(id),
+            None => request.call.is_none(),
+        });
+    }
+
+    const fn end_response(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.response_over = true;
+        }
+    }
+
     fn fold_turn_over(&mut self, asks: bool, at: Moment) {
         self.close(Ending::Completed, at, asks);
         self.compaction = None;
@@ -85,6 +131,7 @@ impl Facts {
     /// counted since the user's last prompt.
     fn fold_prompt(&mut self, continuation: bool, autopilot: Option<bool>, id: &[u8], at: Moment) {
         self.close(Ending::Prompted, at, false);
+        self.left_question = None;
         if !continuation {
             self.marks.prompt = Some(Mark { event: hash(id), at: at.wall });
             self.ran = 0;
@@ -135,6 +182,9 @@ impl Facts {
             true => plain(&Text(text.read(COMMAND_MAX * 2).as_bytes()).read(COMMAND_MAX), COMMAND_MAX),
             false => plain(&text.read(COMMAND_MAX), COMMAND_MAX),
         };
+        if let Some(question) = question.as_ref().filter(|_| !asks) {
+            self.left_question = Some((Question::clone(question), at));
+        }
         let turn = self.open(at, false, id);
         if turn.tools.len() < OPEN_MAX && !turn.tools.iter().any(|tool| tool.call == call) {
             turn.phase = Phase::Running;
@@ -273,6 +323,10 @@ impl Facts {
         // A completion without a start belongs to a turn that is over, unless the log is cut.
         if tool.is_none() && !cut {
             return;
+        }
+        // Whoever could not ask waits for no answer.
+        if tool.as_ref().is_some_and(|tool| !tool.asks && tool.question.is_some()) && !success {
+            self.left_question = None;
         }
         let unasked = tool.as_ref().is_some_and(|tool| tool.unasked);
         let result = if unasked && !success { ToolResult::Unasked } else { result };

@@ -52,7 +52,11 @@ impl Facts {
             sub_agent.last = at;
             match *body {
                 Body::SubAgentStart { call } => sub_agent.call = call.map(Call::new),
-                Body::Prompt { joins: false, .. } => sub_agent.tools.clear(),
+                // Its model was given the results of them all.
+                Body::RoundStart | Body::Prompt { joins: false, .. } => {
+                    let ended = std::mem::take(&mut sub_agent.tools);
+                    self.requests.retain(|request| request.call.is_none_or(|call| !ended.contains(&call)));
+                }
                 Body::ToolStart { call, .. } => {
                     let call = Call::new(call);
                     if sub_agent.tools.len() < OPEN_MAX && !sub_agent.tools.contains(&call) {
@@ -203,8 +207,15 @@ mod tests {
         let mut facts = Facts::default();
         for (seconds, body) in events {
             let at = at(*seconds);
-            let event =
-                Event { kind: b"x", at: Some(at.wall), id: b"", parent: b"", sub_agent: None, body: body.clone() };
+            let event = Event {
+                kind: b"x",
+                at: Some(at.wall),
+                id: b"",
+                parent: b"",
+                round: b"",
+                sub_agent: None,
+                body: body.clone(),
+            };
             facts.fold(&event, at, &Limits::default());
         }
         facts
@@ -262,7 +273,15 @@ mod tests {
         let mut facts = facts(&[(0, PROMPT)]);
         for (seconds, sub_agent, body) in events {
             let (at, sub_agent) = (at(*seconds), Some(Text(sub_agent.as_bytes())));
-            let event = Event { kind: b"x", at: Some(at.wall), id: b"", parent: b"", sub_agent, body: body.clone() };
+            let event = Event {
+                kind: b"x",
+                at: Some(at.wall),
+                id: b"",
+                parent: b"",
+                round: b"",
+                sub_agent,
+                body: body.clone(),
+            };
             facts.fold(&event, at, &Limits::default());
         }
         facts

@@ -12,7 +12,7 @@ fn at(seconds: i64) -> Moment {
 }
 
 fn event<'a>(id: &'a str, parent: &'a str, body: Body<'a>) -> Event<'a> {
-    Event { kind: b"x", at: None, id: id.as_bytes(), parent: parent.as_bytes(), sub_agent: None, body }
+    Event { kind: b"x", at: None, id: id.as_bytes(), parent: parent.as_bytes(), round: b"", sub_agent: None, body }
 }
 
 fn facts(events: &[(i64, Event<'_>)]) -> Facts {

@@ -148,6 +148,10 @@ impl<'a> Judge<'a> {
             };
         }
         let background = self.background();
+        // Their logs show what works, even in silence, until they have been silent for too long to count.
+        if background.agents > 0 {
+            return found(Status::Working, since.wall, Reason::InBackground { background });
+        }
         let last = if self.progress().awake > since.awake { self.progress() } else { since };
         let situation =
             Situation { what: What::Untold, runs_long: false, seen: None, start_known: true, may_ask: false };
@@ -155,11 +159,7 @@ impl<'a> Judge<'a> {
         if let Some(silent) = self.silent(Silence { since: last, quiet, stuck, open: true, situation }) {
             return silent;
         }
-        let reason = match background.agents {
-            0 => Reason::WorksAsStated { by: stated.by },
-            _ => Reason::InBackground { background },
-        };
-        found(Status::Working, since.wall, reason)
+        found(Status::Working, since.wall, Reason::WorksAsStated { by: stated.by })
     }
 
     /// The background work of a session at rest: the authority knows better than the log what runs on.

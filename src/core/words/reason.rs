@@ -44,6 +44,7 @@ said! {
             "{denied} of the last {of} tools denied: nobody could be asked";
         Asks { question: Question } =>
             "asks: \"{}\"{}", question.text, some(!question.choices.is_empty(), " (", question.choices.join(", "), ")");
+        LeftQuestion { question: Question } => "{}", Self::Asks { question: question.clone() };
         ToolAsks { tool: Box<str> } => "asks a question: {tool} is open";
         AsksThere => "asks a question in its terminal";
         DialogAsks { tool: Box<str> } => "a dialog is open in its terminal, and {tool} waits for it";
@@ -307,7 +308,7 @@ impl Reason {
             Self::ProbablyAsks { command: None } => Gist::of("probably asks"),
             Self::ServerHasRequests { .. } => Gist::of("asks for permission"),
             Self::PermissionLost { .. } => Gist::of("permissions lost"),
-            Self::Asks { question } => Gist::of(format!("“{}”", question.text)),
+            Self::Asks { question } | Self::LeftQuestion { question } => Gist::of(format!("“{}”", question.text)),
             Self::ToolAsks { .. } | Self::AsksThere | Self::AsksInMessage => Gist::of("asks a question"),
             Self::NoAnswer { .. } => Gist::of("file system does not answer"),
             Self::Unreached { unreached } => Gist::of(format!("not reached since {}", unreached.since)),

@@ -32,6 +32,7 @@ impl Disk {
         }
         self.homes.invalidate(&hints.gone);
         if hints.routes {
+            self.follow_new_homes(world);
             self.check_homes(world);
             self.watch_home_paths(world, false);
             self.watch_shared_folders();

@@ -225,7 +225,7 @@ impl Disk {
     pub(super) fn watch_home_paths(&mut self, world: &World, again: bool) {
         let sources = self.homes.followed().map(|(home, _)| self.homes.source(home));
         let roots: Vec<_> = sources.map(|source| (source.watch_plan(), source.root())).collect();
-        let vanished = self.watcher.watch_routes(&roots, again);
+        let vanished = self.watcher.watch_routes(&roots, &self.awaited, again);
         if !vanished.is_empty() {
             self.homes.invalidate(&vanished);
             self.homes.mark_unsettled(world.now().awake);

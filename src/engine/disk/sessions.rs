@@ -10,7 +10,7 @@ use crate::engine::disk::{Disk, Sighting};
 use crate::engine::parts::agenda::READ_SLICE;
 use crate::engine::parts::fleet::find_terminal;
 use crate::engine::world::World;
-use crate::system::watcher::WATCHES_TREES;
+use crate::system::watcher::{WATCHES_TREES, Watcher};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 const PARTIAL_READ_LIMIT: Duration = Duration::from_millis(500);
 /// How long an order waits for the end of its session's log.
 const READ_PATIENCE: Duration = Duration::from_millis(200);
+/// How often new folders of a session are looked for at once. Whoever makes them faster is looked at with the next event.
+const ROUNDS_MAX: usize = 16;
 
 impl Disk {
     /// Reads a session before an order acts on it, to the end of its log if that is possible in time.
@@ -58,10 +60,8 @@ impl Disk {
             if status.is_ok() && !WATCHES_TREES && self.watcher.watch_session(key, reader.path()) {
                 status = reader.refresh(&reading, &mut session.observed, &mut self.buffer);
             }
-            let folders = reader.folders();
-            if status.is_ok() && !folders.is_empty() && self.watcher.watch_beside(key, &folders) {
-                status = reader.refresh(&reading, &mut session.observed, &mut self.buffer);
-            }
+            let again = |reader: &mut Reader| reader.refresh(&reading, &mut session.observed, &mut self.buffer);
+            status = read_watched(&mut self.watcher, key, reader, status, again);
             return self.apply_read(world, key, &status);
         }
         let source = self.homes.source(key.source);
@@ -76,9 +76,12 @@ impl Disk {
         // Watch before reading: later writes then cause events.
         let is_watched = !WATCHES_TREES && self.watcher.watch_session(key, reader.path());
         self.watcher.watch_beside(key, &reader.folders());
-        let Ok(status) = reader.refresh(&reading, &mut session.observed, &mut self.buffer) else {
-            return self.remove_session(world, key);
-        };
+        let mut status = reader.refresh(&reading, &mut session.observed, &mut self.buffer);
+        if !session.observed.unread {
+            let again = |reader: &mut Reader| reader.refresh(&reading, &mut session.observed, &mut self.buffer);
+            status = read_watched(&mut self.watcher, key, &mut reader, status, again);
+        }
+        let Ok(status) = status else { return self.remove_session(world, key) };
         if session.observed.unread {
             if is_watched {
                 self.watcher.mark_old(key);
@@ -190,4 +193,23 @@ impl Disk {
         }
         self.sightings.push(Sighting::Gone(key.clone()));
     }
+}
+
+/// Watches the further folders of a session that was just read, and reads it again until it has no new ones: what was in
+/// one before it was watched caused no event.
+fn read_watched(
+    watcher: &mut Watcher,
+    key: &Key,
+    reader: &mut Reader,
+    mut status: io::Result<ReadStatus>,
+    mut again: impl FnMut(&mut Reader) -> io::Result<ReadStatus>,
+) -> io::Result<ReadStatus> {
+    for _ in 0..ROUNDS_MAX {
+        let folders = if status.is_ok() { reader.folders() } else { Vec::new() };
+        if folders.is_empty() || !watcher.watch_beside(key, &folders) {
+            break;
+        }
+        status = again(reader);
+    }
+    status
 }

@@ -1,5 +1,6 @@
 //! Follows the settings file, and the homes that the settings lead to.
 
+use crate::agent::homes::Followed;
 use crate::agent::source::Source;
 use crate::core::session::{Key, SourceId};
 use crate::engine::disk::Disk;
@@ -12,7 +13,9 @@ use std::collections::HashSet;
 impl Disk {
     /// Follows a settings file.
     pub(in crate::engine) fn follow_settings(&mut self, world: &World, source: SettingsSource) {
-        self.settings_file = Some(SettingsFile::new(source, &world.config));
+        let file = self.settings_file.insert(SettingsFile::new(source, &world.config));
+        let homes = file.homes(&world.config);
+        self.await_homes(homes);
     }
 
     /// Watches the folder that the file is in now: the file may be a symlink.
@@ -60,7 +63,8 @@ impl Disk {
         is_attached: impl Fn(&Key) -> bool,
     ) -> Vec<String> {
         let mut later = Vec::new();
-        let Some(wanted) = self.settings_file.as_ref().map(|file| file.sources(&world.config)) else { return later };
+        let Some(wanted) = self.settings_file.as_ref().map(|file| file.homes(&world.config)) else { return later };
+        let wanted = self.await_homes(wanted);
         for home in self.homes.wanted() {
             if self.homes.is_beside(home) || wanted.iter().any(|wanted| self.homes.source(home).is(wanted)) {
                 continue;
@@ -91,15 +95,19 @@ impl Disk {
         later
     }
 
-    /// Follows the homes that agents have made since: one that is used for the first time. Called with the rescan: a
-    /// watch for that would wake for everything else that happens in the user's home.
+    /// Follows the homes that agents have made since: one that is used for the first time. Called when something appears
+    /// where one would be, and with the rescan, for places that cannot be watched.
     pub(super) fn follow_new_homes(&mut self, world: &World) {
         if self.file_systems.is_any_silent() {
             return; // it may be asked for one
         }
-        let wanted = self.settings_file.as_ref().filter(|file| file.may_grow()).map(|file| file.sources(&world.config));
-        if self.follow_more(wanted.unwrap_or_default()) {
+        let Some(file) = self.settings_file.as_ref().filter(|file| file.may_grow()) else { return };
+        let (wanted, awaited) = (file.homes(&world.config), self.awaited.len());
+        let wanted = self.await_homes(wanted);
+        if self.follow_more(wanted) {
             self.check_homes(world);
+        } else if self.awaited.len() != awaited {
+            self.watch_home_paths(world, false);
         }
     }
 
@@ -115,6 +123,14 @@ impl Disk {
         if followed.count() > 0 {
             self.check_homes(world);
         }
+    }
+
+    /// Notes where homes are made that are still to come. Returns those to follow now.
+    fn await_homes(&mut self, wanted: Followed) -> Vec<Source> {
+        let may_grow = self.settings_file.as_ref().is_some_and(SettingsFile::may_grow);
+        let awaited = wanted.awaited.iter().filter(|_| may_grow);
+        self.awaited = awaited.map(|source| source.home().to_owned()).collect();
+        wanted.sources
     }
 
     /// Follows these, too. Returns whether one of them was not followed.
@@ -142,6 +158,8 @@ mod tests {
     use crate::core::session::SourceId;
     use crate::engine::last_seen::Seen;
     use std::fs;
+    use std::time::Duration;
+    use tokio::time::timeout;
 
     #[test]
     fn case_287_the_home_of_an_agent_that_is_used_for_the_first_time_is_followed_with_the_next_rescan() {
@@ -151,7 +169,8 @@ mod tests {
         let made = later.clone();
         let homes = move |_: &Config| {
             let there = [&made].into_iter().filter(|source| source.root().is_dir());
-            [&first].into_iter().chain(there).cloned().collect::<Vec<_>>()
+            let sources = [&first].into_iter().chain(there).cloned().collect();
+            Followed { sources, awaited: Vec::new() }
         };
         let (path, problems) = (scratch.path().join("config.toml"), Vec::new());
         disk.follow_settings(&world, SettingsSource { path, problems, homes: Box::new(homes), may_grow: true });
@@ -160,6 +179,37 @@ mod tests {
         fs::create_dir_all(later.path("one")).unwrap();
         disk.rescan(&world);
         assert_eq!(disk.homes.numbers(), [SourceId(0), SourceId(1)]);
+        assert!(disk.agenda.listings.iter().any(|listing| listing.home == SourceId(1)), "its sessions are listed");
+    }
+
+    /// Given: a folder in which an agent would make its home, itself not there yet. -> What happens beside it causes no hint;
+    /// the home is followed as soon as it is made.
+    #[tokio::test]
+    async fn case_537_the_home_of_an_agent_that_is_used_for_the_first_time_is_followed_when_it_is_made() {
+        let scratch = tempfile::tempdir().unwrap();
+        let base = scratch.path().canonicalize().unwrap();
+        let (first, later) = (Source::at(&base.join("first")), Source::at(&base.join("user/later")));
+        fs::create_dir_all(first.root()).unwrap();
+        let (mut disk, mut world) = Disk::alone(std::slice::from_ref(&first), Config::default(), Seen::default());
+        let (followed, made) = (first.clone(), later.clone());
+        let homes = move |_: &Config| match made.home().is_dir() {
+            true => Followed { sources: vec![followed.clone(), made.clone()], awaited: Vec::new() },
+            false => Followed { sources: vec![followed.clone()], awaited: vec![made.clone()] },
+        };
+        let (path, problems) = (base.join("config.toml"), Vec::new());
+        disk.follow_settings(&world, SettingsSource { path, problems, homes: Box::new(homes), may_grow: true });
+        disk.check_homes(&world);
+        while let Ok(hints) = timeout(Duration::from_millis(50), disk.watcher.changed(true)).await {
+            disk.handle_file_events(&mut world, hints);
+        }
+        fs::write(base.join("beside"), "").unwrap();
+        assert!(timeout(Duration::from_millis(100), disk.watcher.changed(true)).await.is_err(), "the loop sleeps");
+        fs::create_dir_all(later.path("one")).unwrap();
+        while disk.homes.numbers().len() < 2 {
+            let hints = timeout(Duration::from_secs(2), disk.watcher.changed(true)).await.unwrap();
+            disk.handle_file_events(&mut world, hints);
+        }
+        assert!(disk.awaited.is_empty());
         assert!(disk.agenda.listings.iter().any(|listing| listing.home == SourceId(1)), "its sessions are listed");
     }
 }

@@ -7,7 +7,7 @@
 //! If no event reports a change (the file's folder was replaced or created later, or cannot be watched), the rescan
 //! notices that the file is not the one that was read.
 
-use crate::agent::source::Source;
+use crate::agent::homes::Followed;
 use crate::config::{self, Config, Problem};
 use crate::core::time::{Span, Time};
 use crate::engine::view::{Settings, View};
@@ -19,7 +19,7 @@ use std::time::SystemTime;
 const DEBOUNCE: Span = Span(200);
 
 /// Returns the homes that a configuration leads to.
-pub(crate) type HomesOf = Box<dyn Fn(&Config) -> Vec<Source> + Send>;
+pub(crate) type HomesOf = Box<dyn Fn(&Config) -> Followed + Send>;
 
 /// Where the settings come from.
 pub(crate) struct SettingsSource {
@@ -108,8 +108,8 @@ impl SettingsFile {
         Some(if read != before || is_news { Reloaded::Settings(Box::new(read)) } else { Reloaded::Unchanged })
     }
 
-    /// The sources of the homes that a configuration leads to.
-    pub(crate) fn sources(&self, config: &Config) -> Vec<Source> {
+    /// The homes that a configuration leads to.
+    pub(crate) fn homes(&self, config: &Config) -> Followed {
         (self.source.homes)(config)
     }
 
@@ -120,7 +120,7 @@ impl SettingsFile {
 
     /// Passes the settings in force, and what is wrong with the file, to the view.
     pub(crate) fn notify(&self, view: &mut dyn View, config: &Config, later: &[String], at_start: bool) {
-        let homes: Vec<_> = self.sources(config).iter().map(|source| source.home().to_owned()).collect();
+        let homes: Vec<_> = self.homes(config).sources.iter().map(|source| source.home().to_owned()).collect();
         view.configure(&Settings { config, homes: &homes, problems: &self.source.problems, later, at_start });
     }
 }
@@ -171,7 +171,10 @@ mod tests {
     /// Follows a file that was just read.
     fn followed(path: &Path) -> SettingsFile {
         let (config, problems) = config::load(path);
-        let homes: HomesOf = Box::new(|_| vec![Source::at(Path::new("/home"))]);
+        let homes: HomesOf = Box::new(|_| Followed {
+            sources: vec![crate::agent::source::Source::at(Path::new("/home"))],
+            ..Followed::default()
+        });
         SettingsFile::new(SettingsSource { path: path.to_owned(), problems, homes, may_grow: false }, &config)
     }
 

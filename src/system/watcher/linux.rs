@@ -200,9 +200,10 @@ impl Source {
     pub(super) fn watch_routes(
         &mut self,
         roots: &[(&WatchPlan, &Path)],
+        awaited: &[PathBuf],
         kept: &BTreeSet<PathBuf>,
     ) -> Vec<(PathBuf, Refusal)> {
-        let find = || Routes::to(roots.iter().copied());
+        let find = || Routes::to(roots.iter().copied()).and_to(awaited);
         let (mut routes, mut refused) = (find(), Vec::new());
         // Repeated until stable, to find what was created before its watch was added.
         for round in 0..8 {
@@ -390,10 +391,21 @@ impl Source {
                     Place::Folder(_) => None,
                 })
                 .collect();
+            let folders: Vec<_> = places
+                .all()
+                .iter()
+                .filter_map(|place| match place {
+                    Place::Session(..) => None,
+                    Place::Folder(path) => Some(Arc::clone(path)),
+                })
+                .collect();
             for key in sessions {
                 self.release(&key, watch);
             }
             self.leave(watch, |place| matches!(place, Place::Session(..)));
+            for folder in folders {
+                self.forget_moved(&folder);
+            }
         }
     }
 }

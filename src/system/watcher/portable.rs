@@ -2,6 +2,7 @@
 
 use super::filter::Filter;
 use super::hints::{Hints, Refusal};
+use super::names_of;
 use super::plan::WatchPlan;
 use crate::core::session::{Key, NoFileEvents};
 use crate::system::file_system::without_file_events;
@@ -17,6 +18,8 @@ pub(super) struct Source {
     notify: RecommendedWatcher,
     /// The watched folders, and which file system each is on if its changes may cause no event.
     watched: BTreeMap<PathBuf, Option<&'static str>>,
+    /// Those of them that are watched without what is below them.
+    flat: BTreeSet<PathBuf>,
     shared: Arc<Shared>,
 }
 
@@ -38,7 +41,12 @@ impl Source {
                 for_handler.changed.notify_one();
             }
         };
-        Ok(Self { notify: notify::recommended_watcher(handler)?, watched: BTreeMap::new(), shared })
+        Ok(Self {
+            notify: notify::recommended_watcher(handler)?,
+            watched: BTreeMap::new(),
+            flat: BTreeSet::new(),
+            shared,
+        })
     }
 
     pub(super) async fn changed(&mut self) -> Hints {
@@ -118,20 +126,23 @@ impl Source {
     pub(super) fn watch_routes(
         &mut self,
         roots: &[(&WatchPlan, &Path)],
+        awaited: &[PathBuf],
         kept: &BTreeSet<PathBuf>,
     ) -> Vec<(PathBuf, Refusal)> {
+        self.shared.filter.lock().unwrap_or_else(PoisonError::into_inner).points =
+            awaited.iter().flat_map(|home| names_of(home)).collect();
         let mut refused = Vec::new();
         // Repeated until stable, to find what was created before its watch was added.
         for _ in 0..8 {
             refused.clear();
-            let wanted = existing(roots);
-            for folder in &wanted {
-                if let Err(refusal) = self.watch(folder) {
+            let wanted = existing(roots, awaited);
+            for (folder, mode) in &wanted {
+                if let Err(refusal) = self.watch_for(folder, *mode) {
                     refused.push((folder.clone(), refusal));
                 }
             }
             self.unwatch_all_but(&wanted, kept);
-            if wanted == existing(roots) {
+            if wanted == existing(roots, awaited) {
                 break;
             }
         }
@@ -139,11 +150,11 @@ impl Source {
     }
 
     /// Removes every watch but those on these folders and on that of the seen marks.
-    fn unwatch_all_but(&mut self, wanted: &BTreeSet<PathBuf>, kept: &BTreeSet<PathBuf>) {
+    fn unwatch_all_but(&mut self, wanted: &BTreeMap<PathBuf, RecursiveMode>, kept: &BTreeSet<PathBuf>) {
         let seen = self.shared.filter.lock().unwrap_or_else(PoisonError::into_inner).seen.clone();
         let is_wanted = |folder: &PathBuf| {
             let has_marks = seen.as_deref().and_then(Path::parent) == Some(folder);
-            wanted.contains(folder) || kept.contains(folder) || has_marks
+            wanted.contains_key(folder) || kept.contains(folder) || has_marks
         };
         let left: Vec<_> = self.watched.keys().filter(|folder| !is_wanted(folder)).cloned().collect();
         for folder in left {
@@ -155,12 +166,23 @@ impl Source {
     pub(super) const fn renew(&self) {}
 
     pub(super) fn watch(&mut self, path: &Path) -> Result<(), Refusal> {
-        if self.watched.contains_key(path) {
-            return Ok(());
+        self.watch_for(path, RecursiveMode::Recursive)
+    }
+
+    fn watch_for(&mut self, path: &Path, mode: RecursiveMode) -> Result<(), Refusal> {
+        let is_tree = mode == RecursiveMode::Recursive;
+        match self.flat.contains(path) {
+            // A folder alone is not enough any more.
+            true if is_tree => self.unwatch(path),
+            false if !self.watched.contains_key(path) => {}
+            _ => return Ok(()),
         }
-        match self.notify.watch(path, RecursiveMode::Recursive) {
+        match self.notify.watch(path, mode) {
             Ok(()) => {
                 self.watched.insert(path.to_owned(), without_file_events(path));
+                if !is_tree {
+                    self.flat.insert(path.to_owned());
+                }
                 Ok(())
             }
             Err(error) if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) => Err(Refusal::Full),
@@ -170,6 +192,7 @@ impl Source {
 
     fn unwatch(&mut self, path: &Path) {
         self.watched.remove(path);
+        self.flat.remove(path);
         // The system has usually removed the watch already. A leftover one only costs irrelevant events.
         let _ = self.notify.unwatch(path);
     }
@@ -182,11 +205,15 @@ fn beside<'a>((plan, root): &'a (&'a WatchPlan, &'a Path)) -> impl Iterator<Item
     folders.filter_map(move |(folder, _)| Some(home?.join(folder)))
 }
 
-/// What of all this can be watched now.
-fn existing(roots: &[(&WatchPlan, &Path)]) -> BTreeSet<PathBuf> {
-    let nearest = |(_, root): &(&WatchPlan, &Path)| root.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned);
+/// What of all this can be watched now, and how: where a home is awaited, the nearest folder alone.
+fn existing(roots: &[(&WatchPlan, &Path)], awaited: &[PathBuf]) -> BTreeMap<PathBuf, RecursiveMode> {
+    let nearest = |path: &Path| path.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned);
     let beside = roots.iter().flat_map(beside).filter(|folder| folder.is_dir());
-    roots.iter().filter_map(nearest).chain(beside).collect()
+    let trees = roots.iter().filter_map(|(_, root)| nearest(root)).chain(beside);
+    let flat = awaited.iter().filter_map(|home| nearest(home));
+    // Of both, the tree stays.
+    let flat = flat.map(|folder| (folder, RecursiveMode::NonRecursive));
+    flat.chain(trees.map(|folder| (folder, RecursiveMode::Recursive))).collect()
 }
 
 /// Handles an event. Returns whether it was relevant.
@@ -234,7 +261,7 @@ mod tests {
             fs::create_dir(&root).unwrap();
             let of = Home { plan, names: vec![root.clone()] };
             let mut source = Source::new(Filter { homes: vec![of], ..Filter::default() }).unwrap();
-            let follow = |source: &mut Source| source.watch_routes(&[(plan, &root)], &BTreeSet::new());
+            let follow = |source: &mut Source| source.watch_routes(&[(plan, &root)], &[], &BTreeSet::new());
             // The folder comes later, goes, and comes again. Windows removes a watched folder only later, so not there.
             let times = if cfg!(windows) { 1 } else { 2 };
             for (number, file) in (1..).zip(files).take(times) {

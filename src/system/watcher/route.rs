@@ -28,6 +28,11 @@ pub(super) enum Scope {
 /// The most links on a route; more form a loop.
 const LINKS_MAX: usize = 40;
 
+/// A part of a route is missing.
+struct Missing {
+    is_last: bool,
+}
+
 /// The routes to all homes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Routes {
@@ -48,12 +53,35 @@ impl Routes {
         routes
     }
 
+    /// The same, and the routes to homes that are not made yet.
+    pub(super) fn and_to(mut self, awaited: &[PathBuf]) -> Self {
+        for home in awaited {
+            let _ = self.walk_to(home); // one that is there by now is followed like the others soon
+        }
+        self
+    }
+
     fn want(&mut self, folder: &Path, scope: Scope) {
         let wanted = self.folders.entry(folder.to_owned()).or_insert(scope);
         *wanted = scope.max(*wanted);
     }
 
     fn walk(&mut self, plan: &WatchPlan, root: &Path) {
+        let here = match self.walk_to(root) {
+            Ok(here) => here,
+            // A process that names its session does so before there is a folder for what it writes.
+            Err(Missing { is_last: true }) if plan.names_sessions() => return self.walk_home(plan, root),
+            Err(_) => return,
+        };
+        // By the configured path: that is how its events are recognised.
+        self.folders.remove(&here);
+        self.points.insert(root.to_owned());
+        self.want(root, Scope::Changes);
+        self.walk_home(plan, root);
+    }
+
+    /// Walks the route to a folder. Returns the folder's path without links, or whether the last part is what is missing.
+    fn walk_to(&mut self, root: &Path) -> Result<PathBuf, Missing> {
         let mut rest: VecDeque<OsString> = parts(root);
         let (mut here, mut links) = (PathBuf::from("/"), 0);
         while let Some(part) = rest.pop_front() {
@@ -71,7 +99,7 @@ impl Routes {
                 Ok(meta) if meta.is_symlink() && links < LINKS_MAX => {
                     self.want(&here, Scope::Entries);
                     links += 1;
-                    let Ok(target) = fs::read_link(&next) else { return };
+                    let Ok(target) = fs::read_link(&next) else { return Err(Missing { is_last: false }) };
                     if target.is_absolute() {
                         here = PathBuf::from("/");
                     }
@@ -81,19 +109,11 @@ impl Routes {
                 }
                 _ => {
                     self.want(&here, Scope::Entries);
-                    // A process that names its session does so before there is a folder for what it writes.
-                    if rest.is_empty() && plan.names_sessions() {
-                        self.walk_home(plan, root);
-                    }
-                    return;
+                    return Err(Missing { is_last: rest.is_empty() });
                 }
             }
         }
-        // By the configured path: that is how its events are recognised.
-        self.folders.remove(&here);
-        self.points.insert(root.to_owned());
-        self.want(root, Scope::Changes);
-        self.walk_home(plan, root);
+        Ok(here)
     }
 
     /// What a home has besides the sessions: the record of open sessions, the files of its processes, and locks. Everything

@@ -21,6 +21,8 @@ pub(super) struct Line<'a> {
     pub(super) kind: Option<Text<'a>>,
     pub(super) at: Option<Time>,
     id: &'a [u8],
+    /// The id of its message, which may have several lines.
+    message: &'a [u8],
     subtype: Option<Text<'a>>,
     origin: Option<Text<'a>>,
     is_meta: bool,
@@ -124,8 +126,9 @@ impl<'a> Line<'a> {
                 b"content" => {
                     // First, because the value may be cut off.
                     let _ = self.block.read(&mut scan.clone());
-                    self.text = scan.text()?;
+                    self.text = scan.text()?.or(self.text);
                 }
+                b"id" => self.message = scan.text()?.map_or(&b""[..], |text| text.0),
                 b"stop_reason" => self.stop_reason = scan.text()?,
                 b"model" => self.model = scan.text()?.filter(|model| !model.0.starts_with(b"<")),
                 _ => scan.skip()?,
@@ -138,8 +141,10 @@ impl<'a> Line<'a> {
     pub(super) fn event(self) -> Result<Event<'a>, Malformed> {
         let Text(kind) = self.kind.ok_or(Malformed)?;
         let (at, id) = (self.at, self.id);
+        // What was said without a model is part of no response.
+        let round = if kind == b"assistant" && self.model.is_some() { self.message } else { b"" };
         let body = self.body(kind)?;
-        Ok(Event { kind, at, id, parent: b"", sub_agent: None, body })
+        Ok(Event { kind, at, id, parent: b"", round, sub_agent: None, body })
     }
 
     fn body(self, kind: &[u8]) -> Result<Body<'a>, Malformed> {

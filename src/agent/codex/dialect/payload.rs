@@ -3,18 +3,22 @@
 use crate::agent::asked::question;
 use crate::core::closing_question::ends_in_question;
 use crate::core::event::{Body, SessionInfo, ToolResult};
+use crate::core::question::Question;
 use crate::core::scan::{Malformed, Scan, Text};
 
 /// How much of a tool's output shows what became of the tool, in bytes.
 const OUTPUT: usize = 400;
-/// The tool that asks the user.
+/// The tool that asks the user, and the one that does so without waiting for the answer.
 const ASKS: &[u8] = b"request_user_input";
+const ASKS_ON: &[u8] = b"request_user_input_async";
 /// Before the id of a shell that runs on, in a tool's output.
 const RUNNING: &[u8] = b"Process running with session ID ";
 /// Before the exit code of a program, in a tool's output.
 const EXITED: &[u8] = b"Process exited with code ";
 /// How much of the arguments of a call that asks is read, in characters.
 const ARGUMENTS_MAX: usize = 32 << 10;
+/// How much of a plan is read, in characters.
+const PLAN_MAX: usize = 4096;
 /// The mark of a call that asks to run outside of the sandbox, in its arguments: JSON in a JSON string.
 const ESCALATED: [&[u8]; 2] = [b"sandbox_permissions", b"require_escalated"];
 
@@ -38,6 +42,9 @@ pub(super) struct Payload<'a> {
     item: Option<Text<'a>>,
     process: Option<Text<'a>>,
     item_id: Option<Text<'a>>,
+    /// The text of an item.
+    text: Option<Text<'a>>,
+    role: Option<Text<'a>>,
 }
 
 /// Why a turn failed.
@@ -55,6 +62,7 @@ impl<'a> Payload<'a> {
                 b"type" => self.kind = scan.text()?,
                 b"turn_id" => self.turn = scan.text()?,
                 b"call_id" => self.call = scan.text()?,
+                b"role" => self.role = scan.text()?,
                 b"name" => self.name = scan.text()?,
                 b"thread_name" => self.title = scan.text()?,
                 b"arguments" => self.arguments = scan.text()?,
@@ -81,6 +89,7 @@ impl<'a> Payload<'a> {
             match key {
                 b"type" => self.item = scan.text()?,
                 b"id" => self.item_id = scan.text()?,
+                b"text" => self.text = scan.text()?,
                 b"process_id" => self.process = scan.text()?,
                 b"content" => self.content = value(scan)?,
                 _ => scan.skip()?,
@@ -101,6 +110,32 @@ impl<'a> Payload<'a> {
         found
     }
 
+    /// Whether it is an item that the model wrote.
+    pub(super) fn is_by_model(&self) -> bool {
+        match self.kind.map_or(&b""[..], |kind| kind.0) {
+            b"function_call" | b"custom_tool_call" | b"reasoning" => true,
+            b"message" => self.role == Some(Text(b"assistant")),
+            _ => false,
+        }
+    }
+
+    /// What an item that is complete says happened.
+    fn item_done(&self) -> Body<'a> {
+        match self.item.map_or(&b""[..], |item| item.0) {
+            // Also of a shell that a tool waited for: that is no background shell, and known by no such id. Of several calls
+            // at once each is told so when it is done; their outputs come together.
+            b"CommandExecution" => Body::ShellDone { shell: self.process, call: self.item_id },
+            // The terminal asks whether to carry it out.
+            b"Plan" => {
+                let plan = self.text.and_then(|text| Question::asked(&text.read(PLAN_MAX), &[]));
+                plan.map_or(Body::Step, |plan| Body::Asks(Box::new(plan)))
+            }
+            // It opens no turn: that was done by a line of its own.
+            b"UserMessage" => Body::Prompt { joins: true, continuation: false, autopilot: None },
+            _ => Body::Step,
+        }
+    }
+
     /// What a line of this type says happened.
     pub(super) fn body(&self, line: &[u8]) -> Result<Body<'a>, Malformed> {
         let kind = self.kind.map_or(&b""[..], |kind| kind.0);
@@ -114,12 +149,8 @@ impl<'a> Payload<'a> {
             (b"event_msg", b"task_complete") => self.turn_over(),
             (b"event_msg", b"turn_aborted") => Body::Abort,
             (b"event_msg", b"thread_name_updated") if let Some(title) = self.title => Body::Title(title),
-            // Also of a shell that a tool waited for: that is no background shell, and known by no such id. Of several calls
-            // at once each is told so when it is done; their outputs come together.
-            (b"event_msg", b"item_completed") if self.item == Some(Text(b"CommandExecution")) => {
-                Body::ShellDone { shell: self.process, call: self.item_id }
-            }
-            (b"event_msg", b"item_completed") => Body::Step,
+            (b"event_msg", b"item_completed") => self.item_done(),
+            (b"token_usage_record", _) => Body::ResponseEnd,
             // Counts of tokens, settings, and the state of the world: nothing that a turn does.
             _ => Body::Aside,
         })
@@ -140,7 +171,11 @@ impl<'a> Payload<'a> {
             command: nested_text(arguments, b"cmd").or_else(|| nested_text(arguments, b"command")),
             detached: false,
             asks,
-            question: if asks { question(Text(arguments).read(ARGUMENTS_MAX).as_bytes()).map(Box::new) } else { None },
+            question: if asks || self.name == Some(Text(ASKS_ON)) {
+                question(Text(arguments).read(ARGUMENTS_MAX).as_bytes()).map(Box::new)
+            } else {
+                None
+            },
             nested: true,
             asks_unseen: ESCALATED.iter().all(|mark| memchr::memmem::find(arguments, mark).is_some()),
         })
@@ -157,6 +192,7 @@ impl<'a> Payload<'a> {
             ToolResult::Denied
         } else if begins(b"exec_command failed")
             || begins(b"unsupported call")
+            || begins(ASKS)
             || begins(b"aborted by user")
             || says(EXITED).is_some_and(|code| digits(code) != b"0")
         {

@@ -19,7 +19,7 @@ use std::path::Path;
 /// The oldest release of which it is known that it makes locks.
 const LOCKS_SINCE: [u32; 3] = [0, 169, 0];
 /// What can be done with a thread that nobody has loaded.
-const AT_REST: Allows =
+pub(super) const AT_REST: Allows =
     Allows::Only { actions: &[Action::Resume], why: "no process runs it, and a terminal resumes it" };
 /// What can be done with a thread that the daemon has loaded.
 const SERVED: Allows = Allows::Only {

@@ -10,6 +10,7 @@ use crate::core::turn::{PATHS_MAX, is_consent};
 /// The fields of `data` that some rule needs, for all types together: a name means the same in each of them.
 #[derive(Default)]
 pub(super) struct Data<'a> {
+    round: &'a [u8],
     call: Option<Text<'a>>,
     request: Option<Text<'a>>,
     tool: Option<Text<'a>>,
@@ -58,6 +59,7 @@ impl<'a> Data<'a> {
         }
         scan.object_or_skip(|key, scan| {
             match key {
+                b"turnId" => self.round = scan.text()?.map_or(&b""[..], |text| text.0),
                 b"toolCallId" => self.call = scan.text()?,
                 b"toolName" => self.tool = scan.text()?,
                 b"requestId" => self.request = scan.text()?,
@@ -98,6 +100,11 @@ impl<'a> Data<'a> {
             }
             Ok(())
         })
+    }
+
+    /// The round that it is of, by its number in the turn.
+    pub(super) const fn round(&self) -> &'a [u8] {
+        self.round
     }
 
     /// A tool's arguments: what it works on, and whether to run it in the background.

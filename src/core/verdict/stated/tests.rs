@@ -20,7 +20,15 @@ fn facts(events: &[(i64, Body<'_>)]) -> Facts {
     let mut facts = Facts::default();
     for (millis, body) in events {
         let at = at(*millis);
-        let event = Event { kind: b"x", at: Some(at.wall), id: b"", parent: b"", sub_agent: None, body: body.clone() };
+        let event = Event {
+            kind: b"x",
+            at: Some(at.wall),
+            id: b"",
+            parent: b"",
+            round: b"",
+            sub_agent: None,
+            body: body.clone(),
+        };
         facts.fold(&event, at, &Limits::default());
     }
     facts

@@ -44,7 +44,10 @@ impl Source {
         for folder in folders {
             let is_known = self.folders.contains_key(&**folder);
             if !is_known && self.watch(folder).is_ok() {
-                self.beside.entry(key.clone()).or_default().push(folder.clone());
+                let beside = self.beside.entry(key.clone()).or_default();
+                if !beside.contains(folder) {
+                    beside.push(folder.clone());
+                }
                 is_new = true;
             }
         }
@@ -55,6 +58,13 @@ impl Source {
     pub(in crate::system::watcher) fn unwatch_beside(&mut self, key: &Key) {
         for folder in self.beside.remove(key).into_iter().flatten() {
             self.unwatch(&folder);
+        }
+    }
+
+    /// Stops watching a further folder of a session that was moved: another may take its place.
+    pub(super) fn forget_moved(&mut self, folder: &Path) {
+        if self.beside.values().flatten().any(|beside| beside == folder) {
+            self.unwatch(folder);
         }
     }
 

@@ -90,7 +90,7 @@ fn a_new_folder_of_logs_is_found_at_the_next_event() {
     fs::create_dir(&root).unwrap();
     let mut source = Source::new(Filter { homes: vec![of(&root)], ..Filter::default() }).unwrap();
     let kept = BTreeSet::new();
-    assert!(source.watch_routes(&[(&TEST_PLAN, &root)], &kept).is_empty() && !source.folders.contains_key(&*logs));
+    assert!(source.watch_routes(&[(&TEST_PLAN, &root)], &[], &kept).is_empty() && !source.folders.contains_key(&*logs));
     // Other entries of the home do not even cause events.
     for name in ["session-store.db-journal", "logs"] {
         fs::create_dir(home.join(name)).unwrap();
@@ -100,7 +100,7 @@ fn a_new_folder_of_logs_is_found_at_the_next_event() {
     fs::write(home.join("made"), "{}").unwrap();
     fs::rename(home.join("made"), home.join("open-sessions-state.json")).unwrap();
     assert!(hints(&mut source).routes);
-    assert!(source.watch_routes(&[(&TEST_PLAN, &root)], &kept).is_empty() && source.folders.contains_key(&*logs));
+    assert!(source.watch_routes(&[(&TEST_PLAN, &root)], &[], &kept).is_empty() && source.folders.contains_key(&*logs));
     fs::write(logs.join("process-1700000000000-17.log"), "x").unwrap();
     assert_eq!(hints(&mut source).logs, [(SourceId(0), 17)].into());
     fs::create_dir(root.join("one")).unwrap();
@@ -118,7 +118,7 @@ fn a_new_folder_of_locks_is_seen_at_once_with_what_is_in_it_already() {
     let mut source = Source::new(Filter { homes: vec![of], ..Filter::default() }).unwrap();
     let kept = BTreeSet::new();
     let follow = |source: &mut Source| {
-        assert!(source.watch_routes(&[(&TEST_FILES, &root)], &kept).is_empty());
+        assert!(source.watch_routes(&[(&TEST_FILES, &root)], &[], &kept).is_empty());
         source.folders.contains_key(&*locks)
     };
     let key = |id: &str| [Key::new(SourceId::default(), id)].into();
@@ -193,7 +193,7 @@ fn a_home_that_is_replaced_while_it_is_being_watched_is_watched_or_reported() {
         let refused = std::thread::scope(|scope| {
             scope.spawn(|| (0..round % 16).for_each(|_| swap()));
             source.unwatch_routes(&kept);
-            source.watch_routes(&[(&TEST_PLAN, &root)], &kept)
+            source.watch_routes(&[(&TEST_PLAN, &root)], &[], &kept)
         });
         if !hints(&mut source).routes && refused.is_empty() {
             fs::create_dir(root.join(round.to_string())).unwrap();

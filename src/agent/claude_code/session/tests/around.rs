@@ -196,3 +196,79 @@ fn case_351_who_comes_while_a_file_is_half_written_does_not_call_its_session_end
     scene.world.readers.push((reader, Shown { id: ID.into(), ..Shown::default() }));
     assert_eq!(scene.row_at(now).status, Status::Ended);
 }
+
+/// A sub-agent of a workflow, which has a shell open since ten seconds ago.
+fn workflow_agent(scene: &Scene, path: &str, command: &str) {
+    let log = prompt() + &tool(&format!("t-{command}"), "Bash", &serde_json::json!({"command": command}));
+    scene.world.write(&format!("projects/-work-shop/{ID}/subagents/{path}"), log.as_bytes());
+}
+
+/// A turn that is over.
+fn over() -> String {
+    prompt()
+        + &(serde_json::json!({
+            "type": "assistant", "uuid": "a1", "timestamp": "2026-11-23T19:17:01.000Z", "sessionId": ID,
+            "message": {"id": "m1", "model": "m", "stop_reason": "end_turn", "content": [{"type": "text", "text": "It runs."}]},
+        })
+        .to_string()
+            + "\n")
+}
+
+/// Given: the turn is over, and two agents of a workflow work. -> They count, what one asks is theirs, and after eleven
+/// minutes in a shell the session still works. Seen with 2.1.332: `subagents/workflows/<run>/agent-<id>.jsonl`.
+#[test]
+fn case_530_agents_of_a_workflow_count_however_deep_their_logs_lie() {
+    let mut scene = Scene::new(&busy(), &over());
+    workflow_agent(&scene, "workflows/wf_1/agent-a1.jsonl", "make");
+    workflow_agent(&scene, "workflows/wf_1/deeper/agent-a2.jsonl", "make test");
+    scene.world.write(&format!("projects/-work-shop/{ID}/subagents/workflows/wf_1/journal.jsonl"), b"{}\n");
+    for silence in [Span::ZERO, Span::seconds(11 * 60)] {
+        let row = scene.row_at(NOW + silence);
+        let because = row.because.to_string();
+        assert_eq!((row.status, &*because), (Status::Working, "2 background agents"), "{silence}");
+        assert_eq!(row.background.agents, 2);
+    }
+    scene.says(&serde_json::json!({"status": "waiting", "waitingFor": "permission prompt"}));
+    let row = scene.row();
+    assert_eq!((row.status, &*row.because.to_string()), (Status::NeedsPermission, "asks for permission: Bash"));
+    // What is silent for twenty minutes no longer counts.
+    scene.says(&busy());
+    assert_eq!(scene.row_at(NOW + Span::seconds(21 * 60)).background.agents, 0);
+    // The folders are watched, those that are made later, too.
+    let folders = scene.world.readers[0].0.folders();
+    let inside = |path: &str| scene.world.home().join(format!("projects/-work-shop/{ID}{path}"));
+    let expected =
+        ["", "/subagents", "/subagents/workflows", "/subagents/workflows/wf_1", "/subagents/workflows/wf_1/deeper"];
+    assert_eq!(folders, expected.map(inside));
+    for path in ["subagents/workflows", "subagents/workflows/wf_1", "subagents/workflows/wf_1/agent-a1.jsonl"] {
+        let parts: Vec<_> = std::iter::once(ID).chain(path.split('/')).collect();
+        assert_eq!(store::subject_inside(&parts), Some(ID), "{path}");
+    }
+}
+
+/// Given: a tree of links in a circle, of folders without end, and of more logs than are followed. -> Those are left out;
+/// of the logs, those that wrote last count.
+#[test]
+fn case_531_a_hostile_tree_below_the_sub_agents_is_left_alone() {
+    let mut scene = Scene::new(&busy(), &over());
+    let folder = scene.world.home().join(format!("projects/-work-shop/{ID}/subagents"));
+    fs::create_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink(&folder, folder.join("round")).unwrap();
+    let deep = (0..40).fold(folder.clone(), |path, _| path.join("d"));
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(deep.join("agent-deep.jsonl"), prompt()).unwrap();
+    (0..300).for_each(|run| fs::create_dir(folder.join(format!("r{run}"))).unwrap());
+    for agent in 0..300 {
+        fs::write(folder.join(format!("agent-{agent}.jsonl")), over()).unwrap();
+    }
+    workflow_agent(&scene, "agent-last.jsonl", "make");
+    for agent in 0..300 {
+        let file = fs::File::options().write(true).open(folder.join(format!("agent-{agent}.jsonl"))).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    }
+    let row = scene.row();
+    assert_eq!((row.status, row.background.agents), (Status::Working, 1), "{}", row.because);
+    let (reader, _) = &scene.world.readers[0];
+    assert!(reader.folders().len() < 200, "{}", reader.folders().len());
+    assert!(reader.sub_agents.known().count() <= 256);
+}
