@@ -68,7 +68,7 @@ fn edit(context: &Context) -> anyhow::Result<ExitCode> {
         ));
         return Ok(ExitCode::SUCCESS);
     }
-    let (_, problems) = load(path);
+    let (_, problems) = load(path, None);
     if problems.is_empty() {
         writeln!(io::stdout(), "Nothing is wrong with {}.", path.display())?;
         return Ok(ExitCode::SUCCESS);

@@ -4,7 +4,7 @@ use super::report::{LINE_MAX, say};
 use crate::agent::homes::{self, Found, Wanted};
 use crate::agent::source::{Source, report_homes, reported_sessions};
 use crate::agent::wing::Wing;
-use crate::config::{Config, Host, Problem};
+use crate::config::{self, Config, Host, Problem, last_valid};
 use crate::core::agent::Agent;
 use crate::core::fleet::Session;
 use crate::core::order::Order;
@@ -24,6 +24,12 @@ use clap::ColorChoice;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Reads the config at `path`. What cannot be read is as it was last valid.
+fn load(path: &Path, state_folder: Option<&Path>) -> (Config, Vec<Problem>) {
+    let saved = state_folder.and_then(|state| last_valid::load(&state.join(last_valid::FILE), path));
+    config::load(path, saved.as_ref())
+}
 
 /// What every command gets.
 pub(super) struct Context {
@@ -53,12 +59,13 @@ impl Context {
         let env = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let project = paths::project();
         let config_path = paths::config_file(env("PILOTLIGHT_CONFIG"), project.as_ref());
-        let (config, problems) = config_path.as_deref().map(crate::config::load).unwrap_or_default();
+        let state = project.as_ref().map(paths::state_folder);
+        let (config, problems) = config_path.as_deref().map(|path| load(path, state.as_deref())).unwrap_or_default();
         let named_homes = homes.to_vec();
         let user_home = paths::user_home();
         let Found { sources: homes, unread, silent, .. } =
             homes::find(&wanted(&named_homes, &config, user_home.as_deref()));
-        let seen = Seen::load(project.as_ref().map(|project| paths::state_folder(project).join(last_seen::FILE)));
+        let seen = Seen::load(state.map(|state| state.join(last_seen::FILE)));
         Self {
             named_homes,
             homes,
@@ -119,7 +126,9 @@ impl Context {
                 homes
             };
             let (problems, homes) = (self.problems.clone(), Box::new(homes));
-            engine.follow_settings(SettingsSource { path, problems, homes, may_grow });
+            let state = self.seen.path().and_then(Path::parent).filter(|_| self.demo.is_none());
+            let saved = state.map(|state| state.join(last_valid::FILE));
+            engine.follow_settings(SettingsSource { path, problems, homes, saved, may_grow });
         }
         engine
     }

@@ -60,8 +60,8 @@ fn note_told(context: &Context, session: &Session, now: Time) {
     }
     let Some(home) = context.home_of(session) else { return };
     let mut seen = context.seen.clone();
-    seen.note(HomeHash::of(home.home()), &session.id, Marks { told: Some(now), ..Marks::default() });
-    if let Err(error) = seen.save() {
+    seen.note(HomeHash::of(home.home()), &session.id, Marks { told: Some(now), ..Marks::default() }, now);
+    if let Err(error) = seen.save(now) {
         say(&format!("{error:#}"));
     }
 }
@@ -204,7 +204,7 @@ fn turn(page: &mut Page, session: &Session, now: Moment) {
         Phase::Unanswered(_) => ", its last round ended without a message",
         Phase::Held => ", its last round has ended, but a tool or request in it is still open",
     };
-    let opened = ago(now, turn.opened.wall).in_minutes();
+    let opened = ago(now, turn.opened.wall);
     page.line("turn", format!("open for {opened}; {} used, {} succeeded; {said}{phase}", turn.used, turn.succeeded));
     for tool in &turn.tools {
         let command = tool.command.as_deref().map(|command| format!(": {command}")).unwrap_or_default();

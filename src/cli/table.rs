@@ -57,7 +57,7 @@ const NAME_WIDTH: usize = 36;
 /// Maximum width of the id column: the length of a UUID, the form of Copilot's ids.
 const ID_WIDTH: usize = 36;
 /// Minimum width of the column of ages, so that the others do not move when seconds become minutes.
-const AGE_WIDTH: usize = "15 min".len();
+const AGE_WIDTH: usize = "105 min".len();
 /// Minimum width of the name column, if names are cut.
 const NAME_MIN_WIDTH: usize = 12;
 /// If the other columns leave less than this for the reason, it goes onto a line of its own below them.
@@ -262,7 +262,7 @@ mod tests {
         );
         assert_eq!(
             lines(&rows, Time(0), style(None))[1],
-            "▶ working           3653  Fix the parser of the configuration…  now     bash is open, 1 background agent"
+            "▶ working           3653  Fix the parser of the configuration…  now      bash is open, 1 background agent"
         );
     }
 
@@ -274,7 +274,7 @@ mod tests {
         let turn = Some(TurnView { since: Time(0), tools: 8, older: false });
         let long = Row { turn, last_progress: Some(now), ..row("api", Status::Working, "bash is open") };
         let line = &lines(std::slice::from_ref(&long), now, style(None))[1];
-        assert!(line.ends_with("api      now     bash is open; 1 h 15 min, 8 tools"), "{line}");
+        assert!(line.ends_with("api      now      bash is open; 75 min, 8 tools"), "{line}");
         let silent = Row { last_progress: Some(now - Span::seconds(51)), ..long };
         assert_eq!(next_age(&[silent], now), Some(now + Span::seconds(4)), "it is redrawn when the silence changes");
     }
@@ -290,8 +290,8 @@ mod tests {
         };
         let of = |line: String, from: &str| line.split_once(from).unwrap().1.to_owned();
         let reason = |seconds, width| of(lines(seconds, width).remove(0), "it  ");
-        assert_eq!(reason(9, None), "now     bash is open; 1 h 15 min, 8 tools");
-        assert_eq!(reason(51, None), "50 s    bash is open; 1 h 15 min, 8 tools, 50 s ago");
+        assert_eq!(reason(9, None), "now      bash is open; 75 min, 8 tools");
+        assert_eq!(reason(51, None), "50 s     bash is open; 75 min, 8 tools, 50 s ago");
         // Either whole, or only in the column of ages.
         let said: HashSet<_> = (80..160).map(|width| reason(51, Some(width)).contains(" tools, ")).collect();
         assert_eq!(said.len(), 2);
@@ -318,7 +318,7 @@ mod tests {
         let others = ["36535f61-5c7b-4f09-a70b-000000000000", ID, "36535f60"];
         let ids = ShortIds::new(others.into_iter());
         let line = &super::lines(&[row("a", Status::Idle, "b")], &ids, Time(0), style(None))[1];
-        assert_eq!(line, "✓ idle    36535f61-5c7b-4f09-a70b-2  a        <1 min  b");
+        assert_eq!(line, "✓ idle    36535f61-5c7b-4f09-a70b-2  a        <1 min   b");
         assert_eq!((ids.of("36535f60"), ids.of("9"), ids.of("")), ("36535f60", "9", ""));
     }
 

@@ -1,8 +1,9 @@
 //! The user's settings: `config.toml`.
 //!
 //! A config error is never fatal. Each one is a [`Problem`] that says where, what and what holds instead: a wrong key
-//! costs that key, a file that is not TOML costs the whole file, and what is lost has its default. A watcher that stays
-//! dark because of a typo would be worse than one that watches with the usual limits.
+//! costs that key, a file that is not TOML costs the whole file. What is lost keeps the value that was last valid, which
+//! `last_valid.rs` saves; if none is known, it has the most careful one ([`Config::careful`]). A typo must neither turn the
+//! watcher off nor show more than the user allowed.
 //!
 //! `values.rs` holds the settings, `settings.rs` is the one list of their keys, and this file walks a document along it.
 //! `form.rs` reads and writes the values, `span.rs` spans of time, and `server.rs`, `on_change.rs` and `host.rs` the tables
@@ -16,6 +17,7 @@ pub(crate) mod edit;
 mod form;
 mod host;
 mod host_keys;
+pub(crate) mod last_valid;
 mod nearest;
 mod on_change;
 mod on_change_keys;
@@ -49,20 +51,29 @@ pub use self::values::{Config, List};
 use self::form::Value;
 use self::printable::shown;
 use self::problem::{Instead, Report};
-use self::settings::{SETTINGS, contradiction, table};
+use self::settings::{SETTINGS, Setting, contradiction, table};
 
 /// Larger files are refused. In bytes.
 const LARGEST: u64 = 1024 * 1024;
 
 /// Reads the config at `path`. A missing file is normal and no problem; one that cannot be used (unreadable, not a
-/// plain file, over 1 MiB, not UTF-8, not TOML) is one problem, and all settings have their defaults.
-pub(crate) fn load(path: &Path) -> (Config, Vec<Problem>) {
+/// plain file, over 1 MiB, not UTF-8, not TOML) is one problem. What cannot be read is as in `last_valid`, the settings
+/// that were last valid.
+pub(crate) fn load(path: &Path, last_valid: Option<&Config>) -> (Config, Vec<Problem>) {
     match read(path) {
-        Ok(text) => parse(&text, path),
-        Err(what) => (
-            Config::default(),
-            vec![Problem { path: path.to_owned(), at: None, what, hint: None, instead: Instead::Defaults }],
-        ),
+        Ok(text) => parse_after(&text, path, last_valid),
+        Err(what) => {
+            let (config, instead) = fallback(last_valid);
+            (config, vec![Problem { path: path.to_owned(), at: None, what, hint: None, instead }])
+        }
+    }
+}
+
+/// What holds if nothing can be read.
+fn fallback(last_valid: Option<&Config>) -> (Config, Instead) {
+    match last_valid {
+        Some(config) => (config.clone(), Instead::LastValid),
+        None => (Config::careful(), Instead::Careful),
     }
 }
 
@@ -91,17 +102,30 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
 /// Reads the text of a config; `path` only names the file in the problems. They are in the order of the file; of very
 /// many, the first ones and the number of the others.
 pub fn parse(text: &str, path: &Path) -> (Config, Vec<Problem>) {
+    parse_after(text, path, None)
+}
+
+/// Like [`parse`]. What cannot be read is as in `last_valid`.
+fn parse_after(text: &str, path: &Path, last_valid: Option<&Config>) -> (Config, Vec<Problem>) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let (config, report) = (Config::default(), Report::new(text, path));
-    let mut reader = Reader { config, written: vec![None; SETTINGS.len()], report };
+    let (fallback, instead) = fallback(last_valid);
+    let mut reader = Reader {
+        config: Config::default(),
+        fallback,
+        written: vec![None; SETTINGS.len()],
+        meant: Vec::new(),
+        report: Report::new(text, path),
+    };
     match DeTable::parse(text) {
         Ok(document) => {
             reader.document(document.get_ref());
+            reader.keep_what_was_meant();
             reader.contradictions();
         }
         Err(error) => {
             let what = format!("not TOML: {}", shown(error.message()));
-            reader.report.add(error.span().map(|span| span.start), what, Instead::Defaults);
+            reader.report.add(error.span().map(|span| span.start), what, instead);
+            reader.config = reader.fallback;
         }
     }
     (reader.config, reader.report.into_problems())
@@ -110,6 +134,10 @@ pub fn parse(text: &str, path: &Path) -> (Config, Vec<Problem>) {
 /// A walk through one document.
 struct Reader<'t> {
     config: Config,
+    /// What a setting that cannot be read is taken from.
+    fallback: Config,
+    /// The names and tables that unknown keys were probably meant to be.
+    meant: Vec<(String, String)>,
     /// Where each of [`SETTINGS`] is set, as an offset into the text; `None` where its default holds.
     written: Vec<Option<usize>>,
     report: Report<'t>,
@@ -142,14 +170,38 @@ impl Reader<'_> {
 
     fn setting(&mut self, table: &'static str, key: &Spanned<DeString<'_>>, value: &Value<'_>) {
         let Some(index) = SETTINGS.iter().position(|s| s.table == table && s.key == key.get_ref()) else {
-            return self.report.unknown_key(table, key);
+            if let Some(meant) = self.report.unknown_key(table, key) {
+                self.meant.push((table.to_owned(), meant));
+            }
+            return;
         };
         let setting = &SETTINGS[index];
         match setting.set(&mut self.config, value) {
             Ok(()) => self.written[index] = Some(key.span().start),
             Err(wrong) => {
                 let wrong = wrong.of(&setting.name(), setting.form);
-                self.report.add(Some(wrong.at), wrong.what, format!("The default, {}, is used", setting.default()));
+                setting.copy(&mut self.config, &self.fallback);
+                let value = setting.show(&self.config);
+                let is_default = value == setting.default();
+                let instead = if is_default { format!("The default, {value},") } else { value };
+                self.report.add(Some(wrong.at), wrong.what, format!("{instead} is used"));
+            }
+        }
+    }
+
+    /// Keeps the settings that unknown keys were probably meant to set: with a typo in its name, a setting that hides
+    /// something must not end.
+    fn keep_what_was_meant(&mut self) {
+        for (table, meant) in std::mem::take(&mut self.meant) {
+            let is_meant = |setting: &Setting| {
+                setting.name() == meant
+                    || setting.table == table && setting.key == meant
+                    || !setting.table.is_empty() && format!("[{}]", setting.table) == meant
+            };
+            for (index, setting) in SETTINGS.iter().enumerate() {
+                if self.written[index].is_none() && is_meant(setting) {
+                    setting.copy(&mut self.config, &self.fallback);
+                }
             }
         }
     }

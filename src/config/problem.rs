@@ -16,8 +16,10 @@ const MOST: usize = 20;
 /// What holds instead of what is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Instead {
-    /// The default of every setting: the file cannot be used at all.
-    Defaults,
+    /// The settings as they were last valid: the file cannot be used at all.
+    LastValid,
+    /// The most careful settings, because none are known that were valid.
+    Careful,
     /// Something else, in words without the closing full stop. May be empty.
     Else(String),
 }
@@ -55,7 +57,10 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.complaint())?;
         match &self.instead {
-            Instead::Defaults => f.write_str(" All settings have their defaults."),
+            Instead::LastValid => f.write_str(" The last valid settings apply."),
+            Instead::Careful => f.write_str(
+                " Default settings apply, popups show neither titles nor commands, and no server is asked about silence.",
+            ),
             Instead::Else(words) if words.is_empty() => Ok(()),
             Instead::Else(words) => write!(f, " {words}."),
         }
@@ -65,7 +70,7 @@ impl fmt::Display for Problem {
 impl Problem {
     /// Whether the whole file is ignored, including what is right in it.
     pub(crate) fn spoils_all(&self) -> bool {
-        self.instead == Instead::Defaults
+        matches!(self.instead, Instead::LastValid | Instead::Careful)
     }
 
     /// The place and what is wrong there, without what holds instead: `FILE:LINE:COLUMN: what.`
@@ -106,10 +111,12 @@ impl<'t> Report<'t> {
         self.found.push((offset, what.into(), None, instead.into()));
     }
 
-    /// Adds a key of `table` that does not exist.
-    pub(super) fn unknown_key(&mut self, table: &str, key: &Spanned<DeString<'_>>) {
+    /// Adds a key of `table` that does not exist. Returns what was probably meant.
+    pub(super) fn unknown_key(&mut self, table: &str, key: &Spanned<DeString<'_>>) -> Option<String> {
         let what = format!("unknown key `{}`", name(table, &shown(key.get_ref())));
-        self.found.push((Some(key.span().start), what, nearest(table, key.get_ref()), "It is ignored".into()));
+        let meant = nearest(table, key.get_ref());
+        self.found.push((Some(key.span().start), what, meant.clone(), "It is ignored".into()));
+        meant
     }
 
     /// The first [`MOST`] problems in the order of the file, and the number of the others as the last one.

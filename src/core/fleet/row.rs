@@ -266,14 +266,15 @@ impl Row {
         self != before && shown(self) != shown(before)
     }
 
-    /// The time since its last progress: at work in steps of 5 s, then of a minute ("now" below 10 s), else in coarser
-    /// ones, so that sessions at rest need not be redrawn. `None` if it was never prompted.
+    /// The time since its last progress: at work from 10 s on ("now" before), else from a minute on. `None` if it was
+    /// never prompted.
     pub(crate) fn age(&self, now: Time) -> Option<String> {
         if self.status.is_work() {
             return Some(lull(self.last(), now).unwrap_or_else(|| "now".into()));
         }
         let (step, _) = self.age_step(now)?;
-        Some(if step == Span::ZERO { format!("<{}", Span::minutes(1)) } else { step.to_string() })
+        let minute = Span::minutes(1);
+        Some(if step < minute { format!("<{minute}") } else { step.to_string() })
     }
 
     /// Why it has its status, how long its turn has taken, and at work how long ago something last happened: "bash is
@@ -317,7 +318,7 @@ impl Row {
     pub(crate) fn next_age(&self, now: Time) -> Option<Time> {
         let age = match self.status.is_work() {
             true => Some(next_lull(self.last(), now)),
-            false => self.age_step(now).map(|(_, next)| self.last() + next),
+            false => self.age_step(now).map(|(_, next)| self.last() + next.max(Span::minutes(1))),
         };
         age.into_iter().chain(self.turn_told().map(|turn| turn.next_words(now))).min()
     }

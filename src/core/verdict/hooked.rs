@@ -82,7 +82,7 @@ mod tests {
             let old = after(said, 20);
             assert_eq!((old.status, old.since, old.limit_at), (Status::Quiet, limit, None));
             assert_eq!(old.because.to_string(), format!("no word for 20 min; before that: {words}"));
-            assert_eq!(old.recheck_at, Some(START + Span::minutes(30)));
+            assert_eq!(old.recheck_at, Some(START + Span::minutes(21)));
             let because = after(said, 95).because.to_string();
             assert!(because.starts_with("no word for 1 h"), "{because}");
         }

@@ -12,7 +12,7 @@ impl Disk {
         if hints.config {
             self.config_was_written(world);
         }
-        if hints.seen && self.seen.reload() {
+        if hints.seen && self.seen.reload(world.now().wall) {
             self.apply_seen(world);
         }
         for path in &hints.gone {
@@ -71,7 +71,7 @@ impl Disk {
     /// Checks everything that file events report, because some were lost.
     pub(super) fn recover_lost_events(&mut self, world: &mut World) {
         self.config_was_written(world);
-        if self.seen.reload() {
+        if self.seen.reload(world.now().wall) {
             self.apply_seen(world);
         }
         self.watcher.renew();

@@ -33,7 +33,7 @@ impl Disk {
             if !self.may_touch(&key) {
                 continue;
             }
-            let (mut reader, mut session) = self.new_session(&key);
+            let (mut reader, mut session) = self.new_session(&key, now.wall);
             let mut reading = reading(&world.config, &self.owners, &self.process_scans, now);
             if reader.refresh(&reading, &mut session.observed, &mut self.buffer).is_err() {
                 continue;
@@ -54,7 +54,7 @@ impl Disk {
         if !self.may_touch(key) {
             return Err(Outcome::Refused("its file system does not answer, so what it does now is unknown".into()));
         }
-        let (mut reader, mut session) = self.new_session(key);
+        let (mut reader, mut session) = self.new_session(key, world.now().wall);
         let reading = reading(&world.config, &self.owners, &self.process_scans, world.now());
         reader.refresh(&reading, &mut session.observed, &mut self.buffer).map_err(|_| Outcome::Unknown)?;
         reader.read_history(&reading, &mut session.observed, &mut self.buffer);

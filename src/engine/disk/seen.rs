@@ -2,18 +2,19 @@
 
 use crate::agent::reader::Reader;
 use crate::core::session::{Key, Session};
+use crate::core::time::Time;
 use crate::engine::disk::Disk;
-use crate::engine::last_seen::Marks;
+use crate::engine::last_seen::{AHEAD, Marks};
 use crate::engine::world::World;
 use crate::system::paths;
 use std::path::Path;
 
 impl Disk {
     /// A session of which nothing is known yet but what is remembered of it, and its reader.
-    pub(super) fn new_session(&self, key: &Key) -> (Reader, Session) {
+    pub(super) fn new_session(&self, key: &Key, now: Time) -> (Reader, Session) {
         let source = self.homes.source(key.source);
         let mut session = source.session(&key.id);
-        self.seen.recall(self.homes.hash(key.source), &mut session);
+        self.seen.recall(self.homes.hash(key.source), &mut session, now);
         (source.reader(&key.id), session)
     }
 
@@ -24,12 +25,12 @@ impl Disk {
             if let Some(session) = world.fleet.session(key) {
                 session.seen = Some(now.wall);
                 let seen = Marks { seen: Some(now.wall), ..Marks::default() };
-                self.seen.note(self.homes.hash(key.source), &key.id, seen);
+                self.seen.note(self.homes.hash(key.source), &key.id, seen, now.wall);
                 world.changes.redraw = true;
             }
             world.judge(key);
         }
-        if let Err(error) = self.seen.save() {
+        if let Err(error) = self.seen.save(now.wall) {
             tracing::warn!("{error:#}");
         }
     }
@@ -39,12 +40,12 @@ impl Disk {
         if marks == Marks::default() {
             return;
         }
-        let home = self.homes.hash(key.source);
-        self.seen.note(home, &key.id, marks);
+        let (home, now) = (self.homes.hash(key.source), world.now().wall);
+        self.seen.note(home, &key.id, marks, now);
         if let Some(session) = world.fleet.session(key) {
-            self.seen.recall(home, session);
+            self.seen.recall(home, session, now);
         }
-        if let Err(error) = self.seen.save() {
+        if let Err(error) = self.seen.save(now) {
             tracing::warn!("{error:#}");
         }
     }
@@ -58,11 +59,20 @@ impl Disk {
         }
     }
 
+    /// Drops marks from before the clock was set back: later than now, they would hide whatever comes next.
+    pub(in crate::engine) fn drop_future_marks(&mut self, world: &mut World) {
+        let latest = world.now().wall + AHEAD;
+        if world.fleet.entries().any(|(_, entry)| entry.session().seen > Some(latest)) {
+            self.apply_seen(world);
+        }
+    }
+
     /// Applies the seen marks that another process wrote.
     pub(super) fn apply_seen(&mut self, world: &mut World) {
+        let now = world.now().wall;
         for key in world.fleet.keys().collect::<Vec<_>>() {
             if let Some(session) = world.fleet.session(&key) {
-                self.seen.recall(self.homes.hash(key.source), session);
+                self.seen.recall(self.homes.hash(key.source), session, now);
             }
             world.judge(&key);
         }
@@ -87,7 +97,7 @@ mod tests {
         disk.check_homes(&world);
         for number in 0..homes.len() {
             let key = key(number);
-            let (reader, session) = disk.new_session(&key);
+            let (reader, session) = disk.new_session(&key, world.now().wall);
             disk.add_session(&mut world, &key, reader, session);
         }
         (disk, world)
@@ -113,7 +123,7 @@ mod tests {
         first.mark_seen(&mut firsts, &[key(1)]);
         first.apply_seen(&mut firsts);
         assert_eq!(seen(&mut firsts), [false, true]);
-        assert!(second.seen.reload(), "other processes learn of it");
+        assert!(second.seen.reload(seconds.now().wall), "other processes learn of it");
         second.apply_seen(&mut seconds);
         assert_eq!(seen(&mut seconds), [false, true]);
         assert_eq!(seen(&mut read(&homes, scratch.path()).1), [false, true], "after a restart, too");

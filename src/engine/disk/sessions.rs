@@ -72,7 +72,7 @@ impl Disk {
         if let Some(past) = source.glimpses(None).past(&key.id, &reading) {
             return self.add_to_history(world, key, past);
         }
-        let (mut reader, mut session) = self.new_session(key);
+        let (mut reader, mut session) = self.new_session(key, world.now().wall);
         // Watch before reading: later writes then cause events.
         let is_watched = !WATCHES_TREES && self.watcher.watch_session(key, reader.path());
         self.watcher.watch_beside(key, &reader.folders());

@@ -173,7 +173,10 @@ mod tests {
             Followed { sources, awaited: Vec::new() }
         };
         let (path, problems) = (scratch.path().join("config.toml"), Vec::new());
-        disk.follow_settings(&world, SettingsSource { path, problems, homes: Box::new(homes), may_grow: true });
+        disk.follow_settings(
+            &world,
+            SettingsSource { path, problems, homes: Box::new(homes), saved: None, may_grow: true },
+        );
         disk.rescan(&world);
         assert_eq!(disk.homes.numbers(), [SourceId(0)]);
         fs::create_dir_all(later.path("one")).unwrap();

@@ -29,6 +29,8 @@ pub(crate) struct SettingsSource {
     pub problems: Vec<Problem>,
     /// Which homes a configuration leads to.
     pub homes: HomesOf,
+    /// Where valid settings are saved for the next start; `None`: nowhere.
+    pub saved: Option<PathBuf>,
     /// An agent that is used for the first time makes another one.
     pub may_grow: bool,
 }
@@ -61,7 +63,11 @@ impl SettingsFile {
     /// Follows a file that was just read as these settings.
     pub(crate) fn new(source: SettingsSource, config: &Config) -> Self {
         let (stamp, changed) = (FileStamp::of(&source.path), changed(&source.path));
-        Self { source, last_good: config.clone(), due: None, stamp, changed }
+        let file = Self { source, last_good: config.clone(), due: None, stamp, changed };
+        if file.source.problems.is_empty() {
+            file.save();
+        }
+        file
     }
 
     /// When the file that was read at startup had been changed, by the wall clock. `None` if there was none, or the
@@ -94,7 +100,7 @@ impl SettingsFile {
     pub(crate) fn read(&mut self, now: Time) -> Option<Reloaded> {
         self.due.take_if(|due| *due <= now)?;
         self.stamp = FileStamp::of(self.path());
-        let (read, problems) = config::load(self.path());
+        let (read, problems) = config::load(self.path(), Some(&self.last_good));
         let is_news = problems != self.source.problems;
         if is_news {
             problems.iter().for_each(|problem| tracing::warn!("{problem}"));
@@ -105,7 +111,17 @@ impl SettingsFile {
             return Some(if is_news { Reloaded::Unreadable } else { Reloaded::Unchanged });
         }
         let before = std::mem::replace(&mut self.last_good, read.clone());
+        self.save();
         Some(if read != before || is_news { Reloaded::Settings(Box::new(read)) } else { Reloaded::Unchanged })
+    }
+
+    /// Saves the last valid settings for the next start.
+    fn save(&self) {
+        if let Some(file) = &self.source.saved
+            && let Err(error) = config::last_valid::save(file, self.path(), &self.last_good)
+        {
+            tracing::warn!("the settings cannot be saved for the next start: {error:#}");
+        }
     }
 
     /// The homes that a configuration leads to.
@@ -170,12 +186,12 @@ mod tests {
 
     /// Follows a file that was just read.
     fn followed(path: &Path) -> SettingsFile {
-        let (config, problems) = config::load(path);
+        let (config, problems) = config::load(path, None);
         let homes: HomesOf = Box::new(|_| Followed {
             sources: vec![crate::agent::source::Source::at(Path::new("/home"))],
             ..Followed::default()
         });
-        SettingsFile::new(SettingsSource { path: path.to_owned(), problems, homes, may_grow: false }, &config)
+        SettingsFile::new(SettingsSource { path: path.to_owned(), problems, homes, saved: None, may_grow: false }, &config)
     }
 
     #[test]

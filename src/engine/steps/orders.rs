@@ -232,10 +232,11 @@ impl Engine {
         if let Some(folder) = self.contacts.folder_of_holder(&self.disk, key) {
             return Next::Forward(folder);
         }
+        let now = self.world.now().wall;
         if let Some(attempts) = self.disk.page(key).read::<Attempts>()
             && let Some(session) = self.world.fleet.session(key)
         {
-            session.control.attempts = attempts;
+            session.control.attempts = attempts.until(now);
         }
         match self.recheck_offer(key, order) {
             Ok(()) => Next::Start(Some(guard)),

@@ -58,6 +58,7 @@ impl Engine {
         let early = if changed.is_empty() { Span::ZERO } else { RESCAN_EARLY };
         self.world.changes.updated.extend(changed);
         if self.disk.rescan_at <= now.awake + early {
+            self.disk.drop_future_marks(&mut self.world);
             self.disk.rescan(&self.world);
             self.hosts.check(&self.world.fleet, now.awake);
             self.contacts.look_again_at_silences(&mut self.world, &self.disk, view.asks_servers());

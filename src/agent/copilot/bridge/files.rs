@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// The extension's source.
 pub(crate) const EXTENSION: &str = include_str!("../../../../assets/bridge/extension.mjs");
+/// The version of the format of the list of homes. Version 0 was the list alone.
+const HOMES_VERSION: u32 = 1;
 /// The length of the key, in bytes: the output length of SHA-256.
 const KEY_LENGTH: usize = 32;
 
@@ -153,7 +155,8 @@ impl Files {
 
     /// The homes that it was installed in, as far as is known: they may still refer to these files.
     pub(crate) fn homes(&self) -> Vec<PathBuf> {
-        serde_json::from_str(&state_file::read(&self.homes_file())).unwrap_or_default()
+        let content = state_file::parse(&state_file::read(&self.homes_file()), HOMES_VERSION).ok();
+        content.and_then(|read| serde_json::from_value(read.content).ok()).unwrap_or_default()
     }
 
     /// Remembers that it is being installed in these homes.
@@ -164,7 +167,7 @@ impl Files {
         let mut all = self.homes();
         all.extend(homes.iter().filter(|home| !all.contains(home)).cloned().collect::<Vec<_>>());
         let path = self.homes_file();
-        state_file::replace(&path, pretty(&json!(all))?.as_bytes())
+        state_file::replace(&path, &state_file::text_of(HOMES_VERSION, &all)?)
             .with_context(|| format!("cannot write {}", path.display()))
     }
 

@@ -81,7 +81,7 @@ fn an_age_counts_from_the_last_progress_or_from_the_status() {
     let at = |row: &Row, seconds| row.age(START + Span::seconds(seconds)).unwrap();
     let old = row(Status::Idle, "done");
     let ages = [0, 59, 60, 299, 300].map(|seconds| at(&old, seconds));
-    assert_eq!(ages, ["<1 min", "<1 min", "1 min", "2 min", "5 min"]);
+    assert_eq!(ages, ["<1 min", "<1 min", "1 min", "4 min", "5 min"]);
     assert_eq!(at(&old, -90), "<1 min", "the clock was set back");
     assert_eq!(at(&Row { status: Status::Working, ..old.clone() }, -90), "now");
     let since = Row { last_progress: None, since: START - Span::hours(2), ..row(Status::Quiet, "unreadable") };

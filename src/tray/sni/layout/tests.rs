@@ -235,7 +235,7 @@ fn ages_are_worded_on_demand() {
     let labels: Vec<_> = changes.set.iter().map(|(number, set)| (*number, set["label"].clone())).collect();
     assert_eq!((labels, changes.unset.len()), (vec![(number, label(&layout))], 0));
     let mut again = Changes::default();
-    layout.refresh_ages(Wording { now: later.now.plus(Span::seconds(30)), ..later }, &mut again);
+    layout.refresh_ages(Wording { now: later.now.plus(Span::seconds(10)), ..later }, &mut again);
     assert!(again.is_empty(), "same age step");
 }
 
