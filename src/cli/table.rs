@@ -258,7 +258,7 @@ mod tests {
         let row: Vec<_> = narrow[1].lines().collect();
         assert_eq!(
             row,
-            ["▶ working           3653  Fix the parser of the con…  now", "    bash is open, 1 background agent"]
+            ["▶ working           3653  Fix the parser of the co…  now", "    bash is open, 1 background agent"]
         );
         assert_eq!(
             lines(&rows, Time(0), style(None))[1],
@@ -309,7 +309,7 @@ mod tests {
     fn case_173_a_session_that_was_never_prompted_has_no_age() {
         let opened = Row { last_progress: None, ..row("a", Status::Idle, "no prompt yet") };
         let table = lines(std::slice::from_ref(&opened), Time(1_795_197_600_000), style(None));
-        assert!(table[1].ends_with("a        -       no prompt yet"), "{table:#?}");
+        assert!(table[1].ends_with("a        -        no prompt yet"), "{table:#?}");
         assert_eq!(next_age(&[opened], Time(0)), None, "nothing is redrawn for it");
     }
 

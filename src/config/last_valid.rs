@@ -10,7 +10,7 @@ pub(crate) const FILE: &str = "last-settings.toml";
 
 /// The first line of the file: which settings it holds. Those of another file say nothing about these.
 fn head(config: &Path) -> String {
-    format!("# The last valid settings of {:?}. Pilotlight writes this file; it is no place for changes.\n", config)
+    format!("# The last valid settings of {config:?}. Pilotlight writes this file; it is no place for changes.\n")
 }
 
 /// Reads the saved settings of the config at `config`. `None` if there are none, or they are broken.

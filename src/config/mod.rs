@@ -1,9 +1,10 @@
 //! The user's settings: `config.toml`.
 //!
 //! A config error is never fatal. Each one is a [`Problem`] that says where, what and what holds instead: a wrong key
-//! costs that key, a file that is not TOML costs the whole file. What is lost keeps the value that was last valid, which
-//! `last_valid.rs` saves; if none is known, it has the most careful one ([`Config::careful`]). A typo must neither turn the
-//! watcher off nor show more than the user allowed.
+//! costs that key, which has its default then; for a file that is not TOML, the settings hold that were last valid, which
+//! `last_valid.rs` saves. A setting that hides something is as it was last valid in both cases, and where that is unknown,
+//! as careful as it can be ([`Config::careful`]). A typo must neither turn the watcher off nor show more than the user
+//! allowed.
 //!
 //! `values.rs` holds the settings, `settings.rs` is the one list of their keys, and this file walks a document along it.
 //! `form.rs` reads and writes the values, `span.rs` spans of time, and `server.rs`, `on_change.rs` and `host.rs` the tables
@@ -180,7 +181,7 @@ impl Reader<'_> {
             Ok(()) => self.written[index] = Some(key.span().start),
             Err(wrong) => {
                 let wrong = wrong.of(&setting.name(), setting.form);
-                setting.copy(&mut self.config, &self.fallback);
+                self.keep(setting);
                 let value = setting.show(&self.config);
                 let is_default = value == setting.default();
                 let instead = if is_default { format!("The default, {value},") } else { value };
@@ -200,9 +201,16 @@ impl Reader<'_> {
             };
             for (index, setting) in SETTINGS.iter().enumerate() {
                 if self.written[index].is_none() && is_meant(setting) {
-                    setting.copy(&mut self.config, &self.fallback);
+                    self.keep(setting);
                 }
             }
+        }
+    }
+
+    /// Keeps a setting that cannot be read as it was, if it may hide something. Any other has its default.
+    fn keep(&mut self, setting: &Setting) {
+        if setting.show(&Config::careful()) != setting.default() {
+            setting.copy(&mut self.config, &self.fallback);
         }
     }
 

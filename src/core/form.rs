@@ -10,6 +10,7 @@ mod field;
 
 pub(crate) use field::{Field, FieldOption, FieldType};
 
+use super::text::plain;
 use super::turn::Call;
 use field::{UNKNOWN, strings};
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,8 @@ use serde_json::{Map, Value, json};
 const WHOLE_MAX: usize = 32 << 10;
 /// Maximum number of choices of a question, or of one of its fields.
 const CHOICES_MAX: usize = 100;
+/// Maximum length of an answer that is repeated to the user who gave it, in characters.
+const SAID_MAX: usize = 60;
 /// Maximum number of fields.
 const FIELDS_MAX: usize = 30;
 /// The action with which a plan is approved: the agent continues, and asks as before.
@@ -212,6 +215,20 @@ impl Form {
     /// Whether the question itself can be declined.
     pub(crate) const fn can_be_declined(&self) -> bool {
         matches!(self.kind, Kind::Form(_) | Kind::Plan)
+    }
+
+    /// What the user did who gave this answer: `answered “Warm colours”`.
+    pub(crate) fn said(&self, with: &FormAnswer) -> String {
+        let quoted = |words: &str| format!("answered “{}”", plain(words, SAID_MAX));
+        match with {
+            FormAnswer::Choice(index) => {
+                self.choices.get(*index).map_or("answered".into(), |choice| quoted(&choice.words))
+            }
+            FormAnswer::Text(text) => quoted(text),
+            FormAnswer::Fields(_) => "filled in its form".into(),
+            FormAnswer::Decline => "declined to answer".into(),
+            FormAnswer::Cancel => "cancelled its question".into(),
+        }
     }
 
     /// Returns an answer as its server expects it.

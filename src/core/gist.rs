@@ -250,10 +250,7 @@ mod tests {
         ] {
             assert_eq!(turn(120, 8, last), words);
         }
-        assert_eq!(
-            (turn(40, 1, 30), turn(150, 0, 51)),
-            ("40 s, 1 tool, 30 s ago".into(), "150 s, 50 s ago".into())
-        );
+        assert_eq!((turn(40, 1, 30), turn(150, 0, 51)), ("40 s, 1 tool, 30 s ago".into(), "150 s, 50 s ago".into()));
         // Since its prompt.
         assert_eq!((turn(51, 0, 51), turn(150, 0, 149)), ("last seen 50 s ago".into(), "150 s, 2 min ago".into()));
         assert_eq!(turn(7, 0, 7), "6 s");
@@ -268,9 +265,9 @@ mod tests {
         let view = TurnView { since: now.wall - Span::minutes(75), tools: 12, older: true };
         let words = |columns, last| Gist::Turn(view, now.wall - Span::seconds(last)).words_within(columns, now);
         assert_eq!(words(40, 51), "at least 75 min, 12 tools, 50 s ago");
-        assert_eq!((words(39, 51), words(38, 51)), (words(40, 51), "at least 75 min, 50 s ago".into()));
-        assert_eq!((words(28, 51), words(0, 51)), ("last seen 50 s ago".into(), words(40, 51)));
-        assert_eq!((words(28, 0), words(20, 0)), ("at least 75 min".into(), "at least 75 min".into()));
+        assert_eq!((words(35, 51), words(34, 51)), (words(40, 51), "at least 75 min, 50 s ago".into()));
+        assert_eq!((words(24, 51), words(0, 51)), ("last seen 50 s ago".into(), words(40, 51)));
+        assert_eq!((words(24, 0), words(20, 0)), ("at least 75 min".into(), "at least 75 min".into()));
         let silent = Gist::Silent { since: now, what: "x".into(), runs_long: false };
         assert_eq!(silent.words_within(0, now), "silent 0 s");
     }

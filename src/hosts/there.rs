@@ -18,10 +18,9 @@ const SCRIPT: &str = include_str!("there.sh");
 /// The first line of what the script says.
 const MARK: &str = "pilotlight-there";
 /// What makes a POSIX shell of whatever shell reads the input there, and has it say so: what starts with a shell may have taken
-/// the place of the one that was asked for, or reads a line of the input. All shells understand it. It is sent at once, so a
-/// shell that reads ahead has all of it, and none of what follows.
-const TAKE_OVER: &str =
-    "echo pilotlight-shell; exec sh\necho pilotlight-shell; exec sh\necho pilotlight-shell; exec sh\n";
+/// the place of the one that was asked for, or reads lines of the input, for which some blank ones come first. All shells
+/// understand it, and nothing follows before it was said: a shell may read ahead.
+const TAKE_OVER: &str = "\n\n\necho pilotlight-shell; exec sh\n";
 /// What it says.
 const SHELL: &str = "pilotlight-shell";
 /// A line of it: the home has a name that does not fit into one.

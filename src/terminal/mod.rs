@@ -42,6 +42,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+pub(crate) use show::shows_menu;
 pub(crate) use show::{has_focus, show, why_not};
 
 /// Opens terminals.

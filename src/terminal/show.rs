@@ -45,6 +45,14 @@ pub(crate) fn has_focus(pid: u32, ancestors: &[u32], tty: Option<&Path>, pane: O
     Desktop::ours(pane).has_focus(pid, ancestors, tty)
 }
 
+/// Whether a menu of this process is on the screen. False if nobody can tell: of Wayland's windows nobody can.
+///
+/// May block for some seconds.
+#[cfg(target_os = "linux")]
+pub(crate) fn shows_menu(pid: u32) -> bool {
+    is_set("DISPLAY") && x11::shows_menu(None, pid)
+}
+
 /// Why the terminal of a process cannot be shown, as far as its environment and ours tell. `None` if it is worth trying.
 /// `has_pane`: its agent names the tmux pane.
 pub(crate) fn why_not(pid: u32, has_pane: bool) -> Option<&'static str> {

@@ -9,6 +9,7 @@
 //! must keep entries from moving under the pointer. Changes of shape are at least a second apart.
 
 mod concerned;
+mod flat;
 mod footer;
 mod headline;
 mod hosts;
@@ -34,6 +35,7 @@ use crate::core::time::{Moment, Span, Time};
 use crate::engine::{Trouble, Twin};
 use crate::system::clock::Clock;
 use concerned::{ends_with_us, is_unreached, left_open};
+use flat::Flat;
 use headline::Headline;
 use names::Names;
 use remedies::remedies;
@@ -43,11 +45,8 @@ use std::sync::Arc;
 const SHAPE_INTERVAL: Span = Span::seconds(1);
 /// Where opening the menu is not reported, its ages are updated this often, if something wakes us anyway.
 const AGE_INTERVAL: Span = Span::seconds(59);
-/// Maximum number of entries: what fits a display of 600 lines with a panel, on all desktops but GNOME
-/// ([`Menu::set_capacity`]).
+/// Maximum number of entries: what fits a display of 600 lines with a panel, on all desktops but GNOME ([`flat`]).
 const ENTRIES_MAX: usize = 18;
-/// Minimum capacity: with fewer entries there would be none for sessions that need the user.
-const ENTRIES_MIN: usize = 12;
 /// Maximum number of sessions that need the user with a row of their own.
 const NEED_MAX: usize = 8;
 /// Maximum number of idle sessions with a row of their own; more are folded.
@@ -78,8 +77,10 @@ pub struct Menu {
     troubles: Vec<Trouble>,
     /// The machines whose sessions are listed twice.
     twins: Vec<Twin>,
-    /// How many entries fit the display.
+    /// How many entries fit the display, where submenus open beside it.
     capacity: usize,
+    /// How many there are where submenus open in it.
+    flat: Option<Flat>,
     clock: Option<Clock>,
     shown: Option<Arc<MenuView>>,
     /// When it was last sent, by the awake clock.
@@ -125,6 +126,7 @@ impl Menu {
             troubles: Vec::new(),
             twins: Vec::new(),
             capacity: ENTRIES_MAX,
+            flat: None,
             clock: None,
             shown: None,
             sent: Time::default(),
@@ -189,9 +191,10 @@ impl Menu {
         }
     }
 
-    /// Sets how many entries fit the display, not counting separators, from the next update on.
-    pub(crate) fn set_capacity(&mut self, entries: usize) {
-        self.capacity = entries.clamp(ENTRIES_MIN, ENTRIES_MAX);
+    /// Sets how many rows fit the display, not counting separators, on a desktop that opens submenus below their rows; from
+    /// the next update on.
+    pub(crate) fn set_capacity(&mut self, rows: usize) {
+        self.flat = Some(Flat::of(rows));
     }
 
     /// When [`update`](Self::update) must be called even if nothing changed, by the awake clock.
@@ -262,20 +265,31 @@ impl Menu {
         }
         let mut items: Vec<_> = self.settings_error.as_deref().map(footer::settings_error).into_iter().collect();
         let text = capital(&format!("{demo}{}", headline.text));
-        items.push(Item::action(ItemId::own(Kind::Headline), text, headline.effect));
+        let effect = if self.flat.is_some() { Effect::LiveTable } else { headline.effect };
+        items.push(Item::action(ItemId::own(Kind::Headline), text, effect));
         items.extend(approves.map(|approves| Item::text(capital(approves))));
-        items.extend(hosts::rows(&self.troubles, now.wall));
+        let alone = if self.flat.is_some() && self.troubles.len() > 1 { 0 } else { hosts::ROWS_MAX };
+        items.extend(hosts::rows(&self.troubles, alone, now.wall));
         items.extend(self.twins.iter().map(|twin| Item::text(capital(&twin.in_short()))));
-        if self.demo {
+        if self.demo && self.flat.is_none() {
             items.push(Item::text("These sessions play themselves"));
         }
         let reopen = actions::reopen(left_open(sources));
-        let offer = (self.offers_bridge && self.bridge == Some(Bridge::Off) && sources.iter().any(is_unreached))
-            .then(|| footer::bridge(Kind::OfferBridge, Bridge::Off));
+        // Where there is little room, it is in the settings alone.
+        let offer = (self.flat.is_none()
+            && self.offers_bridge
+            && self.bridge == Some(Bridge::Off)
+            && sources.iter().any(is_unreached))
+        .then(|| footer::bridge(Kind::OfferBridge, Bridge::Off));
         let more = usize::from(reopen.is_some()) + usize::from(offer.is_some());
-        let left = self.capacity.saturating_sub(items.len() + more + 3);
+        let others = items.len() + more + 3;
+        let flat = self.flat.map(|flat| flat.beside(others));
+        let left = flat.map_or(self.capacity, |flat| flat.root).saturating_sub(others);
         items.push(Item::Separator);
-        items.extend(self.rows(&sorted, left, &glance, &names));
+        items.extend(match flat {
+            Some(flat) => self.flat_rows(flat, &sorted, left, &names),
+            None => self.rows(&sorted, left, &glance, &names),
+        });
         items.push(Item::Separator);
         // For a single session whose row has a remedy, it would be the same entry twice.
         items.extend(reopen.filter(|reopen| !is_remedy(reopen, &items)));
@@ -284,6 +298,11 @@ impl Menu {
         let unseen = glance.unseen > 0
             || sources.iter().any(|source| source.row.needs_you() && source.row.is_set_aside_when_seen());
         items.extend(footer::footer(unseen, &ends, &self.notifications, &self.login, self.bridge, !self.demo));
+        if let Some(flat) = flat {
+            // Those of the sessions are flat as they are.
+            let is_own = |item: &Item| item.id().is_some_and(|id| !matches!(id.kind, Kind::Row | Kind::Fold(_)));
+            items = items.into_iter().map(|item| if is_own(&item) { flat.fit(item) } else { item }).collect();
+        }
         MenuView { icon, demo: self.demo, tooltip, items, clock }
     }
 
@@ -316,6 +335,15 @@ impl Menu {
     fn invitation(&self) -> String {
         let what = self.program.map_or_else(|| "an agent".to_owned(), |program| format!("“{program}”"));
         format!("Start {what} in a terminal: it will show here")
+    }
+
+    /// The rows of the sessions where submenus open below them, in at most `max` entries.
+    fn flat_rows(&self, flat: Flat, sorted: &Sorted<'_>, max: usize, names: &Names<'_>) -> Vec<Item> {
+        let is_open = !(sorted.need.is_empty() && sorted.busy.is_empty() && sorted.idle.is_empty());
+        let invitation = (!is_open).then(|| Item::text(self.invitation()));
+        let max = max - usize::from(invitation.is_some());
+        let rows = flat.rows(sorted, max, names, &self.details_context());
+        invitation.into_iter().chain(rows).collect()
     }
 
     /// The rows of the sessions, in at most `max` entries.

@@ -106,7 +106,7 @@ impl Notifier {
         let quiet = state_file.as_deref().map_or(Ok(Quiet::default()), read).unwrap_or_else(|error| {
             let path = state_file.take_if(|_| matches!(error, Unusable::Later(_))).or_else(|| state_file.clone());
             let path = path.unwrap_or_default();
-            tracing::warn!("{} cannot be used: {error}. Nothing is muted or paused", path.display());
+            tracing::warn!("{} cannot be used: {error}; nothing is muted or paused", path.display());
             Quiet::default()
         });
         Self {

@@ -23,6 +23,7 @@ use super::icon::Icon;
 use super::messages::{EventSender, MainEvent};
 use super::view::MenuView;
 use crate::config::Tray as Settings;
+use crate::terminal;
 use anyhow::Context;
 use item::{Item, ItemState, render};
 use menu::{ITEM_PATH, Menu, MenuState, PATH as MENU_PATH, Update, lock};
@@ -35,6 +36,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use zbus::Connection;
+use zbus::fdo::DBusProxy;
+use zbus::names::BusName;
 use zbus::object_server::SignalEmitter;
 
 /// The bus name where items are registered.
@@ -45,6 +48,9 @@ const RETURN_AFTER: Duration = Duration::from_secs(1);
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(25);
 /// How long closing the connection may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// How long it may take to find out whether the menu is still on the screen: less than how long it is still held then.
+const FIND_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// There is no panel to show the icon in.
 #[derive(Debug, thiserror::Error)]
@@ -167,11 +173,25 @@ async fn emit(connection: &Connection, update: Update) -> zbus::Result<()> {
     Menu::emit(&SignalEmitter::new(connection, MENU_PATH)?, update).await
 }
 
+/// Whether the panel with this bus name has a menu on the screen. False if nobody can tell: only X11 can be asked.
+async fn shows_menu(connection: &Connection, panel: &str) -> bool {
+    let find = async {
+        let bus = DBusProxy::new(connection).await.ok()?;
+        let pid = bus.get_connection_unix_process_id(BusName::try_from(panel).ok()?).await.ok()?;
+        tokio::task::spawn_blocking(move || terminal::shows_menu(pid)).await.ok()
+    };
+    matches!(tokio::time::timeout(FIND_TIMEOUT, find).await, Ok(Some(true)))
+}
+
 /// Does what is due at the deadlines of the menu, until the bus closes the connection: without a word, and without an end
 /// of the bus that its monitor would report.
 async fn keep_deadlines(connection: Connection, menu: Arc<Mutex<MenuState>>, wake: Arc<Notify>, send: EventSender) {
     loop {
-        let deadline = lock(&menu).deadline(Instant::now());
+        let (deadline, doubtful_at) = {
+            let menu = lock(&menu);
+            (menu.deadline(Instant::now()), menu.doubtful_at())
+        };
+        let deadline = deadline.into_iter().chain(doubtful_at).min();
         let is_due = async {
             match deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
@@ -185,6 +205,12 @@ async fn keep_deadlines(connection: Connection, menu: Arc<Mutex<MenuState>>, wak
                 return send(MainEvent::IconClosed);
             }
             () = is_due => {
+                let doubted = lock(&menu).doubted(Instant::now());
+                if let Some(panel) = doubted {
+                    let is_there = shows_menu(&connection, &panel).await;
+                    lock(&menu).found(is_there, Instant::now());
+                    continue;
+                }
                 let (update, is_unread) = lock(&menu).on_deadline(Instant::now());
                 if is_unread {
                     send(MainEvent::MenuUnread);

@@ -402,7 +402,9 @@ fn find<'a>(items: &'a [Item], wanted: &ItemId) -> Option<&'a Effect> {
 
 fn status_of(items: &[Item], row: &ItemId) -> Option<Status> {
     items.iter().find_map(|item| match item {
-        Item::Submenu { id, picture, .. } if id == row => *picture,
+        Item::Submenu { id, text, .. } | Item::Action { id, text, .. } if id == row => {
+            text.lead.map(|lead| lead.status)
+        }
         item => status_of(item.children(), row),
     })
 }

@@ -105,10 +105,10 @@ fn a_silent_connection_is_the_reason() {
     story.says(
         240,
         Stuck,
-        "silent 2 min, no tool used in this turn; its connection to the model has been silent for 2 min",
+        "silent 4 min, no tool used in this turn; its connection to the model has been silent for 4 min",
     );
     let stalled = Story::prompted().looked(300, SILENT, Some(60));
-    stalled.says(300, Stuck, "silent 2 min").says(300, Stuck, "has been silent for 2 min");
+    stalled.says(300, Stuck, "silent 4 min").says(300, Stuck, "has been silent for 4 min");
     // The limits count from the last byte of what has arrived.
     let just_now = Story::prompted().looked(600, SILENT, Some(599));
     just_now.turns(659, Working, Quiet).turns(719, Quiet, Stuck);

@@ -68,6 +68,7 @@ fn a_row_has_the_promised_fields_and_no_others() {
         "question",
         "agent",
         "host",
+        "reached",
     ];
     assert_eq!(keys(&json), sorted(promised));
     assert_eq!(keys(&json["owner"]), ["attachable", "bridge", "pid", "state"]);
@@ -110,6 +111,7 @@ fn the_values_of_a_row_have_the_promised_forms() {
         "question": null,
         "agent": "agent",
         "host": null,
+        "reached": true,
     });
     assert_eq!(json, expected);
 }

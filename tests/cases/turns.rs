@@ -176,7 +176,7 @@ fn case_149_a_turn_shows_its_duration_and_its_tools() {
     }
     let turn = story.verdict(75 * 60).turn.unwrap();
     assert_eq!((turn.since, turn.tools), (story.moment(0).wall, 8));
-    assert_eq!(turn.words(None, story.moment(75 * 60).wall).as_deref(), Some("1 h 15 min, 8 tools"));
+    assert_eq!(turn.words(None, story.moment(75 * 60).wall).as_deref(), Some("75 min, 8 tools"));
     assert_eq!(turn.words(None, story.moment(12 * 60).wall).as_deref(), Some("12 min, 8 tools"));
     assert_eq!(turn.words(None, story.moment(59).wall), None);
     assert_eq!(Story::prompted().ran(1, "t1").verdict(1).turn.map(|turn| turn.tools), Some(1));

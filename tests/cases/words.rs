@@ -12,7 +12,7 @@ use serde_json::json;
 fn case_107a_durations_are_worded_in_the_unit_that_fits() {
     let worded = |seconds| Span::seconds(seconds).to_string();
     assert_eq!([30, 59, 60, 120, 600].map(worded), ["30 s", "59 s", "1 min", "2 min", "10 min"]);
-    assert_eq!([0, 1, 61, 119, 3599].map(worded), ["0 s", "1 s", "1 min", "1 min", "59 min"]);
+    assert_eq!([0, 1, 61, 119, 3599].map(worded), ["0 s", "1 s", "61 s", "119 s", "59 min"]);
     assert_eq!(Span(-5).to_string(), "0 s");
 }
 
@@ -35,7 +35,7 @@ fn case_107a_reasons_never_exaggerate() {
     let story = Story::after_a_tool(0).round_end(0);
     for at in (1..20_000).step_by(7) {
         let because = story.verdict(at).because.to_string();
-        assert!(!because.contains("0 min") || because.contains("10 min") || because.contains("30 min"), "{because}");
+        assert!(!because.contains(" 0 min"), "{because}");
         if let Some(silent) = because.strip_prefix("silent ") {
             let (n, rest) = silent.split_once(' ').unwrap();
             let unit = match rest.split(',').next().unwrap() {

@@ -6,6 +6,7 @@ use crate::support::executable::copy_program;
 use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
+use serde_json::Value;
 use std::process::{Command, Stdio};
 
 /// The words that run `serve` as this user in a container.
@@ -39,7 +40,10 @@ fn case_455_the_sessions_of_a_container_are_those_that_are_in_it() {
         name_hosts(&near, &[("box", contained(&inside, &far))]);
         session.prompt();
         let watch = near.watch();
-        let row = watch.wait_row(&session, "at work", |row| row["host"] == "box" && row["status"] == "working");
+        // Between fork and exec, its process is not the agent's yet.
+        let works =
+            |row: &Value| row["host"] == "box" && row["status"] == "working" && row["owner"]["state"] == "alive";
+        let row = watch.wait_row(&session, "at work", works);
         assert_eq!(row["label"], "project @box · Session 1");
         let pid = row["owner"]["pid"].as_u64().unwrap();
         assert!(pid < 20 && row["owner"]["state"] == "alive", "its number there: {row}");

@@ -359,7 +359,7 @@ fn case_434_a_machine_is_added_over_the_users_own_ssh() {
 fn telling_program(far: &User) -> (String, PathBuf) {
     let (told, path) = (far.scratch.path().join("environment"), far.scratch.path().join("telling"));
     let script = format!("#!/bin/sh\nenv >>'{}'\nexec {} \"$@\"\n", told.display(), program(far));
-    write_script(&path, &script);
+    executable(&path, &script);
     (path.display().to_string(), told)
 }
 

@@ -199,15 +199,21 @@ fn input_typed_before_the_question_is_no_answer() {
 fn a_question_is_shown_before_it_is_answered() {
     let user = User::new();
     let (_session, _owner) = asking(&user, &[]);
-    let form = |question: &str| {
-        let data = json!({"requestId": "r-1", "question": question, "choices": ["red", "dark\u{1b}[2Kblue"]});
+    let form = |question: &str, second: &str| {
+        let data = json!({"requestId": "r-1", "question": question, "choices": ["red", second]});
         Form::read("user_input.requested", &data).unwrap()
     };
     let double = Double::start(&user, move |order| match &order.operation {
         Operation::Answer(Reply::Look(request)) => {
-            let question =
-                if request.as_deref() == Some("odd") { "Which c\u{43e}lor?" } else { "Which color?\n9) none" };
-            vec![Report::Question(Box::new(form(question))), Report::End(Outcome::Done("it is still open".into()))]
+            let (question, second) = match request.as_deref() {
+                Some("odd") => ("Which c\u{43e}lor?", "dark blue"),
+                Some("unseen") => ("Which color?\n9) none", "dark\u{1b}[2Kblue"),
+                _ => ("Which color?\n9) none", "dark blue"),
+            };
+            vec![
+                Report::Question(Box::new(form(question, second))),
+                Report::End(Outcome::Done("it is still open".into())),
+            ]
         }
         _ => done(),
     });
@@ -223,8 +229,8 @@ fn a_question_is_shown_before_it_is_answered() {
     let output = run(&["--choice", "2"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    let shown = "    Which color?\n    9) none\nIts id, for --request: r-1\nIts choices:\n    1) red\n    2) dark\\u{1b}[2Kblue\nit is done\n";
-    assert!(stdout.contains(shown), "every line is indented and escaped: {stdout}");
+    let shown = "    Which color?\n    9) none\nIts id, for --request: r-1\nIts choices:\n    1) red\n    2) dark blue\nit is done\n";
+    assert!(stdout.contains(shown), "every line is indented: {stdout}");
     assert_eq!(given(), [("r-1".to_owned(), FormAnswer::Choice(1))]);
     for (arguments, code, why) in [
         (&["--choice", "3"][..], 4, "no number 3"),
@@ -242,6 +248,7 @@ fn a_question_is_shown_before_it_is_answered() {
     // A question that may mislead; and answers that do not name their question, which another may have replaced.
     for (arguments, why) in [
         (&["--request", "odd", "--choice", "1"][..], "may not be what it looks like"),
+        (&["--request", "unseen", "--choice", "1"], "a character that cannot be seen (U+001B)"),
         (&["--choice", "1"], "the one shown here is `--request r-1`. It was left open"),
         (&["red"], "say which question"),
         (&["--cancel"], "say which question"),

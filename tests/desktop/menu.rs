@@ -234,6 +234,7 @@ fn case_210_each_panel_gets_the_picture_or_the_mark() {
         (String::try_from(properties["label"].clone()).unwrap(), properties.contains_key("icon-data"))
     };
     panel.read_types();
+    assert_eq!(panel.read_properties(&[row]).len(), 0, "GNOME's extension got it with the layout (case 650)");
     let (shown, has_picture) = label(&panel.read_properties(&[row])[0].1);
     assert!(shown.starts_with("▶ work · one — ") && !has_picture, "{shown}");
     panel.read_level();

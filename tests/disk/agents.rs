@@ -70,7 +70,11 @@ fn case_538_an_agent_that_is_used_for_the_first_time_is_seen_within_two_seconds(
         let user = User::new();
         let session = user.session(1);
         let _owner = has_another.then(|| session.owner(&user));
-        session.prompt();
+        if has_another {
+            session.prompt();
+        } else {
+            session.ended(Duration::from_secs(3600));
+        }
         let watch = user.watch();
         watch.wait_status(&session, if has_another { "working" } else { "ended" });
         let now = jiff::Timestamp::now();

@@ -56,7 +56,7 @@ fn completions_and_the_manual_cover_the_help() {
         ("pilotlight", "pilotlight [\\-\\-home <DIR>]... [\\-\\-color <WHEN>] [COMMAND]"),
         (
             "pilotlight-approve",
-            "approve <ID> [\\-\\-host <NAME>] [\\-\\-request <RID>] [\\-\\-all] [\\-\\-ask] [\\-\\-sha256 <HASH>]",
+            "approve <ID> [\\-\\-host <NAME>] [\\-\\-request <RID>] [\\-\\-all] [\\-\\-yes] [\\-\\-ask] [\\-\\-sha256 <HASH>]",
         ),
         ("pilotlight-answer", "answer <ID> [\\-\\-host <NAME>] [ANSWER] "),
         ("pilotlight-bridge", " <COMMAND>"),
@@ -147,6 +147,7 @@ fn a_row_has_the_promised_fields() {
         "turn",
         "request",
         "question",
+        "reached",
     ];
     promised.sort_unstable();
     keys.sort_unstable();

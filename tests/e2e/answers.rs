@@ -130,7 +130,11 @@ fn a_question_can_be_answered_by_a_command_in_every_way() {
         let ran = answer(arguments);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let shown = format!("    Which color?\nIts id, for --request: {open}\nIts choices:\n    1) red\n    2) blue\n");
-        assert!(ran.out.contains(&shown) && ran.out.ends_with("answered\n"), "{ran:?}");
+        assert!(
+            ran.out.contains(&shown)
+                && ran.out.ends_with(&format!("answered “{}”\n", expected.split_once(": ").unwrap().1)),
+            "{ran:?}"
+        );
         assert_eq!(result(&stage.session, nth), expected);
         pilot.wait_status_in_tray(&id, "idle", "");
         assert_eq!(pilot.row_in_tray(&id).unwrap()["question"], Value::Null);
@@ -171,7 +175,7 @@ fn a_question_is_shown_and_answered_on_a_terminal() {
     wait_screen(&terminal, "no number 9: it was left open exited with 4");
     assert!(results(&stage.session).is_empty());
     let terminal = answer(&["2", "Enter"]);
-    wait_screen(&terminal, "answered exited with 0");
+    wait_screen(&terminal, "answered “blue” exited with 0");
     assert_eq!(result(&stage.session, 1), "User selected: blue");
 }
 

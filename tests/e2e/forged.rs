@@ -1,8 +1,10 @@
 //! Whoever can write a session's log decides what rows, popups and scripts are told of its request. What would be run is
 //! its server's to say: where the two differ, nothing is approved, and both are shown.
 
+use super::bridge::givers::words;
 use super::stage::Stage;
 use crate::support::desktop::popups::Popup;
+use crate::support::executable::executable;
 use crate::support::home::Folder;
 use crate::support::person::Manner;
 use crate::support::pilotlight::CommandOutput;
@@ -12,6 +14,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const AT_ONCE: &str = "[notifications]\nafter-start = \"1ms\"\n";
 /// An id of the form of Copilot's.
@@ -37,11 +40,20 @@ fn append(folder: &Folder, events: &[Value]) {
     log.write_all(lines.as_bytes()).unwrap();
 }
 
+/// How the ids of forged events begin.
+const FORGED: &str = "36535f61-5c7b-4f09-a70b-2f8aed97f";
+
+/// The id of another forged event: one that comes twice counts once.
+fn forged_id() -> Value {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    format!("{FORGED}{:03x}", COUNT.fetch_add(1, Ordering::Relaxed)).into()
+}
+
 /// The event that marks a request completed, after `event`.
 fn completed(event: &Value) -> Value {
     let mut forged = event.clone();
     forged["type"] = "permission.completed".into();
-    forged["id"] = "36535f61-5c7b-4f09-a70b-2f8aed972802".into();
+    forged["id"] = forged_id();
     forged["data"] = serde_json::json!({"requestId": id_of(event), "result": {"kind": "approved"}});
     forged
 }
@@ -49,7 +61,7 @@ fn completed(event: &Value) -> Value {
 /// The same request, for another command.
 fn asks_for(event: &Value, command: &str) -> Value {
     let mut forged = event.clone();
-    forged["id"] = "36535f61-5c7b-4f09-a70b-2f8aed972803".into();
+    forged["id"] = forged_id();
     for part in ["permissionRequest", "promptRequest"] {
         if forged["data"][part].is_object() {
             forged["data"][part]["fullCommandText"] = command.into();
@@ -61,6 +73,15 @@ fn asks_for(event: &Value, command: &str) -> Value {
 /// A command in a terminal of its own, which then shows its exit code.
 fn on_terminal(command: &Command) -> Tmux {
     Tmux::with_exit_code(command, 110, 40)
+}
+
+/// A shell in a terminal, as a user has it open before a session is created.
+fn shell() -> Tmux {
+    let mut shell = Command::new("bash");
+    shell.args(["--norc", "-i"]).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("TERM", "xterm-256color");
+    let terminal = Tmux::start(&shell, 110, 40);
+    wait_screen(&terminal, "bash-");
+    terminal
 }
 
 /// Waits until the terminal shows this text, possibly wrapped.
@@ -80,7 +101,7 @@ fn every_way(stage: &Stage, request: &str) -> Vec<CommandOutput> {
 /// The server's own events of answers: those that were not forged.
 fn answers(folder: &Folder) -> usize {
     let is_one = |event: &&Value| {
-        event["type"] == "permission.completed" && event["id"] != "36535f61-5c7b-4f09-a70b-2f8aed972802"
+        event["type"] == "permission.completed" && !event["id"].as_str().is_some_and(|id| id.starts_with(FORGED))
     };
     folder.events().iter().filter(is_one).count()
 }
@@ -182,6 +203,7 @@ fn case_703_a_request_that_the_log_has_under_another_id_or_not_at_all_is_not_app
 /// The request that was shown is answered elsewhere before the yes: the next one is left alone.
 #[test]
 fn case_704_on_a_terminal_it_asks_and_answers_only_what_it_showed() {
+    let shell = shell();
     let stage = Stage::new(Manner::Waits);
     let (id, folder) = (stage.session.id(), &stage.session.folder);
     stage.session.send("SCRIPT:two Paint the fence");
@@ -196,12 +218,19 @@ fn case_704_on_a_terminal_it_asks_and_answers_only_what_it_showed() {
         terminal.press(&["Enter"]);
         wait_screen(&terminal, "the request was left open exited with 4");
     }
-    let terminal = on_terminal(&stage.pilot.command_with_tray(&["approve", &id]));
-    wait_screen(&terminal, "Approve this request, once? [y/N]");
+    let typed = |command: &Command| {
+        let script = stage.pilot.user().join("approve.sh");
+        executable(&script, &format!("#!/bin/sh\nclear\n{}\necho \"exited with $?\"\n", words(command)));
+        shell.text(&script.display().to_string());
+        shell.press(&["Enter"]);
+        wait_screen(&shell, "Approve this request, once? [y/N]");
+        &shell
+    };
+    let terminal = typed(&stage.pilot.command_with_tray(&["approve", &id]));
     assert_eq!(stage.pilot.run(&["deny", &id, "--request", first]).code, Some(0));
     terminal.press(&["y", "Enter"]);
-    wait_screen(&terminal, "no longer open");
-    wait_screen(&terminal, "exited with 4");
+    wait_screen(terminal, "no longer open");
+    wait_screen(terminal, "exited with 4");
     assert_eq!(answers(folder), 1, "the next one is left alone: {}", folder.dump());
     // Without a terminal, a script says that it means it.
     for verb in ["approve", "deny"] {
@@ -210,9 +239,8 @@ fn case_704_on_a_terminal_it_asks_and_answers_only_what_it_showed() {
         }
     }
     assert_eq!(answers(folder), 1);
-    let terminal = on_terminal(&stage.pilot.command_with_tray(&["approve", &id]));
-    wait_screen(&terminal, "Approve this request, once? [y/N]");
+    let terminal = typed(&stage.pilot.command_with_tray(&["approve", &id]));
     terminal.press(&["y", "Enter"]);
-    wait_screen(&terminal, "approved 1 request exited with 0");
+    wait_screen(terminal, "approved 1 request exited with 0");
     assert_eq!(answers(folder), 2);
 }

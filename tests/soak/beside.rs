@@ -1,5 +1,5 @@
 //! A person whose terminal is killed while it works, or idles, beside whatever else runs Copilot's program in the same home:
-//! servers, commands, terminals that log nothing. What was told of it stays.
+//! servers that log nothing, commands, another terminal. What was told of it stays.
 
 use super::actor::{Rng, Since};
 use super::truth::{Ledger, Truth, now, time_of};
@@ -86,7 +86,7 @@ impl<'a> Unlucky<'a> {
             0 if beside.server.is_none() => {
                 beside.server = Some(Server::with_arguments(self.home, &self.model, &SILENT));
             }
-            1 => beside.terminal = Some(Terminal::start(self.home, &self.model, &SILENT)),
+            1 => beside.terminal = Some(Terminal::start(self.home, &self.model, &[])),
             _ => {
                 let mut command = self.home.copilot(&self.model);
                 command.args(COMMANDS[self.rng.below(COMMANDS.len())]);

@@ -27,7 +27,7 @@ const SERVED: [&str; 12] = [
     "sigkill-tui",
 ];
 /// Recordings of threads in a process of their own.
-const ALONE: [&str; 6] = ["exec-deny", "exec-err401", "exec-json", "nodaemon", "nodaemon-sigkill", "plan-proposed"];
+const ALONE: [&str; 5] = ["exec-deny", "exec-err401", "exec-json", "nodaemon", "nodaemon-sigkill"];
 /// After how long it shows that a call asks, or does not any more, in milliseconds: nothing else tells than that no
 /// child carries it out.
 const LOOKS_AFTER: i64 = 1000;

@@ -2,7 +2,7 @@
 //! running throughout and with their memory measured; `status --json`, run now and then; and orders by command, with or
 //! without the tray.
 
-use super::truth::{Report, now};
+use super::truth::{Report, UNCERTAIN, now};
 use crate::support::desktop::bus::Bus;
 use crate::support::desktop::panel::{Entry, Panel};
 use crate::support::home::Home;
@@ -125,7 +125,10 @@ impl Pilots {
         let to = now();
         let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
         let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
-        let rows = rows.iter().map(|row| (text(row, "id"), text(row, "status"))).collect();
+        // For some seconds after a log was written, one look cannot tell whether its process has ended, and says so.
+        let is_certain = |row: &Value| !text(row, "because").contains("owner unknown: its log was written just now");
+        let status = |row: &Value| if is_certain(row) { text(row, "status") } else { UNCERTAIN.to_owned() };
+        let rows = rows.iter().map(|row| (text(row, "id"), status(row))).collect();
         self.reports.lock().unwrap().push(Report::Status { from, to, rows });
     }
 

@@ -206,8 +206,9 @@ impl Pilot {
         CommandOutput::of(self.command(args))
     }
 
-    /// A command that cannot find the tray.
+    /// A command that cannot find the tray, also not by the note of where it runs.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let _ = std::fs::remove_file(self.scratch.path().join(".local/state/pilotlight/runtime-folder"));
         command(&self.scratch, &self.homes, args)
     }
 

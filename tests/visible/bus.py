@@ -31,10 +31,11 @@ def plain(label):
 def layout(item):
     """The menu of the program with this name on the bus, as it is: the number and the label of each entry. It asks for all
     levels: who reads one at a time is taken for Plasma, to whom more is sent."""
-    call = ["busctl", "--user", "--json=short", "--", "call", item, "/MenuBar", MENU, "GetLayout", "iias", "0", "-1", "2", "label", OURS]
+    call = ["busctl", "--user", "--json=short", "--", "call", item, "/MenuBar", MENU, "GetLayout", "iias", "0", "-1", "3", "label", "visible", OURS]
     reply = json.loads(subprocess.run(call, capture_output=True, text=True, check=True).stdout)
     entries = [value(one) for one in reply["data"][1][2]]
-    return [(number, plain(value(properties.get("label", "")))) for number, properties, _ in entries]
+    shown = [(number, properties) for number, properties, _ in entries if value(properties.get("visible", True))]
+    return [(number, plain(value(properties.get("label", "")))) for number, properties in shown]
 
 
 class Entry:
@@ -42,6 +43,7 @@ class Entry:
 
     def __init__(self):
         self.label, self.spoken, self.is_line, self.has_menu, self.entries = "", "", False, False, []
+        self.is_hidden = False
 
     def set(self, properties):
         for name, variant in properties.items():
@@ -53,6 +55,8 @@ class Entry:
                 self.is_line = value(variant) == "separator"
             elif name == "children-display":
                 self.has_menu = value(variant) == "submenu"
+            elif name == "visible":
+                self.is_hidden = not value(variant)
 
 
 class Record:
@@ -118,6 +122,8 @@ class Record:
         elif member == "ItemsPropertiesUpdated":
             for number, properties in data[0]:
                 self.entry(number).set(properties)
+            for number, names in data[1]:
+                self.entry(number).is_hidden &= "visible" not in names
 
     def worded(self, member, data):
         if member in ("Event", "AboutToShow"):
@@ -154,4 +160,5 @@ class Record:
 
     def below(self, number=ROOT):
         """The entries of this menu, from the top down, each with its number."""
-        return [(one, self.entry(one)) for one in self.entry(number).entries]
+        below = [(one, self.entry(one)) for one in self.entry(number).entries]
+        return [(one, entry) for one, entry in below if not entry.is_hidden]

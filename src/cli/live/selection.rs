@@ -200,7 +200,7 @@ mod tests {
         let ended = |kind| Row { kind, ..row("a", &both) };
         let style = Style { width: Some(80), height: None, colour: false, unicode: true };
         assert_eq!(runs(Key::Reconnect, &ended(Kind::Terminal)), Ok(&["resume"][..]));
-        assert!(keys(Some(&ended(Kind::Terminal)), style)[0].starts_with("r resume   Enter"));
+        assert!(keys(Some(&ended(Kind::Terminal)), false, style)[0].starts_with("r resume   Enter"));
         assert_eq!(runs(Key::Reconnect, &ended(Kind::Sdk)), Ok(&["reconnect"][..]));
     }
 

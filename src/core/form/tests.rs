@@ -297,3 +297,13 @@ fn only_the_agents_own_form_takes_other_words() {
     assert!(takes_other(json!(null), json!("t1")));
     assert!(!takes_other(json!("asker"), json!("t1")) && !takes_other(json!(null), json!(null)));
 }
+
+#[test]
+fn case_653_an_answer_is_repeated_to_who_gave_it() {
+    let asked = json!({"requestId": "r", "question": "Which colours?", "choices": ["Warm colours", "cool"]});
+    let form = Form::read("user_input.requested", &asked).unwrap();
+    assert_eq!(form.said(&FormAnswer::Choice(0)), "answered “Warm colours”");
+    assert_eq!(form.said(&FormAnswer::Text("a\u{1b}[2J b".into())), "answered “a [2J b”");
+    assert_eq!(form.said(&FormAnswer::Decline), "declined to answer");
+    assert!(form.said(&FormAnswer::Text("x".repeat(999))).chars().count() < 80);
+}

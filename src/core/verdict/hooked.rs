@@ -84,7 +84,7 @@ mod tests {
             assert_eq!(old.because.to_string(), format!("no word for 20 min; before that: {words}"));
             assert_eq!(old.recheck_at, Some(START + Span::minutes(21)));
             let because = after(said, 95).because.to_string();
-            assert!(because.starts_with("no word for 1 h"), "{because}");
+            assert!(because.starts_with("no word for 90 min"), "{because}");
         }
     }
 

@@ -200,7 +200,10 @@ mod tests {
             false => Followed { sources: vec![followed.clone()], awaited: vec![made.clone()] },
         };
         let (path, problems) = (base.join("config.toml"), Vec::new());
-        disk.follow_settings(&world, SettingsSource { path, problems, homes: Box::new(homes), may_grow: true });
+        disk.follow_settings(
+            &world,
+            SettingsSource { path, problems, homes: Box::new(homes), saved: None, may_grow: true },
+        );
         disk.check_homes(&world);
         while let Ok(hints) = timeout(Duration::from_millis(50), disk.watcher.changed(true)).await {
             disk.handle_file_events(&mut world, hints);

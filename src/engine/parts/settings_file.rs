@@ -191,7 +191,10 @@ mod tests {
             sources: vec![crate::agent::source::Source::at(Path::new("/home"))],
             ..Followed::default()
         });
-        SettingsFile::new(SettingsSource { path: path.to_owned(), problems, homes, saved: None, may_grow: false }, &config)
+        SettingsFile::new(
+            SettingsSource { path: path.to_owned(), problems, homes, saved: None, may_grow: false },
+            &config,
+        )
     }
 
     #[test]

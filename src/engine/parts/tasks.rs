@@ -272,7 +272,9 @@ impl Tasks {
             Outcome::Unconfirmed(_) => "unconfirmed",
             Outcome::Refused(_) | Outcome::Unknown => "refused",
         };
-        let words = end.outcome.words();
+        // What was answered is for the user alone.
+        let is_private = running.action == Action::Answer && matches!(end.outcome, Outcome::Done(_));
+        let words = if is_private { "answered" } else { end.outcome.words() };
         let by = if running.pending.is_by_command() { "command" } else { "click" };
         let giver = running.pending.giver;
         tracing::info!(tag, action = running.action.name(), session = %key.id, by, giver, "{words}");

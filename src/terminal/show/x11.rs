@@ -64,6 +64,13 @@ pub(super) fn on_screen(display: Option<String>) -> Option<Vec<OnScreen>> {
     run_within("x11", TIMEOUT, move || X11::connect(display.as_deref()).ok()?.on_screen().ok()).ok()??
 }
 
+#[cfg(target_os = "linux")]
+/// Whether a menu of this process is on the display, as the display's own windows say. False if it does not answer.
+pub(super) fn shows_menu(display: Option<String>, pid: u32) -> bool {
+    let work = move || X11::connect(display.as_deref()).ok()?.shows_menu(pid).ok();
+    matches!(run_within("x11", TIMEOUT, work), Ok(Some(Some(true))))
+}
+
 struct X11 {
     connection: RustConnection,
     root: Window,
@@ -90,6 +97,28 @@ impl X11 {
         let active = self.values(self.root, self.atom("_NET_ACTIVE_WINDOW")?, AtomEnum::WINDOW)?;
         let on_screen = |(pid, window)| OnScreen { pid, x11: Some(window), has_focus: active.first() == Some(&window) };
         Ok(self.windows()?.into_iter().map(on_screen).collect())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn shows_menu(&self, pid: u32) -> Result<bool, ReplyError> {
+        let (owner, kind) = (self.atom("_NET_WM_PID")?, self.atom("_NET_WM_WINDOW_TYPE")?);
+        let menus = [self.atom("_NET_WM_WINDOW_TYPE_POPUP_MENU")?, self.atom("_NET_WM_WINDOW_TYPE_DROPDOWN_MENU")?];
+        // The topmost first.
+        for window in self.connection.query_tree(self.root)?.reply()?.children.into_iter().rev() {
+            let is_menu = || {
+                let attributes = self.connection.get_window_attributes(window)?.reply()?;
+                Ok(attributes.override_redirect
+                    && attributes.map_state == x11rb::protocol::xproto::MapState::VIEWABLE
+                    && self.values(window, kind, AtomEnum::ATOM)?.iter().any(|kind| menus.contains(kind))
+                    && self.values(window, owner, AtomEnum::CARDINAL)?.first() == Some(&pid))
+            };
+            match is_menu() {
+                Ok(true) => return Ok(true),
+                Ok(false) | Err(ReplyError::X11Error(_)) => {} // it may have closed meanwhile
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
     }
 
     /// The windows that the window manager lists, each with its process on this machine. Panels and desktops are left

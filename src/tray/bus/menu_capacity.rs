@@ -1,18 +1,26 @@
-//! How many menu entries fit the display on GNOME, which cuts off the rest and scrolls only submenus. Its rows are
-//! taller than those of other desktops. Mutter reports the display's size, on X11 and Wayland alike.
+//! How many rows of a menu fit the display on GNOME, which opens submenus below their rows, in the same box, and cuts off what
+//! is too much. Its rows are taller than those of other desktops, and with large text taller still. Mutter reports the
+//! display's size, on X11 and Wayland alike; the desktop portal how large text is.
 
 use std::collections::HashMap;
 use std::time::Duration;
 use tokio::time::timeout;
 use zbus::Connection;
-use zbus::zvariant::OwnedValue;
+use zbus::zvariant::{OwnedValue, Value};
 
-/// Height of the shell's panel, the menu's edges and its three separators: in pixels, measured on GNOME 43, with a
-/// little to spare.
-const OVERHEAD: f64 = 100.0;
-/// Height of a menu row.
-const ROW: f64 = 36.0;
-/// How long the window manager may take to answer.
+/// Height of the shell's panel, in pixels, for text of normal size; measured on GNOME 48, like those below.
+const PANEL: f64 = 32.0;
+/// Height of the edges of the menu and of two open submenus, and of the gaps around it.
+const EDGES: f64 = 52.0;
+/// Height of a separator, and how many there are at once: two in the menu, one in a submenu.
+const SEPARATOR: f64 = 18.0;
+const SEPARATORS: f64 = 3.0;
+/// Height of a row: of its edges, and of its text.
+const ROW_EDGES: f64 = 18.0;
+const ROW_TEXT: f64 = 19.0;
+/// How much larger than normal text is taken to be if nobody says: what is large is more often set than known.
+const UNKNOWN_TEXT: f64 = 1.25;
+/// How long the window manager and the portal may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 type Name = (String, String, String, String);
@@ -24,7 +32,7 @@ type Monitor = (Name, Vec<Mode>, Properties);
 type LogicalMonitor = (i32, i32, f64, u32, bool, Vec<Name>, Properties);
 type State = (u32, Vec<Monitor>, Vec<LogicalMonitor>, Properties);
 
-/// The number of entries that fit the display with the panel; `None` on other desktops, or if it is unknown.
+/// The number of rows that fit the display with the panel; `None` on other desktops, or if it is unknown.
 pub(super) async fn menu_capacity(connection: &Connection) -> Option<usize> {
     let desktops = std::env::var("XDG_CURRENT_DESKTOP").unwrap_or_default();
     if !desktops.split(':').any(|desktop| desktop == "GNOME") {
@@ -35,7 +43,28 @@ pub(super) async fn menu_capacity(connection: &Connection) -> Option<usize> {
     let call = connection.call_method(Some(manager), path, Some(manager), "GetCurrentState", &());
     let reply = timeout(TIMEOUT, call).await.ok()?.ok()?;
     let (_, monitors, logical, _) = reply.body().deserialize::<State>().ok()?;
-    height(&monitors, &logical).map(entries)
+    let height = height(&monitors, &logical)?;
+    Some(rows(height, text_size(connection).await.unwrap_or(UNKNOWN_TEXT)))
+}
+
+/// How large text is, as a multiple of the normal size.
+async fn text_size(connection: &Connection) -> Option<f64> {
+    let path = "/org/freedesktop/portal/desktop";
+    let (portal, settings) = (Some("org.freedesktop.portal.Desktop"), Some("org.freedesktop.portal.Settings"));
+    let setting = ("org.gnome.desktop.interface", "text-scaling-factor");
+    // Its successor, ReadOne, is not in the portal of GNOME 43.
+    let reply = timeout(TIMEOUT, connection.call_method(portal, path, settings, "Read", &setting)).await.ok()?.ok()?;
+    let value: OwnedValue = reply.body().deserialize().ok()?;
+    number(&value)
+}
+
+/// A number in a variant, which may be in another one.
+fn number(value: &Value<'_>) -> Option<f64> {
+    match value {
+        Value::Value(value) => number(value),
+        Value::F64(number) => Some(*number).filter(|number| (0.5..=3.0).contains(number)),
+        _ => None,
+    }
 }
 
 /// The height of the display with the panel, in logical pixels.
@@ -50,8 +79,9 @@ fn height(monitors: &[Monitor], logical: &[LogicalMonitor]) -> Option<f64> {
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few dozen")]
-fn entries(height: f64) -> usize {
-    ((height - OVERHEAD) / ROW).max(0.0) as usize
+fn rows(height: f64, text: f64) -> usize {
+    let rest = height - PANEL * text - EDGES - SEPARATOR * SEPARATORS;
+    (rest / (ROW_EDGES + ROW_TEXT * text)).max(0.0) as usize
 }
 
 #[cfg(test)]
@@ -76,11 +106,19 @@ mod tests {
         let logical = |connector: &str, scale, transform, primary| {
             (0, 0, scale, transform, primary, vec![name(connector)], Properties::new())
         };
-        let fits = |all: &[LogicalMonitor]| height(&monitors, all).map(entries);
-        assert_eq!(fits(&[logical("HDMI-1", 1.0, 0, false), logical("eDP-1", 1.0, 0, true)]), Some(18));
-        assert_eq!(fits(&[logical("HDMI-1", 2.0, 0, true), logical("eDP-1", 1.0, 0, false)]), Some(12));
-        assert_eq!(fits(&[logical("eDP-1", 1.0, 1, true)]), Some(35));
+        let fits = |all: &[LogicalMonitor]| height(&monitors, all);
+        assert_eq!(fits(&[logical("HDMI-1", 1.0, 0, false), logical("eDP-1", 1.0, 0, true)]), Some(768.0));
+        assert_eq!(fits(&[logical("HDMI-1", 2.0, 0, true), logical("eDP-1", 1.0, 0, false)]), Some(540.0));
+        assert_eq!(fits(&[logical("eDP-1", 1.0, 1, true)]), Some(1366.0));
         assert_eq!(fits(&[logical("eDP-1", 1.0, 0, false)]), None);
-        assert_eq!((entries(600.0), entries(800.0), entries(40.0)), (13, 19, 0));
+    }
+
+    #[test]
+    fn case_652_fewer_rows_fit_if_text_is_large() {
+        let both = |height| (rows(height, 1.0), rows(height, 1.25));
+        assert_eq!((both(768.0), both(800.0), both(1080.0)), ((17, 14), (17, 15), (25, 22)));
+        assert_eq!(both(40.0), (0, 0));
+        let nested = Value::Value(Box::new(Value::F64(1.25)));
+        assert_eq!((number(&nested), number(&Value::F64(0.0)), number(&Value::U8(1))), (Some(1.25), None, None));
     }
 }

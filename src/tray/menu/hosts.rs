@@ -7,21 +7,21 @@ use crate::engine::Trouble;
 use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind};
 
 /// Maximum number of such machines with a row of their own.
-const ROWS_MAX: usize = 2;
+pub(super) const ROWS_MAX: usize = 2;
 /// Maximum number of lines of a reason.
 const LINES_MAX: usize = 4;
 
-/// A row for each, and one for those that are too many.
-pub(super) fn rows(troubles: &[Trouble], now: Time) -> Vec<Item> {
-    let mut rows: Vec<_> = (0..).zip(troubles.iter().take(ROWS_MAX)).map(|(n, trouble)| row(n, trouble, now)).collect();
+/// A row for each, up to `max` of them, and one for those that are too many.
+pub(super) fn rows(troubles: &[Trouble], max: usize, now: Time) -> Vec<Item> {
+    let mut rows: Vec<_> = (0..).zip(troubles.iter().take(max)).map(|(n, trouble)| row(n, trouble, now)).collect();
     let more = &troubles[rows.len()..];
     if !more.is_empty() {
-        let text = if more.len() == 1 {
-            "1 more machine is not reached".into()
-        } else {
-            format!("{} more machines are not reached", more.len())
+        let more_than = if rows.is_empty() { "" } else { "more " };
+        let text = match more.len() {
+            1 => format!("1 {more_than}machine is not reached"),
+            n => format!("{n} {more_than}machines are not reached"),
         };
-        let number = |n: usize| u8::try_from(ROWS_MAX + n).unwrap_or(u8::MAX - 1);
+        let number = |n: usize| u8::try_from(max + n).unwrap_or(u8::MAX - 1);
         let items = more.iter().take(10).enumerate().map(|(n, trouble)| row(number(n), trouble, now)).collect();
         rows.push(Item::submenu(ItemId::own(Kind::Host(u8::MAX)), text, items));
     }

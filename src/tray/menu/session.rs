@@ -11,28 +11,44 @@ use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 
 /// The first numbers of lines and folded lists in the parts of a session's submenu, so that each number is used once.
-const WHY: u8 = 10;
+pub(super) const WHY: u8 = 10;
 const REFUSED: u8 = 60;
 
 /// The row of a session with its submenu: `⚑ billing-api · Write the migr… — rm -rf build`.
 pub(super) fn row(source: &Source<'_>, names: &Names<'_>, context: &DetailsContext<'_>) -> Item {
+    row_with(source, names, submenu(source, context))
+}
+
+/// The row of a session with this submenu.
+pub(super) fn row_with(source: &Source<'_>, names: &Names<'_>, items: Vec<Item>) -> Item {
+    let (id, picture) = (ItemId::of(source.key, Kind::Row), Some(source.row.status));
+    Item::Submenu { id, text: text(source, names), picture, items }
+}
+
+/// The row of a session without a submenu: a click looks at it.
+pub(super) fn look(source: &Source<'_>, names: &Names<'_>) -> Item {
+    let effect = actions::looking_at(source.row, source.session);
+    Item::action(ItemId::of(source.key, Kind::Row), text(source, names), effect)
+}
+
+fn text(source: &Source<'_>, names: &Names<'_>) -> Text {
     let row = source.row;
     let lead = Lead { status: row.status, unseen: row.unseen };
-    Item::Submenu {
-        id: ItemId::of(source.key, Kind::Row),
-        text: Text::row(lead, names.in_row(&row.label), row.gist.clone(), source.last_progress),
-        picture: Some(row.status),
-        items: submenu(source, context),
+    Text::row(lead, names.in_row(&row.label), row.gist.clone(), source.last_progress)
+}
+
+/// The lines of the open request or question, or else of the reason for the status; and the answers.
+pub(super) fn said_and_answers(source: &Source<'_>) -> (Vec<Item>, Vec<Item>) {
+    match actions::request_items(source) {
+        Some(request) => (request.lines, request.answers),
+        None => (numbered(source, summary(source), 0), Vec::new()),
     }
 }
 
 /// The open request, or else the reason for the status; then the actions, the best first; the rest in submenus.
 fn submenu(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Item> {
     let id = |kind| ItemId::of(source.key, kind);
-    let (mut items, mut actions) = match actions::request_items(source) {
-        Some(request) => (request.lines, request.answers),
-        None => (numbered(source, summary(source), 0), Vec::new()),
-    };
+    let (mut items, mut actions) = said_and_answers(source);
     actions.extend(actions::actions(source));
     items.push(Item::Separator);
     let room = ROWS - items.len() - 2;
@@ -52,7 +68,7 @@ fn summary(source: &Source<'_>) -> Vec<Text> {
 }
 
 /// Lines of text. A click on one marks the session as seen.
-fn numbered(source: &Source<'_>, texts: Vec<Text>, from: u8) -> Vec<Item> {
+pub(super) fn numbered(source: &Source<'_>, texts: Vec<Text>, from: u8) -> Vec<Item> {
     let line = |(n, text)| Item::action(ItemId::of(source.key, Kind::Fact(n)), text, Effect::Seen);
     (from..=u8::MAX).zip(texts).map(line).collect()
 }
@@ -65,11 +81,17 @@ fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Item> {
     items
 }
 
+/// The entries that did not fit, and those that are rarely used.
+fn more(source: &Source<'_>, context: &DetailsContext<'_>, mut rest: Vec<Item>) -> Vec<Item> {
+    rest.extend(rarely_used(source, context));
+    fold(rest, ROWS, Some(source.key), 0)
+}
+
 /// The rarely used entries.
-fn more(source: &Source<'_>, context: &DetailsContext<'_>, rest: Vec<Item>) -> Vec<Item> {
+pub(super) fn rarely_used(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Item> {
     let Source { key, row, session, reader, .. } = *source;
     let id = |kind| ItemId::of(key, kind);
-    let mut items = rest;
+    let mut items = Vec::new();
     let here = row.cwd.as_deref().filter(|_| row.host.is_none()).map(Path::new);
     if let Some(folder) = here.filter(|cwd| cwd.is_absolute()) {
         items.push(Item::action(id(Kind::OpenFolder), "Open folder", Effect::OpenFolder(folder.into())));
@@ -87,5 +109,5 @@ fn more(source: &Source<'_>, context: &DetailsContext<'_>, rest: Vec<Item>) -> V
     if row.unseen || row.needs_you() && row.is_set_aside_when_seen() {
         items.push(Item::action(id(Kind::Seen), "Mark as seen", Effect::Seen));
     }
-    fold(items, ROWS, Some(key), 0)
+    items
 }

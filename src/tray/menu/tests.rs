@@ -341,3 +341,38 @@ fn no_menu_is_built_while_a_change_of_shape_is_pending() {
     assert!(world.menu.update(untouched, world.now).is_none() && world.menu.wake_at() == Some(due));
     assert!(world.after(SHAPE_INTERVAL).is_some());
 }
+
+/// How many rows there are at once if the submenus are opened that take the most.
+fn height(items: &[Item]) -> usize {
+    let rows = items.iter().filter(|item| **item != Item::Separator).count();
+    rows + items.iter().map(|item| height(item.children())).max().unwrap_or_default()
+}
+
+#[test]
+fn case_655_where_submenus_open_below_their_rows_each_has_room() {
+    for rows in [14, 15, 16, 17, 18, 22, 26, 40] {
+        let names: Vec<_> = (0..20).map(|n| format!("36535f61-5c7b-4f09-a70b-2f8aed9728{n:02}")).collect();
+        let mut world = World::new();
+        for (n, name) in names.iter().enumerate() {
+            world.add(name, [Status::Stuck, Status::Working, Status::Idle][n % 3]);
+        }
+        world.ask(&names[0], 1, "cargo test --workspace --all-features && cargo clippy --all-targets");
+        world.session(&names[3]).observed.owner = Owner::Gone { pid: 1, at: None };
+        world.set(&names[3], Status::Crashed);
+        world.menu.set_capacity(rows);
+        world.update().unwrap();
+        let items = &world.menu.shown.as_ref().unwrap().items;
+        assert!(height(items) <= rows, "{} of {rows}: {items:#?}", height(items));
+        let root = items.iter().filter(|item| **item != Item::Separator).count();
+        assert!((6..=10).contains(&root), "{root} of {rows}");
+        let fold = world.submenu(Kind::Fold(0));
+        assert!(fold.iter().all(|item| item.children().is_empty()), "{fold:#?}");
+        // What is asked can be read and answered, and the rest be reached.
+        for kind in [Kind::Approve(Call::from_number(1)), Kind::Deny(Call::from_number(1)), Kind::LiveTable] {
+            assert!(world.effect(&names[0], kind).is_some(), "{kind:?} of {rows}");
+        }
+        for kind in [Kind::PauseHour, Kind::EditSettings, Kind::ShowDiagnostics, Kind::Quit] {
+            assert!(world.menu.shown.as_ref().unwrap().effect_of(&ItemId::own(kind)).is_some(), "{kind:?} of {rows}");
+        }
+    }
+}

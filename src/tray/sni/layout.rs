@@ -26,7 +26,7 @@ use crate::tray::view::{Item, Text};
 pub(super) use appearance::Wording;
 use appearance::{Appearance, EntryType};
 pub(super) use changes::Changes;
-use entry::{Entry, collect, find, find_mut, may_be};
+use entry::{Entry, collect, find, find_mut};
 use rebuild::Rebuild;
 use reply::PropertyFilter;
 use std::collections::BTreeMap;
@@ -43,6 +43,8 @@ pub(super) struct Layout {
     last_number: i32,
     /// What the entries did that are gone, in the order in which they went.
     gone: Vec<(i32, Click)>,
+    /// How many rows have slots, at least; `None` for a panel that needs none.
+    slots: Option<usize>,
 }
 
 impl Layout {
@@ -52,9 +54,22 @@ impl Layout {
         let old = Arc::unwrap_or_clone(std::mem::take(&mut self.entries));
         let before = self.gone.len();
         let mut rebuild = Rebuild { last: &mut self.last_number, gone: &mut self.gone, how, changes };
-        self.entries = Arc::new(rebuild.entries(items, old));
+        let entries = match self.slots {
+            Some(least) => rebuild.with_slots(items, old, least),
+            None => rebuild.entries(items, old),
+        };
+        self.entries = Arc::new(entries);
         // Those that went just now may still be on the screen.
         self.gone.drain(..before.min(self.gone.len().saturating_sub(GONE_MAX)));
+    }
+
+    /// Gives rows slots from now on, at least so many: for a panel that adds new entries on the screen.
+    pub(super) fn use_slots(&mut self, least: usize, how: Wording) {
+        if self.slots.replace(least).is_none() {
+            let entries = Arc::make_mut(&mut self.entries);
+            let (gone, changes) = (&mut self.gone, &mut Changes::default());
+            Rebuild { last: &mut self.last_number, gone, how, changes }.add_slots(entries, least);
+        }
     }
 
     /// Whether panels were sent exactly these items.
@@ -64,9 +79,9 @@ impl Layout {
 
     /// How high the menu is that panels were sent.
     pub(super) fn size(&self) -> Size {
-        let types = self.entries.iter().map(|entry| entry.appearance.entry_type);
-        let separators = types.filter(|one| *one == EntryType::Separator).count();
-        Size { entries: self.entries.len() - separators, separators }
+        let shown: Vec<_> = shown(&self.entries).map(|entry| entry.appearance.entry_type).collect();
+        let separators = shown.iter().filter(|one| **one == EntryType::Separator).count();
+        Size { entries: shown.len() - separators, separators }
     }
 
     /// Updates the entries if these items have the same structure. Otherwise changes nothing and returns false.
@@ -167,8 +182,9 @@ fn newest(entries: &[Entry]) -> i32 {
 }
 
 fn has_structure_of(entries: &[Entry], items: &[Item]) -> bool {
-    may_be(entries, items)
-        && entries.iter().zip(items).all(|(entry, item)| has_structure_of(&entry.entries, item.children()))
+    let has_structure =
+        |(entry, item): (&Entry, &Item)| entry.may_be(item) && has_structure_of(&entry.entries, item.children());
+    shown(entries).count() == items.len() && shown(entries).zip(items).all(has_structure)
 }
 
 fn are_items(entries: &[Entry], items: &[Item]) -> bool {
@@ -178,7 +194,12 @@ fn are_items(entries: &[Entry], items: &[Item]) -> bool {
             && entry.appearance == Appearance::of(item)
             && are_items(&entry.entries, item.children())
     };
-    entries.len() == items.len() && entries.iter().zip(items).all(is_item)
+    shown(entries).count() == items.len() && shown(entries).zip(items).all(is_item)
+}
+
+/// The entries without hidden slots.
+fn shown(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
+    entries.iter().filter(|entry| !entry.appearance.hidden)
 }
 
 fn update(entries: &mut [Entry], items: &[Item], how: Wording, changes: &mut Changes) {

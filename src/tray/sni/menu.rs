@@ -43,6 +43,13 @@ pub(super) fn lock(state: &Mutex<MenuState>) -> MutexGuard<'_, MenuState> {
 type PanelEvent<'a> = (i32, &'a str, Value<'a>, u32);
 
 impl Menu {
+    /// A panel is about to show the menu with this number. `None` if there is none.
+    fn opening(&self, header: &Header<'_>, number: i32) -> Option<Opening> {
+        let mut state = lock(&self.state);
+        state.opened_by(caller(header));
+        state.about_to_show(number, Instant::now())
+    }
+
     async fn handle_event(&self, emitter: &SignalEmitter<'_>, number: i32, event: &str) -> bool {
         let outcome = lock(&self.state).handle_event(number, event, Instant::now());
         let Some(EventOutcome { click, update }) = outcome else { return false };
@@ -161,8 +168,13 @@ impl Menu {
     }
 
     /// Sends what changed before the reply, which says whether the layout must be read again.
-    async fn about_to_show(&self, #[zbus(signal_emitter)] emitter: SignalEmitter<'_>, id: i32) -> fdo::Result<bool> {
-        let opening = lock(&self.state).about_to_show(id, Instant::now());
+    async fn about_to_show(
+        &self,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(signal_emitter)] emitter: SignalEmitter<'_>,
+        id: i32,
+    ) -> fdo::Result<bool> {
+        let opening = self.opening(&header, id);
         self.wake.notify_one();
         let Opening { update, is_new, later, revision } = opening.ok_or_else(|| no_entry(id))?;
         announce(&emitter, revision, later);
@@ -172,12 +184,13 @@ impl Menu {
 
     async fn about_to_show_group(
         &self,
+        #[zbus(header)] header: Header<'_>,
         #[zbus(signal_emitter)] emitter: SignalEmitter<'_>,
         ids: Vec<i32>,
     ) -> (Vec<i32>, Vec<i32>) {
         let (mut updated, mut unknown) = (Vec::new(), Vec::new());
         for id in ids {
-            let opening = lock(&self.state).about_to_show(id, Instant::now());
+            let opening = self.opening(&header, id);
             match opening {
                 Some(Opening { update, is_new, later, revision }) => {
                     updated.extend(is_new.then_some(id));

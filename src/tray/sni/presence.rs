@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 const REPORTED_OPEN_MAX: Duration = Duration::from_secs(60);
 /// The same for a menu that was only announced by `AboutToShow`: such panels never report that it is closed.
 const ANNOUNCED_OPEN_MAX: Duration = Duration::from_secs(10);
+/// How long before a menu no longer counts as open it is to be found out whether it is.
+const DOUBT: Duration = Duration::from_secs(1);
 /// How long the menu is held after it was closed: the click that closed it may still be on its way.
 const CLOSED_HOLD: Duration = Duration::from_millis(500);
 /// Two announcements of the menu further apart than this are two openings: panels repeat it within milliseconds.
@@ -37,6 +39,8 @@ pub(super) struct Presence {
     closed: Option<Instant>,
     /// When a panel last reported anything.
     last_sign: Instant,
+    /// The last sign of life after which nobody could tell whether the menu is still there.
+    doubted: Option<Instant>,
 }
 
 impl Presence {
@@ -51,6 +55,7 @@ impl Presence {
             says_opened: false,
             closed: None,
             last_sign: now,
+            doubted: None,
         }
     }
 
@@ -113,6 +118,21 @@ impl Presence {
         Some(self.last_sign + if self.open.is_empty() { ANNOUNCED_OPEN_MAX } else { REPORTED_OPEN_MAX })
     }
 
+    /// When it is to be found out whether a menu is still on the screen whose panel does not say when it closes it.
+    pub(super) fn doubtful_at(&self) -> Option<Instant> {
+        let until = self.held_until().filter(|_| self.visible && !self.says_opened);
+        until.filter(|_| self.doubted != Some(self.last_sign)).map(|until| until - DOUBT)
+    }
+
+    /// It was found out: the menu is still there, or nobody can tell.
+    pub(super) fn found(&mut self, is_there: bool, now: Instant) {
+        if is_there && self.visible {
+            self.last_sign = now;
+        } else {
+            self.doubted = Some(self.last_sign);
+        }
+    }
+
     /// Whether the menu was opened at this time or later.
     pub(super) fn opened_since(&self, time: Instant) -> bool {
         self.opened.is_some_and(|opened| time <= opened)
@@ -154,6 +174,27 @@ mod tests {
         assert!(presence.about_to_show(ROOT, after(begun, 31_500)), "closed unseen, and opened again");
         assert!(!presence.about_to_show(8, after(begun, 50_000)), "it is still looked at");
         assert!(presence.is_visible(after(begun, 59_999)) && presence.opened_since(after(begun, 50_000)));
+    }
+
+    #[test]
+    fn case_654_a_menu_that_is_still_on_the_screen_is_held_for_as_long_as_it_is_there() {
+        let begun = Instant::now();
+        let mut presence = Presence::new(begun);
+        assert_eq!(presence.doubtful_at(), None);
+        presence.about_to_show(ROOT, begun);
+        for seconds in [9, 18, 27] {
+            assert_eq!(presence.doubtful_at(), Some(after(begun, seconds * 1000)));
+            presence.found(true, after(begun, seconds * 1000));
+        }
+        assert!(presence.is_held(after(begun, 36_999)), "nothing moved under a pointer that stood still");
+        presence.found(false, after(begun, 36_000));
+        assert_eq!(presence.doubtful_at(), None, "nobody can tell");
+        assert!(!presence.is_held(after(begun, 37_000)));
+        presence.about_to_show(ROOT, after(begun, 40_000));
+        assert_eq!(presence.doubtful_at(), Some(after(begun, 49_000)));
+        // One that says what it opens also says what it closes.
+        presence.opened(ROOT, after(begun, 40_010));
+        assert_eq!(presence.doubtful_at(), None);
     }
 
     #[test]

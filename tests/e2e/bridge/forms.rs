@@ -209,7 +209,7 @@ fn case_201a_approve_without_a_tray_shows_the_request_and_asks() {
     bridged.terminal.enter("SCRIPT:many1 Paint the fence");
     folder.wait_nth("permission.requested", 2);
     for (key, code) in [("n", 4), ("y", 0)] {
-        let mut command = bridged.pilot.command(&["approve", "--yes", &id]);
+        let mut command = bridged.pilot.command(&["approve", &id]);
         let command = words(command.env("TERM", "xterm-256color"));
         let script = bridged.pilot.user().join("approve.sh");
         executable(&script, &format!("#!/bin/sh\nclear\n{command}\necho \"exited with $?\"\n"));

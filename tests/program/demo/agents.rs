@@ -221,8 +221,7 @@ fn case_316_a_click_on_resume_starts_the_demos_own_stand_in_and_no_real_agent() 
         let row = spied.wait_row(id, "works", |row| Spied::owner(row).is_some() && row["turn"] != Value::Null);
         let first = Spied::owner(&row).unwrap();
         spied.click(id, "End it");
-        let row = spied.wait_row(id, "has ended", |row| Spied::owner(row).is_none());
-        assert_eq!(row["status"], left, "{row}");
+        spied.wait_row(id, "has ended", |row| Spied::owner(row).is_none() && row["status"] == left);
         spied.click(id, "Resume");
         let row = spied.wait_row(id, "runs in a terminal", |row| Spied::owner(row).is_some());
         let window = Spied::owner(&row).unwrap();

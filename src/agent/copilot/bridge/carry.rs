@@ -221,7 +221,7 @@ impl BridgeHandle {
     /// Why it was not answered, or what is not confirmed.
     pub(crate) async fn reply(&self, site: &Site, reply: &order::Reply) -> Result<String, Failure> {
         let find = |request: Option<&str>| form_of(&self.known.borrow().questions, request);
-        let Some(Ready { request, kind, result }) = ready(site, reply, find).await? else {
+        let Some(Ready { request, kind, result, said }) = ready(site, reply, find).await? else {
             return Ok(STILL_OPEN.to_owned());
         };
         let request_id: Box<str> = request.into();
@@ -241,7 +241,7 @@ impl BridgeHandle {
             return Err(Failure::because(Step::Verify, why, "look at its terminal").unconfirmed());
         }
         site.step(Step::Verify, "it is no longer open");
-        Ok("answered".to_owned())
+        Ok(said)
     }
 
     /// Has Copilot ask in the terminal whether we may answer permission requests there. Returns once Copilot asks, or

@@ -33,7 +33,7 @@ pub(super) async fn reply(
 ) -> Result<String, Failure> {
     let refusal = |why: &str| Failure::refusal(Step::TakeOver, why);
     let ready = ready(site, reply, |request| form_of(&questions.borrow(), request)).await?;
-    let Some(Ready { request, kind, result }) = ready else {
+    let Some(Ready { request, kind, result, said }) = ready else {
         return Ok(STILL_OPEN.to_owned());
     };
     match link.reply(&site.id, &kind, request, result.clone()).await {
@@ -56,7 +56,7 @@ pub(super) async fn reply(
             Confirmation::Missing => return Err(Failure::of(Step::Verify, fault).unconfirmed()),
         },
     }
-    Ok("answered".to_owned())
+    Ok(said)
 }
 
 /// The outcome of showing a question.
@@ -70,6 +70,8 @@ pub(crate) struct Ready<'a> {
     pub(crate) kind: Kind,
     /// The answer, as Copilot expects it.
     pub(crate) result: Value,
+    /// What the user did with it.
+    pub(crate) said: String,
 }
 
 /// Prepares an answer, for whichever connection sends it. Checks that the question is the one that the user was shown,
@@ -93,7 +95,8 @@ pub(crate) async fn ready<'a>(
     check_shown(&form, shown)?;
     let result = form.result(with).map_err(|why| Failure::refusal(Step::TakeOver, why))?;
     site.step(Step::TakeOver, "answers its question");
-    Ok(Some(Ready { request, kind: form.kind, result }))
+    let said = form.said(with);
+    Ok(Some(Ready { request, kind: form.kind, result, said }))
 }
 
 /// The form of the open question with this id. Without an id, that of the oldest that can be answered.

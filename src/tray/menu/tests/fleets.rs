@@ -161,7 +161,7 @@ fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError
         reader: Some(reader),
     });
     let mut menu = Menu::new(Limits::default(), List::default(), None, false);
-    menu.set_capacity(capacity);
+    menu.capacity = capacity;
     let view = menu.update(sources, NOW).unwrap();
     let row_of = |item: &Item| {
         let id = item.id().and_then(|id| id.session.clone()).unwrap();
@@ -229,7 +229,7 @@ proptest! {
     #[test]
     fn every_menu_keeps_its_bounds_and_is_consistent(
         fleet in prop::collection::vec(spec(), 0..50),
-        capacity in ENTRIES_MIN..=ENTRIES_MAX,
+        capacity in 12..=ENTRIES_MAX,
     ) {
         let sessions: Vec<_> = fleet.iter().enumerate().map(|(n, spec)| session(n, spec)).collect();
         check_menu(&sessions, capacity)?;

@@ -20,6 +20,8 @@ pub(crate) struct Wording {
 pub(super) struct Appearance {
     pub(super) text: Option<Text>,
     pub(super) enabled: bool,
+    /// A slot without a session: it is there, and not shown.
+    pub(super) hidden: bool,
     pub(super) picture: Option<Status>,
     pub(super) entry_type: EntryType,
 }
@@ -48,7 +50,12 @@ impl Appearance {
     pub(super) fn of(item: &Item) -> Self {
         let picture = if let Item::Submenu { picture, .. } = item { *picture } else { None };
         let (text, enabled) = (item.words().cloned(), item.is_enabled());
-        Self { text, enabled, picture, entry_type: EntryType::of(item) }
+        Self { text, enabled, hidden: false, picture, entry_type: EntryType::of(item) }
+    }
+
+    /// That of a slot that no session needs.
+    pub(super) const fn hidden() -> Self {
+        Self { text: None, enabled: true, hidden: true, picture: None, entry_type: EntryType::Submenu }
     }
 
     /// The label, with its age as of now, and with a mark unless a picture is drawn beside it.
@@ -78,6 +85,9 @@ impl Appearance {
         properties.insert("label", escaped(&label.text).into());
         if !self.enabled {
             properties.insert("enabled", false.into());
+        }
+        if self.hidden {
+            properties.insert("visible", false.into());
         }
         if let Some(status) = self.picture_for(how) {
             properties.insert("icon-data", Property::Bytes(badge(status)));

@@ -42,6 +42,12 @@ impl Entry {
         is_fold && !may_be(&self.entries, item.children())
     }
 
+    /// Whether it is a slot for the row of a session ([`Rebuild::with_slots`](super::rebuild::Rebuild::with_slots)).
+    pub(super) fn is_slot(&self) -> bool {
+        let is_submenu = self.appearance.entry_type == EntryType::Submenu;
+        is_submenu && self.id.as_ref().is_none_or(goes_into_slot)
+    }
+
     /// Panels create a different kind of widget for each type, and do not change it later.
     fn has_type_of(&self, item: &Item) -> bool {
         std::mem::discriminant(&self.appearance.entry_type) == std::mem::discriminant(&EntryType::of(item))
@@ -52,6 +58,11 @@ impl Entry {
         let (id, effect) = (self.id.clone()?, self.effect.clone()?);
         self.appearance.enabled.then_some(Click::Item(id, effect))
     }
+}
+
+/// Whether the submenu with this id goes into a slot: the row of a session, or of those that are folded.
+pub(super) const fn goes_into_slot(id: &ItemId) -> bool {
+    matches!((&id.session, id.kind), (Some(_), Kind::Row) | (None, Kind::Fold(_)))
 }
 
 /// Whether these entries may be these items, at this level.

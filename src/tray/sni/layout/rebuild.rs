@@ -1,9 +1,8 @@
 //! Makes a new tree of entries from the old one: which entries keep their numbers.
 
-use super::appearance::Appearance;
-use super::appearance::Wording;
+use super::appearance::{Appearance, EntryType, Wording};
 use super::changes::Changes;
-use super::entry::Entry;
+use super::entry::{Entry, goes_into_slot};
 use crate::tray::messages::Click;
 use crate::tray::view::Item;
 
@@ -18,6 +17,59 @@ pub(super) struct Rebuild<'a> {
 }
 
 impl Rebuild<'_> {
+    /// The new entries of the menu itself for a panel that adds each new one only once it is idle, on the screen, where it
+    /// pushes the others down. The rows right before the last separator are slots: the number of a submenu means nothing
+    /// that can be clicked, so each position keeps its own, whatever session is there. Slots that no session needs are
+    /// hidden. There are `least` of them, at least.
+    pub(super) fn with_slots(&mut self, items: &[Item], mut old: Vec<Entry>, least: usize) -> Vec<Entry> {
+        let (first, end) = slots(items, |item| matches!(item, Item::Separator), is_slot);
+        let is_separator = |entry: &Entry| entry.appearance.entry_type == EntryType::Separator;
+        let (old_first, old_end) = slots(&old, is_separator, Entry::is_slot);
+        let footer = old.split_off(old_end);
+        let mut known = old.split_off(old_first).into_iter();
+        let mut entries = self.entries(&items[..first], old);
+        for item in &items[first..end] {
+            let known = known.next();
+            entries.push(self.entry(item, known));
+        }
+        let spare = least.saturating_sub(end - first);
+        for _ in 0..known.len().max(spare) {
+            let known = known.next();
+            entries.push(self.hidden(known));
+        }
+        entries.extend(self.entries(&items[end..], footer));
+        entries
+    }
+
+    /// Adds hidden slots to entries that were built without.
+    pub(super) fn add_slots(&mut self, entries: &mut Vec<Entry>, least: usize) {
+        let is_separator = |entry: &Entry| entry.appearance.entry_type == EntryType::Separator;
+        let (first, end) = slots(entries, is_separator, Entry::is_slot);
+        let hidden: Vec<_> = (end - first..least).map(|_| self.hidden(None)).collect();
+        entries.splice(end..end, hidden);
+    }
+
+    /// A slot that no session needs.
+    fn hidden(&mut self, known: Option<Entry>) -> Entry {
+        let appearance = Appearance::hidden();
+        let number = match known {
+            Some(entry) => {
+                if entry.appearance != appearance {
+                    self.changes.record(&entry, &appearance, self.how);
+                }
+                self.forget(entry.entries.into_iter());
+                entry.number
+            }
+            None => self.next_number(),
+        };
+        Entry { number, id: None, effect: None, sent_label: None, appearance, entries: Vec::new() }
+    }
+
+    fn next_number(&mut self) -> i32 {
+        *self.last = self.last.checked_add(1).unwrap_or(1);
+        *self.last
+    }
+
     /// The new entries for these items, in the place of the old ones.
     pub(super) fn entries(&mut self, items: &[Item], old: Vec<Entry>) -> Vec<Entry> {
         let kept = keep_numbers(&old, items);
@@ -35,10 +87,7 @@ impl Rebuild<'_> {
                 self.changes.record(&entry, &appearance, self.how);
                 (entry.number, appearance.label_with_age(self.how), entry.entries)
             }
-            None => {
-                *self.last = self.last.checked_add(1).unwrap_or(1);
-                (*self.last, appearance.label_with_age(self.how), Vec::new())
-            }
+            None => (self.next_number(), appearance.label_with_age(self.how), Vec::new()),
         };
         let entries = self.entries(item.children(), children);
         Entry { number, id: item.id().cloned(), effect: item.effect().cloned(), sent_label, appearance, entries }
@@ -50,6 +99,18 @@ impl Rebuild<'_> {
             self.forget(entry.entries.into_iter());
         }
     }
+}
+
+/// Where the slots begin and end in a list: right before its last separator.
+fn slots<T>(all: &[T], is_separator: impl Fn(&T) -> bool, is_slot: impl Fn(&T) -> bool) -> (usize, usize) {
+    let end = all.iter().rposition(is_separator).unwrap_or(0);
+    let first = all[..end].iter().rposition(|one| !is_slot(one)).map_or(0, |before| before + 1);
+    (first, end)
+}
+
+/// Whether an item goes into a slot: the row of a session, or of those that are folded.
+fn is_slot(item: &Item) -> bool {
+    matches!(item, Item::Submenu { id, .. } if goes_into_slot(id))
 }
 
 /// For each item, the index of the old entry whose number it keeps, if any. GNOME's extension first inserts new numbers

@@ -330,3 +330,40 @@ fn a_rebuild_sends_the_changed_label_of_an_entry_that_keeps_its_number() {
     let [(number, set)] = &changes.set[..] else { panic!("{changes:?}") };
     assert_eq!((*number, &set["label"]), (before[0], &"1 working".into()));
 }
+
+/// GNOME's extension shows how it adds each new row, after the menu is open.
+#[test]
+fn case_656_rows_in_slots_come_and_go_without_a_new_number_in_the_menu_itself() {
+    let of = |ids: &str| {
+        let rows = ids.chars().map(|id| row(&id.to_string(), vec![seen(&id.to_string(), "x")]));
+        let footer = Item::action(ItemId::own(Kind::Quit), "Quit", Effect::Quit(Vec::new()));
+        let head = [Item::text("head"), Item::Separator];
+        head.into_iter().chain(rows).chain([Item::Separator, footer]).collect::<Vec<_>>()
+    };
+    let mut layout = Layout::default();
+    layout.rebuild(&of("a"), NOW, &mut Changes::default());
+    layout.use_slots(4, NOW);
+    let (known, a) = (numbers(&layout), layout.entries[2].entries[0].number);
+    assert_eq!(known.len(), 8, "three hidden ones");
+    assert!(layout.shows(&of("a")) && layout.size() == Size { entries: 3, separators: 2 });
+    let shown = |layout: &Layout| -> Vec<String> {
+        let rows = layout.properties(&known[2..6], &[], NOW).into_iter().map(|(_, properties)| properties);
+        let rows = rows.filter(|properties| !properties.contains_key("visible"));
+        rows.map(|properties| format!("{:?}", properties["label"])).collect()
+    };
+    for ids in ["ba", "dcba", "", "a", "bd"] {
+        let mut changes = Changes::default();
+        layout.rebuild(&of(ids), NOW, &mut changes);
+        assert_eq!(numbers(&layout), known, "{ids}");
+        assert_eq!(shown(&layout), ids.chars().map(|id| format!("Text({:?})", id.to_string())).collect::<Vec<_>>());
+        assert!(layout.shows(&of(ids)) && !changes.is_empty());
+        let children: Vec<_> = layout.entries[2..6].iter().flat_map(|slot| &slot.entries).collect();
+        assert_eq!(children.len(), ids.len());
+    }
+    // What is clicked is never another's.
+    assert!(!layout.contains(a));
+    assert_eq!(layout.clicked(a), clicked(&seen("a", "x")));
+    assert!(known[2..6].iter().all(|slot| layout.clicked(*slot).is_none()), "a slot does nothing");
+    layout.rebuild(&of("abcdef"), NOW, &mut Changes::default());
+    assert_eq!(numbers(&layout).len(), known.len() + 2, "more than there were slots");
+}

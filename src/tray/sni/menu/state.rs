@@ -24,6 +24,10 @@ const READ_MAX: Duration = Duration::from_secs(4);
 pub(crate) const ICON_CLICK: Duration = Duration::from_millis(500);
 const DOUBLE_CLICK: Duration = Duration::from_secs(1);
 
+/// How many rows are there, shown or hidden, before they are needed, where a panel shows how it adds each: as many as the
+/// menu has on a small display.
+const SLOTS: usize = 6;
+
 /// The menu as panels know it, and what they reported about it.
 pub(crate) struct MenuState {
     layout: Layout,
@@ -33,6 +37,8 @@ pub(crate) struct MenuState {
     /// The items that panels were not sent yet.
     pending: Option<Vec<Item>>,
     presence: Presence,
+    /// The bus name of the panel that last opened it.
+    opener: Option<String>,
     stale: Stale,
     /// Whether a panel has read the menu.
     was_read: bool,
@@ -64,6 +70,7 @@ impl MenuState {
             revision: 1,
             pending: None,
             presence: Presence::new(now),
+            opener: None,
             stale: Stale::default(),
             was_read: false,
             reads_levels: false,
@@ -211,6 +218,28 @@ impl MenuState {
         Some(Opening { update, is_new, later, revision: self.revision })
     }
 
+    /// The panel with this bus name opens the menu, or a part of it.
+    pub(super) fn opened_by(&mut self, caller: &str) {
+        if self.opener.as_deref() != Some(caller) {
+            self.opener = Some(caller.into());
+        }
+    }
+
+    /// When it is to be found out whether the menu is still on the screen.
+    pub(crate) fn doubtful_at(&self) -> Option<Instant> {
+        self.presence.doubtful_at()
+    }
+
+    /// The bus name of the panel whose menu may still be on the screen, if that is to be found out now.
+    pub(crate) fn doubted(&self, now: Instant) -> Option<String> {
+        self.opener.clone().filter(|_| self.doubtful_at().is_some_and(|at| at <= now))
+    }
+
+    /// It was found out whether the menu is still on the screen; `false` if nobody can tell.
+    pub(crate) fn found(&mut self, is_there: bool, now: Instant) {
+        self.presence.found(is_there, now);
+    }
+
     /// The submenus to announce to panels that read one level at a time: Plasma opens a submenu that it has not read off
     /// the screen, as it does not know its size.
     fn to_announce(&self, number: i32, now: Instant) -> Vec<i32> {
@@ -224,6 +253,9 @@ impl MenuState {
         self.readers.of_layout(caller, scope, &names);
         let tooltip = self.readers.turns_out_to_read_markup(caller, &names);
         self.release_ages(now);
+        if sent_types::asks_for_types(scope, &names) {
+            self.layout.use_slots(SLOTS, self.wording());
+        }
         let Update { changes, revision: _ } = self.read(number, now);
         self.reads_levels |= number == ROOT && depth == 1;
         let submenus = if number == ROOT { self.to_announce(ROOT, now) } else { Vec::new() };
@@ -247,8 +279,7 @@ impl MenuState {
         names: &[String],
     ) -> Vec<(i32, Properties)> {
         let mut reply = self.layout.properties(numbers, names, self.wording_for(caller));
-        self.sent_types.remove_sent(caller, names, &mut reply);
-        self.sent_types.asks_for_properties(caller);
+        self.sent_types.of_properties(caller, names, &mut reply);
         reply
     }
 

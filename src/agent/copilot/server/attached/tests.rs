@@ -331,7 +331,7 @@ fn blue() -> Reply {
 fn an_answer_succeeds_when_the_server_confirms_it() {
     let completed = json!({"requestId": "r", "answer": "blue", "wasFreeform": false});
     let (outcome, calls, _) = run(replied(Response::Result(json!({"success": true})), Some(completed), &blue()));
-    assert_eq!((outcome, calls), (Ok("answered".to_owned()), 1));
+    assert_eq!((outcome, calls), (Ok("answered “blue”".to_owned()), 1));
 }
 
 #[test]
@@ -371,7 +371,7 @@ fn a_confirmation_that_was_lost_is_read_from_the_event_log() {
         let (attached, _events) = attached(&fake, Policy::Ask).await;
         let (site, _sender) = site_at(Vec::new(), LogView::default());
         let outcome = attached.reply(&site, &blue()).await;
-        assert_eq!(outcome, Ok("answered".to_owned()));
+        assert_eq!(outcome, Ok("answered “blue”".to_owned()));
     });
 }
 
