@@ -43,7 +43,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
-pub(crate) use show::shows_menu;
+pub(crate) use show::{OpenMenu, open_menu};
 pub(crate) use show::{has_focus, show, why_not};
 
 /// Opens terminals.

@@ -23,6 +23,7 @@ use compositor::Compositor;
 use place::{Place, Wanted};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+pub(crate) use x11::OpenMenu;
 
 /// Maximum depth of nested tmux sessions.
 const NESTING_MAX: u8 = 3;
@@ -45,12 +46,11 @@ pub(crate) fn has_focus(pid: u32, ancestors: &[u32], tty: Option<&Path>, pane: O
     Desktop::ours(pane).has_focus(pid, ancestors, tty)
 }
 
-/// Whether a menu of this process is on the screen. False if nobody can tell: of Wayland's windows nobody can.
+/// The menu that this process has on the screen. `None` if there is none, or nobody can tell: of Wayland's windows nobody can.
 ///
 /// May block for some seconds.
-#[cfg(target_os = "linux")]
-pub(crate) fn shows_menu(pid: u32) -> bool {
-    is_set("DISPLAY") && x11::shows_menu(None, pid)
+pub(crate) fn open_menu(pid: u32) -> Option<OpenMenu> {
+    is_set("DISPLAY").then(|| OpenMenu::find(None, pid))?
 }
 
 /// Why the terminal of a process cannot be shown, as far as its environment and ours tell. `None` if it is worth trying.

@@ -23,17 +23,18 @@ use super::icon::Icon;
 use super::messages::{EventSender, MainEvent};
 use super::view::MenuView;
 use crate::config::Tray as Settings;
-use crate::terminal;
+use crate::terminal::{self, OpenMenu};
 use anyhow::Context;
 use item::{Item, ItemState, render};
 use menu::{ITEM_PATH, Menu, MenuState, PATH as MENU_PATH, Update, lock};
 use pictures::Pictures;
 use std::path::Path;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use zbus::Connection;
 use zbus::fdo::DBusProxy;
@@ -173,19 +174,34 @@ async fn emit(connection: &Connection, update: Update) -> zbus::Result<()> {
     Menu::emit(&SignalEmitter::new(connection, MENU_PATH)?, update).await
 }
 
-/// Whether the panel with this bus name has a menu on the screen. False if nobody can tell: only X11 can be asked.
-async fn shows_menu(connection: &Connection, panel: &str) -> bool {
+/// The menu that the panel with this bus name has on the screen. `None` if there is none, or nobody can tell: only X11 can
+/// be asked.
+async fn open_menu(connection: &Connection, panel: &str) -> Option<OpenMenu> {
     let find = async {
         let bus = DBusProxy::new(connection).await.ok()?;
         let pid = bus.get_connection_unix_process_id(BusName::try_from(panel).ok()?).await.ok()?;
-        tokio::task::spawn_blocking(move || terminal::shows_menu(pid)).await.ok()
+        tokio::task::spawn_blocking(move || terminal::open_menu(pid)).await.ok()?
     };
-    matches!(tokio::time::timeout(FIND_TIMEOUT, find).await, Ok(Some(true)))
+    tokio::time::timeout(FIND_TIMEOUT, find).await.ok()?
+}
+
+/// Resolves when a menu is closed. It is waited for on a thread of its own, which nothing waits for at the end.
+async fn closed(menu: OpenMenu) {
+    let (send, receive) = oneshot::channel();
+    let wait = move || {
+        menu.wait_until_closed();
+        let _ = send.send(()); // nobody listens at the end
+    };
+    if std::thread::Builder::new().name("menu".into()).spawn(wait).is_ok() {
+        let _ = receive.await;
+    }
 }
 
 /// Does what is due at the deadlines of the menu, until the bus closes the connection: without a word, and without an end
 /// of the bus that its monitor would report.
 async fn keep_deadlines(connection: Connection, menu: Arc<Mutex<MenuState>>, wake: Arc<Notify>, send: EventSender) {
+    // While it is known that the menu is on the screen: until it is closed.
+    let mut closing: Option<Pin<Box<dyn Future<Output = ()> + Send>>> = None;
     loop {
         let (deadline, doubtful_at) = {
             let menu = lock(&menu);
@@ -198,8 +214,18 @@ async fn keep_deadlines(connection: Connection, menu: Arc<Mutex<MenuState>>, wak
                 None => std::future::pending().await,
             }
         };
+        let is_closed = async {
+            match closing.as_mut() {
+                Some(closing) => closing.await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             () = wake.notified() => {}
+            () = is_closed => {
+                closing = None;
+                lock(&menu).was_closed(Instant::now());
+            }
             () = connection.closed() => {
                 tokio::time::sleep(RETURN_AFTER).await;
                 return send(MainEvent::IconClosed);
@@ -207,8 +233,10 @@ async fn keep_deadlines(connection: Connection, menu: Arc<Mutex<MenuState>>, wak
             () = is_due => {
                 let doubted = lock(&menu).doubted(Instant::now());
                 if let Some(panel) = doubted {
-                    let is_there = shows_menu(&connection, &panel).await;
-                    lock(&menu).found(is_there, Instant::now());
+                    if closing.is_none() {
+                        closing = open_menu(&connection, &panel).await.map(|menu| Box::pin(closed(menu)) as _);
+                    }
+                    lock(&menu).found(closing.is_some(), Instant::now());
                     continue;
                 }
                 let (update, is_unread) = lock(&menu).on_deadline(Instant::now());

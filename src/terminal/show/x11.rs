@@ -11,8 +11,9 @@ use std::fmt;
 use std::time::{Duration, Instant};
 use x11rb::connection::Connection;
 use x11rb::errors::ReplyError;
+use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{
-    Atom, AtomEnum, ChangeWindowAttributesAux, ClientMessageEvent, ConnectionExt, EventMask, Window,
+    Atom, AtomEnum, ChangeWindowAttributesAux, ClientMessageEvent, ConnectionExt, EventMask, MapState, Window,
 };
 use x11rb::rust_connection::RustConnection;
 
@@ -64,11 +65,40 @@ pub(super) fn on_screen(display: Option<String>) -> Option<Vec<OnScreen>> {
     run_within("x11", TIMEOUT, move || X11::connect(display.as_deref()).ok()?.on_screen().ok()).ok()??
 }
 
-#[cfg(target_os = "linux")]
-/// Whether a menu of this process is on the display, as the display's own windows say. False if it does not answer.
-pub(super) fn shows_menu(display: Option<String>, pid: u32) -> bool {
-    let work = move || X11::connect(display.as_deref()).ok()?.shows_menu(pid).ok();
-    matches!(run_within("x11", TIMEOUT, work), Ok(Some(Some(true))))
+/// A menu on the display.
+pub(crate) struct OpenMenu {
+    x11: X11,
+    pid: u32,
+    window: Window,
+}
+
+impl OpenMenu {
+    /// The topmost menu of this process, as the display's own windows say. `None` if there is none, or the display does
+    /// not answer.
+    pub(super) fn find(display: Option<String>, pid: u32) -> Option<Self> {
+        let work = move || {
+            let x11 = X11::connect(display.as_deref()).ok()?;
+            let window = x11.menu_of(pid).ok()??;
+            Some(Self { x11, pid, window })
+        };
+        run_within("x11", TIMEOUT, work).ok()??
+    }
+
+    /// Blocks until the process has no menu on the display any more, or the display has gone.
+    pub(crate) fn wait_until_closed(mut self) {
+        while let Ok(event) = self.x11.connection.wait_for_event() {
+            let gone = match event {
+                Event::UnmapNotify(event) => event.window,
+                Event::DestroyNotify(event) => event.window,
+                _ => continue,
+            };
+            if gone == self.window {
+                // A submenu closes before the menu that it belongs to.
+                let Ok(Some(window)) = self.x11.menu_of(self.pid) else { return };
+                self.window = window;
+            }
+        }
+    }
 }
 
 struct X11 {
@@ -99,26 +129,31 @@ impl X11 {
         Ok(self.windows()?.into_iter().map(on_screen).collect())
     }
 
-    #[cfg(target_os = "linux")]
-    fn shows_menu(&self, pid: u32) -> Result<bool, ReplyError> {
+    /// The topmost menu of this process. Its closing is an event of this connection from now on.
+    fn menu_of(&self, pid: u32) -> Result<Option<Window>, ReplyError> {
+        let closing = ChangeWindowAttributesAux::new().event_mask(EventMask::STRUCTURE_NOTIFY);
         let (owner, kind) = (self.atom("_NET_WM_PID")?, self.atom("_NET_WM_WINDOW_TYPE")?);
         let menus = [self.atom("_NET_WM_WINDOW_TYPE_POPUP_MENU")?, self.atom("_NET_WM_WINDOW_TYPE_DROPDOWN_MENU")?];
         // The topmost first.
         for window in self.connection.query_tree(self.root)?.reply()?.children.into_iter().rev() {
             let is_menu = || {
+                if self.values(window, owner, AtomEnum::CARDINAL)?.first() != Some(&pid)
+                    || !self.values(window, kind, AtomEnum::ATOM)?.iter().any(|kind| menus.contains(kind))
+                {
+                    return Ok(false);
+                }
+                // Asked for before it is looked at, so that no closing is missed.
+                self.connection.change_window_attributes(window, &closing)?.check()?;
                 let attributes = self.connection.get_window_attributes(window)?.reply()?;
-                Ok(attributes.override_redirect
-                    && attributes.map_state == x11rb::protocol::xproto::MapState::VIEWABLE
-                    && self.values(window, kind, AtomEnum::ATOM)?.iter().any(|kind| menus.contains(kind))
-                    && self.values(window, owner, AtomEnum::CARDINAL)?.first() == Some(&pid))
+                Ok(attributes.override_redirect && attributes.map_state == MapState::VIEWABLE)
             };
             match is_menu() {
-                Ok(true) => return Ok(true),
+                Ok(true) => return Ok(Some(window)),
                 Ok(false) | Err(ReplyError::X11Error(_)) => {} // it may have closed meanwhile
                 Err(error) => return Err(error),
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// The windows that the window manager lists, each with its process on this machine. Panels and desktops are left

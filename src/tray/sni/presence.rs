@@ -22,7 +22,7 @@ const CLOSED_HOLD: Duration = Duration::from_millis(500);
 const REPEAT_MAX: Duration = Duration::from_secs(1);
 
 /// What panels reported about the menu.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Presence {
     /// The menus that were reported open and not yet closed, by number.
     open: HashSet<i32>,
@@ -187,6 +187,9 @@ mod tests {
             presence.found(true, after(begun, seconds * 1000));
         }
         assert!(presence.is_held(after(begun, 36_999)), "nothing moved under a pointer that stood still");
+        let mut left = presence.clone();
+        left.close(after(begun, 28_000));
+        assert_eq!(left.held_until(), Some(after(begun, 28_500)), "it was seen to close");
         presence.found(false, after(begun, 36_000));
         assert_eq!(presence.doubtful_at(), None, "nobody can tell");
         assert!(!presence.is_held(after(begun, 37_000)));

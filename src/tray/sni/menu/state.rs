@@ -218,6 +218,13 @@ impl MenuState {
         Some(Opening { update, is_new, later, revision: self.revision })
     }
 
+    /// The menu is no longer on the screen, although its panel does not say so.
+    pub(crate) fn was_closed(&mut self, now: Instant) {
+        if self.presence.is_visible(now) {
+            self.presence.close(now);
+        }
+    }
+
     /// The panel with this bus name opens the menu, or a part of it.
     pub(super) fn opened_by(&mut self, caller: &str) {
         if self.opener.as_deref() != Some(caller) {
