@@ -1,6 +1,6 @@
 //! Which sessions live processes have open, beyond what the sessions' own files say, whichever agents they are.
 
-use super::runners::Runner;
+use super::runners::{Runner, shares};
 use super::wing::Wing;
 use crate::core::owner::Owner;
 use crate::core::time::Time;
@@ -102,6 +102,13 @@ impl OpenSessions {
         homes.into_iter()
     }
 
+    /// The homes of this agent that have a log: the one that it was found in, and those that share it.
+    pub(in crate::agent) fn homes_with(&self, wing: Wing, (home, root): (&Path, &Path), log: &Path) -> Vec<PathBuf> {
+        let sessions = wing.profile().sessions;
+        let others = self.homes(wing).filter(|other| *other != home && shares(&other.join(sessions), root, log));
+        [home].into_iter().chain(others).map(Path::to_owned).collect()
+    }
+
     /// The homes of live processes, of any agent, that are not followed.
     pub(crate) fn homes_besides(&self) -> impl Iterator<Item = (Wing, &Path)> {
         let is_followed = |wing: Wing, home: &Path| self.homes.iter().any(|(of, its)| *of == wing && its == home);
@@ -111,7 +118,9 @@ impl OpenSessions {
 
     /// Whether other processes of agents run than at another scan, or show other sessions.
     pub(crate) fn has_other_runners(&self, before: &Self) -> bool {
-        self.runners != before.runners
+        // When one started is counted back from now, and comes out a little different each time. `born` tells them apart.
+        let differs = |(one, other): (&Runner, &Runner)| Runner { started: other.started, ..one.clone() } != *other;
+        self.runners.len() != before.runners.len() || self.runners.iter().zip(&before.runners).any(differs)
     }
 
     /// Keeps only some, for tests.

@@ -1,4 +1,4 @@
-//! Live processes of agents, by what they show of themselves: which home each has, where it works, and which sessions it runs.
+//! Live processes of agents: which home each has, where it works, and which sessions it runs, by what it shows.
 //!
 //! A home's own files say who runs its sessions. They do not know of a process of another home that shares the logs, and
 //! they may be deleted while their process lives. Here the processes are asked instead, those of our user alone. Of their
@@ -56,9 +56,10 @@ impl Runner {
             || self.logs.iter().any(|(other, _)| **other == *id)
     }
 
-    /// Whether it ran when a file was written at this time.
-    pub(in crate::agent) fn ran_at(&self, written: Time) -> bool {
-        self.started <= written + SLACK
+    /// Whether it may have written a log at this time: it ran then, and works where the log's session does. `is_of`: whether
+    /// that is this folder.
+    pub(in crate::agent) fn may_have_written(&self, written: Time, is_of: impl FnOnce(&Path) -> bool) -> bool {
+        !self.is_helper && self.started <= written + SLACK && self.folder.as_deref().is_none_or(is_of)
     }
 
     /// Whether its home has this log, too. One whose home cannot be read may have it.
@@ -84,9 +85,11 @@ pub(super) fn identity(path: &Path) -> Option<Identity> {
 #[cfg(target_os = "linux")]
 pub(super) fn scan(sources: &[&Source], now: Time) -> Vec<Runner> {
     use super::fingerprint::scripts;
+    use super::program_file::is_node;
     use crate::system::mounts::Mounts;
     use crate::system::process::{arguments, births, executable, folder_of, is_of_our_user};
     use std::cell::OnceCell;
+    use std::collections::HashSet;
     let wings: Vec<_> = Wing::ALL.iter().filter(|wing| sources.iter().any(|source| source.wing() == **wing)).collect();
     let wings: Vec<_> = wings.into_iter().filter_map(|wing| Some((*wing, wing.role()?))).collect();
     if wings.is_empty() {
@@ -122,9 +125,13 @@ pub(super) fn scan(sources: &[&Source], now: Time) -> Vec<Runner> {
             is_helper,
         };
         wing.complete(&mut runner);
-        Some(runner)
+        Some((runner, is_node(&program), birth.parent))
     };
-    pids.filter_map(runner).collect()
+    let found: Vec<_> = pids.filter_map(runner).collect();
+    // A package manager's launcher has the command line of the program that it started, and ends with it.
+    let parents: HashSet<u32> = found.iter().filter(|(_, is_node, _)| !is_node).map(|(.., parent)| *parent).collect();
+    let is_kept = |(runner, is_node, _): &(Runner, bool, u32)| !is_node || !parents.contains(&runner.pid);
+    found.into_iter().filter(is_kept).map(|(runner, ..)| runner).collect()
 }
 
 /// The processes that may run sessions: this system does not show enough of them.
@@ -148,8 +155,9 @@ fn home_of(pid: u32, wing: Wing, folder: Option<&Path>) -> Option<PathBuf> {
     }
 }
 
+/// The home that these variables name: by `variable`, or else where it usually is.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux shows environments"))]
-fn home_in(variables: &[(OsString, OsString)], variable: &str, usual: &str) -> Option<PathBuf> {
+pub(super) fn home_in(variables: &[(OsString, OsString)], variable: &str, usual: &str) -> Option<PathBuf> {
     let set = |name: &str| variables.iter().find(|(is, value)| is == name && !value.is_empty()).map(|(_, value)| value);
     set(variable).map(PathBuf::from).or_else(|| Some(Path::new(set("HOME")?).join(usual)))
 }

@@ -26,8 +26,8 @@ use stamp::Stamp;
 use std::io;
 use std::path::Path;
 
-pub(in crate::agent) use dialect::FIRST_LINES;
 pub use dialect::{Dialect, SubAgentsInLog};
+pub(in crate::agent) use dialect::{FIRST_LINES, has_line_with};
 pub use file::LogError;
 pub(crate) use file::length;
 pub use pass::ReadContext;

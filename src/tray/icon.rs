@@ -184,8 +184,8 @@ mod tests {
     #[ignore = "writes pictures to look at, to the folder that PILOTLIGHT_PICTURES names"]
     fn pictures_to_look_at() {
         let Some(folder) = std::env::var_os("PILOTLIGHT_PICTURES").map(std::path::PathBuf::from) else { return };
-        for (name, state) in [("a", State::Well), ("b", State::Working), ("c", State::NeedsYou), ("d", State::Trouble)]
-        {
+        let states = [State::Well, State::Working, State::NeedsYou, State::Trouble, State::Unknown];
+        for (name, state) in ["a", "b", "c", "d", "e"].into_iter().zip(states) {
             for (variant, unseen, count, contrast) in [
                 (0, false, 0, false),
                 (1, true, 0, false),
@@ -203,6 +203,29 @@ mod tests {
                 let mut encoder = png::Encoder::new(file, picture.width, picture.height);
                 encoder.set_color(png::ColorType::Rgba);
                 encoder.write_header().unwrap().write_image_data(&picture.rgba).unwrap();
+            }
+        }
+    }
+
+    /// In black and white no colour helps, and a hole shows the panel.
+    #[test]
+    #[cfg(not(target_os = "macos"))]
+    fn in_black_and_white_each_state_has_a_shape_of_its_own_on_any_panel() {
+        let shown = |picture: &Picture, panel: u32| -> Vec<u32> {
+            let on =
+                |pixel: &[u8]| (u32::from(pixel[0]) * u32::from(pixel[3]) + panel * (255 - u32::from(pixel[3]))) / 255;
+            picture.rgba.chunks(4).map(on).collect()
+        };
+        for unseen in [false, true] {
+            let of = |state| Icon { unseen, contrast: true, ..Icon::of(state) }.picture().unwrap();
+            for (n, one) in ALL.into_iter().enumerate() {
+                for other in ALL.into_iter().skip(n + 1) {
+                    for panel in [255, 138, 0] {
+                        let (a, b) = (shown(&of(one), panel), shown(&of(other), panel));
+                        let differ = a.iter().zip(&b).filter(|(a, b)| a.abs_diff(**b) > 60).count() * 100 / a.len();
+                        assert!(differ >= 4, "{one:?} and {other:?} on {panel}: {differ}");
+                    }
+                }
             }
         }
     }

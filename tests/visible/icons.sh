@@ -17,7 +17,7 @@ pictures=$(mktemp -d)
 trap 'rm -rf "$pictures"' EXIT
 PILOTLIGHT_PICTURES=$pictures cargo test --quiet --lib pictures_to_look_at -- --ignored >/dev/null
 
-readonly ROWS=(16 22 32 48) WIDTH=1120
+readonly ROWS=(16 22 32 48) WIDTH=1312
 # The matrices are those of Machado, Oliveira and Fernandes (2009) for the complete lack of one type of cone.
 readonly FILTERS='<filter id="red" color-interpolation-filters="linearRGB"><feColorMatrix values="0.152286 1.052583 -0.204868 0 0 0.114503 0.786281 0.099216 0 0 -0.003882 -0.048116 1.051998 0 0 0 0 0 1 0"/></filter>
 <filter id="green" color-interpolation-filters="linearRGB"><feColorMatrix values="0.367322 0.860646 -0.227968 0 0 0.280085 0.672501 0.047413 0 0 -0.011820 0.042940 0.968881 0 0 0 0 0 1 0"/></filter>

@@ -1,14 +1,14 @@
 //! How Claude Code writes its log: one line -> one [`Event`].
 //!
-//! A line has its fields in any order, and is spelled with blanks or without. Most bytes are in lines that say nothing of a turn (`api-request-shape`, `attachment`)
-//! and in results of tools: of these only what stands before their text, and after it, is looked at. An unreadable line
-//! is [`Malformed`]; nothing panics.
+//! A line has its fields in any order, and is spelled with blanks or without. Most bytes are in lines that say nothing of
+//! a turn (`api-request-shape`, `attachment`) and in results of tools: of these only what stands before their text, and
+//! after it, is looked at. An unreadable line is [`Malformed`]; nothing panics.
 
 mod line;
 
-use crate::agent::tail::{Dialect, FIRST_LINES};
+use crate::agent::tail::{Dialect, has_line_with};
 use crate::core::event::{Body, Event};
-use crate::core::scan::{LastMembers, Malformed, Scan, Text, keys};
+use crate::core::scan::{LastMembers, Malformed, Scan, Text};
 use crate::core::time::Time;
 use line::Line;
 
@@ -22,19 +22,7 @@ const TYPE_PREFIX: &[u8] = b"{\"type\":\"";
 
 /// Whether a log that begins so is Claude Code's: one of its first lines names the session as only Claude Code does.
 fn is_start(log: &[u8]) -> bool {
-    log.split(|byte| *byte == b'\n').take(FIRST_LINES).any(|line| {
-        let (mut session, mut kind, mut data) = (false, false, false);
-        keys(line, |key, scan| {
-            match key {
-                b"sessionId" => session = true,
-                b"type" => kind = true,
-                b"data" => data = true,
-                _ => {}
-            }
-            scan.skip()
-        });
-        session && kind && !data
-    })
+    has_line_with(log, &["sessionId", "type"], &["data"])
 }
 
 /// Parses one line, without its line break.

@@ -3,6 +3,8 @@
 use super::pid_file;
 use crate::agent::fingerprint::Fingerprint;
 use crate::agent::program_file::is_node;
+#[cfg(target_os = "linux")]
+use crate::agent::runners;
 use crate::agent::runners::{Role, Runner, identity, is_itself};
 use crate::core::text::is_uuid;
 use crate::core::time::Time;
@@ -53,10 +55,7 @@ pub(super) fn may_run(home: &Path, pids: &[u32], now: Time) -> impl Iterator<Ite
 #[cfg(target_os = "linux")]
 fn home_of(pid: u32) -> Option<PathBuf> {
     let variables = process::variables(pid, &[HOME_VARIABLE, "HOME"])?;
-    let value =
-        |name: &str| variables.iter().find(|(is, value)| is == name && !value.is_empty()).map(|(_, value)| value);
-    let named = value(HOME_VARIABLE).map(PathBuf::from);
-    named.or_else(|| Some(Path::new(value("HOME")?).join(HOME))).filter(|home| home.is_absolute())
+    runners::home_in(&variables, HOME_VARIABLE, HOME).filter(|home| home.is_absolute())
 }
 
 /// The home of a process: the system does not tell.
@@ -90,8 +89,11 @@ pub(crate) fn role(program: &Path, arguments: &[OsString]) -> Option<Role> {
     if !is_itself(program, arguments, FINGERPRINT.program) {
         return None;
     }
-    let words: Vec<&str> =
-        arguments.iter().skip(if is_node(program) { 2 } else { 1 }).filter_map(|word| word.to_str()).collect();
+    let mut words = arguments.iter().skip(1).filter_map(|word| word.to_str());
+    if is_node(program) {
+        while words.next().is_some_and(|word| word.starts_with('-')) {} // up to its script
+    }
+    let words: Vec<&str> = words.collect();
     let is_helper = words.first().is_some_and(|first| HELPERS.contains(first) || SUPERVISED.contains(first));
     let is_fork = words.contains(&"--fork-session");
     let value = |(at, word): (usize, &&str)| match word.split_once('=') {
@@ -143,6 +145,8 @@ mod tests {
         }
         let node = format!("node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js -r {ID}");
         assert_eq!(role_of("/usr/bin/node", &node), one(Some(ID), false));
+        let serves = "node --no-warnings /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js mcp serve";
+        assert_eq!(role_of("/usr/bin/node", serves), one(None, true));
         assert_eq!(role_of("/home/me/.local/share/claude/versions/2.1.332", "claude"), one(None, false));
     }
 }

@@ -11,7 +11,7 @@ use super::target::Claim;
 use super::{resume, store};
 use crate::agent::openings::OpenSessions;
 use crate::agent::reading::{ReadStatus, Reading};
-use crate::agent::runners::shares;
+use crate::agent::runners::identity;
 use crate::agent::tail::{ReadContext, ReadOutcome, Tail};
 use crate::agent::wing::Wing;
 use crate::core::limits::Limits;
@@ -133,11 +133,11 @@ impl Session {
         observed.asks_again_after = Some(ASKS_AGAIN_AFTER);
         observed.has_log = log.is_some();
         observed.touched = log.as_ref().map_or(observed.touched, modified);
-        let is_unknown = matches!(observed.owner, Owner::Unknown { .. } | Owner::Doubtful { .. });
-        let is_doubtful = self.last.is_none() && unlisted.is_none() && is_unknown;
+        let may_be_run = matches!(observed.owner, Owner::Unknown { .. } | Owner::Doubtful { .. });
+        let is_unclear = self.last.is_none() && unlisted.is_none() && may_be_run;
         // Not `Reading::is_history`: an old session is history even where its owner is unknown or gone.
         observed.unread = self.last.is_none()
-            && !is_doubtful
+            && !is_unclear
             && observed.facts.progress.is_none()
             && !reading.all
             && reading.is_past(observed.touched);
@@ -157,7 +157,7 @@ impl Session {
                 Some(format!("who runs it is not known, as {} cannot be listed: {error}", folder.display()).into());
         }
         if let Owner::Unknown { pid } = observed.owner
-            && is_doubtful
+            && is_unclear
             && pid != Owner::UNNAMED
         {
             let file = pid_file::path(&self.home, pid);
@@ -199,8 +199,16 @@ impl Session {
             Err(error) => (Listed::default(), Some(error)),
         };
         // What another home does not show is not known there either.
-        let others = self.homes.iter().filter(|home| **home != self.home);
-        listed.files.extend(others.flat_map(|home| pid_file::all(home)));
+        // Two paths may lead to the same files.
+        let folder = |home: &Path| identity(&home.join(pid_file::FOLDER));
+        let mut seen = vec![folder(&self.home)];
+        for home in self.homes.iter().filter(|home| **home != self.home) {
+            let its = folder(home);
+            if !seen.contains(&its) {
+                listed.files.extend(pid_file::all(home));
+                seen.push(its);
+            }
+        }
         let mut files: Vec<_> = listed.files.into_iter().filter(is_its).collect();
         let unread = self.last.as_ref().filter(|last| files.iter().all(|file| file.pid != last.pid));
         files.extend(unread.and_then(|last| pid_file::read(&last.home, last.pid)).filter(is_its));
@@ -283,9 +291,7 @@ impl Session {
 
     /// Finds the homes that have its log: their processes may run it, too.
     fn find_homes(&mut self, openings: &OpenSessions) {
-        let others = openings.homes(Wing::ClaudeCode).filter(|home| **home != *self.home);
-        let others = others.filter(|home| shares(&home.join(store::PROJECTS), &self.root, &self.log));
-        self.homes = [self.home.clone()].into_iter().chain(others.map(Path::to_owned)).collect();
+        self.homes = openings.homes_with(Wing::ClaudeCode, (&self.home, &self.root), &self.log);
         // One that ended left its file where it was.
         let known = self.last.as_ref().map(|last| last.home.clone());
         self.homes.extend(known.filter(|home| !self.homes.contains(home)));

@@ -24,7 +24,7 @@ const TOGETHER: Span = Span::seconds(3);
 
 /// Whether a process may have written a session's log, by when it started and where it works.
 pub(super) fn may_have_written(runner: &Runner, touched: Time, log: &Path) -> bool {
-    !runner.is_helper && runner.ran_at(touched) && runner.folder.as_deref().is_none_or(|folder| is_of(log, folder))
+    runner.may_have_written(touched, |folder| is_of(log, folder))
 }
 
 /// Whether a log is among those of the sessions that work in this folder.

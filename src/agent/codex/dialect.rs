@@ -9,7 +9,7 @@
 
 mod payload;
 
-use crate::agent::tail::{Dialect, FIRST_LINES};
+use crate::agent::tail::{Dialect, has_line_with};
 use crate::core::event::{Body, Event};
 use crate::core::scan::{Malformed, Scan, Text, keys};
 use crate::core::time::Time;
@@ -21,19 +21,7 @@ pub const DIALECT: Dialect = Dialect { is_start, parse, parse_ends, is_fresh_pro
 
 /// Whether a log that begins so is one of Codex's: no other's lines have a payload.
 fn is_start(log: &[u8]) -> bool {
-    log.split(|byte| *byte == b'\n').take(FIRST_LINES).any(|line| {
-        let (mut at, mut kind, mut payload) = (false, false, false);
-        keys(line, |key, scan| {
-            match key {
-                b"timestamp" => at = true,
-                b"type" => kind = true,
-                b"payload" => payload = true,
-                _ => {}
-            }
-            scan.skip()
-        });
-        at && kind && payload
-    })
+    has_line_with(log, &["timestamp", "type", "payload"], &[])
 }
 
 /// The longest line that begins a turn, in bytes: they have 600. In a longer one, so much shows whether it may be one.

@@ -3,7 +3,6 @@
 use super::head::{Head, is_left_open};
 use super::lock::{self, Holder, Lock};
 use crate::agent::reading::{Glimpse, LogPaths, Reading};
-use crate::agent::runners::Runner;
 use crate::agent::stamps::Stamps;
 use crate::agent::walk;
 use crate::agent::wing::Wing;
@@ -140,13 +139,9 @@ impl<'a> Glimpses<'a> {
         }?;
         let touched = modified(&fs::symlink_metadata(&log).ok()?);
         let head = Head::read(&log)?;
-        let works_there = |runner: &Runner| {
-            let cwd = head.cwd.as_deref().map(Path::new);
-            !runner.is_helper
-                && runner.ran_at(touched)
-                && runner.folder.as_deref().is_none_or(|folder| cwd == Some(folder))
-        };
-        let may_be_run = reading.openings.runners(Wing::Codex).any(works_there);
+        let cwd = head.cwd.as_deref().map(Path::new);
+        let mut runners = reading.openings.runners(Wing::Codex);
+        let may_be_run = runners.any(|runner| runner.may_have_written(touched, |folder| cwd == Some(folder)));
         let is_past = !may_be_run && is_over(&log, touched, reading) && !head.is_part_of_another(id);
         is_past.then_some(Glimpse { touched, has_log: true })
     }
@@ -185,22 +180,21 @@ pub(crate) fn owner_now(root: &Path, id: &str, now: Time) -> Owner {
 
 /// The thread whose sub-agent this one is.
 pub(crate) fn whole(root: &Path, id: &str) -> Option<Arc<str>> {
-    let whole = whole_of(root, Head::read(&log_of(root, id)?)?);
+    let head = Head::read(&log_of(root, id)?)?;
+    let whole = head.is_part_of_another(id).then(|| whole_of(root, head))??;
     (*whole != *id).then(|| whole.into())
 }
 
 /// The thread that a log with this head is a part of in the end: a sub-agent may start others, and where its log does not
-/// name the root, it names the one that started it.
-pub(super) fn whole_of(root: &Path, head: Head) -> Box<str> {
+/// name the root, it names the one that started it. `None` for those that name each other.
+pub(super) fn whole_of(root: &Path, head: Head) -> Option<Box<str>> {
     let mut whole = head.session;
     for _ in 0..DEEP {
-        let Some(above) = log_of(root, &whole).as_deref().and_then(Head::read) else { break };
-        if above.session == whole {
-            break;
-        }
+        let above = log_of(root, &whole).as_deref().and_then(Head::read);
+        let Some(above) = above.filter(|above| above.session != whole) else { return Some(whole) };
         whole = above.session;
     }
-    whole
+    None
 }
 
 #[cfg(test)]
@@ -348,20 +342,25 @@ mod tests {
         let root = home.path().join(SESSIONS);
         let folder = root.join("2026/11/21");
         fs::create_dir_all(&folder).unwrap();
-        let [child, grandchild, nested] = ["1", "2", "3"].map(|end| ID.replace("685", &format!("68{end}")));
+        let [child, grandchild, nested, one, other] =
+            ["1", "2", "3", "7", "8"].map(|end| ID.replace("685", &format!("68{end}")));
         let spawned = format!(r#""source":{{"subagent":{{"thread_spawn":{{"depth":1,"parent_thread_id":"{ID}"}}}}}},"#);
         for (id, more) in [
             (ID, String::new()),
             (&child, format!(r#""parent_thread_id":"{ID}","#)),
             (&grandchild, format!(r#""parent_thread_id":"{child}","#)),
             (&nested, spawned),
+            (&one, format!(r#""parent_thread_id":"{other}","#)),
+            (&other, format!(r#""parent_thread_id":"{one}","#)),
         ] {
             let meta = format!(
                 r#"{{"timestamp":"2026-11-21T22:56:45.000Z","type":"session_meta","payload":{{"id":"{id}",{more}"cwd":"/srv","originator":"x","cli_version":"1"}}}}"#
             );
             fs::write(folder.join(format!("rollout-2026-11-21T22-56-45-{id}.jsonl")), meta + "\n").unwrap();
         }
-        assert_eq!(whole(&root, ID), None);
+        for id in [ID, &one, &other] {
+            assert_eq!(whole(&root, id), None, "{id} is a thread of its own, or one of a loop");
+        }
         for part in [&child, &grandchild, &nested] {
             assert_eq!(whole(&root, part).as_deref(), Some(ID), "{part}");
         }

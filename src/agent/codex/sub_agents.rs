@@ -54,7 +54,8 @@ impl SubAgents {
             if is_unwritten {
                 continue; // its log will say whose it is
             }
-            let is_ours = head.flatten().is_some_and(|head| *store::whole_of(root, head) == *id);
+            let whole = head.flatten().and_then(|head| store::whole_of(root, head));
+            let is_ours = whole.is_some_and(|whole| *whole == *id);
             let sub_agent = log
                 .filter(|_| is_ours)
                 .map(|log| Box::new(Followed { log, tail: Tail::default(), facts: Facts::default() }));

@@ -211,11 +211,9 @@ impl KnownProcess {
         }
         let is_recorded = !recorded.is_empty();
         // One whose log has lines of that level would have logged them.
-        let guessed = recorded.into_iter().filter(|_| !log.informs());
-        let guessed: Vec<_> = guessed.map(|(id, at)| (Opened::Session(id), Some(at))).collect();
-        opened.extend(
-            guessed.into_iter().filter(|(id, _)| !opened.iter().any(|(known, _)| known == id)).collect::<Vec<_>>(),
-        );
+        let guessed = recorded.into_iter().filter(|_| !log.informs()).map(|(id, at)| (Opened::Session(id), Some(at)));
+        let guessed: Vec<_> = guessed.filter(|(id, _)| !opened.iter().any(|(known, _)| known == id)).collect();
+        opened.extend(guessed);
         if opened.is_empty() && arguments.some && starts {
             return vec![(Opened::Some, None)];
         }

@@ -1,11 +1,24 @@
 //! How an agent writes its log, as far as reading it needs to know.
 
 use crate::core::event::Event;
-use crate::core::scan::Malformed;
+use crate::core::scan::{Malformed, keys};
 use crate::core::time::Time;
 
 /// How many of a log's lines tell whose it is, at most: the first ones may be torn.
 pub(in crate::agent) const FIRST_LINES: usize = 20;
+
+/// Whether one of a log's first lines has all of these keys, and none of the `others`.
+pub(in crate::agent) fn has_line_with(log: &[u8], wanted: &[&str], others: &[&str]) -> bool {
+    log.split(|byte| *byte == b'\n').take(FIRST_LINES).any(|line| {
+        let (mut missing, mut is_other) = (wanted.to_vec(), false);
+        keys(line, |key, scan| {
+            missing.retain(|wanted| wanted.as_bytes() != key);
+            is_other |= others.iter().any(|other| other.as_bytes() == key);
+            scan.skip()
+        });
+        missing.is_empty() && !is_other
+    })
+}
 
 /// How an agent writes its log: one event a line. Each of these reads JSON, however that is spelled: with blanks or without,
 /// its keys in any order. Where the bytes of the usual spelling are looked for first, other bytes are parsed.

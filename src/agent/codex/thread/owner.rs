@@ -4,10 +4,9 @@ use super::Thread;
 use crate::agent::codex::daemon;
 use crate::agent::codex::door::Door;
 use crate::agent::codex::lock::{Holder, LOCKS, Lock};
-use crate::agent::codex::profile::PROFILE;
 use crate::agent::evidence::Evidence;
 use crate::agent::reading::{GRACE, Reading};
-use crate::agent::runners::{Runner, identity, shares};
+use crate::agent::runners::{Runner, identity};
 use crate::agent::wing::Wing;
 use crate::core::action::Action;
 use crate::core::owner::{Doubt, Held, Owner};
@@ -96,22 +95,15 @@ impl Thread {
 
     /// Finds its lock: the one that is held, of those in the homes that have its log.
     pub(super) fn find_lock(&mut self, reading: &Reading<'_>) {
-        let (home, sessions) = (self.home().to_owned(), PROFILE.sessions);
-        let others = reading.openings.homes(Wing::Codex).filter(|other| **other != *home);
-        let others = others.filter(|other| shares(&other.join(sessions), &self.root, &self.path)).map(Path::to_owned);
-        let others: Vec<_> = others.collect();
-        let mut homes: Vec<_> = [home].into_iter().chain(others).collect();
+        let mut homes = reading.openings.homes_with(Wing::Codex, (self.home(), &self.root), &self.path);
         // One whose holder has ended is looked for where it was.
         homes.extend(self.lock.is_some().then(|| self.lock_home.clone()).filter(|known| !homes.contains(known)));
-        let locks = homes.iter().filter_map(|home| Some((Lock::of(home, &self.id)?, home)));
-        let locks: Vec<_> = if homes.len() == 1 {
-            locks.collect() // most people have one home, and who holds the lock is looked up later
-        } else {
+        let mut locks: Vec<_> = homes.iter().filter_map(|home| Some((Lock::of(home, &self.id)?, home))).collect();
+        // Who holds the only one is looked up later.
+        if locks.len() > 1 {
             let is_held = |lock: &Lock| !matches!(lock.holder(), Holder::Nobody | Holder::Untold);
-            let mut locks: Vec<_> = locks.collect();
-            locks.sort_by_key(|(lock, _)| (is_held(lock), lock.loaded));
-            locks
-        };
+            locks.sort_by_cached_key(|(lock, _)| (is_held(lock), lock.loaded));
+        }
         self.lock = locks.last().map(|(lock, _)| *lock);
         if let Some((_, home)) = locks.last() {
             self.lock_home.clone_from(home);
@@ -161,10 +153,8 @@ impl Thread {
             return false;
         }
         let works_there = || {
-            let cwd = self.head.as_ref().and_then(|head| head.cwd.as_deref());
-            runner.named.is_none()
-                && runner.ran_at(touched)
-                && runner.folder.as_deref().is_none_or(|folder| cwd.is_some_and(|cwd| Path::new(cwd) == folder))
+            let cwd = self.head.as_ref().and_then(|head| head.cwd.as_deref()).map(Path::new);
+            runner.named.is_none() && runner.may_have_written(touched, |folder| cwd == Some(folder))
         };
         let is_named = runner.named.as_ref().is_some_and(|named| *named == self.id);
         (is_named || works_there()) && runner.shares(&self.root, &self.path)

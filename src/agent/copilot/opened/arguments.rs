@@ -104,6 +104,17 @@ const WITH_VALUE: [&str; 31] = [
     "--usage-output-file",
 ];
 
+/// The options that take any number of words.
+const WITH_LIST: [&str; 7] = [
+    "--allow-tool",
+    "--allow-url",
+    "--available-tools",
+    "--deny-tool",
+    "--deny-url",
+    "--excluded-tools",
+    "--secret-env-vars",
+];
+
 /// Parses a command line, including the program's name: `--resume=ID`, `--resume ID`, `-r ID`, `-rID`, `--session-id
 /// ID`, `--continue`, `--log-level LEVEL`, `--server`, `-p PROMPT`, `update`. Stops at `--`. `is_script`: the program is a
 /// node, whose first word that is no option names Copilot's script.
@@ -136,6 +147,8 @@ pub(super) fn parse(arguments: &[OsString], is_script: bool) -> Arguments {
         } else if PROMPTS.contains(&&*name) {
             parsed.role = Role::Prompt;
             let _ = joined.or_else(|| words.next().map(Into::into)); // its prompt, which may read like an option
+        } else if WITH_LIST.contains(&&*name) {
+            while words.next_if(may_follow).is_some() {}
         } else if WITH_VALUE.contains(&&*name) {
             let _ = joined.or_else(|| words.next().map(Into::into));
         } else if name == "--log-level" {
@@ -197,6 +210,8 @@ mod tests {
         for line in ["copilot -p -rest", "copilot -p --continue", "copilot -i --resume", "copilot --name -r"] {
             assert_eq!((parsed(line).id, parsed(line).some), (None, false), "{line}");
         }
+        let listed = parsed(&format!("copilot --resume {A} --excluded-tools skill update --allow-all"));
+        assert_eq!((listed.id.as_deref(), listed.role), (Some(A), Role::Terminal), "a list has any number of words");
         let with = parsed(&format!("copilot -p hello --resume={A} --log-level none"));
         assert_eq!((with.id.as_deref(), with.role, with.unlogged), (Some(A), Role::Prompt, true));
     }

@@ -234,7 +234,8 @@ impl MenuState {
 
     /// When it is to be found out whether the menu is still on the screen.
     pub(crate) fn doubtful_at(&self) -> Option<Instant> {
-        self.presence.doubtful_at()
+        // One that no panel announced cannot be asked about.
+        self.presence.doubtful_at().filter(|_| self.opener.is_some())
     }
 
     /// The bus name of the panel whose menu may still be on the screen, if that is to be found out now.

@@ -147,13 +147,17 @@ async fn verify_closed(link: &Link, site: &Site, answered: &[&str]) -> Result<()
     Ok(())
 }
 
+/// Waits a moment until the log has these requests: what it does not have is told.
+async fn wait_logged(site: &Site, requests: &[Request]) {
+    let mut log_view = site.log_view.clone();
+    let has = |log_view: &LogView| requests.iter().all(|request| log_view.has(Call::of(&request.id)));
+    let _ = timeout(LOGGED_WITHIN, log_view.wait_for(|log_view| !log_view.shows_requests || has(log_view))).await;
+}
+
 /// A request as it is shown: in the words of its server or bridge, and in those of the log where they differ. A log that
 /// does not have it yet is waited for.
 pub(crate) async fn shown(site: &Site, request: &Request) -> ShownRequest {
-    let call = Call::of(&request.id);
-    let mut log_view = site.log_view.clone();
-    let is_told = log_view.wait_for(|log_view| !log_view.shows_requests || log_view.has(call));
-    let _ = timeout(LOGGED_WITHIN, is_told).await; // what it does not have is told
+    wait_logged(site, std::slice::from_ref(request)).await;
     shown_now(site, request)
 }
 
@@ -175,8 +179,9 @@ fn in_log(log_view: &LogView, request: &Request) -> Option<String> {
 /// Shows each request whole, and asks for the permit. Returns the past participle for the outcome: approved or denied.
 pub(crate) async fn begin_answer(site: &Site, chosen: &[Request], approve: bool) -> Result<&'static str, Failure> {
     let mut differs = false;
+    wait_logged(site, chosen).await;
     for request in chosen {
-        let shown = shown(site, request).await;
+        let shown = shown_now(site, request);
         differs |= shown.in_log.is_some();
         site.show_request(shown);
     }

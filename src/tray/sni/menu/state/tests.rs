@@ -44,6 +44,23 @@ fn click(state: &mut MenuState, number: i32, now: Instant) -> Option<Click> {
     state.handle_event(number, "clicked", now).unwrap().click
 }
 
+/// Whoever waits until a menu is doubtful would find it so again and again.
+#[test]
+fn case_657_a_menu_that_no_panel_announced_is_not_asked_about() {
+    let begun = Instant::now();
+    let submenu = Item::submenu(ItemId::of(&Key::new(SourceId::default(), "a"), Kind::Row), "a", vec![seen("b")]);
+    let mut state = MenuState::new(&view(vec![submenu]), begun);
+    let number = number(&state, "a");
+    assert!(state.handle_event(number, "opened", begun).is_some());
+    assert_eq!((state.doubtful_at(), state.doubted(after(begun, 100_000))), (None, None));
+    state.opened_by(":1.7");
+    assert!(state.about_to_show(ROOT, after(begun, 100_000)).is_some());
+    let at = state.doubtful_at().unwrap();
+    assert_eq!(state.doubted(at).as_deref(), Some(":1.7"));
+    state.was_closed(at);
+    assert_eq!(state.doubtful_at(), None);
+}
+
 #[test]
 fn the_structure_changes_when_the_menu_is_opened_again() {
     let begun = Instant::now();
