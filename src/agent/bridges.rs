@@ -48,6 +48,8 @@ pub(crate) struct Bridges {
     /// The events of bridges that no socket connects: those of scripted sessions.
     scripted: Option<mpsc::Receiver<BridgeEvent>>,
     connections: HashMap<ConnectionId, ConnectedBridge>,
+    /// The user has installed the bridge, whoever listens for it.
+    is_installed: bool,
 }
 
 /// A bridge that is connected.
@@ -185,6 +187,20 @@ impl Bridges {
         config.files.mark_misread();
         self.close();
         true
+    }
+
+    /// Notes whether the user has installed the bridge.
+    pub(crate) const fn note_installed(&mut self, is_installed: bool) {
+        self.is_installed = is_installed;
+    }
+
+    /// What is known of which sessions a bridge reaches.
+    pub(crate) const fn setup(&self) -> BridgeSetup {
+        match (self.is_listening(), self.is_installed) {
+            (true, _) => BridgeSetup::Installed,
+            (false, true) => BridgeSetup::Unheard,
+            (false, false) => BridgeSetup::NotInstalled,
+        }
     }
 
     /// Whether we listen for bridges.

@@ -135,7 +135,7 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
         if operation != Operation::Stop
             && let Some(pid) = unproven(session)
         {
-            let process = shown_process(session, pid);
+            let process = shown_process(pid);
             let only = format!("nly a file says that {process} runs {}", session.label.cut(NAME_MAX));
             return match confirm(&format!("O{only}. End that process?")) {
                 Some(true) => act(context, session, operation, vec![Doubt::OtherProcess], false),
@@ -167,16 +167,16 @@ pub(super) fn stop(context: &Context, arguments: &Stop) -> anyhow::Result<ExitCo
 }
 
 /// What is to be known of a process before it is ended.
-fn shown_process(session: &Session, pid: u32) -> String {
-    let folder = process::folder_of(pid).map(|folder| format!(", which works in {}", folder.display()));
+fn shown_process(pid: u32) -> String {
     let now = Clock::start().now().wall;
     let started = match process::read(pid, now) {
         process::Reading::Process { started, .. } => started,
-        _ => session.observed.about.created,
+        _ => None,
     };
-    let started =
-        started.map(|at| format!("{} started {} ago", if folder.is_some() { " and" } else { ", which" }, now - at));
-    plain(&format!("process {pid}{}{},", folder.unwrap_or_default(), started.unwrap_or_default()), 400).into()
+    let folder = process::folder_of(pid).map(|folder| format!("works in {}", folder.display()));
+    let known: Vec<_> = folder.into_iter().chain(started.map(|at| format!("started {} ago", now - at))).collect();
+    let known = if known.is_empty() { String::new() } else { format!(", which {},", known.join(" and ")) };
+    plain(&format!("process {pid}{known}"), 400).into()
 }
 
 /// `resume`, `show` and `let-answer`.

@@ -5,7 +5,7 @@
 //! escaped, or replaced by a lookalike where the bar has no escape for it.
 
 use crate::core::fleet::{Glance, Group, Row, State, distinguish, sort};
-use crate::core::text::{NAME_MAX, fit, plain};
+use crate::core::text::{NAME_MAX, capitalised, fit, plain};
 use crate::core::verdict::Status;
 use clap::ValueEnum;
 use serde::Serialize;
@@ -164,7 +164,9 @@ impl Bar {
         let as_text = "emojize=false symbolize=false";
         // SwiftBar has no escape for the `|` that ends the text.
         let item = |text: &str| format!("{} | {as_text}", text.replace('|', "¦"));
-        let mut lines = vec![format!("{} color={}", item(&self.counts()), self.colour()), "---".to_owned()];
+        // White is for tmux: a menu bar may be light.
+        let colour = if self.state == State::Unknown { "gray" } else { self.colour() };
+        let mut lines = vec![format!("{} color={colour}", item(&self.counts())), "---".to_owned()];
         let (list, more) = self.list();
         for (text, row) in list {
             lines.push(item(&text));
@@ -174,8 +176,7 @@ impl Bar {
             lines.push(item(&format!("… and {more} more")));
         }
         if self.rows.is_empty() {
-            let nothing = if self.state == State::Unknown { &*self.nothing } else { "No session is open" };
-            lines.push(item(nothing));
+            lines.push(item(&capitalised(&self.nothing)));
         }
         lines.join("\n")
     }

@@ -12,7 +12,7 @@ mod update;
 
 use super::charset::{has_unicode_stdout, words};
 use super::context::{Context, runtime};
-use super::hosts::ask_tray;
+use super::hosts::{ask_tray, unreached_of};
 use super::json;
 use super::report::{LINE_MAX, say};
 use super::table::pad;
@@ -22,7 +22,6 @@ use crate::control::{self, HostReport};
 use crate::core::session::far::Unreached;
 use crate::core::text::{counted, plain};
 use crate::core::time::Time;
-use crate::engine::unreached;
 use crate::system::clock::Clock;
 use crate::system::identity;
 use serde::Serialize;
@@ -138,9 +137,9 @@ impl<'a> Row<'a> {
             (Some(_), None) => "reached",
         };
         let sessions = report.filter(|_| why.is_none()).map(|report| report.sessions.len());
-        let lost = report.filter(|_| why.is_some()).and_then(|report| Some((report.since?, report.again)));
-        let (since, next_try) = (lost.map(|(since, _)| since), lost.and_then(|(_, again)| again));
-        let unreached = lost.map(|(since, again)| unreached(since, again, now));
+        let lost = report.filter(|report| report.trouble.is_some());
+        let (since, next_try) = (lost.and_then(|lost| lost.since), lost.and_then(|lost| lost.again));
+        let unreached = lost.and_then(|lost| unreached_of(lost, now));
         Self { name: &host.name, ssh, program, command, state, why, sessions, since, next_try, same_as, unreached }
     }
 

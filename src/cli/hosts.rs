@@ -12,7 +12,7 @@ use crate::core::far::{Account, Clocks, read};
 use crate::core::fleet::Session;
 use crate::core::session::far::{Host as FarHost, Unreached};
 use crate::core::text::plain;
-use crate::core::time::{Moment, Span};
+use crate::core::time::{Moment, Span, Time};
 use crate::engine::unreached;
 use crate::hosts::{Link, News, Purpose, Said, ToLink, command};
 use crate::system::clock::Clock;
@@ -113,9 +113,14 @@ pub(super) async fn ask_tray() -> Option<Vec<HostReport>> {
     ask_first(control::ask_for_hosts).await.ok().flatten()
 }
 
+/// Since when a machine is not reached, and when it is tried again, if it is not reached.
+pub(super) fn unreached_of(report: &HostReport, now: Time) -> Option<Unreached> {
+    report.trouble.as_ref()?;
+    Some(unreached(report.since?, report.again, now))
+}
+
 fn report_read(host: &Host, report: HostReport, now: Moment) -> Known {
-    let unreached =
-        report.since.filter(|_| report.trouble.is_some()).map(|since| unreached(since, report.again, now.wall));
+    let unreached = unreached_of(&report, now.wall);
     let (clocks, far) = (Clocks { now, behind: report.behind }, far_host(host));
     let sessions = sessions_of(report.sessions, &far, &clocks);
     let sessions = sessions.map(|session| as_unreached(session, unreached.as_ref())).collect();
@@ -184,13 +189,12 @@ impl Query {
     /// Takes up what the tray knows. Its connection may lead to what no other does, such as a container that was made for it:
     /// there, other processes run, with the sessions that they report.
     pub(super) fn recall(&mut self, reports: Vec<HostReport>) {
-        for HostReport { host, behind, sessions, trouble, since, again, .. } in reports {
-            let Some(queried) = self.hosts.get_mut(&host) else { continue };
-            let clocks = Clocks { behind, ..queried.clocks };
-            let since = since.filter(|_| trouble.is_some());
-            let unreached = since.map(|since| unreached(since, again, clocks.now.wall));
+        for report in reports {
+            let Some(queried) = self.hosts.get_mut(&report.host) else { continue };
+            let clocks = Clocks { behind: report.behind, ..queried.clocks };
+            let unreached = unreached_of(&report, clocks.now.wall);
             queried.recalled = unreached.clone();
-            for session in sessions_of(sessions, &queried.far, &clocks) {
+            for session in sessions_of(report.sessions, &queried.far, &clocks) {
                 let session = as_unreached(session, unreached.as_ref());
                 queried.sessions.entry(session.id.clone()).or_insert_with(|| Arc::new(session));
             }

@@ -61,10 +61,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     let far: Vec<_> = known.iter_mut().flat_map(|known| std::mem::take(&mut known.sessions)).collect();
     ids.extend(far.iter().map(|session| session.id.as_ref().into()));
     sessions.extend(far);
+    let unreached = || known.iter().filter(|known| known.trouble.is_some()).map(|known| &*known.host);
     if let Some(format) = arguments.format {
         let listed = sessions.iter().filter(|session| session.is_listed());
-        let unreached = known.iter().filter(|known| known.trouble.is_some()).map(|known| &*known.host);
-        let bar = Bar::new(listed.map(|session| session.row(now, &context.config.limits).0), unreached);
+        let bar = Bar::new(listed.map(|session| session.row(now, &context.config.limits).0), unreached());
         writeln!(io::stdout(), "{}", bar.text(format))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -84,8 +84,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     if arguments.json {
         write_json(&mut out, &rows)?;
     } else {
-        let unreached = known.iter().filter(|known| known.trouble.is_some()).map(|known| &*known.host);
-        let glance = Glance::of(rows.iter()).and_unreached(unreached, &rows);
+        let glance = Glance::of(rows.iter()).and_unreached(unreached(), &rows);
         write_table(&mut out, &rows, &glance, &ids, now, Style::of_stdout(context.color))?;
         for (id, problem) in &problems {
             out.flush()?;

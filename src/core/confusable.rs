@@ -96,8 +96,8 @@ pub(crate) fn fits(text: &str, most: usize) -> Result<(), Unfit<'_>> {
 
 /// Why a text may not be what it looks like, if it may not. It may have many lines.
 pub(crate) fn doubt(text: &str) -> Option<Doubt<'_>> {
-    let unseen = |c: &char| c.is_ascii_control() && !matches!(c, '\n' | '\t');
-    if let Some(c) = text.chars().find(unseen) {
+    let acts = |c: &char| c.is_ascii_control() && !matches!(c, '\n' | '\t');
+    if let Some(c) = text.chars().find(acts) {
         return Some(Doubt::Unseen(c));
     }
     if text.is_ascii() { None } else { foreign_host(text).or_else(|| find(text)) }

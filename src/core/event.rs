@@ -27,3 +27,11 @@ pub struct Event<'a> {
     /// What happened.
     pub body: Body<'a>,
 }
+
+#[cfg(test)]
+impl<'a> Event<'a> {
+    /// An event of the root, of which only the time and what happened matter.
+    pub(crate) const fn of(at: Time, body: Body<'a>) -> Self {
+        Self { kind: b"x", at: Some(at), id: b"", parent: b"", round: b"", sub_agent: None, body }
+    }
+}

@@ -219,8 +219,8 @@ pub(crate) fn keys<'a>(json: &'a [u8], each: impl FnMut(&'a [u8], &mut Scan<'a>)
     let _ = Scan::new(json).object(each); // what was read before the cut counts
 }
 
-/// The members of an object from its last one on, each with its value if that is a string, as far as no object and no
-/// array comes. Reads only the end of the text.
+/// The members of an object from its last one back to the second, each with its value if that is a string, as far as no
+/// object and no array comes. Reads only the end of the text.
 pub(crate) struct LastMembers<'a>(&'a [u8]);
 
 impl<'a> LastMembers<'a> {
@@ -246,8 +246,11 @@ impl<'a> Iterator for LastMembers<'a> {
             Some((before, value)) => (before, Some(value)),
             None => {
                 let bare = text.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte));
-                let (before, bare) = text.split_at(text.len() - bare.count());
-                (before, (!bare.is_empty()).then_some(None)?)
+                let length = bare.count();
+                if length == 0 {
+                    return None;
+                }
+                (&text[..text.len() - length], None)
             }
         };
         let (before, name) = last_string(before.trim_ascii_end().strip_suffix(b":")?.trim_ascii_end())?;

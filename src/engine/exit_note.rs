@@ -3,7 +3,7 @@
 
 use crate::core::text::{NAME_MAX, plain};
 use crate::core::time::Time;
-use crate::system::state_file;
+use crate::system::state_file::{self, Unusable};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
@@ -61,8 +61,12 @@ pub(crate) fn take_all(state: &Path) -> Vec<ExitNote> {
     let notes = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_note));
     let taken = notes.filter_map(|entry| {
         let text = state_file::read(&entry.path());
+        let ended = state_file::parse::<ExitNote>(&text, VERSION);
+        if matches!(ended, Err(Unusable::Later(_))) {
+            return None; // for the version that wrote it
+        }
         fs::remove_file(entry.path()).ok()?;
-        serde_json::from_value::<ExitNote>(state_file::parse(&text, VERSION).ok()?.content).ok()
+        ended.ok()
     });
     let mut taken: Vec<_> = taken.take(NOTES_MAX).collect();
     taken.sort_by_key(|ended| ended.at);

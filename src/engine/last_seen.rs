@@ -148,10 +148,13 @@ impl Seen {
     pub(crate) fn save(&mut self, now: Time) -> anyhow::Result<()> {
         let Some(path) = self.path.clone() else { return Ok(()) };
         let failed = || format!("what you have seen cannot be saved in {}", path.display());
-        if let Err(later @ Unusable::Later(_)) = read(&path) {
-            return Err(later).with_context(failed);
+        let saved = match read(&path) {
+            Err(later @ Unusable::Later(_)) => return Err(later).with_context(failed),
+            saved => saved.unwrap_or_default(),
+        };
+        for (name, marks) in saved {
+            self.join(name, marks, now);
         }
-        self.reload(now);
         for marks in self.marks.values_mut() {
             *marks = marks.until(now);
         }
@@ -170,8 +173,7 @@ impl Seen {
 
 /// Reads the marks in a file. An entry of another form takes no other with it.
 fn read(path: &Path) -> Result<BTreeMap<Box<str>, Marks>, Unusable> {
-    let saved: BTreeMap<Box<str>, Value> =
-        serde_json::from_value(state_file::parse(&state_file::read(path), VERSION)?.content)?;
+    let saved: BTreeMap<Box<str>, Value> = state_file::parse(&state_file::read(path), VERSION)?;
     Ok(saved.into_iter().filter_map(|(name, marks)| Some((name, serde_json::from_value(marks).ok()?))).collect())
 }
 

@@ -123,6 +123,11 @@ impl Engine {
         self.orders.on_first_attach = Some(Box::new(serve));
     }
 
+    /// Notes whether the user has installed the bridge: another process may listen for it.
+    pub(crate) fn note_bridge(&mut self, is_installed: bool) {
+        self.contacts.bridges.note_installed(is_installed);
+    }
+
     /// Sets where to listen for bridges from now on.
     pub(crate) fn listen_to_bridges(&mut self, config: BridgeConfig) {
         self.contacts.bridges.configure(config);

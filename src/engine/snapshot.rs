@@ -142,7 +142,7 @@ fn list(sources: &[Source], openings: &OpenSessions) -> (Vec<Key>, Vec<LogPaths>
     if besides.is_empty() && sources.iter().enumerate().all(is_alone) {
         return (ids, logs);
     }
-    // Homes that share logs have one session in common for each of them. It is read in the first.
+    // Homes that share logs list the same sessions. Each session is read once, in the first home that has it.
     let claimed = besides.iter().flat_map(|beside| beside.claimed().into_iter().map(move |id| (beside, id)));
     let claimed = claimed.filter_map(|(beside, id)| {
         let number = sources.iter().position(|source| beside.shares_all(source))?;

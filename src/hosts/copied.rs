@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// The file in the state folder.
 const FILE: &str = "copied.json";
-/// The version of its format. Version 0 had no version.
+/// The version of the format of both files. Version 0 had no version.
 const VERSION: u32 = 1;
 /// The most bytes that are read. In one that is longer, an end is missing.
 const LENGTH_MAX: u64 = 1 << 20;
@@ -52,10 +52,7 @@ impl Additions {
     /// Reads them. What cannot be read is not known: then a machine's entry alone is taken out of the settings.
     pub(crate) fn read(state_folder: &Path) -> Self {
         let path = state_folder.join(ADDED);
-        let mut text = Vec::new();
-        let read = plain_file::open(&path, Links::Followed)
-            .and_then(|(file, _)| file.take(LENGTH_MAX).read_to_end(&mut text).map_err(Into::into));
-        let additions = read.ok().and_then(|_| serde_json::from_slice(&text).ok()).unwrap_or_default();
+        let additions = state_file::parse(&state_file::read(&path), VERSION).unwrap_or_default();
         Self { path, additions }
     }
 
@@ -78,8 +75,9 @@ impl Additions {
 
     /// What is not noted costs a blank line.
     fn save(&self) {
-        let Ok(text) = serde_json::to_vec(&self.additions) else { return };
-        if let Err(error) = state_file::replace(&self.path, &text) {
+        let written =
+            state_file::text_of(VERSION, &self.additions).and_then(|text| state_file::replace(&self.path, &text));
+        if let Err(error) = written {
             tracing::debug!("what was added to the settings is not noted: {error:#}");
         }
     }
@@ -113,8 +111,7 @@ impl Copies {
             Err(error) => return Err(unknown(&error)),
             Ok(_) => {
                 let text = String::from_utf8_lossy(&text);
-                let content = state_file::parse(&text, VERSION).map_err(|error| unknown(&error))?.content;
-                serde_json::from_value(content).map_err(|error| unknown(&error))?
+                state_file::parse(&text, VERSION).map_err(|error| unknown(&error))?
             }
         };
         Ok(Self { path, copies })

@@ -91,6 +91,8 @@ pub(crate) struct Errand {
     said: usize,
     /// It has said more than is read.
     is_flooding: bool,
+    /// A shell has answered.
+    is_shell: bool,
     /// The beginning of a line that is skipped.
     noise: Vec<u8>,
     complaints: Complaints,
@@ -188,6 +190,7 @@ impl Errand {
         match looked {
             Ok(Ok(there)) => Ok((errand, there)),
             Ok(Err(why)) => Err(why),
+            Err(_) if errand.is_shell => Err(errand.unanswered()),
             Err(_) => Err(errand.silent()),
         }
     }
@@ -204,6 +207,7 @@ impl Errand {
             from,
             said: 0,
             is_flooding: false,
+            is_shell: false,
             noise: Vec::new(),
             complaints,
             reading,
@@ -218,6 +222,7 @@ impl Errand {
         if !self.skip_to(SHELL).await {
             return Err(self.no_shell().await);
         }
+        self.is_shell = true;
         let _ = self.send(SCRIPT.as_bytes()).await;
         if !self.skip_to(MARK).await {
             return Err(self.no_shell().await);
@@ -287,14 +292,14 @@ impl Errand {
         }
     }
 
-    /// What the program there is used for. Processes of a connection that is just ending are waited for.
+    /// What the program there is used for, if it is still the one with this sum. Processes of a connection that is just ending are waited for.
     ///
     /// # Errors
     /// Why that is not known, in words for the user.
-    pub(crate) async fn uses(&mut self) -> Result<Uses, String> {
+    pub(crate) async fn uses(&mut self, sum: &str) -> Result<Uses, String> {
         let patience = self.patience;
         let told = async {
-            let _ = self.send(b"state\n").await; // what is read says why
+            let _ = self.send(format!("state {sum}\n").as_bytes()).await; // what is read says why
             let mut uses = Uses::default();
             loop {
                 match self.line().await.as_deref() {

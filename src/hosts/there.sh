@@ -86,9 +86,9 @@ user() {
     done
 }
 
-# Says who uses the program, and whether it has put the bridge into Copilot here.
+# Says who uses the program, and, if it is still the one with this sum, whether it has put the bridge into Copilot here.
 state() {
-    if [ -e "$kept/bridge.key" ]; then echo bridge; fi
+    if [ "$(sum)" = "$1 $2" ] && [ -e "$kept/bridge.key" ]; then echo bridge; fi
     tries=0
     used=$(user)
     while [ -n "$used" ] && [ "$tries" -lt 3 ]; do
@@ -115,7 +115,11 @@ remove() {
     fi
     if [ -z "$2" ] || [ "$(sum)" != "$1 $2" ]; then fail changed; fi
     rm -f "$own" || fail remove
-    case " $3 " in *" kept "*) if [ -d "$kept" ] && [ ! -L "$kept" ]; then rm -rf "$kept"; fi ;; esac
+    case " $3 " in *" kept "*)
+        # On macOS the user's settings are in the same folder.
+        if [ -d "$kept" ] && [ ! -L "$kept" ] && [ ! -e "$kept/config.toml" ]; then rm -rf "$kept"; fi
+        ;;
+    esac
     for made in bin state local settings config; do
         case " $3 " in *" $made "*) ;; *) continue ;; esac
         case $made in
@@ -161,7 +165,7 @@ main() {
     echo ready
     while read -r order first second rest; do
         case $order in
-        state | unbridge) "$order" ;;
+        state | unbridge) "$order" "$first" "$second" ;;
         copy | remove)
             "$order" "$first" "$second" "$rest"
             exit

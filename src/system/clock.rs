@@ -80,23 +80,17 @@ impl fmt::Display for WallClock {
     }
 }
 
-/// The user's local time then: `14:05`, or `14:05:09` with seconds.
-pub(crate) fn time_of_day(time: Time, has_seconds: bool) -> String {
-    let Some(at) = local(time) else { return WallClock::at(time).to_string() };
-    let seconds = if has_seconds { format!(":{:02}", at.second()) } else { String::new() };
-    format!("{:02}:{:02}{seconds}", at.hour(), at.minute())
-}
-
 /// A time as people say it, in the user's time zone: `18:30` today, else `20 Nov 18:30`.
 pub(crate) fn short(at: Time) -> String {
     short_on(at, wall())
 }
 
-/// The same, at the time `now`.
-fn short_on(at: Time, now: Time) -> String {
+/// The same, as said at the time `now`. What is only seconds ahead is told to the second.
+pub(crate) fn short_on(at: Time, now: Time) -> String {
     let (Some(local_at), Some(local_now)) = (local(at), local(now)) else { return at.to_string() };
-    let format = if local_at.date() == local_now.date() { "%-H:%M" } else { "%-d %b %-H:%M" };
-    local_at.strftime(format).to_string()
+    let time = if at > now && at - now < Span::minutes(1) { "%-H:%M:%S" } else { "%-H:%M" };
+    let format = if local_at.date() == local_now.date() { time.to_owned() } else { format!("%-d %b {time}") };
+    local_at.strftime(&format).to_string()
 }
 
 /// When the user's local time is next this full hour.

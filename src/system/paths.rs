@@ -97,13 +97,13 @@ fn noted_runtime_folder(state: &Path) -> Option<PathBuf> {
 /// Notes which runtime folder the tray uses, for commands that start with another environment.
 ///
 /// # Errors
-/// It cannot be written, or names no text.
+/// It cannot be written, or its path is not UTF-8.
 pub(crate) fn note_runtime_folder(project: &Folders, folder: &Path) -> anyhow::Result<()> {
     let state = state_folder(project);
     if noted_runtime_folder(&state).as_deref() == Some(folder) {
         return Ok(());
     }
-    let text = folder.to_str().ok_or_else(|| anyhow::anyhow!("{} is no text", folder.display()))?;
+    let text = folder.to_str().ok_or_else(|| anyhow::anyhow!("the path {} is not UTF-8", folder.display()))?;
     make_folder(&state)?;
     super::state_file::replace_without_sync(&state.join(RUNTIME_NOTE), format!("{text}\n").as_bytes())
 }

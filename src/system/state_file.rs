@@ -9,7 +9,8 @@
 use crate::system::paths;
 use crate::system::plain_file::{self, Links};
 use anyhow::Context;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -32,11 +33,11 @@ pub(crate) fn read(path: &Path) -> String {
     text
 }
 
-/// What a file holds, with the version of its format. A file from before there were versions has version 0.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Versioned<T> {
-    pub(crate) version: u32,
-    pub(crate) content: T,
+/// What a file holds, with the version of its format.
+#[derive(Serialize)]
+struct Versioned<T> {
+    version: u32,
+    content: T,
 }
 
 /// Why the content of a file cannot be used.
@@ -47,21 +48,22 @@ pub(crate) enum Unusable {
     Broken(#[from] serde_json::Error),
     /// A later version of Pilotlight wrote it, in a format that this one does not know.
     #[error("a later version of Pilotlight wrote it (format {0}); update this one")]
-    Later(u32),
+    Later(u64),
 }
 
-/// Reads the content of a file's text, in a format up to version `newest`.
+/// Reads the content of a file's text, in a format up to version `newest`. A text from before there were versions is its own
+/// content.
 ///
 /// # Errors
 /// If the content cannot be used.
-pub(crate) fn parse(text: &str, newest: u32) -> Result<Versioned<Value>, Unusable> {
-    let value: Value = serde_json::from_str(text)?;
-    let version = value.get("version").and_then(Value::as_u64).filter(|_| value.get("content").is_some());
-    match version.map(|version| u32::try_from(version).unwrap_or(u32::MAX)) {
-        None => Ok(Versioned { version: 0, content: value }),
-        Some(version) if version > newest => Err(Unusable::Later(version)),
-        Some(_) => Ok(serde_json::from_value(value)?),
+pub(crate) fn parse<T: DeserializeOwned>(text: &str, newest: u32) -> Result<T, Unusable> {
+    let mut value: Value = serde_json::from_str(text)?;
+    match value.get("version").and_then(Value::as_u64).filter(|_| value.get("content").is_some()) {
+        None => {}
+        Some(version) if version > u64::from(newest) => return Err(Unusable::Later(version)),
+        Some(_) => value = value["content"].take(),
     }
+    Ok(serde_json::from_value(value)?)
 }
 
 /// The text of a file with this content.

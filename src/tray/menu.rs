@@ -270,7 +270,7 @@ impl Menu {
         items.extend(approves.map(|approves| Item::text(capital(approves))));
         let alone = if self.flat.is_some() && self.troubles.len() > 1 { 0 } else { hosts::ROWS_MAX };
         items.extend(hosts::rows(&self.troubles, alone, now.wall));
-        items.extend(self.twins.iter().map(|twin| Item::text(capital(&twin.in_short()))));
+        items.extend(self.twins.iter().take(hosts::ROWS_MAX).map(|twin| Item::text(capital(&twin.in_short()))));
         if self.demo && self.flat.is_none() {
             items.push(Item::text("These sessions play themselves"));
         }

@@ -391,7 +391,7 @@ fn read(path: &Path) -> Result<Quiet, Unusable> {
     if text.is_empty() && !path.exists() {
         return Ok(Quiet::default());
     }
-    Ok(serde_json::from_value(state_file::parse(&text, VERSION)?.content)?)
+    state_file::parse(&text, VERSION)
 }
 
 /// Whether the file at `path` cannot be used.

@@ -48,7 +48,7 @@ fn two() -> (User, User) {
     (near, far)
 }
 
-fn texts(user: &User, args: &[&str]) -> (Option<i32>, String) {
+pub(super) fn texts(user: &User, args: &[&str]) -> (Option<i32>, String) {
     let ran = user.run(args);
     (ran.status.code(), String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned())
 }

@@ -1,6 +1,6 @@
 //! A machine that goes out of reach, and comes back: what is known of its sessions stays, and is said to be from before.
 
-use super::hosts::{child_of, name_hosts, serves};
+use super::hosts::{child_of, name_hosts, serves, texts};
 use super::trays::Tray;
 use crate::support::freeze::freeze;
 use crate::support::synthetic::{Folder, User};
@@ -9,16 +9,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A connection that is lost is made anew for 10 s before that is said, which a machine under load takes longer for.
 const LONG: Duration = Duration::from_secs(60);
-
-fn texts(user: &User, args: &[&str]) -> (Option<i32>, String) {
-    let ran = user.run(args);
-    (ran.status.code(), String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned())
-}
 
 /// A user here, and a machine that is reached as long as its gate is there.
 struct Away {
@@ -247,16 +242,14 @@ fn case_600_one_machine_by_two_names_and_this_machine_itself_are_noticed() {
     let (code, text) = texts(&near, &["host", "test", "self"]);
     assert!(code == Some(0) && text.contains("it is this machine itself"), "{text}");
     let mut watch = near.pilotlight(&["watch", "--json"]);
-    let mut child = watch.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap();
-    let said = std::io::BufReader::new(child.stderr.take().unwrap());
-    let said: Vec<_> = std::io::BufRead::lines(said).map_while(Result::ok).take(2).collect();
+    let file = near.scratch.path().join("said");
+    let mut child = watch.stdout(Stdio::null()).stderr(fs::File::create(&file).unwrap()).spawn().unwrap();
+    let said = || fs::read_to_string(&file).unwrap();
+    for words in ["gpu and devbox are one machine, so its sessions are listed twice", "self is this machine itself"] {
+        wait_until(SOON, "it is said", said, || said().contains(words).then_some(()));
+    }
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(
-        said.iter().any(|line| line.contains("gpu and devbox are one machine, so its sessions are listed twice")),
-        "{said:?}"
-    );
-    assert!(said.iter().any(|line| line.contains("self is this machine itself")), "{said:?}");
     tray.end(Signal::TERM);
 }
 

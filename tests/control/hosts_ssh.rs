@@ -24,13 +24,15 @@ struct Sshd {
     scratch: TempDir,
     port: u16,
     child: Option<Child>,
+    /// The user's `ssh-agent`, if there is one.
+    agent: Option<Child>,
 }
 
 impl Sshd {
     fn new() -> Self {
         let scratch = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let sshd = Self { scratch, port, child: None };
+        let sshd = Self { scratch, port, child: None, agent: None };
         for key in ["host", "other-host", "user"] {
             sshd.make_key(key);
         }
@@ -116,6 +118,10 @@ impl Sshd {
 impl Drop for Sshd {
     fn drop(&mut self) {
         self.stop();
+        if let Some(mut agent) = self.agent.take() {
+            let _ = agent.kill();
+            let _ = agent.wait();
+        }
     }
 }
 
@@ -376,7 +382,8 @@ fn case_602_what_the_user_set_for_their_own_ssh_is_theirs() {
     name_devbox(&near, &program);
     let path = sshd.search_path();
     let socket = sshd.path("agent");
-    let mut agent = Command::new("ssh-agent").args(["-D", "-a"]).arg(&socket).stdout(Stdio::null()).spawn().unwrap();
+    let agent = Command::new("ssh-agent").args(["-D", "-a"]).arg(&socket).stdout(Stdio::null()).spawn().unwrap();
+    sshd.agent = Some(agent);
     wait_until(SOON, "an agent runs", String::new, || socket.exists().then_some(()));
     let command = |args: &[&str]| {
         let mut command = near.pilotlight(args);
@@ -435,8 +442,6 @@ fn case_602_what_the_user_set_for_their_own_ssh_is_theirs() {
     assert!(user.try_wait().unwrap().is_none(), "the user's own goes on");
     drop(user.stdin.take());
     assert!(user.wait().unwrap().success());
-    agent.kill().unwrap();
-    agent.wait().unwrap();
 }
 
 /// What starts with a shell there prints, reads, or puts another shell in its place; and shells of all kinds.

@@ -97,7 +97,7 @@ fn case_164_every_click_lands_though_the_panel_only_says_that_it_is_about_to_sho
 #[test]
 fn case_165_quit_is_guarded_like_any_other_entry() {
     // On a busy machine a click may come too late to be ignored; then it is rightly carried out, and shows nothing.
-    while !quit_is_guarded() {}
+    assert!((0..10).any(|_| quit_is_guarded()), "the machine is too slow for this test");
 }
 
 /// Whether there was time to see that.

@@ -272,8 +272,6 @@ fn case_311_replay_says_whose_log_it_is() {
     }
 }
 
-/// The line is larger than the memory that it is given; the file has a hole and takes no disk.
-#[cfg(target_os = "linux")]
 /// Given: a log that Codex has packed, and one that is cut. -> It is read as one of Codex; what is missing is an error.
 #[test]
 fn case_544_replay_reads_a_packed_log() {
@@ -310,6 +308,7 @@ fn case_362_replay_refuses_what_may_never_end() {
     }
 }
 
+/// The line is larger than the memory that it is given; the file has a hole and takes no disk.
 #[test]
 fn case_340_replay_keeps_no_line_without_an_end() {
     let user = User::new();

@@ -74,6 +74,35 @@ fn from_a_prompt_to_a_kill_and_a_resume() {
     assert_eq!(row["owner"]["pid"], again.pid());
 }
 
+/// Given: the real program runs a workflow, whose agent asks and then works in a shell while the turn is over. -> What it asks
+/// is told, and that it works in the background.
+#[test]
+fn case_542_an_agent_of_a_workflow_asks_and_works_in_the_background() {
+    let stage = Stage::new();
+    stage.claude.enter("SCRIPT:workflow Paint the fence");
+    stage.claude.accept("Workflow");
+    let row = stage.wait_status("needs-permission", "asks for permission: Bash");
+    assert_eq!(row["background"]["agents"], 1, "{row}");
+    stage.claude.accept("Do you want to");
+    let row = stage.wait_status("working", "1 background agent");
+    assert_eq!(row["background"]["agents"], 1, "{row}");
+    std::fs::write(stage.home.project().join("go"), "").unwrap();
+    let row = stage.wait_status("idle", "");
+    assert_eq!(row["background"]["agents"], 0, "{row}");
+}
+
+/// The session is ended by the process's own way, and what it left undone is said.
+#[test]
+#[ignore = "tests/long.sh"]
+fn ended_by_a_command_in_the_middle_of_a_turn() {
+    let stage = Stage::new();
+    stage.claude.enter("SCRIPT:silence Paint the shed");
+    stage.wait_status("working", "");
+    let run = stage.pilot.run(&["stop", &stage.id, "--end", "--yes"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    stage.wait_status("ended", "no process runs it any more; its turn was open");
+}
+
 /// Esc while the model is silent leaves nothing in the log.
 #[test]
 #[ignore = "tests/long.sh"]

@@ -61,8 +61,8 @@ pub(crate) enum Report {
     Status { from: i64, to: i64, rows: BTreeMap<String, String> },
 }
 
-/// The status of a row that says itself that it is not known who runs the session.
-pub(crate) const UNCERTAIN: &str = "uncertain";
+/// Stands before the status of a row that says itself that it is not known who runs the session.
+pub(crate) const UNCERTAIN: &str = "uncertain: ";
 
 /// How well the reports agree with the truth.
 #[derive(Debug, Default)]
@@ -146,9 +146,11 @@ pub(crate) fn score(story: &Story, reports: &[Report]) -> Score {
                     && *to < until
                 {
                     let answer = rows.get(id).map(String::as_str);
-                    if answer == Some(UNCERTAIN) {
+                    let doubted = answer.and_then(|answer| answer.strip_prefix(UNCERTAIN));
+                    if doubted.is_some() && matches!(truth, Truth::Is("ended" | "crashed")) {
                         continue;
                     }
+                    let answer = doubted.or(answer);
                     score.rows += 1;
                     score.rows_agreed += usize::from(agrees(truth, answer));
                     if !agrees(truth, answer) {

@@ -29,11 +29,12 @@ pub(crate) fn running_time() -> Duration {
     Duration::from_micros(MICROS.load(Ordering::Relaxed))
 }
 
-/// The part of a core that is there for each program that wants to run, at most one.
+/// The part of a core that is there for each program that wants to run: at most one, and no less than a tenth, so that a
+/// deadline comes.
 fn share() -> f64 {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let load = std::fs::read_to_string("/proc/loadavg").unwrap();
     // 1.31 0.92 0.40 3/512 4711: of 512 threads, 3 run or could.
     let could_run = load.split(' ').nth(3).and_then(|counts| counts.split_once('/')?.0.parse::<u32>().ok()).unwrap();
-    (f64::from(u32::try_from(cores).unwrap()) / f64::from(could_run.max(1))).min(1.0)
+    (f64::from(u32::try_from(cores).unwrap()) / f64::from(could_run.max(1))).clamp(0.1, 1.0)
 }

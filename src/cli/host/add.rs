@@ -167,7 +167,7 @@ fn add_named(context: &Context, arguments: &Arguments, name: &str, way: Way) -> 
     })?;
     say(&format!("{name} is added: a running Pilotlight shows its sessions now"));
     // One that knew the name already, such as from settings that were changed back.
-    runtime.block_on(tell_tray(name, true));
+    wait(&runtime, tell_tray(name, true));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -100,7 +100,7 @@ fn take_away(context: &Context, name: &str, copied: Copied, yes: bool) -> anyhow
             return again();
         }
     };
-    let uses = match interruptible(&runtime, errand.uses()) {
+    let uses = match interruptible(&runtime, errand.uses(&copied.sum)) {
         Ok(uses) => uses,
         Err(why) => {
             say(&format!("the program is still there: {why}"));

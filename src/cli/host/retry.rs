@@ -7,6 +7,7 @@ use super::talk::{tell, wait};
 use super::{Row, tell_tray};
 use crate::config::Host;
 use crate::system::clock::Clock;
+use futures_util::future::join_all;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
@@ -37,20 +38,15 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         tell("every machine in the settings is reached")?;
     }
     let mut code = ExitCode::SUCCESS;
-    for host in hosts {
-        let words = match wait(&runtime, tell_tray(&host.name, false)) {
-            Some(Some(report)) => {
-                if report.trouble.is_some() {
-                    code = ExitCode::from(FAILED);
-                }
-                Row::new(host, Some(&report), None, Clock::start().now().wall).words()
-            }
-            Some(None) => {
-                code = ExitCode::from(FAILED);
-                "the tray that runs does not know it, or does not answer".to_owned()
-            }
-            None => return Ok(ExitCode::from(FAILED)),
-        };
+    let tried = join_all(hosts.iter().map(|host| tell_tray(&host.name, false)));
+    let Some(reports) = wait(&runtime, tried) else { return Ok(ExitCode::from(FAILED)) };
+    for (host, report) in hosts.into_iter().zip(reports) {
+        let now = Clock::start().now().wall;
+        let words = report.as_ref().map(|report| Row::new(host, Some(report), None, now).words());
+        if report.is_none_or(|report| report.trouble.is_some()) {
+            code = ExitCode::from(FAILED);
+        }
+        let words = words.unwrap_or_else(|| "the tray that runs does not know it, or does not answer".to_owned());
         tell(&format!("{}: {words}", host.name))?;
     }
     Ok(code)

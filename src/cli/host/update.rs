@@ -4,7 +4,7 @@
 use super::super::context::{Context, runtime};
 use super::super::report::{FAILED, REFUSED, USAGE, say};
 use super::add::{copies, copy, look, megabytes, program_for};
-use super::talk::{hold_off_others, is_confirmed, tell};
+use super::talk::{hold_off_others, is_confirmed, tell, wait};
 use super::tell_tray;
 use crate::hosts::copied::Copied;
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ fn update(arguments: &Arguments, name: &str, copied: Copied) -> anyhow::Result<u
             drop(held_off);
             say(&format!("{name} is updated"));
             // What runs there for it is of the program before.
-            runtime.block_on(tell_tray(name, true));
+            wait(&runtime, tell_tray(name, true));
             Ok(0)
         }
         Err(why) => {

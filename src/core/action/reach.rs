@@ -95,7 +95,7 @@ pub(super) fn remedy(session: &Session) -> Remedy {
     }
 }
 
-/// Whether only a bridge that nobody listens for could reach the session.
+/// Whether only a bridge could reach the session, and nobody listens for bridges.
 pub(crate) fn needs_bridge(session: &Session) -> bool {
     remedy(session) == Remedy::Unheard
 }

@@ -93,7 +93,7 @@ impl Quiet {
     /// Ends a pause that has expired, or that was set while the clock was wrong.
     pub(super) fn settle(&mut self, wall: Time) {
         if let Some(Pause::Until(until)) = self.paused
-            && !(wall..wall + PAUSE_MAX).contains(&(until - Span(1)))
+            && (until <= wall || until > wall + PAUSE_MAX)
         {
             self.paused = None;
         }

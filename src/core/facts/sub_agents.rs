@@ -207,16 +207,7 @@ mod tests {
         let mut facts = Facts::default();
         for (seconds, body) in events {
             let at = at(*seconds);
-            let event = Event {
-                kind: b"x",
-                at: Some(at.wall),
-                id: b"",
-                parent: b"",
-                round: b"",
-                sub_agent: None,
-                body: body.clone(),
-            };
-            facts.fold(&event, at, &Limits::default());
+            facts.fold(&Event::of(at.wall, body.clone()), at, &Limits::default());
         }
         facts
     }
@@ -273,15 +264,7 @@ mod tests {
         let mut facts = facts(&[(0, PROMPT)]);
         for (seconds, sub_agent, body) in events {
             let (at, sub_agent) = (at(*seconds), Some(Text(sub_agent.as_bytes())));
-            let event = Event {
-                kind: b"x",
-                at: Some(at.wall),
-                id: b"",
-                parent: b"",
-                round: b"",
-                sub_agent,
-                body: body.clone(),
-            };
+            let event = Event { sub_agent, ..Event::of(at.wall, body.clone()) };
             facts.fold(&event, at, &Limits::default());
         }
         facts

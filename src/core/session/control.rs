@@ -62,15 +62,15 @@ pub struct Control {
     pub approved_by_command: Option<Time>,
 }
 
-/// Whether the terminals of an agent that has bridges have one, as far as this process can tell.
+/// Whether the bridge is installed, and whether this process knows which sessions one reaches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BridgeSetup {
     /// The user has not installed it.
     #[default]
     NotInstalled,
-    /// It is installed, and a session that it reaches is known.
+    /// It is installed, and this process knows which sessions have one: it listens, or asked a tray that does.
     Installed,
-    /// It is installed, and nobody listens whom it reaches.
+    /// It is installed, but nobody listens for bridges: which sessions have one is not known.
     Unheard,
 }
 

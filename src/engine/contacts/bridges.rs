@@ -2,7 +2,7 @@
 
 use crate::agent::bridges::{BridgeEvent, BridgeNews, ConnectedBridge};
 use crate::agent::channel::BridgeHandle;
-use crate::core::session::{BridgeSetup, Key};
+use crate::core::session::Key;
 use crate::engine::contacts::Contacts;
 use crate::engine::world::World;
 
@@ -41,13 +41,12 @@ impl Contacts {
         let Some(session) = world.fleet.session(key) else { return false };
         // A process that provably does not hold this session is not its owner.
         let connected = session.observed.owner.live().and_then(|owner| self.bridges.of(&session.id, owner));
-        let setup = if self.bridges.is_listening() { BridgeSetup::Installed } else { BridgeSetup::NotInstalled };
         let state = connected.map(ConnectedBridge::state);
         let bridge = state.as_ref().map(|state| state.bridge(untried));
         let release = state.as_ref().and_then(|state| state.release.clone());
         let (bridge_before, questions_before) = (session.control.bridge, session.vitals.questions.clone());
         (session.control.bridge, session.control.release) = (bridge, release);
-        session.control.bridge_setup = setup;
+        session.control.bridge_setup = self.bridges.setup();
         session.control.old_bridge = state.as_ref().is_some_and(|state| state.is_other);
         let approves_all = state.as_ref().and_then(|state| state.approves_all);
         let is_new = std::mem::replace(&mut session.control.approves_all, approves_all) != approves_all;

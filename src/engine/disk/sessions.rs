@@ -162,7 +162,7 @@ impl Disk {
             && let Owner::Doubtful { why: Doubt::Growing, .. } = session.observed.owner
         {
             // Whoever writes it may have come since the last scan.
-            self.process_scans.request(now.awake);
+            self.process_scans.request_for_writer(now.awake);
         }
         self.poll_if_needed(world, key);
         if let Some(session) = world.fleet.session(key) {

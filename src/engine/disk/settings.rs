@@ -82,12 +82,7 @@ impl Disk {
                 self.remove_session(world, &key);
             }
             self.history.forget_home(home);
-            self.agenda.forget_home(home);
-            self.homes.unfollow(home);
-            self.watcher.set_followed(home, self.homes.source(home).watch_plan(), None);
-            // Another home may be the same folder by another name, or below it: it is watched again when it is next
-            // read.
-            self.watcher.forget(self.homes.root(home));
+            self.stop_following(home);
         }
         self.follow_more(wanted);
         self.check_homes(world);
@@ -111,8 +106,20 @@ impl Disk {
         }
     }
 
+    fn stop_following(&mut self, home: SourceId) {
+        self.agenda.forget_home(home);
+        self.homes.unfollow(home);
+        self.watcher.set_followed(home, self.homes.source(home).watch_plan(), None);
+        // Another home may be the same folder by another name, or below it: it is watched again when it is next read.
+        self.watcher.forget(self.homes.root(home));
+    }
+
     /// Follows the homes of live processes that share sessions with one that is followed.
     pub(super) fn follow_homes_besides(&mut self, world: &World) {
+        // The home of a process in another mount namespace is below `/proc/PID/root`, and gone with the process.
+        let is_gone = |home: &SourceId| self.homes.is_beside(*home) && !self.homes.source(*home).home().is_dir();
+        let gone: Vec<_> = self.homes.numbers().into_iter().filter(is_gone).collect();
+        gone.into_iter().for_each(|home| self.stop_following(home));
         let besides = self.process_scans.openings().homes_besides().map(|(wing, home)| (wing, home.to_owned()));
         let followed = besides.collect::<Vec<_>>().into_iter().filter_map(|(wing, home)| {
             let home = self.homes.follow_beside(Source::of(wing, home))?;

@@ -187,11 +187,14 @@ impl Homes {
     pub(crate) fn follow_beside(&mut self, source: Source) -> Option<SourceId> {
         let is_full = self.homes.iter().filter(|home| home.is_beside && home.is_followed).count() >= BESIDE_MAX;
         let is_known = self.number(source.root()).is_some_and(|home| self.homes[home.0].is_followed);
+        if is_full || is_known {
+            return None;
+        }
         let claimed = source.claimed();
         let is_shared =
             |other: &Source| source.shares_all(other) || claimed.iter().any(|id| source.shares(other, id, None));
         let mut named = self.homes.iter().filter(|home| home.is_read() && !home.is_beside);
-        if is_full || is_known || !named.any(|home| is_shared(&home.source)) {
+        if !named.any(|home| is_shared(&home.source)) {
             return None;
         }
         let home = self.follow(source)?;

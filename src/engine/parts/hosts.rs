@@ -236,9 +236,12 @@ impl Hosts {
 
     /// Which are known as another one, or are this machine.
     pub(crate) fn twins(&self) -> Vec<Twin> {
-        let own = identity::own_machine();
         let known: Vec<_> =
             self.hosts.iter().filter_map(|(name, host)| Some((name, host.machine.as_deref()?))).collect();
+        if known.is_empty() {
+            return Vec::new();
+        }
+        let own = identity::own_machine();
         let twin = |(n, (name, machine)): (usize, &(&Arc<str>, &str))| {
             let before = known[..n].iter().find(|(_, other)| other == machine);
             let other = before.map(|(other, _)| Arc::clone(other));

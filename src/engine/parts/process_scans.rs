@@ -13,6 +13,8 @@ use std::time::Instant;
 
 /// Minimum interval between scans. Many processes may exit at once, and each exit requires a scan of the others.
 const SCAN_INTERVAL: Span = Span(200);
+/// Minimum interval between scans for the unknown writer of a log, which may be on another machine.
+const WRITER_INTERVAL: Span = Span::seconds(2);
 /// How long after a write to a process's log the log is read: lines come in bursts.
 const LOG_DELAY: Span = Span(200);
 
@@ -108,6 +110,13 @@ impl ProcessScans {
         let differing = self.openings.differing(&before).into_iter();
         self.has_other_runners |= self.openings.has_other_runners(&before);
         differing.filter_map(|(root, id)| Some(Key::new(homes.number(root)?, id))).collect()
+    }
+
+    /// Requests a scan for the unknown writer of a log, unless there was one just now.
+    pub(crate) fn request_for_writer(&mut self, now: Time) {
+        if !self.requested.was_done_within(WRITER_INTERVAL, now) {
+            self.request(now);
+        }
     }
 
     /// Starts a scan now, or 200 ms after the last one was started, so that many exits at once cause only one scan.

@@ -25,7 +25,8 @@ use crate::control::PendingOrder;
 use crate::core::action::{Action, ServerState, Trait};
 use crate::core::attempts::Attempts;
 use crate::core::fleet::Session;
-use crate::core::order::{Outcome, Report, Step};
+use crate::core::form::FormAnswer;
+use crate::core::order::{Operation, Outcome, Reply, Report, Step};
 use crate::core::session::{Key, SourceId};
 use crate::core::time::Time;
 use crate::core::turn::Ending;
@@ -272,8 +273,10 @@ impl Tasks {
             Outcome::Unconfirmed(_) => "unconfirmed",
             Outcome::Refused(_) | Outcome::Unknown => "refused",
         };
-        // What was answered is for the user alone.
-        let is_private = running.action == Action::Answer && matches!(end.outcome, Outcome::Done(_));
+        // The words of an answer are for the user alone.
+        let has_words = |with: &FormAnswer| matches!(with, FormAnswer::Choice(_) | FormAnswer::Text(_));
+        let is_private = matches!(end.outcome, Outcome::Done(_))
+            && matches!(&running.pending.order.operation, Operation::Answer(Reply::Give { with, .. }) if has_words(with));
         let words = if is_private { "answered" } else { end.outcome.words() };
         let by = if running.pending.is_by_command() { "command" } else { "click" };
         let giver = running.pending.giver;

@@ -21,6 +21,11 @@ impl Throttle {
         self.due.get_or_insert(earliest);
     }
 
+    /// Whether the work was last done less than this long ago.
+    pub(crate) fn was_done_within(&self, span: Span, now: Time) -> bool {
+        self.last.is_some_and(|last| now - last < span)
+    }
+
     /// When the work is due.
     pub(crate) const fn due_at(&self) -> Option<Time> {
         self.due

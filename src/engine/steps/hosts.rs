@@ -231,11 +231,9 @@ impl Machines<'_> {
     pub(super) fn hand_on(&mut self, name: &str, pending: PendingOrder) {
         if let Err(outcome) = self.check_order(name, &pending) {
             // Where it is not reached, that may be over.
-            self.hosts
-                .get(name)
-                .filter(|host| !host.is_reached())
-                .into_iter()
-                .for_each(|host| host.tell(ToLink::Retry));
+            if let Some(host) = self.hosts.get(name).filter(|host| !host.is_reached()) {
+                host.tell(ToLink::Retry);
+            }
             let action = pending.order.operation.action().name();
             tracing::info!(tag = "refused", action, host = name, "{}", outcome.words());
             return pending.report(Report::End(outcome));

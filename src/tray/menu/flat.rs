@@ -138,12 +138,11 @@ impl Flat {
     }
 }
 
-/// The entries of a submenu in its place, without its text. Of a list of text the first line, and of a machine its row.
-/// None of a submenu that only asks for a second click.
+/// The entries of a submenu in its place, without its text; of a list of text, the first line. None of a submenu that only
+/// asks for a second click.
 fn inlined(item: Item) -> Vec<Item> {
     match item {
         Item::Submenu { id, .. } if id.kind == Kind::Ending => Vec::new(),
-        Item::Submenu { id, text, .. } if matches!(id.kind, Kind::Host(_)) => vec![Item::Text(text)],
         Item::Submenu { items, .. } => {
             let does = items.iter().any(|item| !matches!(item, Item::Text(_)));
             let entries = items.into_iter().flat_map(inlined).filter(|item| !does || !matches!(item, Item::Text(_)));

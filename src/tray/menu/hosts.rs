@@ -22,7 +22,12 @@ pub(super) fn rows(troubles: &[Trouble], max: usize, now: Time) -> Vec<Item> {
             n => format!("{n} {more_than}machines are not reached"),
         };
         let number = |n: usize| u8::try_from(max + n).unwrap_or(u8::MAX - 1);
-        let items = more.iter().take(10).enumerate().map(|(n, trouble)| row(number(n), trouble, now)).collect();
+        // Where no machine has a row, submenus have none in them.
+        let item = |(n, trouble): (usize, &Trouble)| match max {
+            0 => retry(number(n), format!("{}: try again", trouble.host), trouble),
+            _ => row(number(n), trouble, now),
+        };
+        let items = more.iter().take(10).enumerate().map(item).collect();
         rows.push(Item::submenu(ItemId::own(Kind::Host(u8::MAX)), text, items));
     }
     rows
@@ -41,6 +46,10 @@ fn row(number: u8, trouble: &Trouble, now: Time) -> Item {
     let fact = |(n, text)| Item::action(ItemId::own(Kind::HostFact(number, n)), text, Effect::Seen);
     let mut items: Vec<_> = (0..).zip(facts).map(fact).collect();
     items.push(Item::Separator);
-    items.push(Item::action(ItemId::own(Kind::RetryHost(number)), "Try again now", Effect::RetryHost((**host).into())));
+    items.push(retry(number, "Try again now".into(), trouble));
     Item::submenu(ItemId::own(Kind::Host(number)), format!("{host} is not reached"), items)
+}
+
+fn retry(number: u8, text: String, trouble: &Trouble) -> Item {
+    Item::action(ItemId::own(Kind::RetryHost(number)), text, Effect::RetryHost((*trouble.host).into()))
 }

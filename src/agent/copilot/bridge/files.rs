@@ -7,6 +7,7 @@
 use super::wire::hex;
 use super::{NAME, PROTOCOL};
 use crate::system::plain_file::{self, Links};
+use crate::system::state_file::Unusable;
 use crate::system::{paths, state_file};
 use anyhow::{Context, anyhow};
 use serde_json::json;
@@ -155,8 +156,7 @@ impl Files {
 
     /// The homes that it was installed in, as far as is known: they may still refer to these files.
     pub(crate) fn homes(&self) -> Vec<PathBuf> {
-        let content = state_file::parse(&state_file::read(&self.homes_file()), HOMES_VERSION).ok();
-        content.and_then(|read| serde_json::from_value(read.content).ok()).unwrap_or_default()
+        self.read_homes().unwrap_or_default()
     }
 
     /// Remembers that it is being installed in these homes.
@@ -164,11 +164,20 @@ impl Files {
     /// # Errors
     /// Where that cannot be written.
     pub(crate) fn add_homes(&self, homes: &[PathBuf]) -> anyhow::Result<()> {
-        let mut all = self.homes();
+        let mut all = match self.read_homes() {
+            Err(later @ Unusable::Later(_)) => {
+                return Err(later).with_context(|| format!("cannot write {}", self.homes_file().display()));
+            }
+            homes => homes.unwrap_or_default(),
+        };
         all.extend(homes.iter().filter(|home| !all.contains(home)).cloned().collect::<Vec<_>>());
         let path = self.homes_file();
         state_file::replace(&path, &state_file::text_of(HOMES_VERSION, &all)?)
             .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn read_homes(&self) -> Result<Vec<PathBuf>, Unusable> {
+        state_file::parse(&state_file::read(&self.homes_file()), HOMES_VERSION)
     }
 
     fn homes_file(&self) -> PathBuf {

@@ -20,16 +20,7 @@ fn facts(events: &[(i64, Body<'_>)]) -> Facts {
     let mut facts = Facts::default();
     for (millis, body) in events {
         let at = at(*millis);
-        let event = Event {
-            kind: b"x",
-            at: Some(at.wall),
-            id: b"",
-            parent: b"",
-            round: b"",
-            sub_agent: None,
-            body: body.clone(),
-        };
-        facts.fold(&event, at, &Limits::default());
+        facts.fold(&Event::of(at.wall, body.clone()), at, &Limits::default());
     }
     facts
 }

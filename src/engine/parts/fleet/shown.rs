@@ -10,8 +10,8 @@ use crate::core::far::Account;
 use crate::core::fleet::{Row, Session};
 use crate::core::session::Key;
 use crate::core::session::far::Unreached;
-use crate::core::time::{Span, Time};
-use crate::system::clock::time_of_day;
+use crate::core::time::Time;
+use crate::system::clock::short_on;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -68,11 +68,7 @@ impl Trouble {
 
 /// Since when a machine is not reached and when it is tried again, as it is said now, all by the wall clock.
 pub(crate) fn unreached(since: Time, again: Option<Time>, now: Time) -> Unreached {
-    let ago = now - since;
-    let since = if ago >= Span::hours(20) { format!("{ago} ago") } else { time_of_day(since, false) };
-    // What is only seconds away is not told by the minute.
-    let again = again.map(|at| time_of_day(at, at - now < Span::minutes(1)).into());
-    Unreached { since: since.into(), again }
+    Unreached { since: short_on(since, now).into(), again: again.map(|at| short_on(at, now).into()) }
 }
 
 /// A machine that the settings name although its sessions are listed already.
