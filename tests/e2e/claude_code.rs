@@ -80,7 +80,7 @@ fn from_a_prompt_to_a_kill_and_a_resume() {
 fn case_542_an_agent_of_a_workflow_asks_and_works_in_the_background() {
     let stage = Stage::new();
     stage.claude.enter("SCRIPT:workflow Paint the fence");
-    stage.claude.accept("Workflow");
+    stage.claude.accept("Run a dynamic workflow?");
     let row = stage.wait_status("needs-permission", "asks for permission: Bash");
     assert_eq!(row["background"]["agents"], 1, "{row}");
     stage.claude.accept("Do you want to");
