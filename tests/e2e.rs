@@ -47,5 +47,6 @@ mod e2e {
     mod terminal;
     mod turns;
     mod waiting;
+    mod windows;
     mod work;
 }

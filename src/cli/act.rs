@@ -14,6 +14,7 @@ mod output;
 mod reply;
 mod requests;
 mod staying;
+mod window;
 
 use super::ask::confirm;
 use super::bridges::has_bridge;
@@ -46,6 +47,7 @@ use std::process::ExitCode;
 pub(super) use here::command_there;
 pub(super) use reply::{Arguments as Reply, reply};
 pub(super) use requests::{Arguments as Answer, approve, deny};
+pub(super) use window::keep_open;
 
 /// Arguments of `reconnect`.
 #[derive(Debug, clap::Args)]

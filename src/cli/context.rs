@@ -53,6 +53,8 @@ pub(super) struct Context {
     /// The demo, with scripted sessions, if this is one.
     pub(super) demo: Option<World>,
     pub(super) color: ColorChoice,
+    /// The ticket, if the tray opened a window for this command at a click; empty if one in such a window started it.
+    pub(super) window: Option<String>,
 }
 
 impl Context {
@@ -80,6 +82,7 @@ impl Context {
             problems,
             demo: None,
             color: ColorChoice::Auto,
+            window: None,
         }
     }
 

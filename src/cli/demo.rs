@@ -120,6 +120,7 @@ fn context(user: &Config, world: World, color: ColorChoice) -> anyhow::Result<Co
         problems: Vec::new(),
         demo: Some(world),
         color,
+        window: None,
     })
 }
 

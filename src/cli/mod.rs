@@ -62,6 +62,9 @@ struct Arguments {
     /// When to use colours. With auto: on a terminal, unless NO_COLOR is set; everywhere, if CLICOLOR_FORCE is
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto", display_order = 901)]
     color: ColorChoice,
+    /// The tray runs this in a window that it opened at a click
+    #[arg(long, value_name = "TICKET", hide = true)]
+    window: Option<String>,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -146,7 +149,7 @@ pub fn run() -> ExitCode {
         _ => {}
     }
     descriptors::raise();
-    let context = Context { color: arguments.color, ..Context::new(&arguments.home) };
+    let context = Context { color: arguments.color, window: arguments.window, ..Context::new(&arguments.home) };
     carry_out(arguments.command, context)
 }
 
@@ -171,9 +174,9 @@ fn carry_out(command: Option<Command>, context: Context) -> ExitCode {
             arguments.agents.limit(context).map_or_else(Ok, |context| watch::run(&context, &arguments))
         }
         Some(Command::Explain(arguments)) => explain::run(&context, &arguments),
-        Some(Command::Approve(arguments)) => act::approve(&context, &arguments),
+        Some(Command::Approve(arguments)) => act::keep_open(&context, act::approve(&context, &arguments)),
         Some(Command::Deny(arguments)) => act::deny(&context, &arguments),
-        Some(Command::Answer(arguments)) => act::reply(&context, &arguments),
+        Some(Command::Answer(arguments)) => act::keep_open(&context, act::reply(&context, &arguments)),
         Some(Command::LetAnswer(session)) => act::give(&context, &session, Operation::LetAnswer),
         Some(Command::Stop(arguments)) => act::stop(&context, &arguments),
         Some(Command::Reconnect(arguments)) => act::reconnect(&context, &arguments),

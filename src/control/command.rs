@@ -88,6 +88,8 @@ pub(crate) struct PendingOrder {
     pub giver: u32,
     /// The running tray passed it on to this command: the user clicked there, or it has judged who gave it.
     pub is_from_tray: bool,
+    /// The user typed it in a window that this tray opened at a click.
+    pub is_in_window: bool,
     stand: Arc<Stand>,
 }
 
@@ -128,14 +130,20 @@ impl PendingOrder {
         self.is_from_tray || !self.is_by_other() && !self.lapses
     }
 
-    /// Whether a command gave it, this process or another, and not a click.
+    /// Whether a command gave it, this process or another, and not a click or what is typed in a window that a click opened.
     pub(crate) fn is_by_command(&self) -> bool {
-        if self.is_from_tray { self.order.by_command } else { !self.is_click() }
+        if self.is_in_window {
+            false
+        } else if self.is_from_tray {
+            self.order.by_command
+        } else {
+            !self.is_click()
+        }
     }
 
     fn new(order: Order, reply: UnboundedSender<Report>, lapses: bool, giver: u32) -> Self {
         let stand = Stand { taken_back: watch::Sender::new(false), begun: AtomicBool::new(false) };
-        Self { order, reply, lapses, giver, is_from_tray: false, stand: Arc::new(stand) }
+        Self { order, reply, lapses, giver, is_from_tray: false, is_in_window: false, stand: Arc::new(stand) }
     }
 
     /// Whether the client that gave it has disconnected, or taken it back.

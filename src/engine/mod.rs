@@ -50,6 +50,7 @@ use crate::agent::bridges::{BridgeConfig, BridgeEvent};
 use crate::agent::source::{Resume, Source};
 use crate::config::Config;
 use crate::control::Command;
+use crate::control::opened::OpenedWindows;
 use crate::core::session::Key;
 use crate::hosts::Purpose;
 use crate::system::heap;
@@ -80,6 +81,8 @@ pub(crate) struct Engine {
     outboxes: Outboxes,
     hosts: Hosts,
     status_log: StatusLog,
+    /// The windows that clicks opened.
+    windows: OpenedWindows,
     /// The user was told what ends with us: the next Ctrl-C exits.
     warned_of_exit: bool,
     commands: mpsc::UnboundedReceiver<Command>,
@@ -100,6 +103,7 @@ impl Engine {
             outboxes: Outboxes::default(),
             hosts: Hosts::default(),
             status_log: StatusLog::default(),
+            windows: OpenedWindows::default(),
             warned_of_exit: false,
             commands,
             command_sender,
@@ -146,6 +150,11 @@ impl Engine {
     /// Shows the sessions of the machines in the settings as well: of these alone, if any are named, and of these agents.
     pub(crate) fn show_hosts(&mut self, only: Vec<String>, agents: Vec<Box<str>>, purpose: Purpose) {
         self.hosts.want(only, agents, purpose);
+    }
+
+    /// Where windows are noted that are opened at clicks: what is typed there is the user's.
+    pub(crate) fn opened_windows(&self) -> OpenedWindows {
+        self.windows.clone()
     }
 
     /// A sender for commands to this engine.

@@ -36,6 +36,8 @@ mod linux;
 #[cfg(target_os = "linux")]
 mod locks;
 #[cfg(target_os = "linux")]
+mod own_logins;
+#[cfg(target_os = "linux")]
 mod pidfd;
 mod ports;
 mod reading;
@@ -68,6 +70,8 @@ pub(crate) use files::open_files;
 pub(crate) use lineage::{group_of, lineage};
 #[cfg(target_os = "linux")]
 pub(crate) use locks::lock_holder;
+#[cfg(target_os = "linux")]
+pub(crate) use own_logins::has_ssh_to_itself;
 pub use platform::is_of_our_user;
 pub(crate) use platform::{
     arguments, cpu_of_descendants, executable, folder_of, is_ending, is_inside_container, is_started_with, is_stopped,

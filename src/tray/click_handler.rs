@@ -7,12 +7,16 @@ use super::messages::{NotifierEvent, NotifierSender};
 use super::notify::{Note, NoteSender, Offer};
 use super::open;
 use super::open_files::OpenFiles;
+use super::trust::DesktopTrust;
 use super::view::{Effect, Reviewed};
 use crate::agent::bridges::BridgeFiles;
+use crate::control::opened::OpenedWindows;
 use crate::control::{Command, PendingOrder, RetryHost};
 use crate::core::action::{Action, Trait};
 use crate::core::alert::Detail;
 use crate::core::order::{LOG_DIFFERS, Order, Outcome, Report, ShownRequest};
+#[cfg(target_os = "linux")]
+use crate::core::order::{Operation, Reply, Which};
 use crate::core::session::Key;
 use crate::core::text::{capitalised, is_uuid, plain};
 use crate::system::paths::{self, own_program};
@@ -40,6 +44,8 @@ pub(crate) struct ClickHandler {
     login: Login,
     open_files: OpenFiles,
     bridge_offer: BridgeOffer,
+    windows: OpenedWindows,
+    trust: DesktopTrust,
 }
 
 /// The settings that clicks depend on.
@@ -66,6 +72,8 @@ impl ClickHandler {
         login: Login,
         open_files: OpenFiles,
         bridge_offer: BridgeOffer,
+        windows: OpenedWindows,
+        trust: DesktopTrust,
     ) -> Self {
         let settings = Arc::new(Mutex::new(ClickSettings { homes, terminal, detail: Detail::default() }));
         Self {
@@ -79,6 +87,32 @@ impl ClickHandler {
             login,
             open_files,
             bridge_offer,
+            windows,
+            trust,
+        }
+    }
+
+    /// What a click in the menu does that this process reports, if that is known: a program that may not be the user's panel
+    /// answers nothing. The user is asked in a terminal instead.
+    #[cfg(target_os = "linux")]
+    pub(super) fn as_reported_by(&self, clicker: Option<u32>, effect: Effect) -> Effect {
+        let Effect::Act(order) = &effect else { return effect };
+        let (what, request) = match &order.operation {
+            Operation::Approve(Which::Shown { id, .. }) => (Reviewed::Permission, id.clone()),
+            Operation::Answer(Reply::Give { request, .. }) => (Reviewed::Question, request.clone()),
+            _ => return effect,
+        };
+        if clicker.is_some_and(|pid| self.trust.is_of_user(pid)) {
+            return effect;
+        }
+        tracing::info!(
+            "a program that is younger than a session says that the user clicked: they are asked in a terminal"
+        );
+        Effect::Review {
+            what,
+            id: order.id.clone(),
+            host: order.host.as_deref().map(Into::into),
+            request: request.into(),
         }
     }
 
@@ -128,7 +162,9 @@ impl ClickHandler {
             Effect::Seen => {}
             Effect::SeenAll => self.command(Command::SeenAll),
             Effect::Refresh => self.command(Command::Refresh),
-            Effect::LiveTable => self.in_terminal(|program, homes| Some(own_command(program, homes, &["live"]))),
+            Effect::LiveTable => {
+                self.in_terminal(self.windows.open(None), |program, homes| Some(own_command(program, homes, &["live"])))
+            }
             Effect::Quit(_) => self.command(Command::Quit),
             Effect::Act(order) => self.order(session, *order),
             Effect::Reopen(orders) => orders.into_iter().for_each(|order| self.order(None, order)),
@@ -157,7 +193,7 @@ impl ClickHandler {
             }
             Effect::Bridge(on) => {
                 let verb = if on { "install" } else { "remove" };
-                self.in_terminal(|program, homes| Some(own_command(program, homes, &["bridge", verb, "--wait"])));
+                self.in_terminal(None, |program, homes| Some(own_command(program, homes, &["bridge", verb, "--wait"])));
                 self.bridge_offer.settle();
                 self.command(Command::Redraw);
             }
@@ -182,7 +218,7 @@ impl ClickHandler {
 
     /// Has the user choose and add another machine in a terminal.
     fn add_host(&self) {
-        self.in_terminal(|program, _| Some(own_command(program, &[], &["host", "add", "--wait"])));
+        self.in_terminal(None, |program, _| Some(own_command(program, &[], &["host", "add", "--wait"])));
     }
 
     /// Sends an order to the engine and reports the outcome, unless a success opens a window and so shows itself.
@@ -238,24 +274,30 @@ impl ClickHandler {
             Reviewed::Permission => &["approve", "--ask"],
             Reviewed::Question => &["answer"],
         };
-        self.in_terminal(|program, homes| review_command(program, verb, homes, session, request));
+        let ticket = self.windows.open(Some(request));
+        self.in_terminal(ticket, |program, homes| review_command(program, verb, homes, session, request));
     }
 
-    /// Runs this program in a terminal.
-    fn in_terminal(&self, command: impl Fn(OsString, &[PathBuf]) -> Option<Vec<OsString>>) {
+    /// Runs this program in a terminal. With a ticket, what is typed there is the user's.
+    fn in_terminal(&self, ticket: Option<String>, command: impl Fn(OsString, &[PathBuf]) -> Option<Vec<OsString>>) {
         let Some(program) = own_program() else {
             return self.failure_reporter()(
                 "this program has been moved or deleted since it started: start it again".into(),
             );
         };
         let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(command) = command(program.into(), &settings.homes) else {
+        let Some(mut command) = command(program.into(), &settings.homes) else {
             let why = "the id of the session or of its request is not in its agent's form, and nothing else is passed to a terminal; answer it where it was asked";
             return self.failure_reporter()(why.into());
         };
+        command.splice(1..1, ticket.iter().map(OsString::from));
         let (terminals, failed) = (Terminals::new(Some(settings.terminal.clone())), self.failure_reporter());
+        let windows = self.windows.clone();
         let work = move || {
             if let Err(reason) = terminals.open(&command, None, &[]) {
+                if let Some(ticket) = ticket {
+                    windows.revoke(&ticket);
+                }
                 failed(reason);
             }
         };

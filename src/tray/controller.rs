@@ -70,6 +70,15 @@ impl TrayController {
         self.restore_menu();
     }
 
+    /// Handles a click that this process reports.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn click_of(&mut self, clicker: Option<u32>, click: Click) {
+        self.click(match click {
+            Click::Item(id, effect) => Click::Item(id, self.click_handler.as_reported_by(clicker, effect)),
+            click => click,
+        });
+    }
+
     /// Handles a click. It does what its item did when it was shown, or the user is told why not.
     pub(crate) fn click(&mut self, click: Click) {
         const AGAIN: &str = "look again, and click again.";

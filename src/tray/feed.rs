@@ -156,6 +156,7 @@ impl Feed {
 
     fn update_menu(&mut self, fleet: &Fleet, now: Moment) {
         self.menu.set_notifications(self.notifier.notifications());
+        self.menu.set_popups_only_review(self.notifier.is_server_young());
         self.menu.set_login(self.login.state());
         let bridge = self.bridge.as_mut().map(InstalledBridge::state);
         if matches!(bridge, Some(Bridge::On | Bridge::Old)) {

@@ -93,7 +93,7 @@ impl Loop {
                 }
                 show(&mut controller, view.take());
                 match event {
-                    MainEvent::Click(click) => controller.click(click),
+                    MainEvent::Click(click, clicker) => controller.click_of(clicker, click),
                     MainEvent::IconClicked => controller.click_icon(),
                     MainEvent::Bus(event) => icon.handle_bus(&mut controller, &event),
                     MainEvent::IconClosed => icon.closed(&mut controller),

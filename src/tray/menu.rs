@@ -32,6 +32,7 @@ use crate::config::{Config, List, Tray};
 use crate::core::fleet::{Glance, Group, State, folded};
 use crate::core::limits::Limits;
 use crate::core::time::{Moment, Span, Time};
+use crate::core::verdict::Status;
 use crate::engine::{Trouble, Twin};
 use crate::system::clock::Clock;
 use concerned::{ends_with_us, is_unreached, left_open};
@@ -54,6 +55,10 @@ const IDLE_MAX: usize = 3;
 /// Maximum number of sessions in the menu, as panels build all of it at once.
 const SESSIONS_MAX: usize = 60;
 
+/// What the menu says where popups cannot approve.
+const POPUPS_ONLY_REVIEW: [&str; 2] =
+    ["Popups cannot approve: what shows them was", "started after a session. Approve here instead"];
+
 /// Builds the menu, and holds what it depends on besides the sessions.
 #[derive(Debug)]
 pub struct Menu {
@@ -73,6 +78,8 @@ pub struct Menu {
     offers_bridge: bool,
     /// An error in the settings.
     settings_error: Option<String>,
+    /// Whether popups cannot approve, because their server was started after a session that asks.
+    popups_only_review: bool,
     /// The machines that are not reached.
     troubles: Vec<Trouble>,
     /// The machines whose sessions are listed twice.
@@ -123,6 +130,7 @@ impl Menu {
             bridge: None,
             offers_bridge: false,
             settings_error: None,
+            popups_only_review: false,
             troubles: Vec::new(),
             twins: Vec::new(),
             capacity: ENTRIES_MAX,
@@ -179,6 +187,11 @@ impl Menu {
     /// Sets the state of the bridge to terminals, and whether it is still to be offered, from the next update on.
     pub(crate) const fn set_bridge(&mut self, bridge: Option<Bridge>, offered: bool) {
         (self.bridge, self.offers_bridge) = (bridge, offered);
+    }
+
+    /// Sets whether popups cannot approve, because their server was started after a session that asks.
+    pub(crate) const fn set_popups_only_review(&mut self, they_do: bool) {
+        self.popups_only_review = they_do;
     }
 
     /// Sets which machines are not reached, and which are listed twice, from the next update on.
@@ -268,6 +281,10 @@ impl Menu {
         let effect = if self.flat.is_some() { Effect::LiveTable } else { headline.effect };
         items.push(Item::action(ItemId::own(Kind::Headline), text, effect));
         items.extend(approves.map(|approves| Item::text(capital(approves))));
+        let asks = |source: &Source<'_>| matches!(source.row.status, Status::NeedsPermission | Status::NeedsInput);
+        if self.popups_only_review && sources.iter().any(asks) {
+            items.extend(POPUPS_ONLY_REVIEW.map(Item::text));
+        }
         let alone = if self.flat.is_some() && self.troubles.len() > 1 { 0 } else { hosts::ROWS_MAX };
         items.extend(hosts::rows(&self.troubles, alone, now.wall));
         items.extend(self.twins.iter().take(hosts::ROWS_MAX).map(|twin| Item::text(capital(&twin.in_short()))));

@@ -14,9 +14,9 @@ use std::sync::Arc;
 pub(crate) enum MainEvent {
     /// A new view to show.
     View(Arc<MenuView>),
-    /// The menu was clicked.
+    /// The menu was clicked, as this process reports, if the bus knows which.
     #[cfg(target_os = "linux")]
-    Click(Click),
+    Click(Click, Option<u32>),
     /// The icon was clicked, and the panel opened no menu.
     #[cfg(target_os = "linux")]
     IconClicked,

@@ -10,7 +10,7 @@
 //! - `native`, or `sni` on Linux, puts a view into the panel; [`controller`] is the main thread's state, and `linux` or
 //!   `elsewhere` its loop. [`click_handler`] carries out clicks.
 //! - [`notifier`] raises popups and acts on clicks on them; [`notifications`] holds the menu entries that silence it,
-//!   [`mute`] what they change. `on_change` runs the commands of the settings, by the same rules. [`focus`] finds out
+//!   [`mute`] what they change; [`trust`] decides whose clicks count. `on_change` runs the commands of the settings, by the same rules. [`focus`] finds out
 //!   whether the user looks at a session.
 //! - [`messages`] is what these send each other.
 //! - [`feed`] is the engine's view. `bus` monitors the session bus on Linux.
@@ -54,10 +54,10 @@ pub mod open_files;
 pub mod sni;
 #[cfg(windows)]
 pub mod start_menu;
+mod trust;
 pub mod view;
 
 use crate::agent::bridges::BridgeFiles;
-use crate::agent::callers::agent_above;
 use crate::config::{self, Notifications};
 use crate::control::caller::CallerPolicy;
 use crate::control::{self, Command, ControlServer};
@@ -81,6 +81,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc::UnboundedSender;
+use trust::DesktopTrust;
 
 #[cfg(not(target_os = "linux"))]
 use elsewhere::{Follower, Loop};
@@ -143,6 +144,7 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     let to_main = main_loop.sender();
     let (to_notifier, for_notifier) = channel_with_redraw(engine.command_sender());
     let to_notifier: NotifierSender = Arc::new(to_notifier);
+    let trust = DesktopTrust::new(start.judge.names.clone(), redraw(engine.command_sender()));
     let click_handler = ClickHandler::new(
         engine.command_sender(),
         NoteSender::new(runtime.handle().clone()),
@@ -154,13 +156,23 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
         login.clone(),
         start.open_files,
         offer.clone(),
+        engine.opened_windows(),
+        trust.clone(),
     );
     let focus_finder = FocusFinder::new(runtime.handle().clone(), Arc::clone(&to_notifier));
-    let popups = start_popups(runtime.handle().clone(), start.judge.names.clone(), to_notifier);
+    let popups = start_popups(runtime.handle().clone(), trust.clone(), to_notifier);
     let (handler, settings) = (click_handler.clone(), start.notifications);
     let on_change = OnChange::new(&start.on_change, &settings.rules, runtime.handle().clone());
-    let notifier =
-        Notifier::new(&settings, popups, on_change, focus_finder, for_notifier, handler, state_folder.as_deref());
+    let notifier = Notifier::new(
+        &settings,
+        popups,
+        on_change,
+        focus_finder,
+        for_notifier,
+        handler,
+        state_folder.as_deref(),
+        trust,
+    );
     let (report_desktop, from_desktop) = channel_with_redraw(engine.command_sender());
     let controller = TrayController::new(click_handler, Box::new(report_desktop.clone()));
     let welcome = welcome_of(state_folder);
@@ -207,12 +219,19 @@ fn channel_with_redraw<E>(commander: UnboundedSender<Command>) -> (impl Fn(E) + 
     (send, receiver)
 }
 
-/// Starts the popups. Clicks on them go to the notifier; `names` are the programs that count as agents.
-fn start_popups(runtime: Handle, names: Vec<String>, to_notifier: NotifierSender) -> Popups {
+/// Returns a function that has the engine draw anew.
+fn redraw(commander: UnboundedSender<Command>) -> impl Fn() {
+    move || {
+        let _ = commander.send(Command::Redraw); // fails only when the engine has ended
+    }
+}
+
+/// Starts the popups. Clicks on them go to the notifier.
+fn start_popups(runtime: Handle, trust: DesktopTrust, to_notifier: NotifierSender) -> Popups {
     Popups::start(PopupConfig {
         runtime,
         bus: None,
-        may_answer: Box::new(move |pid| agent_above(pid, &names).is_none()),
+        may_answer: Box::new(move |pid| trust.is_server_of_user(pid)),
         now: Box::new(Instant::now),
         clicked: Box::new(move |id, event| to_notifier(NotifierEvent::Popup(id, event))),
     })

@@ -15,6 +15,7 @@ use super::next;
 use super::notifications::NotificationState;
 use super::notify::{Note, Offer, Popups};
 use super::on_change::OnChange;
+use super::trust::DesktopTrust;
 use super::view::Effect;
 use crate::agent::reader::Reader;
 use crate::config::{Config, Notifications};
@@ -78,6 +79,7 @@ pub(crate) struct Notifier {
     focus_finder: FocusFinder,
     events: Receiver<NotifierEvent>,
     click_handler: ClickHandler,
+    trust: DesktopTrust,
     /// The state of notifications, for the menu and as it is saved.
     notifications: NotificationState,
     state_file: Option<PathBuf>,
@@ -93,6 +95,7 @@ pub(crate) struct Notifier {
 
 impl Notifier {
     /// Creates a notifier, with the mutes and the pause that `state_folder` stores.
+    #[expect(clippy::too_many_arguments, reason = "each has a different owner, and only this type needs them all")]
     pub(crate) fn new(
         config: &Notifications,
         popups: Popups,
@@ -101,6 +104,7 @@ impl Notifier {
         events: Receiver<NotifierEvent>,
         click_handler: ClickHandler,
         state_folder: Option<&Path>,
+        trust: DesktopTrust,
     ) -> Self {
         let mut state_file = state_folder.map(|folder| folder.join(FILE));
         let quiet = state_file.as_deref().map_or(Ok(Quiet::default()), read).unwrap_or_else(|error| {
@@ -116,6 +120,7 @@ impl Notifier {
             focus_finder,
             events,
             click_handler,
+            trust,
             notifications: NotificationState {
                 enabled: config.enabled,
                 quiet_hours: config.rules.quiet_hours,
@@ -158,6 +163,11 @@ impl Notifier {
         &self.notifications
     }
 
+    /// Whether popups cannot approve, because their server was started after a session.
+    pub(crate) fn is_server_young(&self) -> bool {
+        self.trust.is_server_young()
+    }
+
     /// When [`update`](Self::update) must be called even if nothing changed, by the awake clock.
     pub(crate) fn wake_at(&self) -> Option<Time> {
         self.alerts.wake_at().into_iter().chain(self.on_change.wake_at()).min()
@@ -178,6 +188,7 @@ impl Notifier {
                 }
             }
         }
+        self.trust.observe(fleet, now);
         self.observe_turns(fleet);
         self.observe_approvals(fleet);
         let now = self.timing(now);

@@ -238,6 +238,49 @@ impl Pilot {
         wait_until(DEADLINE, "the tray listens for bridges", || self.log(), || socket.exists().then_some(()));
     }
 
+    /// Terminates the tray, and has this line of a shell start another one, in a folder where `./tray` does that. Returns as
+    /// soon as it serves commands.
+    pub(crate) fn restart_tray_by(&mut self, line: &str) {
+        self.end_tray();
+        let tray = command(&self.scratch, &self.homes, &["tray"]);
+        let words = |words: &mut dyn Iterator<Item = String>| words.map(|word| format!("'{word}'")).collect::<Vec<_>>();
+        let environment = [
+            ("DBUS_SESSION_BUS_ADDRESS", self.bus.address()),
+            ("XDG_RUNTIME_DIR", self.scratch.path().join("run").display().to_string()),
+            ("PILOTLIGHT_LOG", "trace".to_owned()),
+        ];
+        let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
+        let set = tray.get_envs().filter_map(|(name, value)| Some((text(name), text(value?))));
+        let set = set.chain(environment.map(|(name, value)| (name.to_owned(), value)));
+        let set = words(&mut set.map(|(name, value)| format!("{name}={value}"))).join(" ");
+        let line_of = words(&mut std::iter::once(tray.get_program()).chain(tray.get_args()).map(text)).join(" ");
+        let script = format!("#!/bin/sh\necho $$ >tray.pid\nexec env -i {set} {line_of} >/dev/null 2>&1\n");
+        super::executable::executable(&self.scratch.path().join("tray"), &script);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]).current_dir(self.scratch.path());
+        shell.env("DBUS_SESSION_BUS_ADDRESS", self.bus.address());
+        self.tray = shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let socket = self.scratch.path().join("run/pilotlight/pilotlight.sock");
+        wait_until(DEADLINE, "the tray serves commands", || self.log(), || socket.exists().then_some(()));
+        self.panel.wait_for_icon();
+    }
+
+    /// Terminates the tray that [`restart_tray_by`](Self::restart_tray_by) had started, and starts one as usual.
+    pub(crate) fn end_tray_by(&mut self) {
+        let pid = std::fs::read_to_string(self.scratch.path().join("tray.pid")).unwrap().trim().parse().unwrap();
+        super::process::signal(pid, rustix::process::Signal::TERM);
+        let gone = || (!super::process::is_live(pid)).then_some(());
+        wait_until(DEADLINE, "the tray has ended", || self.log(), gone);
+        let _ = self.tray.kill(); // it may have ended with the tray
+        self.tray.wait().unwrap();
+        self.tray = spawn_tray(&self.scratch, &self.homes, &self.bus, &[]);
+    }
+
+    /// The bus of the tray.
+    pub(crate) const fn session_bus(&self) -> &Bus {
+        &self.bus
+    }
+
     /// The home of its user.
     pub(crate) fn user(&self) -> &Path {
         self.scratch.path()

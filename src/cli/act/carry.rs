@@ -59,7 +59,9 @@ pub(super) fn carry_out(
     let order = &context.with_home(order.clone());
     let delivery = runtime()?.block_on(async {
         // A command that holds the session comes first: only it can act on a session that depends on its connection.
-        for folder in staying::folders(context, &order.id) {
+        // What the tray opened a window for, it also hands on: only it knows that the window is the user's.
+        let holders = if context.window.is_some() { Vec::new() } else { staying::folders(context, &order.id) };
+        for folder in holders {
             match through_socket(&folder, order, reporter).await? {
                 Delivery::NoServer | Delivery::Ended(Outcome::Unknown) => {}
                 delivery => return Ok(delivery),

@@ -7,6 +7,7 @@
 use super::carry::carry_out;
 use super::order::{order, refuse, refused_to_agent, with};
 use super::output::{self, Printer, Reporter, question, shown, write_out};
+use super::window::let_be_read;
 use crate::cli::ask::{confirm, prompt};
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
@@ -17,6 +18,7 @@ use crate::core::form::{Field, FieldType, Form, FormAnswer, Kind};
 use crate::core::order::{Operation, Outcome, Reply, Report};
 use crate::core::text::{NAME_MAX, plain};
 use std::process::ExitCode;
+use tokio::time::Instant;
 
 /// Arguments of `answer`.
 #[derive(Debug, clap::Args)]
@@ -100,6 +102,7 @@ fn answer(context: &Context, arguments: &Arguments, session: &Picked) -> anyhow:
         output::print_outcome(&outcome);
         return Ok(outcome);
     };
+    let shown_at = Instant::now();
     if let Err(error) = write_out(&question(&shown(&session.label), &form)) {
         return Ok(refuse(&format!("the question could not be written out ({error}): it was left open")));
     }
@@ -128,6 +131,7 @@ fn answer(context: &Context, arguments: &Arguments, session: &Picked) -> anyhow:
     if serde_json::to_vec(&order).map_or(true, |line| line.len() >= ORDER_MAX) {
         return Ok(refuse("the answer is too long to be sent: the question was left open"));
     }
+    let_be_read(context, shown_at)?;
     carry_out(context, session, &order, false, &mut Printer)
 }
 

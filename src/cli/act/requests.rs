@@ -6,6 +6,7 @@
 use super::carry::carry_out;
 use super::order::{order, refuse, refused_to_agent, with};
 use super::output::{self, Printer, RequestPrinter, RequestReader};
+use super::window::let_be_read;
 use crate::cli::ask::{confirm, has_terminal};
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
@@ -15,6 +16,7 @@ use crate::core::fleet::Session;
 use crate::core::order::{LOG_DIFFERS, Operation, Outcome, Which};
 use sha2::{Digest, Sha256};
 use std::process::ExitCode;
+use tokio::time::Instant;
 
 /// Arguments of `approve` and `deny`.
 #[derive(Debug, clap::Args)]
@@ -133,6 +135,7 @@ fn answer_one(
         output::print_outcome(&outcome);
         return Ok(outcome);
     };
+    let shown_at = Instant::now();
     if let Some(error) = reader.failed.filter(|_| verb.approves || arguments.asks()) {
         return Ok(refuse(&format!("the request could not be written out ({error}): it was left open")));
     }
@@ -158,6 +161,7 @@ fn answer_one(
         return Ok(refuse("the request was left open"));
     }
     let answer = order(session, (verb.operation)(as_shown(context, session, id, request.text, verb.operation)));
+    let_be_read(context, shown_at)?;
     carry_out(context, session, &answer, false, &mut Printer)
 }
 

@@ -40,7 +40,7 @@ impl ForegroundCommand {
         match &context.demo {
             Some(world) => _ = command.args(world.inside()).args(arguments),
             None => {
-                command.args(arguments);
+                command.args(context.window.iter().map(|_| "--window=")).args(arguments);
                 // The same homes as this table, wherever they come from; on another machine, the ones that are there.
                 let homes = context.homes.iter().filter(|_| row.host.is_none());
                 command.args(row.host.iter().map(|host| format!("--host={host}")));

@@ -199,7 +199,7 @@ fn activity(session: &Alertable<'_>, cause: Cause, again: bool) -> String {
             let what = session.request.and_then(|request| request_verb(request.kind)).unwrap_or("a permission");
             match session.request {
                 Some(request) if request.wanted => {
-                    format!("{still}wants {what}, and a command wants to approve it: allow?")
+                    format!("{still}wants {what}, and a program asks to approve it: approve here?")
                 }
                 Some(request) if request.probable => format!("{still}probably wants {what}"),
                 _ => format!("{still}wants {what}"),
@@ -290,7 +290,7 @@ mod tests {
         };
         assert_eq!(words(false, false), "still wants to run");
         assert_eq!(words(false, true), "still probably wants to run");
-        assert_eq!(words(true, false), "still wants to run, and a command wants to approve it: allow?");
+        assert_eq!(words(true, false), "still wants to run, and a program asks to approve it: approve here?");
     }
 
     /// The menu's entry is named as it is called there, and the reason is one, not two of which one is true.

@@ -98,7 +98,7 @@ said! {
         Contested { agent: Agent } => "conflict: two live processes have {}", agent.contested();
         Unheld => "{UNHELD}";
         Doubtful { pid: u32, why: Doubt } => "owner unknown: {}", doubtful(*pid, *why);
-        Wanted => "a command wants to approve it: allow?";
+        Wanted => "a program asks to approve it: approve here?";
         ApprovesAll => "approvals are switched off: it approves everything";
         Approved => "a command approved an earlier request";
         Before { status: Status, because: Box<Because> } => "before that: {status}, {because}";

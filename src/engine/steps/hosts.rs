@@ -286,8 +286,8 @@ impl Machines<'_> {
             let judged = origin::check(pending.giver, false, allowed, shown.session, self.world.now().wall);
             if let Err(why) = judged {
                 return refuse(format!(
-                    "a tool of a session can have started what asks for this, which {why}: answer in the menu or popup, or \
-                     here from a shell that was open before the session"
+                    "a tool of a session can have started what asks for this, which {why}: answer in the menu or popup, or type \
+                     it in a terminal that was open before the session"
                 ));
             }
         }

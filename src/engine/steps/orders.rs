@@ -5,6 +5,7 @@ mod automatic;
 mod postponed;
 mod start;
 
+use crate::control::opened::InWindow;
 use crate::control::{self, PendingOrder, origin};
 use crate::core::action::{Trait, is_bridged, may_end_without_asking, offer, unproven};
 use crate::core::attempts::Attempts;
@@ -106,7 +107,14 @@ async fn forward_order(folder: PathBuf, mut pending: PendingOrder) {
 
 impl Engine {
     /// Starts an order, lets it wait, or reports why it is refused.
-    pub(super) fn handle_order(&mut self, pending: PendingOrder) {
+    pub(super) fn handle_order(&mut self, mut pending: PendingOrder) {
+        match self.windows.find(pending.giver, &pending.order.operation) {
+            InWindow::No => {}
+            InWindow::Unread if origin::answers_for_user(&pending.order.operation) => {
+                return refuse(&pending, "it was answered before anybody can have read it; read it, and answer again");
+            }
+            InWindow::Unread | InWindow::Yes => pending.is_in_window = true,
+        }
         if let Some(host) = pending.order.host.clone() {
             return self.machines().hand_on(&host, pending);
         }
@@ -120,7 +128,7 @@ impl Engine {
     /// would approve, the user is asked about that in the session's row and popup.
     fn check_giver(&mut self, pending: &PendingOrder) -> Result<(), String> {
         let operation = &pending.order.operation;
-        if !origin::answers_for_user(operation) || pending.is_abandoned() {
+        if !origin::answers_for_user(operation) || pending.is_in_window || pending.is_abandoned() {
             return Ok(());
         }
         let settings = self.disk.settings_file.as_ref().filter(|_| self.world.config.actions.scripts_may_answer);
@@ -132,10 +140,11 @@ impl Engine {
         let judged = origin::check(pending.giver, pending.is_click(), allowed, session, now);
         let Err(why) = judged else { return Ok(()) };
         let unclear = format!("a tool of the session can have started what asks for this, which {why}");
+        const ALLOWS: &str = "`scripts-may-answer` in the settings allows it in sessions that are created later";
         if !pending.is_by_other() {
             return Err(format!(
-                "{unclear}: answer in the session's terminal, or from a shell there that was open before the session; \
-                 `scripts-may-answer` in the settings allows it in sessions that are created later"
+                "{unclear}: type it in a terminal that was open before the session, or in a new login, answer in the session's \
+                 own terminal, or start `pilotlight` and answer in its menu; {ALLOWS}"
             ));
         }
         if let Operation::Approve(Which::Shown { id, .. }) = operation {
@@ -143,10 +152,7 @@ impl Engine {
         } else if let Operation::Approve(Which::These(ids)) = operation {
             self.world.update_control(&key, |control| control.wanted = ids.first().map(|id| id.as_str().into()));
         }
-        Err(format!(
-            "{unclear}, so Pilotlight asks you: answer in its menu or popup; `scripts-may-answer` in the settings allows it in \
-             sessions that are created later"
-        ))
+        Err(format!("{unclear}, so Pilotlight asks you: approve or answer in its menu or popup; {ALLOWS}"))
     }
 
     fn run_or_postpone(&mut self, pending: PendingOrder, patience: Patience) {

@@ -121,6 +121,13 @@ pub fn is_of_our_user(pid: u32) -> bool {
     })
 }
 
+/// Whether one of the user ids of the process, real, effective or saved, is ours.
+fn has_id_of_our_user(pid: u32) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    status_line(pid, b"Uid:")
+        .is_some_and(|ids| ids.split(u8::is_ascii_whitespace).filter_map(number).take(3).any(|id: u32| id == own))
+}
+
 /// Looks up the parent and the start of a process.
 pub(super) fn families() -> impl Fn(u32) -> Option<Family> {
     |pid| Stat::read(pid).ok().map(|stat| Family { parent: stat.parent, started: stat.started })
@@ -152,11 +159,13 @@ pub(super) fn kin(pid: u32, now: Time) -> Option<Kin> {
     let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(Kin {
         pid,
+        parent: stat.parent,
         at: now - (since_boot() - stat.started()),
         name: String::from_utf8_lossy(&name).trim_end().to_owned(),
         leader: stat.leader,
         has_terminal: stat.terminal != 0,
-        is_ours: is_of_our_user(pid),
+        is_in_foreground: stat.terminal != 0 && stat.group == stat.foreground,
+        is_ours: has_id_of_our_user(pid),
     })
 }
 
@@ -289,10 +298,14 @@ impl Children {
 struct Stat {
     state: u8,
     parent: u32,
+    /// Its process group.
+    group: i32,
     /// The process that leads its session.
     leader: u32,
     /// The device number of the controlling terminal: minor in bits 0 to 7 and 20 to 31, major in 8 to 19; 0 for none.
     terminal: u32,
+    /// The process group in the foreground of that terminal; -1 for none.
+    foreground: i32,
     /// The kernel's `PF_*` flags.
     flags: u64,
     threads: u32,
@@ -319,8 +332,10 @@ impl Stat {
         Some(Self {
             state: *fields.first()?.first()?,
             parent: u32::try_from(field(4)?).ok()?,
+            group: fields.get(2).copied().and_then(number)?,
             leader: u32::try_from(field(6)?).ok()?,
             terminal: fields.get(4).copied().and_then(number::<i32>)?.cast_unsigned(),
+            foreground: fields.get(5).copied().and_then(number)?,
             flags: field(9)?,
             threads: u32::try_from(field(20)?).ok()?,
             started: field(22)?,
@@ -389,8 +404,10 @@ mod tests {
         let stat = Stat {
             state: b'S',
             parent: 77,
+            group: 1,
             leader: 1,
             terminal: 34816,
+            foreground: 1,
             flags: 4_194_304,
             threads: 11,
             started: 987_654,
@@ -407,7 +424,8 @@ mod tests {
     fn a_zombie_with_threads_left_has_not_ended() {
         let stat = |state, threads| {
             let (parent, leader, terminal, flags, started) = (1, 1, 0, 0, 1);
-            Stat { state, parent, leader, terminal, flags, threads, started, own: 0, waited_for: 0 }
+            let (group, foreground) = (1, -1);
+            Stat { state, parent, group, leader, terminal, foreground, flags, threads, started, own: 0, waited_for: 0 }
         };
         assert!(stat(b'Z', 1).has_ended());
         assert!(stat(b'X', 0).has_ended());

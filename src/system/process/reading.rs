@@ -50,6 +50,8 @@ pub(crate) struct Birth {
 pub(crate) struct Kin {
     /// Its id.
     pub(crate) pid: u32,
+    /// The id of its parent. 0 if that is outside of our PID namespace, or it has none.
+    pub(crate) parent: u32,
     /// When it started, by the wall clock.
     pub(crate) at: Time,
     /// Its name, as the kernel keeps it.
@@ -58,6 +60,8 @@ pub(crate) struct Kin {
     pub(crate) leader: u32,
     /// Whether it has a controlling terminal.
     pub(crate) has_terminal: bool,
-    /// Whether it runs as our user.
+    /// Whether what is typed in that terminal goes to its process group.
+    pub(crate) is_in_foreground: bool,
+    /// Whether our user started it. A program that changes to another user, as `sudo` does, is still ours.
     pub(crate) is_ours: bool,
 }

@@ -14,9 +14,11 @@ pub(super) use state::{ICON_CLICK, MenuState, Update};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
+use tokio::time::timeout;
 use zbus::Connection;
-use zbus::fdo;
+use zbus::fdo::{self, DBusProxy};
 use zbus::message::Header;
+use zbus::names::BusName;
 use zbus::object_server::SignalEmitter;
 use zbus::zvariant::Value;
 
@@ -26,6 +28,8 @@ pub(super) const PATH: &str = "/MenuBar";
 pub(super) const ITEM_PATH: &str = "/StatusNotifierItem";
 /// How long after a menu was read its submenus are announced: the panel must know them by then.
 const ANNOUNCE_AFTER: Duration = Duration::from_millis(30);
+/// How long the bus may take to tell which process called.
+const BUS_WITHIN: Duration = Duration::from_secs(2);
 
 /// The menu's interface on the bus.
 pub(super) struct Menu {
@@ -50,11 +54,11 @@ impl Menu {
         state.about_to_show(number, Instant::now())
     }
 
-    async fn handle_event(&self, emitter: &SignalEmitter<'_>, number: i32, event: &str) -> bool {
+    async fn handle_event(&self, header: &Header<'_>, emitter: &SignalEmitter<'_>, number: i32, event: &str) -> bool {
         let outcome = lock(&self.state).handle_event(number, event, Instant::now());
         let Some(EventOutcome { click, update }) = outcome else { return false };
         if let Some(click) = click {
-            (self.send)(MainEvent::Click(click));
+            (self.send)(MainEvent::Click(click, clicker(header, emitter.connection()).await));
         }
         self.wake.notify_one();
         let _ = Self::emit(emitter, update).await;
@@ -95,6 +99,13 @@ pub(super) async fn new_tool_tip(connection: &Connection) -> zbus::Result<()> {
 /// The unique bus name of the caller.
 fn caller<'a>(header: &'a Header<'_>) -> &'a str {
     header.sender().map_or("", |sender| sender.as_str())
+}
+
+/// The process of the caller. `None` if the bus does not tell in time.
+async fn clicker(header: &Header<'_>, connection: &Connection) -> Option<u32> {
+    let sender = BusName::from(header.sender()?.to_owned());
+    let asked = async { DBusProxy::new(connection).await?.get_connection_unix_process_id(sender).await };
+    timeout(BUS_WITHIN, asked).await.ok()?.ok()
 }
 
 fn no_entry(number: i32) -> fdo::Error {
@@ -141,23 +152,25 @@ impl Menu {
 
     async fn event(
         &self,
+        #[zbus(header)] header: Header<'_>,
         #[zbus(signal_emitter)] emitter: SignalEmitter<'_>,
         id: i32,
         event_id: &str,
         _data: Value<'_>,
         _timestamp: u32,
     ) -> fdo::Result<()> {
-        if self.handle_event(&emitter, id, event_id).await { Ok(()) } else { Err(no_entry(id)) }
+        if self.handle_event(&header, &emitter, id, event_id).await { Ok(()) } else { Err(no_entry(id)) }
     }
 
     async fn event_group(
         &self,
+        #[zbus(header)] header: Header<'_>,
         #[zbus(signal_emitter)] emitter: SignalEmitter<'_>,
         events: Vec<PanelEvent<'_>>,
     ) -> fdo::Result<Vec<i32>> {
         let mut unknown = Vec::new();
         for (id, event, ..) in &events {
-            if !self.handle_event(&emitter, *id, event).await {
+            if !self.handle_event(&header, &emitter, *id, event).await {
                 unknown.push(*id);
             }
         }

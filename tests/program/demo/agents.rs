@@ -222,7 +222,7 @@ fn case_316_a_click_on_resume_starts_the_demos_own_stand_in_and_no_real_agent() 
         let first = Spied::owner(&row).unwrap();
         spied.click(id, "End it");
         spied.wait_row(id, "has ended", |row| Spied::owner(row).is_none() && row["status"] == left);
-        spied.click(id, "Resume");
+        spied.click(id, "Resume in a terminal"); // `Why` may have a line that says why not yet
         let row = spied.wait_row(id, "runs in a terminal", |row| Spied::owner(row).is_some());
         let window = Spied::owner(&row).unwrap();
         assert_ne!(window, first);

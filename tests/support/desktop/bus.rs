@@ -1,8 +1,8 @@
-//! A private session bus: its own address and rules, and no services that the bus starts.
+//! A private session bus: its own address and rules, and no services that the bus starts but those of the test.
 
 use crate::support::{SOON, block_on, wait_until};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
@@ -26,18 +26,28 @@ impl Bus {
         bus
     }
 
+    /// A bus that another process has started.
+    pub(crate) fn at(address: String) -> Self {
+        let mut bus = Self::address_only();
+        bus.display = Some(address);
+        bus
+    }
+
     /// An address that no bus listens on yet.
     pub(crate) fn address_only() -> Self {
         let scratch = tempfile::Builder::new().prefix("pilotlight-bus-").tempdir().unwrap();
+        std::fs::create_dir(scratch.path().join("services")).unwrap();
         let rules = format!(
             r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
   <type>session</type>
   <listen>unix:path={}</listen>
+  <servicedir>{}</servicedir>
   <auth>EXTERNAL</auth>
   <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
 </busconfig>"#,
-            scratch.path().join("bus").display()
+            scratch.path().join("bus").display(),
+            scratch.path().join("services").display()
         );
         std::fs::write(scratch.path().join("rules.conf"), rules).unwrap();
         Self { scratch, daemon: None, display: None }
@@ -50,6 +60,14 @@ impl Bus {
         command.args(["--nofork", "--nopidfile", "--nosyslog", &rules]).stdin(Stdio::null()).stderr(Stdio::null());
         self.daemon = Some(command.spawn().expect("dbus-daemon is needed for the tests of the desktop"));
         wait_until(SOON, "the bus answers", String::new, || UnixStream::connect(self.socket()).ok());
+    }
+
+    /// Has the bus start this program for whoever calls this name, which the program need not take.
+    pub(crate) fn add_service(&self, name: &str, program: &Path) {
+        let file = format!("[D-BUS Service]\nName={name}\nExec={}\n", program.display());
+        std::fs::write(self.scratch.path().join("services").join(format!("{name}.service")), file).unwrap();
+        block_on(async { zbus::fdo::DBusProxy::new(&self.connect().await).await.unwrap().reload_config().await })
+            .unwrap();
     }
 
     /// Kills the daemon, and with it every connection.
