@@ -231,6 +231,16 @@ impl Source {
         self.list_noting(Stamps::kept())
     }
 
+    /// Whether it lists what is behind links among its folders.
+    pub(crate) const fn follows_links(&self) -> bool {
+        match self.wing {
+            Wing::Copilot | Wing::Reported => false,
+            Wing::ClaudeCode | Wing::Codex => true,
+            #[cfg(test)]
+            Wing::Sundial => false,
+        }
+    }
+
     fn list_noting(&self, stamps: Stamps) -> io::Result<SessionIds> {
         match self.wing {
             Wing::Copilot => store::session_ids(&self.root).map(SessionIds::Copilot),

@@ -20,7 +20,7 @@ use super::ask::confirm;
 use super::bridges::has_bridge;
 use super::context::{Context, runtime};
 use super::pick::{Named, Picked};
-use super::report::say;
+use super::report::{USAGE, say};
 use crate::agent::channel::endpoints;
 use crate::agent::channel::{PROBE_TIMEOUT, has_loaded};
 use crate::agent::scanner::OpenScanner;
@@ -35,7 +35,7 @@ use crate::core::text::{NAME_MAX, plain};
 use crate::core::words::offer::without_program;
 use crate::core::words::refusal::Refusal;
 use crate::system::clock::Clock;
-use crate::system::paths::user_home;
+use crate::system::paths::{is_local_folder, user_home};
 use crate::system::process;
 use carry::carry_out;
 use order::{code, order, refuse, refused_to_agent, with, with_one_of};
@@ -181,27 +181,57 @@ fn shown_process(pid: u32) -> String {
     plain(&format!("process {pid}{known}"), 400).into()
 }
 
-/// `resume`, `show` and `let-answer`.
+/// `show` and `let-answer`.
 pub(super) fn give(context: &Context, session: &Named, operation: Operation) -> anyhow::Result<ExitCode> {
     with(context, session, |session| act(context, session, operation, Vec::new(), false))
 }
 
-/// Resumes a session in this terminal. One that a process runs is shown in its own terminal instead.
-pub(super) fn resume_here(context: &Context, session: &Named) -> anyhow::Result<ExitCode> {
-    // Its folder, which is for the engine to find elsewhere, is needed here.
-    with_one_of(context, session, true, |session| {
-        if let Some(far) = &session.far {
+/// Resumes a session in a terminal of its own, or in this one if it is to be `here`, where one that a process runs is shown
+/// in its own terminal instead. `folder` takes the place of its own.
+pub(super) fn resume(
+    context: &Context,
+    session: &Named,
+    folder: Option<&Path>,
+    here: bool,
+) -> anyhow::Result<ExitCode> {
+    let folder = match folder.map(chosen_folder).transpose() {
+        Ok(folder) => folder,
+        Err(why) => {
+            say(&why);
+            return Ok(ExitCode::from(USAGE));
+        }
+    };
+    // Its own folder, which is for the engine to find elsewhere, is needed here.
+    with_one_of(context, session, here, |session| {
+        if session.far.is_some() && folder.is_some() {
+            return Ok(refuse("`--in` names a folder of this machine, and the session is on another: resume it there"));
+        }
+        if let (Some(far), true) = (&session.far, here) {
             return here::resume_there(context, session, &far.host.name);
         }
-        if let Some(pid) = session.runner().live() {
+        if let (Some(pid), true) = (session.runner().live(), here) {
             say(&format!("process {pid} runs it: its terminal is brought to the front"));
             return act(context, session, Operation::ShowTerminal, Vec::new(), false);
         }
-        match settled(context, session, order(session, Operation::Resume)) {
-            Ok(order) => here::resume(context, session, &order),
+        match settled(context, session, Order { folder, ..order(session, Operation::Resume) }) {
+            Ok(order) if here => here::resume(context, session, &order),
+            Ok(order) => carry_out(context, session, &order, false, &mut Printer),
             Err(refused) => Ok(refused),
         }
     })
+}
+
+/// The whole path of a folder that was named.
+///
+/// # Errors
+/// Why it cannot be used.
+fn chosen_folder(named: &Path) -> Result<Box<str>, String> {
+    let shown = named.display();
+    let folder = std::path::absolute(named).map_err(|error| format!("{shown}: {error}"))?;
+    if !is_local_folder(&folder) {
+        return Err(format!("there is no folder {shown} to resume it in"));
+    }
+    folder.into_os_string().into_string().map(Into::into).map_err(|_| format!("the name of {shown} is no UTF-8"))
 }
 
 /// Runs what [`command_there`] made, in place of this program where the system can do that.

@@ -15,6 +15,8 @@ use std::slice;
 
 /// Maximum length of a name in a message, in characters.
 const NAME_MAX: usize = 40;
+/// The most slips of the keyboard in a name that is still taken for the one that was meant.
+const SLIPS_MAX: usize = 2;
 
 /// The agents that a command is limited to.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -54,6 +56,10 @@ impl Agents {
             let wing = Wing::ALL.iter().find(|wing| names_wing(slice::from_ref(&name), **wing));
             context.only.push(name.clone());
             let Some(wing) = wing else {
+                if let Some(meant) = meant(&name) {
+                    say(&format!("no agent is called {name}: did you mean {meant}?"));
+                    return Err(ExitCode::from(USAGE));
+                }
                 if !is_reported(&name, Clock::start().now().wall) {
                     let known = listed(&names().collect::<Vec<_>>());
                     say(&format!("no hook reports a session of {name}; what is read without one: {known}"));
@@ -81,6 +87,13 @@ impl Agents {
         }
         Ok(context)
     }
+}
+
+/// The agent with a home that is meant by the name of none: a part of its name, or a slip in it.
+fn meant(name: &str) -> Option<&'static str> {
+    let is_part = |known: &&str| known.split('-').any(|part| part == name);
+    let is_near = |known: &&str| strsim::damerau_levenshtein(known, name) <= SLIPS_MAX;
+    names().find(is_part).or_else(|| names().find(is_near))
 }
 
 /// The names of all agents that have homes.

@@ -1,6 +1,6 @@
 //! Questions on the terminal.
 
-use super::charset::{has_unicode_stderr, words};
+use super::fold::on_stderr;
 use crate::system::signals::Signals;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ pub(super) fn prompt(question: &str) -> Option<String> {
     let mut signals = runtime.block_on(async { Signals::new() }).ok()?;
     discard_typeahead();
     let mut stderr = io::stderr();
-    let question = words(question, has_unicode_stderr());
+    let question = on_stderr(question);
     let _ = write!(stderr, "{question}").and_then(|()| stderr.flush()); // it is a terminal
     let typed = read_line()?;
     let typed = runtime.block_on(async {

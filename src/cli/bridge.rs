@@ -3,9 +3,9 @@
 
 use super::ask::{confirm, prompt};
 use super::bridges::{announce_bridge_change, meet_bridges};
-use super::charset::{has_unicode_stdout, words};
 use super::context::{Context, runtime};
 use super::enrich::enrich_from_tray;
+use super::fold::{on_stderr, on_stdout};
 use super::json;
 use super::report::{LINE_MAX, REFUSED, say};
 use crate::agent::copilot::bridge::PLUGIN;
@@ -87,18 +87,18 @@ struct Terminal<'a> {
 }
 
 const WHAT_IT_IS: &str = "\
-The bridge lets Pilotlight stop, answer and (after you allow it in the terminal) approve in Copilot sessions that run in
+The bridge lets Pilotlight stop, answer and (after you allow it in the terminal) approve in Copilot sessions that run in \
 plain terminals. It is a Copilot extension; in a release of Copilot that it was not tested with, it only watches.
 What it costs:
-  - one process per session, about 40 MB, no CPU use while nothing happens
-  - the model is offered two more tools, extensions_manage and extensions_reload
-  - Copilot rewrites its settings.json, and drops comments in it
-  - any installed extension, this one included, gives the tools that you approve a way to switch approvals off and, once
-    you let Pilotlight answer there, to approve. The real fence is Copilot's sandbox, and its --deny-tool
+- one process per session, about 40 MB, no CPU use while nothing happens
+- the model is offered two more tools, extensions_manage and extensions_reload
+- Copilot rewrites its settings.json, and drops comments in it
+- any installed extension, this one included, gives the tools that you approve a way to switch approvals off and, once \
+you let Pilotlight answer there, to approve. The real fence is Copilot's sandbox, and its --deny-tool
 Sessions that already run are not covered until they are restarted.";
 
 const WHAT_STAYS: &str = "\
-What stays: your consent for folders, in Copilot's permissions-config.json, and an empty \"extraKnownMarketplaces\" in its
+What stays: your consent for folders, in Copilot's permissions-config.json, and an empty \"extraKnownMarketplaces\" in its \
 settings. Sessions that run keep the extension until they end.";
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -221,10 +221,10 @@ fn commands(homes: &[PathBuf], of: impl Fn(&Path) -> Vec<Vec<String>>) -> Comman
 /// Shows the commands, and asks whether to run them.
 fn is_confirmed(program: &Path, about: &str, commands: &Commands<'_>, yes: bool) -> bool {
     let mut err = io::stderr();
-    let _ = writeln!(err, "{about}\n\nThese commands will be run:"); // if stderr is closed, nobody is listening
+    let _ = writeln!(err, "{}\n\nThese commands will be run:", on_stderr(about)); // if stderr is closed, nobody is listening
     for (home, command) in commands {
         let line = format!("COPILOT_HOME={} {} {}", home.display(), program.display(), command.join(" "));
-        let _ = writeln!(err, "  {}", plain(&line, LINE_MAX));
+        let _ = writeln!(err, "{}", on_stderr(&format!("  {}", plain(&line, LINE_MAX))));
     }
     if commands.is_empty() {
         let _ = writeln!(err, "  nothing: no home has it");
@@ -314,11 +314,11 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
                 "installed from another folder; `pilotlight bridge install` replaces it with this one"
             }
         };
-        writeln!(out, "{}: {state}", plain(&home.display().to_string(), LINE_MAX))?;
+        writeln!(out, "{}", on_stdout(&format!("{}: {state}", plain(&home.display().to_string(), LINE_MAX))))?;
         for session in sessions {
             let state = session.words(*installed, are_known);
             let line = format!("  {}  {}: {state}", short_id(session.id), session.name);
-            writeln!(out, "{}", words(&line, has_unicode_stdout()))?;
+            writeln!(out, "{}", on_stdout(&line))?;
         }
     }
     Ok(ExitCode::SUCCESS)

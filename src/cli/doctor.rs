@@ -1,9 +1,9 @@
 //! `pilotlight doctor`: finds what may keep Pilotlight from working, and suggests or applies remedies.
 
 use super::ask::{confirm, has_terminal};
-use super::charset::{has_unicode_stdout, words};
 use super::context::Context;
 use super::enrich::enrich_from_tray;
+use super::fold::{on_stdout, on_stdout_from};
 use super::report::{LINE_MAX, REFUSED, say};
 use super::{color, json};
 use crate::core::text::{counted, plain};
@@ -48,8 +48,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     Ok(if examined.worst() == Level::Problem { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// The column in which findings begin.
+const SAID_COLUMN: usize = 24;
+
 fn print(examined: &Examined, choice: ColorChoice) -> io::Result<()> {
-    let (colours, unicode) = (color::on_stdout(choice), has_unicode_stdout());
+    let colours = color::on_stdout(choice);
     let mut out = io::stdout().lock();
     for Finding { check, level, said, remedy, .. } in &examined.findings {
         let word = level.word();
@@ -59,10 +62,12 @@ fn print(examined: &Examined, choice: ColorChoice) -> io::Result<()> {
             Level::Problem if colours => format!("\u{1b}[31m{word:<8}\u{1b}[0m"),
             _ => format!("{word:<8}"),
         };
-        writeln!(out, "{painted} {check:<14} {}", words(&plain(said, LINE_MAX), unicode))?;
+        let line = format!("{word:<8} {check:<14} {}", plain(said, LINE_MAX));
+        let line = on_stdout_from(&line, SAID_COLUMN);
+        writeln!(out, "{}", line.replacen(&format!("{word:<8}"), &painted, 1))?;
         if let Some(remedy) = remedy {
             let line = format!("{:<8} {:<14} → {}", "", "", plain(remedy, LINE_MAX));
-            writeln!(out, "{}", words(&line, unicode))?;
+            writeln!(out, "{}", on_stdout_from(&line, SAID_COLUMN + 2))?;
         }
     }
     writeln!(out, "\n{}", summary(examined))
@@ -94,7 +99,7 @@ fn apply_fixes(examined: &Examined) -> io::Result<bool> {
         match fix.apply() {
             Ok(done) => {
                 any = true;
-                writeln!(io::stdout(), "{}", words(&plain(&done, LINE_MAX), has_unicode_stdout()))?;
+                writeln!(io::stdout(), "{}", on_stdout(&plain(&done, LINE_MAX)))?;
             }
             Err(error) => say(&format!("it could not be fixed: {error:#}")),
         }

@@ -3,9 +3,9 @@
 mod page;
 
 use super::bridges::meet_bridges;
-use super::charset::{has_unicode_stdout, words};
 use super::context::Context;
 use super::enrich;
+use super::fold::on_stdout_from;
 use super::pick::{Named, pick};
 use super::report::say;
 use crate::control::caller::agent_behind;
@@ -18,12 +18,20 @@ use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{LastMessage, Phase};
 use crate::core::verdict::{Status, Verdict, last_heard};
 use crate::core::words::known;
+use crate::core::words::refusal::folder_gone;
 use crate::engine::last_seen::{HomeHash, Marks};
 use crate::system::clock::short;
+use crate::system::deadline::run_within;
+use crate::system::paths::is_local_folder;
 use page::Page;
 pub(super) use page::{Lesser, Line, NAME_WIDTH};
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long a look at a session's folder may take.
+const LOOK_MAX: Duration = Duration::from_secs(1);
 
 /// Arguments of `explain`.
 #[derive(Debug, clap::Args)]
@@ -45,10 +53,24 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
             meet_bridges(session, context.config.actions.bridge_untried);
         }
     }
-    let page = page(&picked, &picked.label, picked.now, &context.config.limits, Refusals::Explained);
-    write!(io::stdout(), "{}", words(&page.to_string(), has_unicode_stdout()))?;
+    let mut page = page(&picked, &picked.label, picked.now, &context.config.limits, Refusals::Explained);
+    if let Some(folder) = gone_folder(&picked)
+        && offer(Action::Resume, &picked, picked.row(picked.now, &context.config.limits).0.status).is_ok()
+    {
+        page.reword(Action::Resume.name(), &format!("refused: {}", folder_gone(&plain(folder, 400), &picked.id)));
+    }
+    write!(io::stdout(), "{}", on_stdout_from(&page.to_string(), NAME_WIDTH))?;
     note_told(context, &picked, picked.now.wall);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The folder of a session of this machine, if it is gone.
+fn gone_folder(session: &Session) -> Option<&str> {
+    let folder = session.cwd().filter(|_| session.far.is_none())?;
+    let path = PathBuf::from(folder);
+    // A file system may not answer.
+    let is_there = run_within("folder", LOOK_MAX, move || is_local_folder(&path)).ok().flatten();
+    (is_there == Some(false)).then_some(folder)
 }
 
 /// Notes that the user was told of an approval by a command, if a person reads this.

@@ -10,8 +10,8 @@ mod talk;
 mod test;
 mod update;
 
-use super::charset::{has_unicode_stdout, words};
 use super::context::{Context, runtime};
+use super::fold::on_stdout;
 use super::hosts::{ask_tray, unreached_of};
 use super::json;
 use super::report::{LINE_MAX, say};
@@ -190,7 +190,7 @@ fn list(context: &Context, as_json: bool) -> anyhow::Result<ExitCode> {
     let (names, ways) = (width(&|row| row.name.to_owned()), width(&how));
     for row in &rows {
         let line = format!("{}  {}  {}", pad(row.name, names), pad(&how(row), ways), row.words());
-        writeln!(out, "{}", words(&line, has_unicode_stdout()))?;
+        writeln!(out, "{}", on_stdout(&line))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -5,8 +5,10 @@ use std::sync::mpsc::{self, Receiver, Sender};
 /// A key that the table handles. Those that act do so on the selected session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
-    /// Ends the table.
+    /// Leaves what is shown: the table ends.
     Quit,
+    /// Goes back to the table.
+    Back,
     /// Selects the session above.
     Up,
     /// Selects the session below.
@@ -60,7 +62,12 @@ fn keys(bytes: &[u8]) -> Vec<Key> {
         rest = after;
         keys.extend(match first {
             0x1b => {
-                let [b'[' | b'O', sequence @ ..] = after else { continue };
+                let [b'[' | b'O', sequence @ ..] = after else {
+                    // Esc itself comes alone; with another key it is that one with Alt.
+                    keys.extend(after.is_empty().then_some(Key::Back));
+                    rest = after.get(1..).unwrap_or_default();
+                    continue;
+                };
                 let end = sequence.iter().position(|byte| (0x40..0x7f).contains(byte));
                 rest = end.map_or(&[][..], |end| &sequence[end + 1..]);
                 match sequence.first() {
@@ -260,6 +267,7 @@ fn key_of(event: &crossterm::event::Event) -> Option<Key> {
         KeyCode::Up => Some(Key::Up),
         KeyCode::Down => Some(Key::Down),
         KeyCode::Enter => Some(Key::Explain),
+        KeyCode::Esc => Some(Key::Back),
         KeyCode::Char(c) => letter(c),
         _ => None,
     }
@@ -295,5 +303,7 @@ mod tests {
         assert_eq!(keys(b"\x1bOd\x1b[5~\x1b[15~\x1b[<0;1;2M\x1bx\x1b[1;5a!A\xc3\xa4"), []);
         assert_eq!(keys(b"\x1b[1;5"), []);
         assert_eq!(keys(b"\x1b[3~q"), [Key::Quit]);
+        assert_eq!(keys(b"j\x1b"), [Key::Down, Key::Back], "Esc comes alone");
+        assert_eq!(keys(b"\x1bq\x1bsj"), [Key::Down], "with Alt");
     }
 }

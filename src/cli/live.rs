@@ -14,6 +14,7 @@ use super::context::{Context, demo_hint, watch_until_stopped};
 use super::keyboard::{Key as Pressed, Keyboard, Rest};
 use super::report::LINE_MAX;
 use super::table::{Style, fit_painted, lines, next_age, window};
+use super::writer::notice_reader;
 use crate::agent::source::Source;
 use crate::config::List;
 use crate::control::{Command, RetryHost};
@@ -52,6 +53,12 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
     }
     context.report_ended();
     let engine = context.engine_with_hosts(Purpose::Watch);
+    if !io::stdout().is_terminal() {
+        let commander = engine.command_sender();
+        notice_reader(move || {
+            let _ = commander.send(Command::Quit); // fails only when the engine has ended
+        })?;
+    }
     let mut table = LiveTable::new(Arc::new(context), engine.command_sender())?;
     let result = watch_until_stopped(engine, &mut table);
     let written = std::mem::replace(&mut table.result, Ok(()));
@@ -162,10 +169,10 @@ impl LiveTable {
         {
             self.refused = None;
             match (key, &mut self.screen) {
-                (Pressed::Quit, _) => return Ok(ControlFlow::Break(())),
-                (Pressed::Help, Screen::Help(_)) | (Pressed::Explain, Screen::Help(_) | Screen::Details { .. }) => {
-                    self.screen = Screen::Table;
-                }
+                (Pressed::Quit, Screen::Table) => return Ok(ControlFlow::Break(())),
+                (Pressed::Quit | Pressed::Back, _)
+                | (Pressed::Help, Screen::Help(_))
+                | (Pressed::Explain, Screen::Help(_) | Screen::Details { .. }) => self.screen = Screen::Table,
                 (Pressed::Help, _) => self.screen = Screen::Help(0),
                 (Pressed::Down, Screen::Details { from, .. } | Screen::Help(from)) => *from += 1,
                 (Pressed::Up, Screen::Details { from, .. } | Screen::Help(from)) => *from = from.saturating_sub(1),

@@ -17,6 +17,7 @@ mod diagnostics;
 mod doctor;
 mod enrich;
 mod explain;
+mod fold;
 mod help;
 mod hook;
 mod host;

@@ -1,7 +1,7 @@
 //! `pilotlight notify-test`: sends a test notification, and reports what this desktop supports.
 
-use super::charset::{has_unicode_stdout, words};
 use super::context::{Context, runtime};
+use super::fold::on_stdout;
 use crate::tray::notify;
 use anyhow::Context as _;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<ExitCode> {
     let mut tried = tried.context("no notification can be shown; the menu and `pilotlight live` show the same")?;
     let mut out = io::stdout().lock();
     for line in std::mem::take(&mut tried.lines) {
-        writeln!(out, "{}", words(&line, has_unicode_stdout()))?;
+        writeln!(out, "{}", on_stdout(&line))?;
     }
     if !context.config.notifications.enabled {
         writeln!(out, "Notifications of sessions are off: `notifications.enabled` is false in the config")?;

@@ -1,6 +1,6 @@
 //! How a command reports to whoever started it: lines on standard error, and an exit code.
 
-use super::charset::{has_unicode_stderr, words};
+use super::fold::on_stderr;
 use crate::core::text::plain;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -20,8 +20,8 @@ pub(super) const UNCONFIRMED: u8 = 5;
 
 /// Writes one line for the user to standard error.
 pub(super) fn say(line: &str) {
-    let line = plain(line, LINE_MAX);
-    let _ = writeln!(io::stderr(), "pilotlight: {}", words(&line, has_unicode_stderr())); // if stderr is closed, nobody is listening
+    let line = format!("pilotlight: {}", plain(line, LINE_MAX));
+    let _ = writeln!(io::stderr(), "{}", on_stderr(&line)); // if stderr is closed, nobody is listening
 }
 
 /// Flushes standard output. A command whose output could not be written has failed.

@@ -17,18 +17,19 @@ use super::pick::{self, Named};
 use super::report::{NO_HOME, REFUSED, say};
 use super::table::{Style, fit_painted, lines, pad, paint, shape};
 use crate::core::fleet::{Finder, Row, Session, ShortIds, distinguish};
-use crate::core::order::Operation;
 use crate::core::text::{counted, fit, plain};
 use crate::core::time::{Moment, Time};
 use crate::engine::snapshot::{self, Snapshot};
 use crate::system::clock::Clock;
 use crate::system::log;
 use crate::system::signals::{Signal, Signals, suspend};
+use clap::ValueHint;
 use clap_complete::ArgValueCompleter;
 use crossterm::{cursor, execute, terminal};
 use sessions::Sessions;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tokio::task::spawn_blocking;
 use typing::{Typed, Typing};
@@ -47,16 +48,15 @@ pub(super) struct Arguments {
     /// Resume it in this terminal
     #[arg(long, requires = "id")]
     here: bool,
+    /// Resume it in this folder, in place of its own: which may be gone
+    #[arg(long = "in", value_name = "DIR", requires = "id", conflicts_with = "host", value_hint = ValueHint::DirPath)]
+    folder: Option<PathBuf>,
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(id) = &arguments.id {
         let named = Named { id: id.clone(), host: arguments.host.clone() };
-        return if arguments.here {
-            act::resume_here(context, &named)
-        } else {
-            act::give(context, &named, Operation::Resume)
-        };
+        return act::resume(context, &named, arguments.folder.as_deref(), arguments.here);
     }
     if context.has_no_home() && context.hosts().next().is_none() {
         context.report_problems();
@@ -84,7 +84,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         return Ok(ExitCode::from(REFUSED));
     }
     match choose(context, rows, now)? {
-        Some(Chosen::Here(id)) => act::resume_here(context, &Named { id: id.into(), host: None }),
+        Some(Chosen::Here(id)) => act::resume(context, &Named { id: id.into(), host: None }, None, true),
         Some(Chosen::There(command)) => act::resume_there(command),
         None => {
             say("no session was chosen");

@@ -8,6 +8,7 @@
 mod file;
 
 use super::ask::confirm;
+use super::fold::{on_stdout, on_stdout_from};
 use super::pages;
 use super::report::{LINE_MAX, REFUSED, say};
 use crate::agent::bridges::BridgeFiles;
@@ -106,7 +107,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     let notes = if arguments.remove { after_removing(&login) } else { after_writing(&data, &files) };
-    notes.iter().try_for_each(|line| writeln!(io::stdout(), "{}", plain(line, LINE_MAX)))?;
+    notes.iter().try_for_each(|line| writeln!(io::stdout(), "{}", on_stdout(&plain(line, LINE_MAX))))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -197,6 +198,9 @@ fn is_enabled(_login: &Login) -> bool {
     false
 }
 
+/// The column of the paths in that list.
+const PATH_COLUMN: usize = 10;
+
 /// Prints the changes.
 fn list(program: &Path, steps: &[(&File, Step)]) -> io::Result<()> {
     let mut out = io::stdout().lock();
@@ -209,7 +213,8 @@ fn list(program: &Path, steps: &[(&File, Step)]) -> io::Result<()> {
             Step::Keep => ("keep", "up to date"),
             Step::Leave(why) => ("leave", *why),
         };
-        writeln!(out, "  {word:<7} {}  ({note})", plain(&file.path.display().to_string(), LINE_MAX))?;
+        let line = format!("  {word:<7} {}  ({note})", plain(&file.path.display().to_string(), LINE_MAX));
+        writeln!(out, "{}", on_stdout_from(&line, PATH_COLUMN))?;
     }
     writeln!(out)
 }

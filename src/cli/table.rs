@@ -60,9 +60,7 @@ const ID_WIDTH: usize = 36;
 const AGE_WIDTH: usize = "105 min".len();
 /// Minimum width of the name column, if names are cut.
 const NAME_MIN_WIDTH: usize = 12;
-/// If the other columns leave less than this for the reason, it goes onto a line of its own below them.
-const REASON_WIDTH: usize = 30;
-/// Indentation of a reason on a line of its own.
+/// Indentation of a reason on a line of its own, where the other columns leave too little for it.
 const INDENT: &str = "    ";
 
 /// The heading, then the rows in the given order, each on one line or two. `ids` are all the ids that a command
@@ -75,21 +73,17 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
     let ids: Vec<_> = rows.iter().map(|row| plain(ids.of(&row.id), ID_WIDTH)).collect();
     let id_width = widest(&mut ids.iter().map(|id| id.width()), 2);
     let agents = AgentColumn::of(rows);
+    // What a wider terminal has more of goes to the names as well, and never takes from them.
     let room = style.width.map(|width| width.saturating_sub(status_width + id_width + agents.width + age_width + 6));
-    let most = room.map_or(NAME_WIDTH, |room| NAME_WIDTH.max(room / 2));
+    let most = room.map_or(NAME_WIDTH, |room| room.clamp(NAME_MIN_WIDTH, NAME_WIDTH.max(room / 2)));
     let labels: Vec<_> = rows.iter().map(|row| row.label.without_agent().cut(most)).collect();
     let widths = rows.iter().zip(&labels).map(|(row, label)| label.width() + 2 * usize::from(row.unseen));
     let name_width = widest(&mut widths.into_iter(), 7).min(most);
-    // The full reasons change every few seconds, and the columns must not.
+    let beside = room.map_or(usize::MAX, |room| room.saturating_sub(name_width + 2));
+    let below = style.width.map_or(usize::MAX, |width| width.saturating_sub(INDENT.len()));
+    // The full reasons change every few seconds, and no line must come and go with that.
     let reasons: Vec<_> = rows.iter().map(|row| row.brief_reason(now)).collect();
-    let least = widest(&mut reasons.iter().map(|reason| reason.width()), 6).min(REASON_WIDTH);
-    let on_one_line = room.is_none_or(|room| room >= NAME_MIN_WIDTH.min(name_width) + 2 + least);
-    let left = room.map(|room| if on_one_line { room - 2 - least } else { room.max(NAME_MIN_WIDTH) });
-    let name_width = left.map_or(name_width, |left| name_width.min(left));
-    let reason_width = match style.width {
-        Some(width) if !on_one_line => width.saturating_sub(INDENT.len()),
-        _ => room.map_or(usize::MAX, |room| room.saturating_sub(name_width + 2)),
-    };
+    let are_beside = reasons.iter().any(|reason| reason.width() <= beside);
     let head = format!(
         "{}  {}  {}{}  {}{}",
         pad("STATUS", status_width),
@@ -97,7 +91,7 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
         agents.cell("AGENT"),
         pad("SESSION", name_width),
         pad("AGE", age_width),
-        if on_one_line { "  REASON" } else { "" }
+        if are_beside { "  REASON" } else { "" }
     );
     let mut lines = vec![paint(&fit(head.trim_end(), style.width.unwrap_or(usize::MAX)), "1", style)];
     for ((((row, age), id), label), reason) in rows.iter().zip(&ages).zip(&ids).zip(&labels).zip(&reasons) {
@@ -111,10 +105,12 @@ pub(super) fn lines(rows: &[Row], ids: &ShortIds<'_>, now: Time, style: Style) -
         let name = pad(&fit(&format!("{unseen}{label}"), name_width), name_width);
         let agent = agents.cell(row.agent.word());
         let before = format!("{status}  {}  {agent}{name}  {}", pad(id, id_width), pad(age, age_width));
-        // What does not fit is in the column of ages, too.
+        // What does not fit of the full reason is in the column of ages, too.
+        let is_beside = reason.width() <= beside;
+        let reason_width = if is_beside { beside } else { below };
         let full = Some(row.reason(now)).filter(|full| full.width() <= reason_width);
         let reason = full.unwrap_or_else(|| fit(reason, reason_width));
-        let line = match on_one_line {
+        let line = match is_beside {
             true => format!("{before}  {reason}").trim_end().to_owned(),
             false => format!("{}\n{INDENT}{reason}", before.trim_end()),
         };
@@ -244,16 +240,6 @@ mod tests {
                 }
             }
         }
-        // From 80 columns on, a row is one line, with at least 30 columns for the reason. Below that, the reason is on
-        // a second line.
-        for width in [80, 120] {
-            let table = lines(&rows, Time(0), style(Some(width)));
-            assert!(
-                table.iter().all(|line| line.lines().count() == 1 && !line.ends_with("bash is open, 1…")),
-                "{table:#?}"
-            );
-            assert!(table[1].contains("bash is open, 1 background ag"), "{table:#?}");
-        }
         let narrow = lines(&rows, Time(0), style(Some(60)));
         let row: Vec<_> = narrow[1].lines().collect();
         assert_eq!(
@@ -264,6 +250,52 @@ mod tests {
             lines(&rows, Time(0), style(None))[1],
             "▶ working           3653  Fix the parser of the configuration…  now      bash is open, 1 background agent"
         );
+    }
+
+    /// Of a name, and of a reason, a wider terminal shows at least as much.
+    #[test]
+    fn case_631_a_wider_terminal_shows_no_less() {
+        let rows = [
+            row(
+                "billing-api · Fix the parser of the configuration file",
+                Status::Working,
+                "bash is open, 1 background agent",
+            ),
+            row(
+                "web · Write it",
+                Status::NeedsPermission,
+                "asks for permission: shell, and for a path outside of its folder",
+            ),
+            row("x", Status::Idle, "done"),
+        ];
+        let shown = |width| {
+            let table = lines(&rows, Time(0), style(Some(width))).split_off(1);
+            let common = |line: &str, text: &str| {
+                (0..=text.len())
+                    .rev()
+                    .filter(|at| text.is_char_boundary(*at))
+                    .find(|at| line.contains(&text[..*at]))
+                    .unwrap()
+            };
+            let of =
+                |(row, line): (&Row, &String)| [common(line, &row.label.who), common(line, &row.because.to_string())];
+            rows.iter().zip(&table).map(of).collect::<Vec<_>>()
+        };
+        let mut before = shown(40);
+        for width in 41..220 {
+            let now = shown(width);
+            assert!(
+                before.iter().flatten().zip(now.iter().flatten()).all(|(before, now)| before <= now),
+                "{width}: {before:?} {now:?}"
+            );
+            before = now;
+        }
+        let table = lines(&rows, Time(0), style(Some(100)));
+        assert!(
+            table[3].ends_with("done") && table[3].lines().count() == 1,
+            "a short reason stands beside the rest: {table:#?}"
+        );
+        assert_eq!(table[2].lines().count(), 2, "{table:#?}");
     }
 
     /// The age of the last event does not show how long the turn has taken.

@@ -124,7 +124,10 @@ fn case_283_the_agent_is_shown_where_sessions_of_several_are() {
         (table, pages.collect::<String>())
     };
     let (table, pages) = shown(&[sundial.clone(), other.clone()]);
-    assert!(table[0].contains("AGENT") && table.iter().all(|line| line.chars().count() <= 100), "{table:#?}");
+    assert!(
+        table[0].contains("AGENT") && table.iter().flat_map(|row| row.lines()).all(|line| line.chars().count() <= 100),
+        "{table:#?}"
+    );
     for agent in ["Sundial", "Copilot"] {
         assert!(table.iter().any(|line| line.contains(agent)) && pages.contains(&format!("({agent})")), "{table:#?}");
         assert!(pages.contains(&format!("agent           {agent}\n")), "{pages}");

@@ -11,6 +11,31 @@ use std::thread::Builder;
 /// Maximum number of bytes queued. A reader that falls further behind will not catch up.
 const WAITING_MAX: usize = 64 << 20;
 
+/// Has `gone` called when the reader of standard output closes the pipe, as `head` does.
+///
+/// # Errors
+/// The system refuses a thread.
+#[cfg(unix)]
+pub(super) fn notice_reader(gone: impl Fn() + Send + 'static) -> io::Result<()> {
+    let notice = move || {
+        use rustix::event::{PollFd, PollFlags, poll};
+        let stdout = io::stdout();
+        // Without requested events, poll returns when the other end is closed, and never for a file, which has none.
+        let mut closed = [PollFd::new(&stdout, PollFlags::empty())];
+        while let Err(rustix::io::Errno::INTR) = poll(&mut closed, None) {}
+        if closed[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
+            gone();
+        }
+    };
+    Builder::new().name("reader".into()).spawn(notice).map(drop)
+}
+
+/// Elsewhere, the next write fails.
+#[cfg(not(unix))]
+pub(super) fn notice_reader(_gone: impl Fn() + Send + 'static) -> io::Result<()> {
+    Ok(())
+}
+
 /// Writes blocks to standard output, in order.
 pub(super) struct Writer {
     blocks: Sender<Vec<u8>>,
@@ -45,20 +70,7 @@ impl Writer {
             }
         };
         Builder::new().name("output".into()).spawn(write).context(REFUSED)?;
-        #[cfg(unix)]
-        let notice = move || {
-            use rustix::event::{PollFd, PollFlags, poll};
-            let stdout = io::stdout();
-            // Without requested events, poll returns when the other end is closed, and never for a file, which has
-            // none.
-            let mut closed = [PollFd::new(&stdout, PollFlags::empty())];
-            while let Err(rustix::io::Errno::INTR) = poll(&mut closed, None) {}
-            if closed[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
-                gone();
-            }
-        };
-        #[cfg(unix)]
-        Builder::new().name("reader".into()).spawn(notice).context(REFUSED)?;
+        notice_reader(gone).context(REFUSED)?;
         Ok(Self { blocks, shared })
     }
 

@@ -75,7 +75,7 @@ impl OpenedWindows {
         let word = format!("{OPTION}{ticket}");
         let (request, opened) = (request.map(str::to_owned), Instant::now());
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        windows.retain(|window| window.is_open());
+        windows.retain(Window::is_open);
         if windows.len() >= WINDOWS_MAX {
             windows.remove(0);
         }
@@ -97,7 +97,7 @@ impl OpenedWindows {
             return InWindow::No;
         }
         let Some((ticket, process)) = ticket_of(giver) else { return InWindow::No };
-        windows.retain(|window| window.is_open());
+        windows.retain(Window::is_open);
         let Some(window) = windows.iter_mut().find(|window| *window.ticket == *ticket) else { return InWindow::No };
         let is_in = window.come(process, Instant::now());
         if window.is_void || !window.fits(operation) { InWindow::No } else { is_in }

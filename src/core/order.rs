@@ -35,6 +35,9 @@ pub struct Order {
     /// What the user was asked about beforehand, and agreed to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agreed: Vec<Doubt>,
+    /// The folder in which a terminal resumes it, in place of the session's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<Box<str>>,
     /// A tray passes it on for a command, and not because the user clicked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_command: bool,
@@ -142,6 +145,7 @@ impl Order {
             turn: None,
             unless_receiving: false,
             agreed: Vec::new(),
+            folder: None,
             by_command: false,
             who: "".into(),
         }

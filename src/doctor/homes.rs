@@ -43,7 +43,9 @@ pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
     for (number, home) in (1..).zip(&ground.homes) {
         findings.push(one_home(home, number, ground.misses(home)));
         findings.extend(without_file_events(home, number, &sessions));
-        findings.extend(links(home.root()));
+        if !home.follows_links() {
+            findings.extend(links(home.root()));
+        }
     }
     findings.extend(locks(&sessions));
     findings.extend(logs(&ground.homes, &sessions));

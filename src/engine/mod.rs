@@ -192,6 +192,7 @@ impl Engine {
         self.disk.run_initial_scan(&mut self.world, signals).await?;
         self.take_up_sightings();
         self.world.changes.updated.extend(self.world.fleet.entries().map(|(key, _)| key.clone()));
+        self.world.changes.redraw = true; // also if there is no session yet
         self.contacts.look_into_silences(&mut self.world, &self.disk, view.asks_servers());
         if view.asks_servers() {
             self.contacts.probe_silent_sessions(&mut self.world, &self.disk);

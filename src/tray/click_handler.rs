@@ -163,7 +163,9 @@ impl ClickHandler {
             Effect::SeenAll => self.command(Command::SeenAll),
             Effect::Refresh => self.command(Command::Refresh),
             Effect::LiveTable => {
-                self.in_terminal(self.windows.open(None), |program, homes| Some(own_command(program, homes, &["live"])))
+                self.in_terminal(self.windows.open(None), |program, homes| {
+                    Some(own_command(program, homes, &["live"]))
+                });
             }
             Effect::Quit(_) => self.command(Command::Quit),
             Effect::Act(order) => self.order(session, *order),

@@ -29,7 +29,7 @@ fn case_175_the_live_table_chooses_explains_and_asks_before_it_ends_a_session() 
     let table = Tmux::start(&live, 90, 40);
     // The session that changed last is first.
     is_chosen(&table, "Session 2");
-    table.shows("Folder: /home/dev/project");
+    table.shows(&format!("Folder: {}", user.scratch.path().join("project").display()));
     table.shows("Enter explain   ↑↓ choose   ? help   q quit");
     table.press(&["Down"]);
     is_chosen(&table, "Session 1");
@@ -39,7 +39,7 @@ fn case_175_the_live_table_chooses_explains_and_asks_before_it_ends_a_session() 
     is_chosen(&table, "Session 1");
     table.press(&["Enter"]);
     table.shows(&format!("session         {}", sessions[0].id));
-    table.shows("Enter back");
+    table.shows("Esc back");
     table.press(&["Enter"]);
     is_chosen(&table, "Session 1");
     table.press(&["a"]);

@@ -62,6 +62,30 @@ fn case_286_an_agent_that_is_switched_off_is_not_watched_until_it_is_switched_on
     is_gone(false);
 }
 
+/// Given: a folder of Claude Code's projects that is a link. -> Its sessions are shown, and `doctor` does not deny it.
+#[test]
+fn case_636_what_is_behind_a_linked_project_folder_is_shown_and_not_denied() {
+    const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";
+    let user = User::new();
+    let (projects, elsewhere) = (user.scratch.path().join(".claude/projects"), user.scratch.path().join("elsewhere"));
+    fs::create_dir_all(&projects).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, projects.join("-work-api")).unwrap();
+    let line = format!(
+        r#"{{"type":"user","uuid":"u1","sessionId":"{ID}","cwd":"/work/api","timestamp":"2026-11-27T10:00:00.000Z","message":{{"role":"user","content":"Paint it"}}}}"#
+    );
+    fs::write(elsewhere.join(format!("{ID}.jsonl")), line + "\n").unwrap();
+    let shown = String::from_utf8(user.run(&["status", "--all", "--json"]).stdout).unwrap();
+    assert!(shown.contains(ID), "{shown}");
+    let doctor = String::from_utf8(user.run(&["doctor"]).stdout).unwrap();
+    assert!(!doctor.contains("symbolic link"), "{doctor}");
+    // Copilot's are not followed, which it says.
+    user.session(1);
+    std::os::unix::fs::symlink(&elsewhere, user.home().join("session-state").join(ID)).unwrap();
+    let doctor = String::from_utf8(user.run(&["doctor"]).stdout).unwrap();
+    assert!(doctor.contains("is a symbolic link, and is not followed"), "{doctor}");
+}
+
 /// Given: a `watch`, and agents that are used for the first time meanwhile: one while a session of another is open, one while
 /// none is. -> Their sessions are told within two seconds.
 #[test]

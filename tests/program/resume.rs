@@ -3,7 +3,10 @@
 use crate::support::executable::executable;
 use crate::support::synthetic::{Folder, User};
 use crate::support::tmux::Tmux;
+use crate::support::{SOON, wait_until};
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use std::time::Duration;
 
 /// A user whose Copilot is a stand-in, with sessions that ended, each in a folder of its own.
@@ -90,4 +93,77 @@ fn case_309_without_a_terminal_the_sessions_are_listed() {
     assert!(said.contains("`pilotlight resume ID` resumes the session of that ID"), "{said}");
     let at = |session: &Folder| text.find(&session.id[..8]).unwrap_or_else(|| panic!("{}: {text}", session.id));
     assert!(at(&sessions[0]) < at(&sessions[1]) && text.contains("Rotate TLS"), "{text}");
+}
+
+/// What it would do in its folder, it would do elsewhere.
+#[test]
+fn case_632_a_session_whose_folder_is_gone_is_resumed_only_where_the_user_says() {
+    let (user, sessions) = user(&["Write the migration"]);
+    let (id, gone) = (sessions[0].id.clone(), user.scratch.path().join("work-1"));
+    fs::remove_dir(&gone).unwrap();
+    let why = format!("its folder {} is gone", gone.display());
+    let advice = format!("pilotlight resume {id} --in DIR");
+    let explained = String::from_utf8(user.run(&["explain", &id]).stdout).unwrap();
+    let resume = explained.lines().find(|line| line.starts_with("resume ")).unwrap();
+    assert!(resume.contains(&why) && resume.contains(&advice), "{explained}");
+    for more in [&["--here"][..], &[]] {
+        let refused = user.run(&[&["resume", &*id], more].concat());
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(4) && said.contains(&why) && said.contains(&advice), "{said}");
+    }
+    let nowhere = user.run(&["resume", &id, "--here", "--in", "/nowhere"]);
+    assert_eq!(nowhere.status.code(), Some(2), "{}", String::from_utf8_lossy(&nowhere.stderr));
+    let elsewhere = user.scratch.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    // Nothing of the refusals counts as a resume.
+    let here = ["resume", &id, "--here", "--in", elsewhere.to_str().unwrap()];
+    let terminal = Tmux::with_exit_code(&user.pilotlight(&here), 120, 12);
+    terminal.shows(&format!("run with --resume={id} in {}", elsewhere.display()));
+}
+
+#[test]
+fn case_633_nearly_the_name_of_an_agent_is_not_taken_for_another() {
+    let user = User::new();
+    for (name, meant) in [("claude", "claude-code"), ("codx", "codex"), ("copilots", "copilot")] {
+        let run = user.run(&["status", "--agent", name]);
+        let said = String::from_utf8_lossy(&run.stderr).into_owned();
+        let expected = format!("no agent is called {name}: did you mean {meant}?");
+        assert!(run.status.code() == Some(2) && said.contains(&expected), "{name}: {said}");
+    }
+    assert!(user.run(&["status", "--agent", "opencode"]).status.success(), "a hook may report it later");
+}
+
+/// Also where no session is open, and nothing changes.
+#[test]
+fn case_634_the_table_ends_with_its_reader() {
+    let user = User::new();
+    user.session(1);
+    let mut live = user.pilotlight(&["live"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(live.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with("Pilotlight: "));
+    drop(lines);
+    // Nothing more happens that it would write.
+    let ended = || live.try_wait().unwrap();
+    let status = wait_until(SOON, "it ends", String::new, ended);
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn case_635_esc_and_q_lead_back_to_the_table() {
+    let user = User::new();
+    let session = user.session(1);
+    let _owner = session.owner(&user);
+    session.prompt();
+    let table = Tmux::with_exit_code(&user.pilotlight(&["live"]), 120, 30);
+    for (opens, shows) in [("Enter", "not possible"), ("?", "this help")] {
+        for back in ["Escape", "q"] {
+            table.shows("Enter explain");
+            table.press(&[opens]);
+            table.shows(shows);
+            table.press(&[back]);
+        }
+    }
+    table.shows("Enter explain");
+    table.press(&["q"]);
+    table.shows("exited with 0");
 }

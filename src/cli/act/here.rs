@@ -26,10 +26,10 @@ use tokio::sync::mpsc::unbounded_channel;
 /// Carries out the order to resume a session. If that works, it returns only where a program cannot take the place of
 /// another.
 pub(super) fn resume(context: &Context, session: &Picked, order: &Order) -> anyhow::Result<Outcome> {
-    let order = context.with_home(order.clone());
+    let (order, folder) = (context.with_home(order.clone()), order.folder.clone());
     let (outcome, resume) = runtime()?.block_on(permitted(context, order))?;
     match resume {
-        Some(resume) => become_agent(&resume, session.cwd().map(Path::new)),
+        Some(resume) => become_agent(&resume, folder.as_deref().or(session.cwd()).map(Path::new)),
         None => Ok(outcome),
     }
 }

@@ -3,7 +3,8 @@
 //! Write errors are ignored: closed output neither stops the order nor changes its outcome. A request is the exception:
 //! one that could not be written out is not approved.
 
-use crate::cli::charset::{has_unicode_stderr, has_unicode_stdout, words};
+use crate::cli::charset::{has_unicode_stdout, words};
+use crate::cli::fold::{folded_request, on_stderr, on_stdout};
 use crate::cli::report::{LINE_MAX, say};
 use crate::core::confusable::{Doubt, doubt};
 use crate::core::fleet::Label;
@@ -24,8 +25,8 @@ impl Reporter for Printer {
     fn report(&mut self, report: &Report) {
         match report {
             Report::Step(step, said) => {
-                let said = plain(said, LINE_MAX);
-                let _ = writeln!(io::stderr(), "{}: {}", step.tag(), words(&said, has_unicode_stderr()));
+                let said = format!("{}: {}", step.tag(), plain(said, LINE_MAX));
+                let _ = writeln!(io::stderr(), "{}", on_stderr(&said));
             }
             Report::Request(_) | Report::Question(_) => {}
             Report::End(outcome) => print_outcome(outcome),
@@ -81,7 +82,7 @@ impl Reporter for RequestReader {
     }
 }
 
-/// Writes all of a text to standard output.
+/// Writes all of a text to standard output, folded to the width of a terminal.
 ///
 /// # Errors
 /// If not all of it could be written, or if standard output is the null device, which takes the place of a closed
@@ -91,7 +92,7 @@ pub(super) fn write_out(text: &str) -> io::Result<()> {
     if is_discarded(&out) {
         return Err(io::Error::other("standard output is closed, or thrown away"));
     }
-    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    out.write_all(folded_request(text).as_bytes()).and_then(|()| out.flush())
 }
 
 #[cfg(unix)]
@@ -111,8 +112,7 @@ fn is_discarded(out: &io::StdoutLock<'_>) -> bool {
 pub(super) fn print_outcome(outcome: &Outcome) {
     match outcome {
         Outcome::Done(said) => {
-            let said = plain(said, LINE_MAX);
-            let _ = writeln!(io::stdout(), "{}", words(&said, has_unicode_stdout()));
+            let _ = writeln!(io::stdout(), "{}", on_stdout(&plain(said, LINE_MAX)));
         }
         Outcome::Failed(_) | Outcome::Unconfirmed(_) | Outcome::Refused(_) | Outcome::Unknown => say(outcome.words()),
     }

@@ -5,6 +5,7 @@
 use super::output::{Printer, Reporter, RequestReader};
 use crate::cli::ask::{discard_typeahead, has_terminal};
 use crate::cli::context::Context;
+use crate::cli::fold::on_stderr;
 use crate::cli::pick::Picked;
 use crate::cli::report::say;
 use crate::control::caller::{CallerPolicy, agent_behind};
@@ -227,7 +228,7 @@ fn put_question(lines: &mut UnboundedReceiver<String>) {
     while lines.try_recv().is_ok() {}
     let mut stderr = io::stderr();
     let question = "Approve this request, once? y approves, n denies, anything else leaves it open: ";
-    let _ = write!(stderr, "{question}").and_then(|()| stderr.flush()); // it is a terminal
+    let _ = write!(stderr, "{}", on_stderr(question)).and_then(|()| stderr.flush()); // it is a terminal
 }
 
 /// Has this command's engine carry out an order, and passes on the reports.

@@ -51,6 +51,13 @@ impl Page {
         self.line_of(None, name, value);
     }
 
+    /// Says something else on the line of this name, if there is one.
+    pub(super) fn reword(&mut self, name: &str, value: &str) {
+        if let Some(line) = self.0.iter_mut().find(|line| line.name == name) {
+            line.value = plain(value, LINE_MAX);
+        }
+    }
+
     pub(super) fn lesser(&mut self, lesser: Lesser, name: &'static str, value: impl AsRef<str>) {
         self.line_of(Some(lesser), name, value);
     }

@@ -1,7 +1,7 @@
 //! What the commands of `host` say, ask and wait for.
 
 use super::super::ask::confirm;
-use super::super::charset::{has_unicode_stdout, words};
+use super::super::fold::on_stdout;
 use super::super::report::{LINE_MAX, say};
 use crate::core::text::plain;
 use crate::system::plain_file::{self, Links};
@@ -97,6 +97,6 @@ pub(super) fn replaced(path: &Path) -> anyhow::Result<PathBuf> {
 pub(super) fn tell(line: &str) -> io::Result<()> {
     let line: Vec<_> = line.split(' ').map(|word| plain(word, LINE_MAX)).collect();
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", words(&line.join(" "), has_unicode_stdout()))?;
+    writeln!(out, "{}", on_stdout(&line.join(" ")))?;
     out.flush()
 }

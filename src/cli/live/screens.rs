@@ -38,7 +38,7 @@ pub(super) fn details(
     style: Style,
 ) -> Vec<String> {
     let page = page(session, &row.label, now, limits, if all { Refusals::Explained } else { Refusals::Named });
-    let own = [if all { "m less" } else { "m more" }, "Enter back", "j/k scroll", "? help", "q quit"];
+    let own = [if all { "m less" } else { "m more" }, "Esc back", "j/k scroll", "? help"];
     let keys = packed(offered(row).chain(own.map(str::to_owned)), style);
     let mut lines: Vec<_> = page.0.iter().flat_map(|line| folded(line.name, &line.value, style.width)).collect();
     let room = room(&keys, style);
@@ -107,14 +107,14 @@ pub(super) fn help(from: &mut usize, style: Style) -> Vec<String> {
         ("m", "there: show all of it, and why some actions are not possible"),
         ("up, down, k, j", "choose a session; there and here: scroll"),
         ("?", "this help; again: back"),
-        ("q", "quit"),
+        ("q", "quit; there and here, as Esc: back"),
     ];
     let acting = ACTING.map(|(_, key, does)| (key, does));
     let keys = acting.into_iter().chain(others).flat_map(|(key, does)| folded(key, does, style.width));
     let about = "A key acts on the session that is marked, if that action is possible now.";
     let about = wrap(about, style.width.unwrap_or(usize::MAX));
     let lines: Vec<_> = keys.chain([String::new()]).chain(about).collect();
-    let own = packed(["? back", "j/k scroll", "q quit"].map(str::to_owned), style);
+    let own = packed(["Esc back", "j/k scroll"].map(str::to_owned), style);
     let room = room(&own, style);
     scrolled(&lines, own, from, room)
 }
@@ -142,7 +142,7 @@ mod tests {
                     from = step;
                     let lines = details((&session, &row), now, &limits, (all, &mut from), style(width, height));
                     assert!(lines.len() <= height && lines.iter().all(|line| line.width() <= width), "{lines:#?}");
-                    assert!(lines.last().unwrap().contains("q quit"), "{lines:#?}");
+                    assert!(lines.last().unwrap().contains("? help"), "{lines:#?}");
                     seen += &lines.join("\n");
                 }
                 assert!(from < 100 && seen.contains("session") && seen.contains("not possible") != all, "{seen}");

@@ -88,7 +88,7 @@ pub(super) fn command(key: Key, row: &Row) -> Result<Option<Command>, &'static s
         Key::Answer => Err("answer"),
         Key::Show if can(Action::ShowTerminal) => runs("show", &["show"]),
         Key::Show => Err("show"),
-        Key::Quit | Key::Up | Key::Down | Key::Explain | Key::More | Key::Help | Key::Retry => Ok(None),
+        Key::Quit | Key::Back | Key::Up | Key::Down | Key::Explain | Key::More | Key::Help | Key::Retry => Ok(None),
     }
 }
 

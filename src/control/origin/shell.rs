@@ -1,6 +1,7 @@
 //! Shells: whether somebody types into one.
 
 use crate::system::process::{arguments, executable};
+use crate::system::state_file;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -20,9 +21,7 @@ pub(super) fn is_typed_into(pid: u32) -> bool {
 
 fn is_shell(program: &Path) -> bool {
     let is_known = program.file_name().and_then(OsStr::to_str).is_some_and(|name| SHELLS.contains(&name));
-    is_known
-        || std::fs::read_to_string("/etc/shells")
-            .is_ok_and(|listed| listed.lines().any(|line| program == Path::new(line)))
+    is_known || state_file::read(Path::new("/etc/shells")).lines().any(|line| program == Path::new(line))
 }
 
 /// Whether a shell with this command line was started to run a given command or script.

@@ -180,3 +180,8 @@ pub(crate) const fn consent(about_us: bool) -> &'static str {
         false => "Copilot asks in its terminal whether an extension may do more",
     }
 }
+
+/// Why a session is not resumed whose folder is gone.
+pub(crate) fn folder_gone(folder: &str, id: &str) -> String {
+    format!("its folder {folder} is gone: make it again, or choose another with `pilotlight resume {id} --in DIR`")
+}

@@ -4,6 +4,7 @@
 //! has an open connection run one more command (`ControlMaster`). The system does not show which process of `sshd` serves
 //! which connection, but it lists both ends of each connection within this machine.
 
+use crate::system::state_file;
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
@@ -55,7 +56,7 @@ fn end(text: &str) -> Option<End> {
 fn ports() -> HashSet<u16> {
     let [file, folder] = SETTINGS.map(Path::new);
     let more = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let texts = std::iter::once(file.to_owned()).chain(more).filter_map(|path| fs::read_to_string(path).ok());
+    let texts = std::iter::once(file.to_owned()).chain(more).map(|path| state_file::read(&path));
     let mut ports = HashSet::from([SSH]);
     for text in texts {
         ports.extend(text.lines().filter_map(port_of));

@@ -56,10 +56,12 @@ impl User {
     pub(crate) fn session(&self, n: u32) -> Folder {
         let id = format!("{n:08x}-0000-4000-a000-000000000000");
         let folder = Folder { path: self.sessions().join(&id), id, lines: Arc::default() };
-        fs::create_dir_all(&folder.path).unwrap();
+        let project = self.scratch.path().join("project");
+        fs::create_dir_all(&folder.path).and_then(|()| fs::create_dir_all(&project)).unwrap();
         folder.workspace(&format!(
-            "id: {}\ncwd: /home/dev/project\nclient_name: github/cli\nname: Session {n}\n",
-            folder.id
+            "id: {}\ncwd: {}\nclient_name: github/cli\nname: Session {n}\n",
+            folder.id,
+            project.display()
         ));
         folder
     }

@@ -127,14 +127,11 @@ impl Folder {
         self.claimed = settled.map(|lock| (lock, since.map_or(awake, |(_, at)| at)));
     }
 
-    /// Finds the former owner of a session that has an open turn or request but no lock: its process may have been
-    /// killed and its lock removed. The process was seen to exit, or its log in the home identifies it.
+    /// Finds the former owner of a session that was not shut down but has no lock: its process may have been killed, and its
+    /// lock removed by the next terminal that starts. The process was seen to exit, or its log in the home identifies it.
     pub(super) fn find_former_owner(&mut self, observed: &mut Observed, reading: &Reading<'_>) {
         let now = reading.context.now;
-        let is_open = observed.facts.turn.is_some() || !observed.facts.requests.is_empty();
-        let Some(last) = observed.facts.progress.filter(|_| is_open && observed.facts.shut_down.is_none()) else {
-            return;
-        };
+        let Some(last) = observed.facts.progress.filter(|_| observed.facts.shut_down.is_none()) else { return };
         // A session that was silent for longer has ended, whoever its owner was.
         let matters = observed.owner == Owner::Never && now.since(last) <= reading.context.limits.ownerless;
         let Some(home) = self.path.parent().and_then(Path::parent).filter(|_| matters) else { return };

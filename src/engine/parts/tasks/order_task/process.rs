@@ -5,9 +5,13 @@ use crate::agent::channel::{PROBE_TIMEOUT, has_loaded};
 use crate::agent::source::Resume;
 use crate::core::order::{Operation, Step};
 use crate::core::owner::may_have_it_open;
+use crate::core::text::plain;
 use crate::core::time::Span;
+use crate::core::words::refusal::folder_gone;
+use crate::system::paths::is_local_folder;
 use crate::system::process::{Force, ancestors, is_gone, is_stopped, terminal_of};
 use crate::terminal::{Terminals, show};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long a process may take to exit after a signal before the next one. Copilot takes half a second.
@@ -22,6 +26,9 @@ const REAPED_WITHIN: Duration = Duration::from_secs(2);
 const OWNED_WITHIN: Duration = Duration::from_secs(5);
 /// How often to check for the new owner.
 const OWNER_POLL: Duration = Duration::from_millis(150);
+
+/// Maximum length of a folder in a refusal, in characters.
+const FOLDER_MAX: usize = 200;
 
 impl OrderTask {
     /// Sends these signals in order, each only if the one before had no effect in time.
@@ -52,6 +59,7 @@ impl OrderTask {
 
     pub(super) async fn resume(self) -> OrderResult {
         let program = self.program().await?;
+        let folder = self.folder_to_resume_in().await?;
         let resume = self.source.resume(&program, &self.site.id).map_err(OrderError::refused)?;
         let asks = self.lock_warning().await;
         self.site.permit.ask().await.map_err(OrderError::refused)?;
@@ -62,12 +70,32 @@ impl OrderTask {
         }
         self.site.step(Step::Resume, "opens a terminal");
         let Resume { command, env } = resume;
-        let (setting, cwd) = (self.actions.terminal.clone(), self.site.cwd.clone());
-        let opened =
-            move || Terminals::new(Some(setting)).open(&command, cwd.as_deref(), &env).map(|opened| opened.to_string());
+        let setting = self.actions.terminal.clone();
+        let opened = move || {
+            Terminals::new(Some(setting)).open(&command, folder.as_deref(), &env).map(|opened| opened.to_string())
+        };
         let words = on_thread(opened).await?;
         self.wait_for_owner().await;
         done(words + &asks.unwrap_or_default())
+    }
+
+    /// The folder to resume the session in. `None` if it is unknown.
+    ///
+    /// # Errors
+    /// A refusal if it is gone: what the agent does there would be done elsewhere.
+    async fn folder_to_resume_in(&self) -> Result<Option<PathBuf>, OrderError> {
+        let chosen = self.order.folder.as_deref().map(PathBuf::from);
+        let is_chosen = chosen.is_some();
+        let Some(folder) = chosen.or_else(|| self.site.cwd.clone()) else { return Ok(None) };
+        let looked_at = folder.clone();
+        if on_thread(move || Ok(is_local_folder(&looked_at))).await? {
+            return Ok(Some(folder));
+        }
+        let (folder, id) = (plain(&folder.display().to_string(), FOLDER_MAX), &self.site.id);
+        Err(OrderError::refused(match is_chosen {
+            true => format!("there is no folder {folder} here; nothing was done"),
+            false => folder_gone(&folder, id),
+        }))
     }
 
     /// Makes sure that no process has the session open that does not say so.
