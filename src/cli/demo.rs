@@ -96,7 +96,7 @@ fn run_inside(world: World, words: &[OsString]) -> ExitCode {
     };
     descriptors::raise();
     match context(&Config::default(), world, arguments.color) {
-        Ok(context) => carry_out(arguments.command, context),
+        Ok(context) => carry_out(arguments.command, Context { window: arguments.window, ..context }),
         Err(error) => exit_code(Err(error)),
     }
 }

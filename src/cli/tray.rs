@@ -1,7 +1,7 @@
 //! `pilotlight`: the icon in the panel. Without a panel, a message says so, and on a terminal the live table is shown.
 //! The icon appears when a panel does.
 
-use super::context::{Context, demo_hint};
+use super::context::{Context, World, demo_hint};
 use super::live::LiveTable;
 use super::report::say;
 use crate::agent::bridges::{BridgeConfig, BridgeEvent, BridgeFiles};
@@ -54,6 +54,7 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
     }
     say_what_is_missing(&context);
     let menu = menu(&context);
+    let inside = context.demo.as_ref().map(World::inside).unwrap_or_default();
     let homes = context.followed().iter().map(|source| source.home().to_owned()).collect();
     let terminal = context.config.actions.terminal.clone();
     let mut engine = context.engine_with_hosts(Purpose::Act);
@@ -84,6 +85,7 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
         state_folder,
         homes,
         terminal,
+        inside,
         control_folder,
         judge,
         notifications,

@@ -33,19 +33,31 @@ const BOTH_MAX: usize = 200;
 /// Carries out clicks. Clones do the same, on other threads.
 #[derive(Clone)]
 pub(crate) struct ClickHandler {
-    commander: UnboundedSender<Command>,
-    note_sender: NoteSender,
+    parts: ClickParts,
     clipboard: Clipboard,
-    runtime: Handle,
-    own_log: Option<PathBuf>,
     /// Shared by all clones, as settings change while the program runs.
     settings: Arc<Mutex<ClickSettings>>,
-    notifier: NotifierSender,
-    login: Login,
-    open_files: OpenFiles,
-    bridge_offer: BridgeOffer,
-    windows: OpenedWindows,
-    trust: DesktopTrust,
+}
+
+/// What clicks act on.
+#[derive(Clone)]
+pub(crate) struct ClickParts {
+    /// Takes commands for the engine.
+    pub(crate) commander: UnboundedSender<Command>,
+    /// Shows failures as notifications.
+    pub(crate) note_sender: NoteSender,
+    pub(crate) runtime: Handle,
+    pub(crate) own_log: Option<PathBuf>,
+    /// Takes mutes and pauses.
+    pub(crate) notifier: NotifierSender,
+    pub(crate) login: Login,
+    pub(crate) open_files: OpenFiles,
+    pub(crate) bridge_offer: BridgeOffer,
+    /// The windows that clicks opened.
+    pub(crate) windows: OpenedWindows,
+    pub(crate) trust: DesktopTrust,
+    /// What comes before the words of a command that is run in a demo.
+    pub(crate) inside: Vec<OsString>,
 }
 
 /// The settings that clicks depend on.
@@ -58,38 +70,10 @@ struct ClickSettings {
 }
 
 impl ClickHandler {
-    /// Creates a handler that sends commands to the engine and reports failures as notifications. `homes` and
-    /// `terminal` are for commands run in a terminal; `notifier` receives mutes and pauses.
-    #[expect(clippy::too_many_arguments, reason = "each has a different owner, and only this type needs them all")]
-    pub(crate) fn new(
-        commander: UnboundedSender<Command>,
-        note_sender: NoteSender,
-        runtime: Handle,
-        own_log: Option<PathBuf>,
-        homes: Vec<PathBuf>,
-        terminal: Vec<String>,
-        notifier: NotifierSender,
-        login: Login,
-        open_files: OpenFiles,
-        bridge_offer: BridgeOffer,
-        windows: OpenedWindows,
-        trust: DesktopTrust,
-    ) -> Self {
+    /// Creates a handler. `homes` and `terminal` are for commands run in a terminal.
+    pub(crate) fn new(parts: ClickParts, homes: Vec<PathBuf>, terminal: Vec<String>) -> Self {
         let settings = Arc::new(Mutex::new(ClickSettings { homes, terminal, detail: Detail::default() }));
-        Self {
-            commander,
-            note_sender,
-            clipboard: Clipboard::default(),
-            runtime,
-            own_log,
-            settings,
-            notifier,
-            login,
-            open_files,
-            bridge_offer,
-            windows,
-            trust,
-        }
+        Self { parts, clipboard: Clipboard::default(), settings }
     }
 
     /// What a click in the menu does that this process reports, if that is known: a program that may not be the user's panel
@@ -102,7 +86,7 @@ impl ClickHandler {
             Operation::Answer(Reply::Give { request, .. }) => (Reviewed::Question, request.clone()),
             _ => return effect,
         };
-        if clicker.is_some_and(|pid| self.trust.is_of_user(pid)) {
+        if clicker.is_some_and(|pid| self.parts.trust.is_of_user(pid)) {
             return effect;
         }
         tracing::info!(
@@ -123,7 +107,7 @@ impl ClickHandler {
     }
 
     fn command(&self, command: Command) {
-        let _ = self.commander.send(command); // fails only when the engine has ended
+        let _ = self.parts.commander.send(command); // fails only when the engine has ended
     }
 
     /// Shows a notification.
@@ -140,13 +124,13 @@ impl ClickHandler {
     pub(super) fn note_or(&self, session: Option<&Key>, note: &Note, failed: impl FnOnce() + Send + 'static) {
         let (handler, session) = (self.clone(), session.cloned());
         let taken = Box::new(move |effect| handler.act(session.as_ref(), effect));
-        self.note_sender.send(note, taken, failed);
+        self.parts.note_sender.send(note, taken, failed);
     }
 
     /// Shows a notification about a session, once it is known what became of that, and what is next.
     pub(super) fn note_about(&self, session: Option<&Key>, note: Note, became: bool, failed: Option<Action>) {
         match session {
-            Some(about) => (self.notifier)(NotifierEvent::Note { about: about.clone(), note, became, failed }),
+            Some(about) => (self.parts.notifier)(NotifierEvent::Note { about: about.clone(), note, became, failed }),
             None => self.note(&note),
         }
     }
@@ -163,21 +147,21 @@ impl ClickHandler {
             Effect::SeenAll => self.command(Command::SeenAll),
             Effect::Refresh => self.command(Command::Refresh),
             Effect::LiveTable => {
-                self.in_terminal(self.windows.open(None), |program, homes| {
+                self.in_terminal(self.parts.windows.open(None), |program, homes| {
                     Some(own_command(program, homes, &["live"]))
                 });
             }
             Effect::Quit(_) => self.command(Command::Quit),
             Effect::Act(order) => self.order(session, *order),
             Effect::Reopen(orders) => orders.into_iter().for_each(|order| self.order(None, order)),
-            Effect::Mute(mute) => (self.notifier)(NotifierEvent::Mute(mute)),
+            Effect::Mute(mute) => (self.parts.notifier)(NotifierEvent::Mute(mute)),
             Effect::TestNote => self.note(&Note::test()),
             Effect::Review { what, id, host, request } => self.review(what, (&id, host.as_deref()), &request),
             Effect::RetryHost(host) => self.command(Command::RetryHost(RetryHost { host, anew: false, reply: None })),
             Effect::OpenFolder(path) => self.open(path, open::folder),
             Effect::OpenLog(path) => self.open(path, open::log),
             Effect::StartAtLogin(on) => {
-                if let Err(error) = self.login.set(on) {
+                if let Err(error) = self.parts.login.set(on) {
                     self.failure_reporter()(format!("{error:#}"));
                 }
                 self.command(Command::Redraw);
@@ -196,17 +180,17 @@ impl ClickHandler {
             Effect::Bridge(on) => {
                 let verb = if on { "install" } else { "remove" };
                 self.in_terminal(None, |program, homes| Some(own_command(program, homes, &["bridge", verb, "--wait"])));
-                self.bridge_offer.settle();
+                self.parts.bridge_offer.settle();
                 self.command(Command::Redraw);
             }
             Effect::AddHost => self.add_host(),
-            Effect::OwnLog => match self.own_log.clone() {
+            Effect::OwnLog => match self.parts.own_log.clone() {
                 Some(path) => self.open(path, open::log),
                 None => self.failure_reporter()("there is no folder to keep a log in".into()),
             },
-            Effect::OpenSettings => self.open_files.open_settings(self.failure_reporter()),
-            Effect::ShowDiagnostics => self.open_files.show_diagnostics(self.failure_reporter()),
-            Effect::CopyDiagnostics => match self.open_files.shown() {
+            Effect::OpenSettings => self.parts.open_files.open_settings(self.failure_reporter()),
+            Effect::ShowDiagnostics => self.parts.open_files.show_diagnostics(self.failure_reporter()),
+            Effect::CopyDiagnostics => match self.parts.open_files.shown() {
                 Some(text) => self.clipboard.copy(text, self.failure_reporter()),
                 None => {
                     let body = "Look at the diagnostics first: what was shown is what is copied.";
@@ -229,7 +213,7 @@ impl ClickHandler {
         let (reply, mut reports) = mpsc::unbounded_channel();
         self.command(Command::Act(PendingOrder::by_us(order, reply)));
         let click_handler = self.clone();
-        self.runtime.spawn(async move {
+        self.parts.runtime.spawn(async move {
             let mut differs = None;
             while let Some(report) = reports.recv().await {
                 if let Report::Request(ShownRequest { text, in_log: Some(in_log), .. }) = &report {
@@ -276,7 +260,7 @@ impl ClickHandler {
             Reviewed::Permission => &["approve", "--ask"],
             Reviewed::Question => &["answer"],
         };
-        let ticket = self.windows.open(Some(request));
+        let ticket = self.parts.windows.open(Some(request));
         self.in_terminal(ticket, |program, homes| review_command(program, verb, homes, session, request));
     }
 
@@ -292,9 +276,9 @@ impl ClickHandler {
             let why = "the id of the session or of its request is not in its agent's form, and nothing else is passed to a terminal; answer it where it was asked";
             return self.failure_reporter()(why.into());
         };
-        command.splice(1..1, ticket.iter().map(OsString::from));
+        command.splice(1..1, self.parts.inside.iter().cloned().chain(ticket.iter().map(OsString::from)));
         let (terminals, failed) = (Terminals::new(Some(settings.terminal.clone())), self.failure_reporter());
-        let windows = self.windows.clone();
+        let windows = self.parts.windows.clone();
         let work = move || {
             if let Err(reason) = terminals.open(&command, None, &[]) {
                 if let Some(ticket) = ticket {

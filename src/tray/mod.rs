@@ -67,7 +67,7 @@ use crate::engine::exit_note::ExitNote;
 use crate::system::signals::Signals;
 use autostart::Login;
 use bridge_offer::BridgeOffer;
-use click_handler::ClickHandler;
+use click_handler::{ClickHandler, ClickParts};
 use controller::TrayController;
 use feed::{Console, Feed, Welcome};
 use focus::FocusFinder;
@@ -75,6 +75,7 @@ use messages::{MainEvent, NotifierEvent, NotifierSender};
 use notifier::Notifier;
 use notify::{NoteSender, PopupConfig, Popups};
 use on_change::OnChange;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -109,6 +110,8 @@ pub(crate) struct Start {
     pub homes: Vec<PathBuf>,
     /// The user's terminal, as configured.
     pub terminal: Vec<String>,
+    /// What comes before the words of a command that is run in a demo.
+    pub inside: Vec<OsString>,
     /// The folder of the control socket.
     pub control_folder: Option<PathBuf>,
     /// Decides which callers count as started by Copilot and so may not answer permission requests.
@@ -145,20 +148,20 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     let (to_notifier, for_notifier) = channel_with_redraw(engine.command_sender());
     let to_notifier: NotifierSender = Arc::new(to_notifier);
     let trust = DesktopTrust::new(start.judge.names.clone(), redraw(engine.command_sender()));
-    let click_handler = ClickHandler::new(
-        engine.command_sender(),
-        NoteSender::new(runtime.handle().clone()),
-        runtime.handle().clone(),
-        start.own_log,
-        start.homes,
-        start.terminal,
-        Arc::clone(&to_notifier),
-        login.clone(),
-        start.open_files,
-        offer.clone(),
-        engine.opened_windows(),
-        trust.clone(),
-    );
+    let parts = ClickParts {
+        commander: engine.command_sender(),
+        note_sender: NoteSender::new(runtime.handle().clone()),
+        runtime: runtime.handle().clone(),
+        own_log: start.own_log,
+        notifier: Arc::clone(&to_notifier),
+        login: login.clone(),
+        open_files: start.open_files,
+        bridge_offer: offer.clone(),
+        windows: engine.opened_windows(),
+        trust: trust.clone(),
+        inside: start.inside,
+    };
+    let click_handler = ClickHandler::new(parts, start.homes, start.terminal);
     let focus_finder = FocusFinder::new(runtime.handle().clone(), Arc::clone(&to_notifier));
     let popups = start_popups(runtime.handle().clone(), trust.clone(), to_notifier);
     let (handler, settings) = (click_handler.clone(), start.notifications);

@@ -19,7 +19,12 @@ fn pilot_of(home: &Home) -> (Pilot, [TempDir; 2]) {
     let words = ["env", "-i", &user, &copilot, &format!("PATH={path}"), program, "serve", "--stdio"];
     let config = format!("[[host]]\nname = \"devbox\"\ncommand = {}\n", serde_json::to_string(&words).unwrap());
     std::fs::create_dir_all(empty.path().join("session-state")).unwrap();
-    (Pilot::watching(vec![empty.path().to_owned()], &config, &[]), [there, empty])
+    let pilot = Pilot::watching(vec![empty.path().to_owned()], &config, &[]);
+    // What connects there is no login, and counts as the user's because it is older than what runs the session.
+    let listed = || pilot.run(&["host", "list", "--json"]);
+    let is_reached = || listed().out.contains("\"reached\"").then_some(());
+    wait_until(Duration::from_secs(30), "the machine is reached", || format!("{:?}", listed()), is_reached);
+    (pilot, [there, empty])
 }
 
 /// A session there whose person waits, and a Pilotlight here. Fields drop from the top.
@@ -37,8 +42,8 @@ struct Stage {
 impl Stage {
     fn new() -> Self {
         let (home, model) = (Home::new("project"), Model::start());
-        let server = Server::start(&home, &model);
         let (pilot, folders) = pilot_of(&home);
+        let server = Server::start(&home, &model);
         let (client, person) = (server.connect(), Person::new(Manner::Waits));
         let session = server.create(&client, Some(&person));
         Self {
@@ -59,8 +64,8 @@ impl Stage {
 #[ignore = "tests/long.sh"]
 fn case_421_lost_permissions_come_back_over_the_connection() {
     let (home, model) = (Home::new("project"), Model::start());
-    let server = Server::start(&home, &model);
     let (pilot, _folders) = pilot_of(&home);
+    let server = Server::start(&home, &model);
     let client = server.connect();
     let session = server.create(&client, None);
     let id = session.id();

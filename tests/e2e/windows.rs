@@ -186,11 +186,25 @@ impl Drop for Server {
     }
 }
 
+/// Programs with what they started in their groups.
+struct Groups(Vec<Child>);
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let group = rustix::process::Pid::from_child(child);
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::TERM); // it may have ended
+            let _ = child.wait();
+        }
+    }
+}
+
 /// A session that asks for what is reviewed in a window.
 struct Reviewing {
+    // Before the user's folder goes, with its socket.
+    older: Server,
     stage: Stage,
     windows: Windows,
-    older: Server,
     asked: usize,
 }
 
@@ -375,7 +389,10 @@ fn approves_by_tool(reviewing: &Reviewing, terminal: Terminal, words: &[&str]) -
         _ if words != TYPED_INTO => {}
         Terminal::Tmux => {
             let screen = || older.run(&["capture-pane", "-p"]);
-            wait_until(COPILOT, "a window of the server", screen, || screen().contains("bash-").then_some(()));
+            // Not the shell that was there before.
+            let is_new = || older.run(&["display-message", "-p", "#{window_index}"]).trim() != "0";
+            let asks = || (is_new() && screen().contains("bash-")).then_some(());
+            wait_until(COPILOT, "a window of the server", screen, asks);
             older.run(&["send-keys", &typed, "Enter"]);
         }
         _ => {
@@ -555,8 +572,8 @@ fn case_575_a_real_program_that_does_what_it_is_told_approves_nothing() {
             .envs(pilot.command_with_tray(&[]).get_envs().filter_map(|(name, value)| Some((name, value?))));
         shell.env("SHELL", "/bin/bash").env("PORT", &port).spawn().unwrap()
     };
-    let (reviewing, mut started) =
-        Reviewing::after(|pilot| told.iter().map(|(_, start, _)| run(pilot, start)).collect::<Vec<_>>());
+    let (reviewing, _started) =
+        Reviewing::after(|pilot| Groups(told.iter().map(|(_, start, _)| run(pilot, start)).collect()));
     let (stage, id) = (&reviewing.stage, reviewing.stage.session.id());
     stage.session.send("SCRIPT:sleep0 Paint the fence");
     stage.session.folder.wait("permission.requested");
@@ -574,9 +591,4 @@ fn case_575_a_real_program_that_does_what_it_is_told_approves_nothing() {
         }
     }
     assert!(!stage.session.folder.types().iter().any(|kind| kind == "permission.completed"));
-    for child in &mut started {
-        let group = rustix::process::Pid::from_child(child);
-        rustix::process::kill_process_group(group, rustix::process::Signal::TERM).unwrap();
-        child.wait().unwrap();
-    }
 }

@@ -1,6 +1,7 @@
 //! The demo, as a user starts it: it shows every status, says what it is, and leaves nothing behind however it ends.
 
 mod agents;
+mod walk;
 
 use crate::support::desktop::bus::Bus;
 use crate::support::desktop::panel::{Entry, Panel};
@@ -20,7 +21,7 @@ struct Demo {
     tray: TrayProcess,
     panel: Panel,
     user: User,
-    _bus: Bus,
+    bus: Bus,
 }
 
 impl Demo {
@@ -42,7 +43,7 @@ impl Demo {
         let tray = user.start_tray_as(command);
         panel.wait_for_icon();
         panel.wait_for("a session plays", |entry| entry.label.contains("Demo: "));
-        Self { tray, panel, user, _bus: bus }
+        Self { tray, panel, user, bus }
     }
 
     /// The contents of the temporary folder.

@@ -98,7 +98,8 @@ impl Log {
 
     /// The id of what the user is asked, if anything.
     fn request(&self, id: &str) -> String {
-        format!("{id}-request-{}", self.tools)
+        // In the form of Copilot's: that of the session, with a number in the place of its second group.
+        format!("{}-{:04x}-{}", id.get(..8).unwrap_or(id), self.tools & 0xffff, id.get(14..).unwrap_or_default())
     }
 
     /// Whether the user is asked to allow a command, by this request.
