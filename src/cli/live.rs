@@ -10,14 +10,15 @@ mod screens;
 mod selection;
 
 use super::charset::columns;
-use super::context::{Context, demo_hint, watch_until_stopped};
+use super::context::{Context, demo_hint, runtime, watch_until_stopped};
 use super::keyboard::{Key as Pressed, Keyboard, Rest};
 use super::report::LINE_MAX;
 use super::table::{Style, fit_painted, lines, next_age, window};
+use super::trays::ask_first;
 use super::writer::notice_reader;
 use crate::agent::source::Source;
 use crate::config::List;
-use crate::control::{Command, RetryHost};
+use crate::control::{Command, RetryHost, ask_to_hold_window};
 use crate::core::agent::Agent;
 use crate::core::fleet::{Glance, Row, ShortIds, limit_ended};
 use crate::core::limits::Limits;
@@ -58,6 +59,10 @@ pub(super) fn run(context: Context) -> anyhow::Result<ExitCode> {
         notice_reader(move || {
             let _ = commander.send(Command::Quit); // fails only when the engine has ended
         })?;
+    }
+    if context.window.as_ref().is_some_and(|ticket| !ticket.is_empty()) {
+        // Before anything else can come with its ticket. Without a tray, its keys say why they are refused.
+        let _ = runtime()?.block_on(ask_first(ask_to_hold_window));
     }
     let mut table = LiveTable::new(Arc::new(context), engine.command_sender())?;
     let result = watch_until_stopped(engine, &mut table);

@@ -60,6 +60,15 @@ pub(crate) async fn ask_to_retry(folder: &Path, host: &str, anew: bool) -> io::R
     Ok(answer(folder, TrayRequest::RetryHost { host: host.into(), anew }).await?.flatten())
 }
 
+/// Has the tray know that the window has come in which this process runs, which it opened at a click; `None` if no tray serves
+/// the socket.
+///
+/// # Errors
+/// If the tray cannot be reached, breaks off, or does not understand this version.
+pub(crate) async fn ask_to_hold_window(folder: &Path) -> io::Result<Option<()>> {
+    answer(folder, TrayRequest::HoldWindow).await
+}
+
 /// Has the tray start or stop listening for bridges, because the bridge key was created or removed; `None` if no tray
 /// serves the socket.
 ///

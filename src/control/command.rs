@@ -24,6 +24,8 @@ pub(crate) enum Command {
     ReportHosts(oneshot::Sender<Vec<HostReport>>),
     /// Try to reach a machine again now.
     RetryHost(RetryHost),
+    /// Know that the window has come in which this process runs.
+    HoldWindow(u32, oneshot::Sender<()>),
     /// Start or stop listening for bridges, because the bridge key was created or removed.
     RestartBridgeListener(oneshot::Sender<()>),
     /// From now on, tell this of all sessions as they change.

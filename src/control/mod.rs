@@ -33,7 +33,8 @@ mod transport;
 mod wire;
 
 pub(crate) use client::{
-    OrderConnection, ask, ask_for_hosts, ask_for_overlays, ask_to_listen_to_bridges, ask_to_retry, ask_to_serve,
+    OrderConnection, ask, ask_for_hosts, ask_for_overlays, ask_to_hold_window, ask_to_listen_to_bridges, ask_to_retry,
+    ask_to_serve,
 };
 pub(crate) use command::{Command, HostReport, PendingOrder, RetryHost};
 pub(crate) use transport::{Probe, probe};
@@ -240,6 +241,11 @@ async fn serve_client(
             (context.handle)(Command::RetryHost(RetryHost { host, anew, reply: Some(reply) }));
             // It knows no such machine if nobody holds the other end.
             write_answer(async { Ok(report.await.unwrap_or_default()) }, &mut from, &mut to).await
+        }
+        ClientRequest::Tray(TrayRequest::HoldWindow) => {
+            let (reply, held) = oneshot::channel();
+            (context.handle)(Command::HoldWindow(caller.unwrap_or(0), reply));
+            write_answer(held, &mut from, &mut to).await
         }
         ClientRequest::Tray(TrayRequest::ListenToBridges) => {
             let (reply, listens) = oneshot::channel();

@@ -89,18 +89,32 @@ impl OpenedWindows {
         windows.retain(|window| word.strip_prefix(OPTION) != Some(&*window.ticket));
     }
 
+    /// Notes that the window has come in which this process runs, before it gives any order.
+    pub(crate) fn hold(&self, comer: u32) {
+        self.come(comer, |_, _| ());
+    }
+
     /// Whether the process that gives this order runs in a window, or was started by this program there. To be called for
     /// every order, as the first one shows that the window has come.
     pub(crate) fn find(&self, giver: u32, operation: &Operation) -> InWindow {
+        let judged = |window: &Window, is_in| match window.is_void || !window.fits(operation) {
+            true => InWindow::No,
+            false => is_in,
+        };
+        self.come(giver, judged).unwrap_or(InWindow::No)
+    }
+
+    /// Notes that a process has come, and returns what is made of its window and of whether it is in it.
+    fn come<T>(&self, comer: u32, judge: impl FnOnce(&Window, InWindow) -> T) -> Option<T> {
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if windows.is_empty() {
-            return InWindow::No;
+            return None;
         }
-        let Some((ticket, process)) = ticket_of(giver) else { return InWindow::No };
+        let (ticket, process) = ticket_of(comer)?;
         windows.retain(Window::is_open);
-        let Some(window) = windows.iter_mut().find(|window| *window.ticket == *ticket) else { return InWindow::No };
+        let window = windows.iter_mut().find(|window| *window.ticket == *ticket)?;
         let is_in = window.come(process, Instant::now());
-        if window.is_void || !window.fits(operation) { InWindow::No } else { is_in }
+        Some(judge(window, is_in))
     }
 }
 

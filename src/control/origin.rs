@@ -99,6 +99,9 @@ pub(crate) fn check(
     if allowed.is_some_and(|allowed| allowed < session.observed.about.created.unwrap_or(since)) {
         return Ok(());
     }
+    if giver == std::process::id() && !is_own_number(giver) {
+        return Err("runs in a space of processes of its own");
+    }
     linux::judge(&linux::Found {
         line: &lineage(giver, now),
         since,
@@ -123,13 +126,22 @@ pub(crate) const fn check(
     Ok(())
 }
 
+/// Whether `/proc` shows this very process by its own number: in a space of processes of its own (`unshare --pid`), it shows
+/// another by that.
+#[cfg(target_os = "linux")]
+fn is_own_number(own: u32) -> bool {
+    std::fs::read_link("/proc/self").is_ok_and(|number| number.to_str() == Some(&*own.to_string()))
+}
+
 /// Whether no tool of the sessions that the process `owner` runs can have started this very process, which listens for
 /// their bridges. No setting changes that: a tool can choose the settings of what it starts.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_listener_of_user(owner: u32) -> bool {
     use crate::system::process::{group_of, has_ssh_to_itself, lineage};
     let (own, now) = (std::process::id(), crate::system::clock::Clock::start().now().wall);
-    let Some(since) = lineage(owner, now).first().map(|owner| owner.at) else { return false };
+    let Some(since) = lineage(owner, now).first().map(|owner| owner.at).filter(|_| is_own_number(own)) else {
+        return false;
+    };
     linux::judge(&linux::Found {
         line: &lineage(own, now),
         since,

@@ -32,6 +32,8 @@ pub(super) enum TrayRequest {
     Serve,
     /// To try to reach another machine again now, by another connection if `anew`, and to tell what came of it.
     RetryHost { host: Box<str>, anew: bool },
+    /// To know that the window has come in which the caller runs, which the tray opened at a click.
+    HoldWindow,
 }
 
 impl ClientRequest {

@@ -4,7 +4,9 @@ use super::finding::Finding;
 #[cfg(target_os = "linux")]
 use {
     super::{check::block_on, redact},
-    crate::tray::{bus, notify},
+    crate::system::paths,
+    crate::tray::{bus, clipboard::shares_with_x11, notify},
+    std::path::Path,
     std::time::Duration,
     tokio::time::timeout,
     zbus::{Connection, Error},
@@ -18,7 +20,10 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub(super) fn desktop() -> Vec<Finding> {
     block_on("bus", async {
         let why = match timeout(PATIENCE, Connection::session()).await {
-            Ok(Ok(connection)) => return vec![tray(&connection).await, notifications().await],
+            Ok(Ok(connection)) => {
+                let found = [tray(&connection).await, notifications().await];
+                return found.into_iter().chain(clipboard()).collect();
+            }
             Ok(Err(error)) => bus::describe_error(&error),
             Err(_) => "it does not answer".into(),
         };
@@ -27,6 +32,25 @@ pub(super) fn desktop() -> Vec<Finding> {
         let finding = Finding::problem("bus", format!("there is no session bus: {why}"), remedy);
         vec![finding.redacted("there is no session bus")]
     })
+}
+
+/// Whether what is copied from the menu arrives, where that needs a program.
+#[cfg(target_os = "linux")]
+fn clipboard() -> Option<Finding> {
+    let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
+    variable("WAYLAND_DISPLAY")?;
+    let path = std::env::var_os("PATH");
+    if shares_with_x11(variable("XDG_CURRENT_DESKTOP").as_deref())
+        || paths::program(Path::new("wl-copy"), path.as_deref()).is_some()
+    {
+        return None;
+    }
+    let remedy = "install the package wl-clipboard";
+    Some(Finding::warning(
+        "clipboard",
+        "`Copy id` and the like need `wl-copy` under Wayland, and it is not here",
+        remedy,
+    ))
 }
 
 #[cfg(target_os = "linux")]

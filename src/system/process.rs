@@ -69,6 +69,8 @@ pub(crate) use files::open_files;
 #[cfg(target_os = "linux")]
 pub(crate) use lineage::{group_of, lineage};
 #[cfg(target_os = "linux")]
+pub(crate) use linux::command_line;
+#[cfg(target_os = "linux")]
 pub(crate) use locks::lock_holder;
 #[cfg(target_os = "linux")]
 pub(crate) use own_logins::has_ssh_to_itself;

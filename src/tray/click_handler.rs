@@ -281,10 +281,10 @@ impl ClickHandler {
         let windows = self.parts.windows.clone();
         let work = move || {
             if let Err(reason) = terminals.open(&command, None, &[]) {
-                if let Some(ticket) = ticket {
-                    windows.revoke(&ticket);
-                }
-                failed(reason);
+                let Some(ticket) = ticket else { return failed(reason) };
+                windows.revoke(&ticket);
+                // The command to type instead is an ordinary one.
+                failed(reason.replace(&format!("{ticket} "), ""));
             }
         };
         if let Err(error) = std::thread::Builder::new().name("terminal".into()).spawn(work) {

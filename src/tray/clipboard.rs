@@ -2,7 +2,7 @@
 //!
 //! Copying runs on its own thread, so that a clipboard that does not answer does not block the menu. On Wayland,
 //! `wl-copy` is used if installed: every compositor supports it, while a program without a window has no other way that
-//! all of them offer. The fallback is XWayland's clipboard.
+//! all of them offer. Without it, GNOME takes what Xwayland's clipboard gets; elsewhere the user is told what to install.
 
 #[cfg(target_os = "linux")]
 use crate::system::descriptors;
@@ -46,8 +46,17 @@ fn copy(board: &mut Option<arboard::Clipboard>, text: String) -> Result<(), Stri
     #[cfg(not(target_os = "linux"))]
     let wayland = false;
     #[cfg(target_os = "linux")]
-    if wayland && pipe_to(std::process::Command::new("wl-copy"), &text).is_ok() {
-        return Ok(());
+    if wayland {
+        match pipe_to(std::process::Command::new("wl-copy"), &text) {
+            Ok(()) => return Ok(()),
+            // What Xwayland is given does not reach Wayland's windows while none of X11 is in front.
+            Err(_) if !shares_with_x11(std::env::var("XDG_CURRENT_DESKTOP").ok().as_deref()) => {
+                return Err(
+                    "Copying under Wayland needs `wl-copy`: install the package wl-clipboard, and try again".into()
+                );
+            }
+            Err(_) => {}
+        }
     }
     let copied = match board {
         Some(board) => board.set_text(text),
@@ -59,6 +68,12 @@ fn copy(board: &mut Option<arboard::Clipboard>, text: String) -> Result<(), Stri
         }
         false => error.to_string(),
     })
+}
+
+/// Whether this desktop, by `XDG_CURRENT_DESKTOP`, takes over what X11's clipboard gets whatever window is in front.
+#[cfg(target_os = "linux")]
+pub(crate) fn shares_with_x11(desktop: Option<&str>) -> bool {
+    desktop.is_some_and(|names| names.split(':').any(|name| name == "GNOME"))
 }
 
 /// Pipes text to a program that copies it. Its background process, which serves the text, is in its own process group,
@@ -80,7 +95,7 @@ fn pipe_to(mut program: std::process::Command, text: &str) -> std::io::Result<()
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {
-    use super::pipe_to;
+    use super::{pipe_to, shares_with_x11};
     use std::process::Command;
 
     #[test]
@@ -96,5 +111,13 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "copilot --resume=1");
         assert!(pipe_to(shell("exit 1"), "text").is_err());
         assert!(pipe_to(Command::new("/nonexistent/wl-copy"), "text").is_err());
+    }
+
+    #[test]
+    fn case_659_only_gnome_takes_over_what_x11s_clipboard_gets() {
+        assert!(shares_with_x11(Some("ubuntu:GNOME")));
+        for desktop in [None, Some("sway"), Some("KDE"), Some("GNOME-Flashback:X")] {
+            assert!(!shares_with_x11(desktop), "{desktop:?}");
+        }
     }
 }

@@ -26,7 +26,7 @@ mod bridge_offer;
 #[cfg(target_os = "linux")]
 pub mod bus;
 pub mod click_handler;
-mod clipboard;
+pub(crate) mod clipboard;
 pub mod controller;
 pub mod details;
 #[cfg(not(target_os = "linux"))]

@@ -217,7 +217,7 @@ fn case_225_its_sessions_are_stopped_denied_and_answered_by_commands() {
     assert_eq!(stopped.0, Some(0), "{stopped:?}");
     demo.wait_log("de01", "user_initiated");
     demo.wait_log("de03", "ask_user");
-    let asked = "de030000-0000-4000-8000-000000000003-request-1";
+    let asked = "de030000-0001-4000-8000-000000000003";
     let answered = || demo.run(&["answer", "de03", "Cold", "--request", asked]).0 == Some(0);
     wait_until(SOON, "it is answered", || demo.log("de03"), || answered().then_some(()));
     demo.wait_log("de03", "tool.execution_complete");

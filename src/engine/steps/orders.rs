@@ -143,8 +143,8 @@ impl Engine {
         const ALLOWS: &str = "`scripts-may-answer` in the settings allows it in sessions that are created later";
         if !pending.is_by_other() {
             return Err(format!(
-                "{unclear}: type it in a terminal that was open before the session, or in a new login, answer in the session's \
-                 own terminal, or start `pilotlight` and answer in its menu; {ALLOWS}"
+                "{unclear}: type it in a terminal or pane that was open before the session, or in a new login outside of tmux and \
+                 screen, answer in the session's own terminal, or start `pilotlight` and answer in its menu; {ALLOWS}"
             ));
         }
         if let Operation::Approve(Which::Shown { id, .. }) = operation {

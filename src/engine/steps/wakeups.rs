@@ -60,6 +60,10 @@ impl Engine {
             }
             Wakeup::Command(Command::RetryHost(retry)) => self.machines().retry(retry),
             Wakeup::Command(Command::ReportHosts(reply)) => drop(reply.send(self.machines().reports())),
+            Wakeup::Command(Command::HoldWindow(comer, reply)) => {
+                self.windows.hold(comer);
+                let _ = reply.send(()); // who asked may have gone
+            }
             Wakeup::Command(Command::Redraw) => self.world.changes.redraw = true,
             Wakeup::Command(Command::Act(order)) => self.handle_order(order),
             // Who asked may have gone.

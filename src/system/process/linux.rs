@@ -96,15 +96,19 @@ pub(crate) fn executable_link(pid: u32) -> io::Result<PathBuf> {
 /// The command line of `pid`, followed by the real paths of its scripts. `None` if it cannot be read, or is empty as
 /// that of an exiting process.
 pub(crate) fn arguments(pid: u32) -> Option<Vec<OsString>> {
+    let folder = fs::read_link(format!("/proc/{pid}/cwd")).ok();
+    Some(with_real_scripts(command_line(pid)?, folder.as_deref()))
+}
+
+/// The command line of `pid` as it is.
+pub(crate) fn command_line(pid: u32) -> Option<Vec<OsString>> {
     let mut line = Vec::new();
     File::open(format!("/proc/{pid}/cmdline")).ok()?.take(ARGUMENTS_LIMIT).read_to_end(&mut line).ok()?;
     let line = line.strip_suffix(b"\0").unwrap_or(&line);
     if line.is_empty() {
         return None;
     }
-    let arguments = line.split(|byte| *byte == 0).map(|argument| OsStr::from_bytes(argument).to_owned()).collect();
-    let folder = fs::read_link(format!("/proc/{pid}/cwd")).ok();
-    Some(with_real_scripts(arguments, folder.as_deref()))
+    Some(line.split(|byte| *byte == 0).map(|argument| OsStr::from_bytes(argument).to_owned()).collect())
 }
 
 /// The folder that the process works in. `None` if it cannot be read.

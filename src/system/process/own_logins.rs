@@ -13,8 +13,13 @@ use std::path::Path;
 const SSH: u16 = 22;
 /// The settings of `sshd`, and the folder that they usually include.
 const SETTINGS: [&str; 2] = ["/etc/ssh/sshd_config", "/etc/ssh/sshd_config.d"];
-/// The state of an established connection in the kernel's tables.
-const ESTABLISHED: &str = "01";
+/// The states in the kernel's tables in which nothing can be done over a connection any more, or not yet: `TIME_WAIT`, `CLOSE`
+/// and `LISTEN`. One whose other end is gone may still have been told what to run.
+const OVER: [&str; 3] = ["06", "07", "0A"];
+/// The socket at which the system's `sshd` takes connections from this machine (systemd 256 and later), and the state of a
+/// connection to it.
+const UNIX_SOCKET: &str = "/ssh-unix-local/socket";
+const CONNECTED: &str = "03";
 
 /// One end of a connection: address and port, as the kernel writes them.
 type End = (String, u16);
@@ -27,21 +32,27 @@ pub(crate) fn has_ssh_to_itself() -> bool {
         return true;
     }
     let tables: String = tables.into_iter().flatten().collect();
-    has_both_ends(&tables, &ports())
+    has_both_ends(&tables, &ports()) || fs::read_to_string("/proc/net/unix").is_ok_and(|table| has_unix(&table))
+}
+
+/// Whether the kernel's table of Unix sockets lists a connection to `sshd`.
+fn has_unix(table: &str) -> bool {
+    let is_connected = |line: &str| line.split_ascii_whitespace().nth(5) == Some(CONNECTED);
+    table.lines().any(|line| line.ends_with(UNIX_SOCKET) && is_connected(line))
 }
 
 /// Whether the kernel's tables list both ends of a connection to one of these ports.
 fn has_both_ends(tables: &str, ports: &HashSet<u16>) -> bool {
     let connections: HashSet<(End, End)> = tables.lines().filter_map(connection).collect();
-    let is_within = |(near, far): &(End, End)| connections.contains(&(far.clone(), near.clone()));
+    let is_within = |(near, far): &(End, End)| near.0 == far.0 || connections.contains(&(far.clone(), near.clone()));
     connections.iter().any(|ends| ports.contains(&ends.0.1) && is_within(ends))
 }
 
-/// The ends of the established connection in a line of the kernel's table: ours, and the other.
+/// The ends of the connection in a line of the kernel's table: ours, and the other.
 fn connection(line: &str) -> Option<(End, End)> {
     let mut fields = line.split_ascii_whitespace().skip(1);
     let ends = (end(fields.next()?)?, end(fields.next()?)?);
-    (fields.next()? == ESTABLISHED).then_some(ends)
+    (!OVER.contains(&fields.next()?)).then_some(ends)
 }
 
 fn end(text: &str) -> Option<End> {
@@ -98,6 +109,11 @@ mod tests {
         assert!(has_both_ends(&[TABLES, near, far].concat(), &ssh));
         assert!(has_both_ends(&[TABLES, near, mapped].concat(), &ssh), "over a socket of IPv6");
         assert!(!has_both_ends(&[TABLES, near, closed].concat(), &ssh), "it is over");
+        let left = "   3: 0100007F:0016 0100007F:9C40 08 0 0 0 0 0 4\n";
+        assert!(has_both_ends(&[TABLES, left].concat(), &ssh), "its client is gone, and what it asked for may run");
+        let unix = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+                    0000000000000000: 00000003 00000000 00000000 0001 ST 4711 /run/ssh-unix-local/socket\n";
+        assert!(has_unix(&unix.replace("ST", "03")) && !has_unix(&unix.replace("ST", "01")), "connected, or listening");
         assert!(!has_both_ends(&[TABLES, near, far].concat(), &HashSet::from([5432])), "it is no ssh");
         assert_eq!(
             ["Port 2222", "\tport=2022", "ListenAddress [::]:22022", "#Port 1", "PermitRootLogin no"].map(port_of),

@@ -128,6 +128,9 @@ async fn show(note: &Note, connection: &zbus::Connection) -> zbus::Result<Shown>
 pub(super) fn notification(note: &Note, capabilities: server::Capabilities) -> server::Notification {
     let label = if capabilities.names_default { "Open" } else { "" };
     let mut actions = vec![["default", label], [OFFER, &*note.offer.label]];
+    if capabilities.draws_default {
+        actions.remove(0);
+    }
     // Whoever types in another window while the note appears must not press a button that acts.
     if capabilities.focuses_first {
         actions.insert(0, LATER);

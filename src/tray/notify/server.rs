@@ -23,9 +23,11 @@ const PATH: &str = "/org/freedesktop/Notifications";
 /// disturbed.
 const LOW: u8 = 0;
 const NORMAL: u8 = 1;
-/// Expiry timeouts with a special meaning in the specification.
+/// The expiry timeout of the specification that means never.
 const NEVER_EXPIRES: i32 = 0;
-const SERVER_DEFAULT: i32 = -1;
+/// How long what only tells is shown, in milliseconds: as long as most servers show one by themselves. Without a time of
+/// its own, mako shows it until it is closed.
+const TELLS_FOR: i32 = 10_000;
 /// How long a server may take to answer.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 /// The reason for a timeout.
@@ -97,6 +99,8 @@ pub(super) struct Capabilities {
     pub(super) drops_actions: bool,
     /// Ignores a default action without a label, as swaync does; others may draw one with a label as a button.
     pub(super) names_default: bool,
+    /// Draws the default action as a button, also without a label, as xfce4-notifyd does.
+    pub(super) draws_default: bool,
 }
 
 /// The arguments of `Notify`.
@@ -145,6 +149,7 @@ pub(super) async fn find_server(connection: Connection) -> zbus::Result<Server> 
         focuses_first: true,
         drops_actions: true,
         names_default: false,
+        draws_default: false,
     };
     let mut server = Server { owner, pid: pid.ok(), capabilities, connection };
     // A server that does not return its name may be any.
@@ -153,6 +158,7 @@ pub(super) async fn find_server(connection: Connection) -> zbus::Result<Server> 
         server.capabilities.focuses_first = !NEVER_FOCUS.contains(&&*name);
         server.capabilities.drops_actions = name == "gnome-shell";
         server.capabilities.names_default = name == "SwayNotificationCenter";
+        server.capabilities.draws_default = name == "Xfce Notify Daemon";
     }
     Ok(server)
 }
@@ -218,7 +224,7 @@ impl Server {
         if let Some(picture) = picture(notification.icon) {
             hints.insert("image-data", picture);
         }
-        let expiry = if notification.persistent { NEVER_EXPIRES } else { SERVER_DEFAULT };
+        let expiry = if notification.persistent { NEVER_EXPIRES } else { TELLS_FOR };
         let Notification { replaces, title, body, actions, .. } = notification;
         let arguments = ("Pilotlight", replaces, "pilotlight", title, body, actions, hints, expiry);
         let owner = UniqueName::from(&self.owner);

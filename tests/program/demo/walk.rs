@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 /// For how long new things are clicked: at this speed, the script is played twice.
 const WALK: Duration = Duration::from_secs(30);
 const SPEED: &str = "8";
+/// When too little was clicked, on a busy machine too.
+const LATEST: Duration = Duration::from_secs(240);
+/// What clicks run in a terminal, at least.
+const VERBS: [&str; 3] = [" approve ", " answer ", " live"];
 /// What a click does that a test must not repeat: it ends the demo, or hides what is to be clicked.
 const LEFT_OUT: [&str; 4] = ["Quit", "Mute", "Pause", "Stop with them"];
 
@@ -55,7 +59,7 @@ fn case_658_every_click_of_a_demo_works_in_its_world() {
     let (begun, mut clicked, mut answered) = (Instant::now(), HashSet::new(), HashSet::new());
     let stage = demo.left()[0].clone();
     wait_until(
-        WALK + WALK,
+        LATEST,
         "all is clicked",
         || demo.tray.output(),
         || {
@@ -82,7 +86,11 @@ fn case_658_every_click_of_a_demo_works_in_its_world() {
                 popups.click(number, &action);
                 answered.insert((title, action));
             }
-            (begun.elapsed() > WALK).then_some(())
+            let run = fs::read_to_string(&clicked_path).unwrap_or_default();
+            let has_run =
+                |verb: &&str| run.lines().any(|line| line.contains(" demo --part command ") && line.contains(verb));
+            let is_much = clicked.len() > 100 && answered.len() > 8 && VERBS.iter().all(|verb| has_run(&verb));
+            (begun.elapsed() > WALK && is_much).then_some(())
         },
     );
     let told: BTreeSet<String> =
@@ -101,10 +109,6 @@ fn case_658_every_click_of_a_demo_works_in_its_world() {
     };
     let outside: Vec<_> = run.lines().filter(|line| !is_inside(line)).collect();
     assert!(outside.is_empty(), "{outside:#?}");
-    for verb in [" approve ", " answer ", " live"] {
-        assert!(run.lines().any(|line| line.contains(" demo --part command ") && line.contains(verb)), "{verb}: {run}");
-    }
-    assert!(clicked.len() > 100 && answered.len() > 8, "{} {answered:?}", clicked.len());
     println!(
         "{} entries and {} buttons were clicked; popups said {told:#?}; run: {run}",
         clicked.len(),

@@ -105,6 +105,16 @@ fn case_565_a_login_is_the_users_and_what_is_made_within_the_machine_is_not() {
         let why = Case { ssh_to_itself: true, ..case(line) }.judged().unwrap_err();
         assert!(why.contains("ssh connection to itself"), "{why}");
     }
+    // `sudo -i`, before the session and since.
+    for (started, is_users) in [(50, true), (150, false)] {
+        let other = line([
+            (9, 200, "pilotlight", 7),
+            (8, started, "bash", 7),
+            (7, started, "root:sudo", 7),
+            (4, 20, "xterm", 4),
+        ]);
+        assert_eq!(judged(&other).is_ok(), is_users, "{started}");
+    }
     let console =
         line([(9, 200, "pilotlight", 8), (8, 150, "bash", 8), (7, 150, "root:login", 7), (1, 0, "root:init", 1)]);
     assert_eq!(Case { ssh_to_itself: true, ..case(&console) }.judged(), Ok(()));

@@ -16,15 +16,17 @@ pub(super) const LATER: &str = "later";
 
 /// The notification of a popup, which replaces the one with this number, limited to what the server supports.
 pub(super) fn notification(popup: &Popup, buttons: &[Button], server: &Server, replaces: u32) -> Notification {
-    // The default action, a click outside the buttons. xfce4-notifyd does not support it, but shows it as a button if
-    // it has a label; swaync ignores it if it has none.
+    // The default action, a click outside the buttons. swaync ignores it without a label; xfce4-notifyd draws it as one more
+    // button, which is of use only where no other opens anything.
     let opens = |button: &Button| match button {
         Button::Details | Button::Review | Button::Act(Action::Answer) => true,
         Button::Act(action) => action.is(Trait::OnlyShows),
         Button::Choice(_) | Button::SendOn | Button::Mute => false,
     };
-    let label = if buttons.iter().any(opens) && !server.capabilities.names_default { "" } else { "Open" };
-    let default = server.capabilities.actions.then_some(["default", label]);
+    let has_opener = buttons.iter().any(opens);
+    let label = if has_opener && !server.capabilities.names_default { "" } else { "Open" };
+    let is_wanted = server.capabilities.actions && !(server.capabilities.draws_default && has_opener);
+    let default = is_wanted.then_some(["default", label]);
     let named = |&button: &Button| [button.name(), button.label_among(buttons, popup.asked.as_ref())];
     // Mute comes last, apart from the answers.
     let (answers, mute): (Vec<_>, Vec<_>) = buttons.iter().partition(|button| **button != Button::Mute);
