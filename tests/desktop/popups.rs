@@ -219,7 +219,7 @@ fn a_question_with_more_answers_than_buttons_is_answered_in_a_terminal() {
             "Xfce Notify Daemon",
             [
                 (&all, "choice-1 choice-2 choice-3 default mute"),
-                (&own_words, "choice-1 choice-2 answer default mute"),
+                (&own_words, "choice-1 choice-2 answer mute"),
                 (&two, "choice-1 choice-2 default mute"),
             ],
         ),

@@ -157,7 +157,9 @@ impl Pilot {
         let find = || {
             let (row, layout) = (self.row(id)?, self.panel.layout().1);
             let submenu = layout.find(&|entry: &Entry| entry.is_row_of(row["label"].as_str().unwrap_or_default()))?;
-            let fits = |entry: &Entry| entry.shown().starts_with(label) && entry.enabled && entry.entries.is_empty();
+            // A line of `Why` begins with the label, too, and says why that is not possible.
+            let is_offer = |text: &str| text.starts_with(label) && !text.starts_with(&format!("{label}:"));
+            let fits = |entry: &Entry| is_offer(&entry.shown()) && entry.enabled && entry.entries.is_empty();
             submenu.find(&fits).cloned()
         };
         // As a user does: opens the menu, which then no longer changes, and finds the entry again.
