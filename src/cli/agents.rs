@@ -15,8 +15,9 @@ use std::slice;
 
 /// Maximum length of a name in a message, in characters.
 const NAME_MAX: usize = 40;
-/// The most slips of the keyboard in a name that is still taken for the one that was meant.
-const SLIPS_MAX: usize = 2;
+/// The most slips of the keyboard in a name that is still taken for the one that was meant. Names of other agents (`cody`)
+/// differ in two letters.
+const SLIPS_MAX: usize = 1;
 
 /// The agents that a command is limited to.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -56,11 +57,11 @@ impl Agents {
             let wing = Wing::ALL.iter().find(|wing| names_wing(slice::from_ref(&name), **wing));
             context.only.push(name.clone());
             let Some(wing) = wing else {
-                if let Some(meant) = meant(&name) {
-                    say(&format!("no agent is called {name}: did you mean {meant}?"));
-                    return Err(ExitCode::from(USAGE));
-                }
                 if !is_reported(&name, Clock::start().now().wall) {
+                    if let Some(meant) = meant(&name) {
+                        say(&format!("no agent is called {name}: did you mean {meant}?"));
+                        return Err(ExitCode::from(USAGE));
+                    }
                     let known = listed(&names().collect::<Vec<_>>());
                     say(&format!("no hook reports a session of {name}; what is read without one: {known}"));
                 }

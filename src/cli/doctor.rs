@@ -48,6 +48,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     Ok(if examined.worst() == Level::Problem { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// The width of the word for how bad a finding is.
+const WORD_WIDTH: usize = 8;
 /// The column in which findings begin.
 const SAID_COLUMN: usize = 24;
 
@@ -55,18 +57,19 @@ fn print(examined: &Examined, choice: ColorChoice) -> io::Result<()> {
     let colours = color::on_stdout(choice);
     let mut out = io::stdout().lock();
     for Finding { check, level, said, remedy, .. } in &examined.findings {
-        let word = level.word();
-        let painted = match level {
-            Level::Ok if colours => format!("\u{1b}[32m{word:<8}\u{1b}[0m"),
-            Level::Warning if colours => format!("\u{1b}[33m{word:<8}\u{1b}[0m"),
-            Level::Problem if colours => format!("\u{1b}[31m{word:<8}\u{1b}[0m"),
-            _ => format!("{word:<8}"),
+        let colour = match level {
+            Level::Ok => "32",
+            Level::Warning => "33",
+            Level::Problem => "31",
         };
-        let line = format!("{word:<8} {check:<14} {}", plain(said, LINE_MAX));
+        let line = format!("{:<WORD_WIDTH$} {check:<14} {}", level.word(), plain(said, LINE_MAX));
         let line = on_stdout_from(&line, SAID_COLUMN);
-        writeln!(out, "{}", line.replacen(&format!("{word:<8}"), &painted, 1))?;
+        match line.split_at(WORD_WIDTH) {
+            (word, rest) if colours => writeln!(out, "\u{1b}[{colour}m{word}\u{1b}[0m{rest}")?,
+            _ => writeln!(out, "{line}")?,
+        }
         if let Some(remedy) = remedy {
-            let line = format!("{:<8} {:<14} → {}", "", "", plain(remedy, LINE_MAX));
+            let line = format!("{:SAID_COLUMN$}→ {}", "", plain(remedy, LINE_MAX));
             writeln!(out, "{}", on_stdout_from(&line, SAID_COLUMN + 2))?;
         }
     }

@@ -18,7 +18,7 @@ use crate::core::time::{Moment, Span, Time};
 use crate::core::turn::{LastMessage, Phase};
 use crate::core::verdict::{Status, Verdict, last_heard};
 use crate::core::words::known;
-use crate::core::words::refusal::folder_gone;
+use crate::core::words::refusal::Refusal;
 use crate::engine::last_seen::{HomeHash, Marks};
 use crate::system::clock::short;
 use crate::system::deadline::run_within;
@@ -57,7 +57,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     if let Some(folder) = gone_folder(&picked)
         && offer(Action::Resume, &picked, picked.row(picked.now, &context.config.limits).0.status).is_ok()
     {
-        page.reword(Action::Resume.name(), &format!("refused: {}", folder_gone(&plain(folder, 400), &picked.id)));
+        let why = Refusal::FolderGone { folder: folder.into(), id: (*picked.id).into() };
+        page.reword(Action::Resume.name(), &format!("refused: {why}"));
     }
     write!(io::stdout(), "{}", on_stdout_from(&page.to_string(), NAME_WIDTH))?;
     note_told(context, &picked, picked.now.wall);

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 /// A key that the table handles. Those that act do so on the selected session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
-    /// Leaves what is shown: the table ends.
+    /// Leaves what is shown; the table itself ends.
     Quit,
     /// Goes back to the table.
     Back,
@@ -61,21 +61,23 @@ fn keys(bytes: &[u8]) -> Vec<Key> {
     while let [first, after @ ..] = rest {
         rest = after;
         keys.extend(match first {
-            0x1b => {
-                let [b'[' | b'O', sequence @ ..] = after else {
-                    // Esc itself comes alone; with another key it is that one with Alt.
-                    keys.extend(after.is_empty().then_some(Key::Back));
-                    rest = after.get(1..).unwrap_or_default();
-                    continue;
-                };
-                let end = sequence.iter().position(|byte| (0x40..0x7f).contains(byte));
-                rest = end.map_or(&[][..], |end| &sequence[end + 1..]);
-                match sequence.first() {
-                    Some(b'A') => Some(Key::Up),
-                    Some(b'B') => Some(Key::Down),
-                    _ => None,
+            0x1b => match after {
+                [b'[' | b'O', sequence @ ..] => {
+                    let end = sequence.iter().position(|byte| (0x40..0x7f).contains(byte));
+                    rest = end.map_or(&[][..], |end| &sequence[end + 1..]);
+                    match sequence.first() {
+                        Some(b'A') => Some(Key::Up),
+                        Some(b'B') => Some(Key::Down),
+                        _ => None,
+                    }
                 }
-            }
+                // Esc itself comes alone; before another key, it is that one with Alt.
+                [] => Some(Key::Back),
+                [_, after @ ..] => {
+                    rest = after;
+                    None
+                }
+            },
             b'\r' | b'\n' => Some(Key::Explain),
             byte => letter(char::from(*byte)),
         });

@@ -198,7 +198,7 @@ fn is_enabled(_login: &Login) -> bool {
     false
 }
 
-/// The column of the paths in that list.
+/// The column of the paths in the list of changes.
 const PATH_COLUMN: usize = 10;
 
 /// Prints the changes.

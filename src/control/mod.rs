@@ -10,8 +10,8 @@
 //! - [`serve`] is the tray's side, [`ask`] the command's.
 //! - [`pipe`] is a connection that stays, for a Pilotlight on another machine: `pilotlight serve` relays it here.
 //! - [`caller`] decides who may give which order: only the same user, and permission requests can be answered by nobody
-//!   whom Copilot started; [`origin`] tells whether a person can be known to have given it, [`opened`] whether it comes from a window
-//!   that the tray opened.
+//!   whom Copilot started; [`origin`] tells whether a person can be known to have given it, [`opened`] whether it comes
+//!   from a window that the tray opened.
 //!
 //! Coming from the same user does not make anything trusted: lines are bounded, clients must not be slow, and what is
 //! not understood is refused with a reason. Every client is accepted. If there are too many, the one that has waited

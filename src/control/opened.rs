@@ -13,6 +13,7 @@
 use crate::core::order::{Operation, Reply, Which};
 #[cfg(target_os = "linux")]
 use crate::system::paths::own_program;
+use crate::system::process::birth_of;
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -122,7 +123,7 @@ impl Window {
     /// Whether its holder lives, or it is still expected.
     fn is_open(&self) -> bool {
         match self.holder {
-            Some(Holder { process, .. }) => born(process.pid) == Some(process.born),
+            Some(Holder { process, .. }) => birth_of(process.pid) == Some(process.born),
             None => self.opened.elapsed() < COMES_WITHIN,
         }
     }
@@ -157,15 +158,15 @@ impl Window {
 /// The ticket on the command line of a process, or of the nearest one above it; all up to that one run this program.
 #[cfg(target_os = "linux")]
 fn ticket_of(giver: u32) -> Option<(String, Process)> {
-    use crate::system::process::{ancestors, arguments};
+    use crate::system::process::{ancestors, command_line, terminal_of};
     let line = std::iter::once(giver).chain(ancestors(giver));
     for pid in line.take_while(|pid| runs_this_program(*pid)) {
-        let words = arguments(pid)?;
+        let words = command_line(pid)?;
         let ticket =
             words.iter().find_map(|word| word.to_str()?.strip_prefix(OPTION)).filter(|ticket| !ticket.is_empty());
         if let Some(ticket) = ticket {
-            let has_terminal = crate::system::process::terminal_of(pid).is_some();
-            return has_terminal.then(|| Some((ticket.to_owned(), Process { pid, born: born(pid)? })))?;
+            terminal_of(pid)?;
+            return Some((ticket.to_owned(), Process { pid, born: birth_of(pid)? }));
         }
     }
     None
@@ -185,8 +186,4 @@ fn runs_this_program(pid: u32) -> bool {
     let ours = [Some("/proc/self/exe".into()), own_program()].into_iter().flatten().filter_map(file);
     let theirs = file(format!("/proc/{pid}/exe").into());
     ours.into_iter().any(|ours| theirs == Some(ours))
-}
-
-fn born(pid: u32) -> Option<u64> {
-    crate::system::process::birth_of(pid)
 }

@@ -23,7 +23,6 @@
 //! asked. The name of a systemd unit proves nothing, because a tool can choose it. Only Linux shows all this.
 
 use crate::core::action::{Operation, Reply};
-#[cfg(target_os = "linux")]
 use crate::core::session::Kind;
 use crate::core::session::Session;
 use crate::core::time::Time;
@@ -55,27 +54,37 @@ fn ages(session: &Session, now: Time) -> Ages {
     Ages { since, first }
 }
 
-/// When the process started that runs a session here, or the session that it serves. `None` without such a process.
+/// The process that runs a session, by which programs are told from what a tool of the session can have started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Runner {
+    pid: u32,
+    /// When the session was created, if its process may have run for days before.
+    opened: Option<Time>,
+}
+
+impl Runner {
+    /// The process that runs this session here, if one is known to.
+    pub(crate) fn of(session: &Session) -> Option<Self> {
+        let opened = session.observed.about.created.filter(|_| session.observed.about.kind == Kind::Sdk);
+        Some(Self { pid: session.runner().pid()?, opened })
+    }
+}
+
+/// Whether a process is older than whatever tools of the sessions that these run can have started. One whose start cannot be
+/// read counts as the older one.
 #[cfg(target_os = "linux")]
-pub(crate) fn runs_since(session: &Session, now: Time) -> Option<Time> {
-    session.runner().pid().map(|_| ages(session, now).since)
+pub(crate) fn is_older(pid: u32, runners: &[Runner]) -> bool {
+    use crate::system::process::lineage;
+    let now = crate::system::clock::Clock::start().now().wall;
+    let started = |pid: u32| lineage(pid, now).first().map(|kin| kin.at);
+    let is_younger =
+        |runner: &Runner, than: Time| started(runner.pid).is_some_and(|at| than < at.max(runner.opened.unwrap_or(at)));
+    started(pid).is_some_and(|than| runners.iter().all(|runner| is_younger(runner, than)))
 }
 
 /// Other systems do not show enough.
 #[cfg(not(target_os = "linux"))]
-pub(crate) const fn runs_since(_session: &Session, _now: Time) -> Option<Time> {
-    None
-}
-
-/// Whether a process is older than that.
-#[cfg(target_os = "linux")]
-pub(crate) fn is_older(pid: u32, than: Time) -> bool {
-    let now = crate::system::clock::Clock::start().now().wall;
-    crate::system::process::lineage(pid, now).first().is_some_and(|kin| kin.at < than)
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) const fn is_older(_pid: u32, _than: Time) -> bool {
+pub(crate) const fn is_older(_pid: u32, _runners: &[Runner]) -> bool {
     true
 }
 

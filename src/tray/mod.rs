@@ -10,8 +10,8 @@
 //! - `native`, or `sni` on Linux, puts a view into the panel; [`controller`] is the main thread's state, and `linux` or
 //!   `elsewhere` its loop. [`click_handler`] carries out clicks.
 //! - [`notifier`] raises popups and acts on clicks on them; [`notifications`] holds the menu entries that silence it,
-//!   [`mute`] what they change; [`trust`] decides whose clicks count. `on_change` runs the commands of the settings, by the same rules. [`focus`] finds out
-//!   whether the user looks at a session.
+//!   [`mute`] what they change; [`trust`] decides whose clicks count. `on_change` runs the commands of the settings, by
+//!   the same rules. [`focus`] finds out whether the user looks at a session.
 //! - [`messages`] is what these send each other.
 //! - [`feed`] is the engine's view. `bus` monitors the session bus on Linux.
 //! - `bridge_offer` is whether the menu still offers the bridge to terminals.

@@ -188,7 +188,7 @@ impl Notifier {
                 }
             }
         }
-        self.trust.observe(fleet, now);
+        self.trust.observe(fleet);
         self.observe_turns(fleet);
         self.observe_approvals(fleet);
         let now = self.timing(now);

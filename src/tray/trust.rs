@@ -8,10 +8,9 @@
 //! and such a panel's Approve opens that window as well.
 
 use crate::agent::callers::agent_above;
-use crate::control::origin;
+use crate::control::origin::{Runner, is_older};
 use crate::core::action::questions;
 use crate::core::session::Session;
-use crate::core::time::{Moment, Time};
 use crate::engine::Fleet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +22,8 @@ pub(crate) struct DesktopTrust(Arc<Shared>);
 struct Shared {
     /// File names of further executables that count as agents.
     names: Vec<String>,
-    /// When the oldest of the processes started that run sessions which ask now.
-    oldest: Mutex<Option<Time>>,
+    /// The processes that run sessions which ask now.
+    asking: Mutex<Vec<Runner>>,
     /// Whether the notification server is too young.
     is_server_young: AtomicBool,
     /// Called when that changes.
@@ -34,25 +33,24 @@ struct Shared {
 impl DesktopTrust {
     /// `names` are the programs that count as agents; `redraw` is called when there is something new to say.
     pub(crate) fn new(names: Vec<String>, redraw: impl Fn() + Send + Sync + 'static) -> Self {
-        let (oldest, is_server_young) = (Mutex::default(), AtomicBool::new(false));
-        Self(Arc::new(Shared { names, oldest, is_server_young, redraw: Box::new(redraw) }))
+        let (asking, is_server_young) = (Mutex::default(), AtomicBool::new(false));
+        Self(Arc::new(Shared { names, asking, is_server_young, redraw: Box::new(redraw) }))
     }
 
     /// Notes which sessions ask now.
-    pub(crate) fn observe(&self, fleet: &Fleet, now: Moment) {
+    pub(crate) fn observe(&self, fleet: &Fleet) {
         let asks = |session: &Session| !session.observed.facts.requests.is_empty() || !questions(session).is_empty();
         // A tool of a session on another machine starts nothing here; those of the sessions here do.
         let is_asked_from_elsewhere = fleet.shown().any(|shown| shown.session.far.is_some() && asks(shown.session));
         let here = fleet.shown().map(|shown| shown.session).filter(|session| session.far.is_none());
         let asking = here.filter(|session| is_asked_from_elsewhere || asks(session));
-        let oldest = asking.filter_map(|session| origin::runs_since(session, now.wall)).min();
-        *self.0.oldest.lock().unwrap_or_else(PoisonError::into_inner) = oldest;
+        *self.0.asking.lock().unwrap_or_else(PoisonError::into_inner) = asking.filter_map(Runner::of).collect();
     }
 
     /// Whether a click that this process reports is the user's.
     pub(crate) fn is_of_user(&self, pid: u32) -> bool {
-        let oldest = *self.0.oldest.lock().unwrap_or_else(PoisonError::into_inner);
-        agent_above(pid, &self.0.names).is_none() && oldest.is_none_or(|oldest| origin::is_older(pid, oldest))
+        let asking = self.0.asking.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        agent_above(pid, &self.0.names).is_none() && is_older(pid, &asking)
     }
 
     /// The same of the process that shows popups.

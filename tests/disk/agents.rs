@@ -70,9 +70,9 @@ fn case_636_what_is_behind_a_linked_project_folder_is_shown_and_not_denied() {
     let (projects, elsewhere) = (user.scratch.path().join(".claude/projects"), user.scratch.path().join("elsewhere"));
     fs::create_dir_all(&projects).unwrap();
     fs::create_dir(&elsewhere).unwrap();
-    std::os::unix::fs::symlink(&elsewhere, projects.join("-work-api")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, projects.join("-srv-api")).unwrap();
     let line = format!(
-        r#"{{"type":"user","uuid":"u1","sessionId":"{ID}","cwd":"/work/api","timestamp":"2026-11-27T10:00:00.000Z","message":{{"role":"user","content":"Paint it"}}}}"#
+        r#"{{"type":"user","uuid":"u1","sessionId":"{ID}","cwd":"/srv/api","timestamp":"2026-11-27T10:00:00.000Z","message":{{"role":"user","content":"Paint it"}}}}"#
     );
     fs::write(elsewhere.join(format!("{ID}.jsonl")), line + "\n").unwrap();
     let shown = String::from_utf8(user.run(&["status", "--all", "--json"]).stdout).unwrap();

@@ -8,6 +8,7 @@ use crate::support::desktop::popups::Popups;
 use crate::support::executable::executable;
 use crate::support::person::Manner;
 use crate::support::pilotlight::Pilot;
+use crate::support::process::{is_live, signal};
 use crate::support::{COPILOT, tmux, wait_until};
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -67,7 +68,7 @@ impl Windows {
         executable(
             &folder.join("window"),
             &format!(
-                "#!/bin/sh\nexec script --quiet --flush --command \"exec sh '{here}/line'\" '{here}/screen' <'{here}/keys' >/dev/null 2>&1\n"
+                "#!/bin/sh\necho $$ >>'{here}/pids'\nexec script --quiet --flush --command \"exec sh '{here}/line'\" '{here}/screen' <'{here}/keys' >/dev/null 2>&1\n"
             ),
         );
         executable(
@@ -152,6 +153,10 @@ impl Windows {
 
 impl Drop for Windows {
     fn drop(&mut self) {
+        let pids = fs::read_to_string(self.folder.join("pids")).unwrap_or_default();
+        for pid in pids.lines().map(|pid| pid.parse().unwrap()).filter(|pid| is_live(*pid)) {
+            signal(pid, rustix::process::Signal::TERM);
+        }
         let _ = self.server.kill();
         let _ = self.server.wait();
     }
@@ -201,10 +206,10 @@ impl Drop for Groups {
 
 /// A session that asks for what is reviewed in a window.
 struct Reviewing {
-    // Before the user's folder goes, with its socket.
+    // Before the user's folder goes, with the socket and the numbers of the windows.
     older: Server,
-    stage: Stage,
     windows: Windows,
+    stage: Stage,
     asked: usize,
 }
 
@@ -484,6 +489,45 @@ fn case_573_a_notification_server_that_is_younger_than_the_session_approves_noth
     popups.click_after_reading(popup.number, "approve");
     let done = stage.session.folder.wait("permission.completed");
     assert_eq!(done["data"]["result"]["kind"], "approved", "{done}");
+}
+
+/// Given: the table that a click opens, and later a tool that comes with its ticket. -> What is typed in the table is the
+/// user's; the tool answers nothing.
+#[test]
+fn case_576_a_tables_ticket_is_its_own_from_its_start() {
+    let reviewing = Reviewing::new();
+    reviewing.windows.opens(Terminal::Child);
+    let stage = &reviewing.stage;
+    stage.session.send("SCRIPT:sleep0 Paint the fence");
+    stage.session.folder.wait("permission.requested");
+    stage.pilot.wait_status_in_tray(&stage.session.id(), "needs-permission", "");
+    let refused = stage.pilot.panel().click_icon().unwrap_err();
+    assert!(refused.to_string().contains("the icon is a menu"), "{refused}");
+    reviewing.windows.shows("Enter explain");
+    reviewing.windows.types("a");
+    reviewing.windows.shows(ASKED);
+    reviewing.windows.types("y\n");
+    reviewing.assert_approved(1);
+    reviewing.windows.types("\n");
+    // A second process with its ticket makes it void, though the table has given no order of its own since.
+    let line = fs::read_to_string(reviewing.windows.folder.join("line")).unwrap();
+    let ticket = line.split('\'').find(|word| word.starts_with("--window=")).unwrap().to_owned();
+    let stage = &reviewing.stage;
+    stage.session.send("SCRIPT:sleep0 Paint the gate");
+    stage.session.folder.wait_nth("permission.requested", 2);
+    let id = stage.session.id();
+    let words = super::bridge::givers::words(&stage.pilot.command_with_tray(&[&ticket, "approve", "--yes", &id]));
+    let mut stolen = Command::new("setsid");
+    stolen.args(["--wait", "script", "--quiet", "--command", &words, "/dev/null"]);
+    // It keeps its window open, too, until Enter is pressed there.
+    let mut stolen = stolen.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(stolen.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let refused = said.find(|line| line.contains("approved") || line.contains("a tool of the session can have"));
+    stolen.kill().unwrap();
+    stolen.wait().unwrap();
+    assert!(refused.is_some_and(|line| !line.contains("approved")));
+    let completed = || stage.session.folder.types().iter().filter(|kind| *kind == "permission.completed").count();
+    assert_eq!(completed(), 1);
 }
 
 /// It opens the window that asks.

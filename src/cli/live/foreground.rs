@@ -1,6 +1,6 @@
 //! A command that has the terminal in place of the live table, until it ends.
 
-use super::super::context::Context;
+use super::super::context::{Context, World};
 use crate::core::fleet::Row;
 use std::io::{self, BufRead, Write};
 use std::process::Command;
@@ -37,15 +37,14 @@ impl ForegroundCommand {
         on_end: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        match &context.demo {
-            Some(world) => _ = command.args(world.inside()).args(arguments),
-            None => {
-                command.args(context.window.iter().map(|_| "--window=")).args(arguments);
-                // The same homes as this table, wherever they come from; on another machine, the ones that are there.
-                let homes = context.homes.iter().filter(|_| row.host.is_none());
-                command.args(row.host.iter().map(|host| format!("--host={host}")));
-                command.args(homes.flat_map(|home| ["--home".as_ref(), home.home().as_os_str()]));
-            }
+        command.args(context.demo.iter().flat_map(World::inside));
+        // The ticket is this table's own.
+        command.args(context.window.iter().map(|_| "--window=")).args(arguments);
+        if context.demo.is_none() {
+            // The same homes as this table, wherever they come from; on another machine, the ones that are there.
+            let homes = context.homes.iter().filter(|_| row.host.is_none());
+            command.args(row.host.iter().map(|host| format!("--host={host}")));
+            command.args(homes.flat_map(|home| ["--home".as_ref(), home.home().as_os_str()]));
         }
         command.args(["--", &*row.id]);
         let (over, ended) = (Arc::<OnceLock<Instant>>::default(), Arc::<OnceLock<End>>::default());

@@ -6,7 +6,10 @@ use crate::core::attempts::ATTEMPTS;
 use crate::core::owner::{Doubt, UNHELD, doubtful, process};
 use crate::core::session::far::Unreached;
 use crate::core::session::no_answer::NoAnswer;
-use crate::core::text::counted;
+use crate::core::text::{counted, plain};
+
+/// Maximum length of a folder in a refusal, in characters.
+const FOLDER_MAX: usize = 200;
 
 said! {
     /// Why an action is refused.
@@ -24,6 +27,9 @@ said! {
         NeverKilled => "end it instead: a killed process leaves its tool running";
         Supervised { stop: Box<str> } => "its supervisor would start it again: to end it, type `{stop}`";
         InBackground { attach: Box<str> } => "it runs in the background: to see it, type `{attach}`";
+
+        FolderGone { folder: Box<str>, id: Box<str> } =>
+            "its folder {} is gone: make it again, or choose another with `pilotlight resume {id} --in DIR`", plain(folder, FOLDER_MAX);
 
         NoProcess => "no process runs it";
         NothingToStop => "no process runs it, there is nothing to stop";
@@ -179,9 +185,4 @@ pub(crate) const fn consent(about_us: bool) -> &'static str {
         true => "Copilot asks in its terminal whether Pilotlight may answer there",
         false => "Copilot asks in its terminal whether an extension may do more",
     }
-}
-
-/// Why a session is not resumed whose folder is gone.
-pub(crate) fn folder_gone(folder: &str, id: &str) -> String {
-    format!("its folder {folder} is gone: make it again, or choose another with `pilotlight resume {id} --in DIR`")
 }

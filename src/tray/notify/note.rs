@@ -127,10 +127,8 @@ async fn show(note: &Note, connection: &zbus::Connection) -> zbus::Result<Shown>
 #[cfg(target_os = "linux")]
 pub(super) fn notification(note: &Note, capabilities: server::Capabilities) -> server::Notification {
     let label = if capabilities.names_default { "Open" } else { "" };
-    let mut actions = vec![["default", label], [OFFER, &*note.offer.label]];
-    if capabilities.draws_default {
-        actions.remove(0);
-    }
+    let default = (!capabilities.draws_default).then_some(["default", label]);
+    let mut actions: Vec<_> = default.into_iter().chain([[OFFER, &*note.offer.label]]).collect();
     // Whoever types in another window while the note appears must not press a button that acts.
     if capabilities.focuses_first {
         actions.insert(0, LATER);

@@ -5,9 +5,9 @@ use crate::agent::channel::{PROBE_TIMEOUT, has_loaded};
 use crate::agent::source::Resume;
 use crate::core::order::{Operation, Step};
 use crate::core::owner::may_have_it_open;
-use crate::core::text::plain;
+use crate::core::text::{NAME_MAX, plain};
 use crate::core::time::Span;
-use crate::core::words::refusal::folder_gone;
+use crate::core::words::refusal::Refusal;
 use crate::system::paths::is_local_folder;
 use crate::system::process::{Force, ancestors, is_gone, is_stopped, terminal_of};
 use crate::terminal::{Terminals, show};
@@ -26,9 +26,6 @@ const REAPED_WITHIN: Duration = Duration::from_secs(2);
 const OWNED_WITHIN: Duration = Duration::from_secs(5);
 /// How often to check for the new owner.
 const OWNER_POLL: Duration = Duration::from_millis(150);
-
-/// Maximum length of a folder in a refusal, in characters.
-const FOLDER_MAX: usize = 200;
 
 impl OrderTask {
     /// Sends these signals in order, each only if the one before had no effect in time.
@@ -91,10 +88,10 @@ impl OrderTask {
         if on_thread(move || Ok(is_local_folder(&looked_at))).await? {
             return Ok(Some(folder));
         }
-        let (folder, id) = (plain(&folder.display().to_string(), FOLDER_MAX), &self.site.id);
+        let folder: Box<str> = folder.display().to_string().into();
         Err(OrderError::refused(match is_chosen {
-            true => format!("there is no folder {folder} here; nothing was done"),
-            false => folder_gone(&folder, id),
+            true => format!("there is no folder {} here; nothing was done", plain(&folder, NAME_MAX)),
+            false => Refusal::FolderGone { folder, id: (*self.site.id).into() }.to_string(),
         }))
     }
 
