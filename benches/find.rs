@@ -23,7 +23,7 @@ fn main() {
     let empty = Session::default().row(Moment::default(), &Limits::default()).0;
     let row = |n: i64| Row {
         id: format!("{n:08x}-0000-4000-8000-000000000000").into(),
-        label: Label { who: format!("service-{}", n % 97), title: Some(title(n).into()), of_agent: None },
+        label: Label { who: format!("service-{}", n % 97), title: Some(title(n).into()), agent: None },
         cwd: Some(format!("/home/dev/code/company/service-{}", n % 97).into()),
         last_progress: Some(Time(n)),
         ..empty.clone()

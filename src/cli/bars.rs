@@ -206,7 +206,7 @@ mod tests {
     use crate::core::time::Moment;
 
     fn row(name: &str, status: Status) -> Row {
-        let label = Label { who: name.into(), of_agent: None, title: None };
+        let label = Label { who: name.into(), agent: None, title: None };
         let row = Session::default().row(Moment::default(), &Default::default()).0;
         Row { id: name.into(), label, status, because: "a < b".into(), unseen: status == Status::Idle, ..row }
     }

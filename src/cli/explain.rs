@@ -107,7 +107,7 @@ pub(super) fn page(session: &Session, label: &Label, now: Moment, limits: &Limit
     let mut page = Page::default();
     page.line("session", &*row.id);
     page.line("name", label.to_string());
-    if label.of_agent.is_some() {
+    if label.agent.is_some() {
         page.line("agent", row.agent.word());
     }
     page.line("status", format!("{}, since {} ({} ago)", row.status, row.since, ago(now, row.since)));

@@ -268,7 +268,7 @@ mod tests {
     fn row(id: &str, cwd: &str, title: &str) -> Row {
         let row = Session { id: id.into(), ..Session::default() }.row(Moment::default(), &Default::default()).0;
         let who = cwd.rsplit('/').next().unwrap_or_default().to_owned();
-        Row { cwd: Some(cwd.into()), label: Label { who, of_agent: None, title: Some(title.into()) }, ..row }
+        Row { cwd: Some(cwd.into()), label: Label { who, agent: None, title: Some(title.into()) }, ..row }
     }
 
     #[test]

@@ -274,7 +274,7 @@ mod tests {
     fn row(n: i64, title: &str) -> Row {
         let row =
             Session { id: format!("{n}aaa").into(), ..Session::default() }.row(Moment::default(), &Limits::default()).0;
-        let label = Label { who: "billing-api".into(), of_agent: None, title: Some(title.into()) };
+        let label = Label { who: "billing-api".into(), agent: None, title: Some(title.into()) };
         Row { label, status: Status::Ended, last_progress: Some(Time(n * 60_000)), ..row }
     }
 
@@ -308,7 +308,7 @@ mod tests {
         let mut rows = vec![row(1, "one"), Row { agent: Agent::reported("other").unwrap(), ..row(2, "two") }];
         distinguish(&mut rows);
         let drawn = picture(&Finder::new(rows), None, Time(0), STYLE);
-        assert!(drawn[1].contains("  billing-api (other) · two"), "{drawn:#?}");
+        assert!(drawn[1].contains("  billing-api · two (other)"), "{drawn:#?}");
     }
 
     #[test]

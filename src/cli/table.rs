@@ -127,7 +127,7 @@ struct AgentColumn {
 
 impl AgentColumn {
     fn of(rows: &[Row]) -> Self {
-        let words = rows.iter().filter(|row| row.label.of_agent.is_some()).map(|row| row.agent.word().width());
+        let words = rows.iter().filter(|row| row.label.agent.is_some()).map(|row| row.agent.word().width());
         Self { width: words.max().map_or(0, |widest| widest.max("AGENT".len()) + 2) }
     }
 
@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn row(label: &str, status: Status, because: &str) -> Row {
-        let label = Label { who: label.into(), of_agent: None, title: None };
+        let label = Label { who: label.into(), agent: None, title: None };
         let row = Session::default().row(Moment::default(), &Default::default()).0;
         Row {
             id: ID.into(),

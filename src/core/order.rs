@@ -154,7 +154,7 @@ impl Order {
     /// Adds the session's label.
     #[must_use]
     pub(crate) fn to(self, label: &Label) -> Self {
-        Self { who: plain(label.head(), NAME_MAX), ..self }
+        Self { who: plain(&label.who, NAME_MAX), ..self }
     }
 
     /// Restricts the order to the home with this real path.
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn an_order_arrives_as_it_was_sent_but_for_the_label() {
-        let label = Label { who: "billing\napi".into(), of_agent: None, title: Some("Write the migration".into()) };
+        let label = Label { who: "billing\napi".into(), agent: None, title: Some("Write the migration".into()) };
         let order = Order::new("a", Operation::Continue).in_home("/home/dev").on(Some("turn")).to(&label);
         assert_eq!(&*order.who, "billing api");
         let sent = serde_json::to_string(&order).unwrap();

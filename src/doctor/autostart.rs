@@ -11,7 +11,13 @@ pub(super) fn autostart() -> Vec<Finding> {
     let login = Login::find(&[]);
     let state = login.state();
     let start = if state.on { "started at login" } else { "not started at login" };
-    let text = state.note.map_or_else(|| start.to_owned(), |note| format!("{start}: {note}"));
+    let note = state.line.map(|line| {
+        format!(
+            "{} starts no desktop entries. To start it there, add this line to {}: {}",
+            line.of, line.file, line.text
+        )
+    });
+    let text = state.note.or(note).map_or_else(|| start.to_owned(), |note| format!("{start}: {note}"));
     #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "only Linux has entries that others write"))]
     let mut findings = vec![Finding::ok(CHECK, text).redacted(start)];
     #[cfg(target_os = "linux")]

@@ -5,7 +5,8 @@
 //! change, where that can be watched, and at intervals.
 //!
 //! - `state` is what is read, with its menu entry; `arguments` is what is written for this program.
-//! - `entry` reads and writes desktop entries, which Linux uses; `linux` finds them.
+//! - `entry` reads and writes desktop entries, which Linux uses; `linux` finds them. `window_manager` is for those that
+//!   read no entries.
 //! - `macos` uses a launch agent, `windows` the registry.
 
 mod arguments;
@@ -16,12 +17,14 @@ mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
 mod state;
+#[cfg(target_os = "linux")]
+mod window_manager;
 #[cfg(windows)]
 mod windows;
 
 #[cfg(target_os = "linux")]
 pub(crate) use entry::{entry_for, unit_for};
-pub use state::State;
+pub use state::{StartLine, State};
 
 #[cfg(target_os = "linux")]
 use linux::Backend;

@@ -1,6 +1,6 @@
 //! Carries out clicks: in the menu, on popups and on notes.
 
-use super::autostart::Login;
+use super::autostart::{Login, StartLine};
 use super::bridge_offer::BridgeOffer;
 use super::clipboard::Clipboard;
 use super::messages::{NotifierEvent, NotifierSender};
@@ -199,6 +199,11 @@ impl ClickHandler {
                 }
             },
             Effect::Copy(text) => self.clipboard.copy(text, self.failure_reporter()),
+            Effect::CopyStartLine(StartLine { of, text, file }) => {
+                let body = format!("{of} starts no desktop entries. Add this line to {file}: {text}");
+                self.clipboard.copy(text, self.failure_reporter());
+                self.note(&Note::new("The line was copied", body));
+            }
         }
     }
 

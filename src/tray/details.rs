@@ -69,7 +69,7 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
     }
     let branch = row.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
     say(format!("Folder: {}{branch}", folder(row, context.user_home)));
-    if row.label.of_agent.is_some() {
+    if row.label.agent.is_some() {
         say(format!("Agent: {}", row.agent));
     }
     say(format!("Owner: {}", known::owner(session, short)));
@@ -96,7 +96,7 @@ fn why_there(row: &Row, far: &Far) -> Vec<Text> {
     let told = [
         Some(format!("Machine: {}", far.host.name)),
         Some(format!("Folder: {}{branch}", folder(row, None))),
-        Some(format!("Agent: {}", row.agent)).filter(|_| row.label.of_agent.is_some()),
+        Some(format!("Agent: {}", row.agent)).filter(|_| row.label.agent.is_some()),
         owner,
         known::background(row.background).map(|background| format!("Background: {background}")),
     ];

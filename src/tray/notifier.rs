@@ -275,7 +275,7 @@ impl Notifier {
             let has_begun = has_begun || before.reported == Some(false);
             let is_shown = self.notifications.enabled && self.alerts.quiet.paused().is_none();
             if now.all && !before.all && has_begun && is_shown {
-                let who = plain(entry.row.label.head(), NAME_MAX);
+                let who = plain(&entry.row.label.who, NAME_MAX);
                 let body = "Approvals were switched off. If that was not you, stop it, and end the session";
                 let note = Note::not_done(format!("{who} approves everything now"), body);
                 self.note_about(key, note, false, None, fleet);
@@ -332,7 +332,7 @@ impl Notifier {
                 self.click_handler.act(Some(key), Effect::Seen);
             }
             ClickAction::Refuse(why) => {
-                self.click_handler.report_refusal(key, row.label.head(), why);
+                self.click_handler.report_refusal(key, &row.label.who, why);
             }
         }
     }

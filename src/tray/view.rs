@@ -7,9 +7,10 @@
 
 mod id;
 
+use super::autostart::StartLine;
 use super::icon::Icon;
 use super::mute::Mute;
-use crate::core::fleet::{LABEL_DISTINCT_WIDTH, Row};
+use crate::core::fleet::Row;
 use crate::core::gist::Gist;
 use crate::core::order::Order;
 use crate::core::session::Key;
@@ -54,6 +55,10 @@ pub struct Text {
     head: Arc<str>,
     /// This many bytes of the head may stand without the rest; 0 if it is needed to tell sessions apart.
     alone: usize,
+    /// The columns that the head must have.
+    least: usize,
+    /// What follows the head where there is room.
+    mark: Box<str>,
     gist: Option<Gist>,
     /// When something last happened, if the age says that: read when the text is shown.
     last: Option<LastProgress>,
@@ -78,12 +83,16 @@ pub(crate) struct Worded {
 }
 
 /// The name of a session, as far as its row has room for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowName {
     /// The whole name.
     pub whole: String,
     /// This many bytes of it may stand without the rest; 0 if it is needed to tell sessions apart.
     pub alone: usize,
+    /// The columns of it that are always shown, if it is that wide and may not stand without the rest.
+    pub least: usize,
+    /// What follows it where there is room: ` (Claude)`.
+    pub mark: String,
 }
 
 /// One entry of the menu.
@@ -181,6 +190,8 @@ pub enum Effect {
     CopyDiagnostics,
     /// Copies text.
     Copy(String),
+    /// Copies the line that starts this program at login, and says where it belongs.
+    CopyStartLine(StartLine),
     /// Ends the program, and perhaps these sessions, which the user was told of.
     Quit(Vec<Key>),
 }
@@ -206,7 +217,7 @@ impl Effect {
 
 impl From<String> for Text {
     fn from(head: String) -> Self {
-        Self { lead: None, head: head.into(), alone: 0, gist: None, last: None }
+        Self { lead: None, head: head.into(), alone: 0, least: 0, mark: "".into(), gist: None, last: None }
     }
 }
 
@@ -221,7 +232,8 @@ impl Text {
     pub(crate) fn row(lead: Lead, name: RowName, gist: Gist, last: &LastProgress) -> Self {
         // Views must not differ by a time that is read later.
         let (gist, last) = if gist.has_last() { (gist.with_last(Time(0)), Some(last.clone())) } else { (gist, None) };
-        Self { lead: Some(lead), head: name.whole.into(), alone: name.alone, gist: Some(gist), last }
+        let RowName { whole, alone, least, mark } = name;
+        Self { lead: Some(lead), head: whole.into(), alone, least, mark: mark.into(), gist: Some(gist), last }
     }
 
     /// A text that is an age, or ends with one.
@@ -234,8 +246,8 @@ impl Text {
         Self { last: Some(last.clone()), ..Self::age(Gist::Ago(words.into(), Time(0))) }
     }
 
-    /// The text with its age as of now, within [`COLUMNS`]. Of a row that is too long the title is cut first, then the
-    /// reason; the distinctive part of the name is always shown.
+    /// The text with its age as of now, within [`COLUMNS`]. Of a row that is too long the agent is left out first, then the
+    /// title is cut, then the reason; the distinctive part of the name is always shown.
     #[cfg(any(test, not(target_os = "linux")))]
     pub(crate) fn at(&self, now: Moment) -> String {
         self.after(&self.lead.map(Lead::mark).unwrap_or_default(), now)
@@ -259,7 +271,8 @@ impl Text {
         let Some(gist) = &self.gist else { return format!("{lead}{}", fit(&self.head, room)) };
         let room = room - SEPARATOR.width();
         let (who, width) = (self.head[..self.alone].width(), self.head.width());
-        let least = if self.alone > 0 { who } else { width }.min(LABEL_DISTINCT_WIDTH);
+        let whole = width + self.mark.width();
+        let least = if self.alone > 0 { who } else { whole }.min(self.least);
         let words = match &self.last {
             Some(last) => gist.clone().with_last(last.get()).words_within(room - least, now),
             None => gist.words_within(room - least, now),
@@ -271,6 +284,7 @@ impl Text {
         let left = room - words.width();
         let head = match &self.head[..self.alone] {
             alone if self.alone > 0 && left < width && (who..who + TITLE_MIN).contains(&left) => alone.to_owned(),
+            _ if whole <= left => format!("{}{}", self.head, self.mark),
             _ => fit(&self.head, left),
         };
         format!("{lead}{}{SEPARATOR}{}", isolated(&head), isolated(&words))

@@ -61,7 +61,7 @@ fn case_282_rows_of_several_agents_name_theirs_and_read_differently() {
     assert_eq!(labels(both()), ["shed (aider)", "shed (goose)"]);
     assert_eq!(named(both()), ["shed · aider", "shed · goose"]);
     let more = vec![of("aider", one(A)), of("goose", row(B, "", "/home/dev/shed", "dev")), of("goose", one(C))];
-    assert_eq!(labels(more), ["shed (aider)", "shed (dev, goose)", "shed (main, goose)"]);
+    assert_eq!(labels(more), ["shed (aider)", "shed (dev) (goose)", "shed (main) (goose)"]);
     let long = |id| row(id, "", "/home/dev/a-shed-with-a-name-that-is-long", "main");
     let cut: HashSet<_> = {
         let mut rows = vec![of("aider", long(A)), of("goose", long(B))];
@@ -69,6 +69,29 @@ fn case_282_rows_of_several_agents_name_theirs_and_read_differently() {
         rows.iter().map(|row| row.label.cut(LABEL_DISTINCT_WIDTH)).collect()
     };
     assert_eq!(cut.len(), 2, "{cut:?}");
+}
+
+/// The title is what people know a session by. The agent follows it, and nothing else stands in between unless two labels
+/// would read the same.
+#[test]
+fn case_667_the_title_comes_before_the_agent_and_what_is_not_needed_is_left_out() {
+    let of = |agent: &str, id, title| {
+        let mut row = row(id, title, "/home/dev/web-shop", "main");
+        row.agent = Agent::reported(agent).unwrap();
+        row
+    };
+    let titles = vec![of("aider", A, "Fix the tests"), of("goose", B, "Fix the docs"), of("goose", C, "Fix the test")];
+    assert_eq!(
+        labels(titles),
+        ["web-shop · Fix the tests (aider)", "web-shop · Fix the docs (goose)", "web-shop · Fix the test (goose)"]
+    );
+    let same = vec![of("aider", A, "Fix it"), of("goose", B, "Fix it")];
+    assert_eq!(labels(same), ["web-shop · Fix it (aider)", "web-shop · Fix it (goose)"], "the agent tells them apart");
+    let same = vec![of("goose", A, "Fix it"), of("goose", B, "Fix it"), of("aider", C, "Fix it")];
+    assert_eq!(
+        labels(same),
+        ["web-shop (aaaaaaaa) · Fix it (goose)", "web-shop (bbbbbbbb) · Fix it (goose)", "web-shop · Fix it (aider)"]
+    );
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn every_shown_field_makes_a_difference() {
         ("owner", |row| row.owner = None),
         ("background", |row| row.background = Background { agents: 1, shells: 0 }),
         ("actions", |row| row.actions.push(Action::Approve)),
-        ("label", |row| row.label = Label { who: "shed".into(), of_agent: None, title: None }),
+        ("label", |row| row.label = Label { who: "shed".into(), agent: None, title: None }),
         ("turn", |row| row.turn = None),
         ("request", |row| row.request = Some(story_request())),
         ("question", |row| row.question = Some(Question { id: None, text: "Why?".into(), choices: Vec::new() })),

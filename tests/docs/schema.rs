@@ -36,7 +36,7 @@ fn row() -> Row {
         owner: Some(OwnerView { pid: 1, state: "alive", attachable: Some(true), bridge: Some("joined") }),
         background: Background::default(),
         actions: vec![Action::Stop],
-        label: Label { who: "x".into(), of_agent: None, title: None },
+        label: Label { who: "x".into(), agent: None, title: None },
         turn: Some(TurnView { since: Time(0), tools: 1, older: false }),
         gist: Gist::default(),
         is_seen: false,

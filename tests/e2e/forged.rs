@@ -221,6 +221,10 @@ fn case_704_on_a_terminal_it_asks_and_answers_only_what_it_showed() {
     let typed = |command: &Command| {
         let script = stage.pilot.user().join("approve.sh");
         executable(&script, &format!("#!/bin/sh\nclear\n{}\necho \"exited with $?\"\n", words(command)));
+        // What an earlier command asked is not taken for what this one asks.
+        shell.press(&["C-l"]);
+        let is_clear = || (!shell.screen().contains("Approve")).then_some(());
+        wait_until(SOON, "the shell is cleared", || shell.screen(), is_clear);
         shell.text(&script.display().to_string());
         shell.press(&["Enter"]);
         wait_screen(&shell, "Approve this request, once? [y/N]");

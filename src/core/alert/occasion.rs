@@ -195,7 +195,7 @@ pub fn told(row: &Row, detail: Detail) -> Row {
         Detail::Full | Detail::Title => row,
         Detail::None => {
             let name = short_id(&row.id).to_owned();
-            let label = Label { who: name.clone(), title: None, of_agent: None };
+            let label = Label { who: name.clone(), title: None, agent: None };
             Row { name, label, cwd: None, branch: None, ..row }
         }
     }

@@ -50,7 +50,9 @@ pub(super) fn one(
         return (capitalised(&format!("{} {does}", session.row.agent.a_session())), String::new());
     }
     let label = &session.row.label;
-    let title = format!("{} {}", plain(label.head(), WHO_MAX), activity(session, cause, again));
+    // The agent stands at the end of the name: after the title, which has a line of its own.
+    let who = if label.title.is_some() { label.who.clone() } else { label.to_string() };
+    let title = format!("{} {}", plain(&who, WHO_MAX), activity(session, cause, again));
     let mut lines = Vec::new();
     if detail == Detail::Full {
         lines.extend(match cause {
@@ -69,7 +71,7 @@ pub(super) fn one(
     if cause == Cause::Stuck && stuck >= STUCK_TOO_OFTEN {
         lines.push(format!("Stuck {stuck} times in a row: start a new session"));
     }
-    lines.extend(label.title.as_deref().map(|title| plain(title, NAME_MAX).into_string()));
+    lines.extend(label.title.as_deref().map(|title| format!("{}{}", plain(title, NAME_MAX), label.mark())));
     (title, lines.join("\n"))
 }
 
@@ -177,7 +179,7 @@ fn asks(session: &Alertable<'_>, asked: Option<&ShownRequest>) -> Option<String>
     if let Some(asked) = asked {
         return Some(asked.text.clone());
     }
-    let request = session.request?;
+    let Some(request) = session.request else { return stated(session) };
     let what = request.what?;
     let there = match request.can_be_let {
         true => capitalised(&Refusal::AnswerThere.to_string()),
@@ -189,6 +191,12 @@ fn asks(session: &Alertable<'_>, asked: Option<&ShownRequest>) -> Option<String>
         (Err(unfit), true) => format!("{}: Review… shows all of it", unfit.words()),
         (Err(unfit), false) => format!("{}\n{there}", unfit.words()),
     })
+}
+
+/// What its agent says that it asks for, where no request of it can be answered from here: `Bash: rm -rf build`.
+fn stated(session: &Alertable<'_>) -> Option<String> {
+    let (kind, text) = session.row.because.reason.asks_permission()?;
+    Some(plain(&format!("{kind}: {}", text?), LINE_MAX).into())
 }
 
 /// What the session does, to follow its name.
@@ -234,12 +242,12 @@ const fn state_words(cause: Cause) -> &'static str {
 mod tests {
     use super::super::alertable::Request;
     use super::*;
-    use crate::core::fleet::Row;
-    use crate::core::fleet::Session;
+    use crate::core::fleet::{Label, Row, Session};
     use crate::core::limits::Limits;
     use crate::core::owner::Owner;
     use crate::core::session::{Key, Observed, SourceId};
     use crate::core::time::Moment;
+    use crate::core::words::reason::Reason;
 
     /// A session in a terminal that asks for nothing.
     fn unasking<'a>(key: &'a Key, row: &'a Row) -> Alertable<'a> {
@@ -291,6 +299,35 @@ mod tests {
         assert_eq!(words(false, false), "still wants to run");
         assert_eq!(words(false, true), "still probably wants to run");
         assert_eq!(words(true, false), "still wants to run, and a program asks to approve it: approve here?");
+    }
+
+    /// As of Claude Code, whose permissions are given in its terminal.
+    #[test]
+    fn case_669_a_popup_says_the_command_that_only_the_log_tells() {
+        let key = Key::new(SourceId::default(), "a");
+        let row = |text: Option<&str>| {
+            let row = Session::default().row(Moment::default(), &Limits::default()).0;
+            let because = Reason::AsksPermission { kind: "Bash".into(), text: text.map(Into::into) }.into();
+            Row { status: Status::NeedsPermission, because, ..row }
+        };
+        let says = |row: &Row| one(&unasking(&key, row), Cause::NeedsPermission, 0, false, None, Detail::Full).1;
+        let told = row(Some("rm -rf build"));
+        assert_eq!(says(&told), "Bash: rm -rf build");
+        assert_eq!(told.reason(Moment::default().wall), "rm -rf build (asks for permission: Bash)");
+        assert_eq!(says(&row(None)), "Asks for permission: Bash");
+    }
+
+    #[test]
+    fn case_667_a_popup_names_the_agent_last() {
+        let key = Key::new(SourceId::default(), "a");
+        let says = |title: Option<&str>| {
+            let row = Session::default().row(Moment::default(), &Limits::default()).0;
+            let label = Label { who: "web-shop".into(), title: title.map(Into::into), agent: Some("Claude".into()) };
+            one(&unasking(&key, &Row { label, ..row }), Cause::Done, 0, false, None, Detail::Full)
+        };
+        let (title, body) = says(Some("Fix the tests"));
+        assert_eq!((&*title, body.ends_with("Fix the tests (Claude)")), ("web-shop is done", true));
+        assert_eq!(says(None).0, "web-shop (Claude) is done");
     }
 
     /// The menu's entry is named as it is called there, and the reason is one, not two of which one is true.

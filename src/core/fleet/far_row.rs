@@ -1,6 +1,6 @@
 //! The row of a session on another machine.
 
-use super::label::{LABEL_DISTINCT_WIDTH, Label};
+use super::label::{FOLDER_WIDTH, Label};
 use super::row::{OwnerView, Row};
 use crate::core::action::{Action, offer};
 use crate::core::gist::Gist;
@@ -24,8 +24,8 @@ pub(super) fn at_host(folder: &str, host: Option<&str>) -> String {
 /// Its name for people: with the machine, which is not cut off with the rest.
 fn label(far: &Far) -> Label {
     let host = &*far.host.name;
-    let room = LABEL_DISTINCT_WIDTH.saturating_sub(at_host("", Some(host)).width()).max(FOLDER_MIN);
-    Label { who: at_host(&fit(&far.who, room), Some(host)), of_agent: None, title: far.title.clone() }
+    let room = FOLDER_WIDTH.saturating_sub(at_host("", Some(host)).width()).max(FOLDER_MIN);
+    Label { who: at_host(&fit(&far.who, room), Some(host)), title: far.title.clone(), agent: None }
 }
 
 /// What is known of a session whose machine is not reached: nothing but what was told last. One that has ended has ended.

@@ -125,7 +125,7 @@ mod tests {
 
     fn row(id: &str, folder: &str, title: &str, last: i64) -> Row {
         let row = Session { id: id.into(), ..Session::default() }.row(Moment::default(), &Limits::default()).0;
-        let label = Label { who: folder.into(), of_agent: None, title: Some(title.into()) };
+        let label = Label { who: folder.into(), agent: None, title: Some(title.into()) };
         Row {
             cwd: Some(format!("/code/{folder}").into()),
             name: title.into(),

@@ -1,17 +1,21 @@
 //! What a session is called.
 //!
 //! Scripts get its *name*: its title, else its folder. People see its *label*, which starts with the folder: that is
-//! what they recognize, and what makes an approval safe. Labels are truncated to fit, so the distinguishing part is at
-//! the beginning: no two labels are equal within [`LABEL_DISTINCT_WIDTH`].
+//! what they recognize, and what makes an approval safe. The title follows. Labels are truncated to fit, and no two are
+//! equal within [`LABEL_DISTINCT_WIDTH`]: where folder and title do not tell sessions apart by then, the branch or the id
+//! stands right after the folder.
 
 use crate::core::session::Session;
 use crate::core::text::{NAME_MAX, fit, legible, plain};
 use serde::{Serialize, Serializer};
 use std::fmt;
+use unicode_width::UnicodeWidthStr;
 
 /// Any two labels differ within this many columns. Do not truncate a label further unless something else shown
 /// distinguishes the sessions.
-pub const LABEL_DISTINCT_WIDTH: usize = 24;
+pub const LABEL_DISTINCT_WIDTH: usize = 30;
+/// Widest folder to which a branch, an id or a machine is added, with that, in columns.
+pub(super) const FOLDER_WIDTH: usize = 24;
 /// Maximum length of a label, in characters: a folder, a branch and a title.
 const LABEL_MAX: usize = 3 * NAME_MAX + 10;
 /// Minimum length of a shortened id.
@@ -22,18 +26,20 @@ const SHORT_ID_MIN: usize = 4;
 pub struct Label {
     /// Its folder, with whatever is needed to distinguish it from others: `billing-api (main)`. Never blank.
     pub who: String,
-    /// The same with the mark of its agent, where sessions of several agents are listed: `billing-api (main, Claude)`.
-    pub of_agent: Option<Box<str>>,
     /// Its title, if it has one that adds to the folder.
     pub title: Option<Box<str>>,
+    /// The mark of its agent, where sessions of several agents are listed: `Claude`. It stands at the end, and only where
+    /// there is room for all of the label.
+    pub agent: Option<Box<str>>,
 }
 
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.title {
-            Some(title) => write!(f, "{} · {title}", self.head()),
-            None => f.write_str(self.head()),
+        f.write_str(&self.who)?;
+        if let Some(title) = &self.title {
+            write!(f, " · {title}")?;
         }
+        f.write_str(&self.mark())
     }
 }
 
@@ -44,19 +50,24 @@ impl Serialize for Label {
 }
 
 impl Label {
-    /// What comes before the title: the folder and the agent. `billing-api (main, Claude)`.
-    pub(crate) fn head(&self) -> &str {
-        self.of_agent.as_deref().unwrap_or(&self.who)
+    /// What the label ends with, where sessions of several agents are listed: ` (Claude)`.
+    pub(crate) fn mark(&self) -> String {
+        self.agent.as_deref().map(|agent| format!(" ({agent})")).unwrap_or_default()
     }
 
     /// The same without the agent, for a place next to that.
     pub(crate) fn without_agent(&self) -> Self {
-        Self { of_agent: None, ..self.clone() }
+        Self { agent: None, ..self.clone() }
     }
 
-    /// The label truncated to `columns`, safe to display.
+    /// The label truncated to `columns`, safe to display. The agent is the first to be left out, then the title is cut.
     pub fn cut(&self, columns: usize) -> String {
-        fit(&plain(&self.to_string(), LABEL_MAX), columns)
+        let of = |label: &Self| plain(&label.to_string(), LABEL_MAX);
+        let whole = of(self);
+        if self.agent.is_none() || whole.width() <= columns {
+            return fit(&whole, columns);
+        }
+        fit(&of(&self.without_agent()), columns)
     }
 }
 
@@ -64,8 +75,7 @@ impl Session {
     /// Returns its name (its title, else its folder's name, else the first part of its id) and its label (its folder
     /// and title as available, else the same part of its id).
     pub(super) fn names(&self) -> (String, Label) {
-        let named =
-            |name: &str, who: &str, title| (name.to_owned(), Label { who: who.to_owned(), of_agent: None, title });
+        let named = |name: &str, who: &str, title| (name.to_owned(), Label { who: who.to_owned(), title, agent: None });
         match (self.folder(), self.title()) {
             (Some(folder), Some(title)) if title != folder => named(&title, &folder, Some(title.clone())),
             (Some(only), _) | (None, Some(only)) => named(&only, &only, None),
@@ -129,20 +139,25 @@ mod tests {
     #[test]
     fn a_label_is_whole_where_there_is_room() {
         let (who, title) = ("f".repeat(NAME_MAX), "t".repeat(NAME_MAX));
-        let label = Label { who: format!("{who} ({who})"), of_agent: None, title: Some(title.into()) };
+        let label = Label { who: format!("{who} ({who})"), agent: None, title: Some(title.into()) };
         assert_eq!(label.cut(1000), label.to_string());
         assert_eq!(label.cut(10), format!("{}…", "f".repeat(9)));
     }
 
     #[test]
-    fn an_agent_stands_behind_the_folder_and_what_sets_that_apart() {
-        let label = |title: Option<&str>| {
-            let of_agent = Some("billing-api (main, Claude)".into());
-            Label { who: "billing-api (main)".into(), of_agent, title: title.map(Into::into) }
+    fn case_667_an_agent_stands_at_the_end_where_there_is_room() {
+        let label = |title: Option<&str>| Label {
+            who: "web-shop".into(),
+            title: title.map(Into::into),
+            agent: Some("Claude".into()),
         };
-        assert_eq!(label(None).to_string(), "billing-api (main, Claude)");
-        assert_eq!(label(Some("Migrate")).to_string(), "billing-api (main, Claude) · Migrate");
-        assert_eq!(label(Some("Migrate")).without_agent().to_string(), "billing-api (main) · Migrate");
+        assert_eq!(label(None).to_string(), "web-shop (Claude)");
+        let titled = label(Some("Fix the tests"));
+        assert_eq!(titled.to_string(), "web-shop · Fix the tests (Claude)");
+        assert_eq!(titled.cut(33), titled.to_string());
+        assert_eq!(titled.cut(32), "web-shop · Fix the tests");
+        assert_eq!(titled.cut(20), "web-shop · Fix the …");
+        assert_eq!(titled.without_agent().to_string(), "web-shop · Fix the tests");
     }
 
     #[test]

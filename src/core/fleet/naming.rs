@@ -1,7 +1,7 @@
 //! Makes the names and labels of a list of sessions unique.
 
 use super::far_row::{FOLDER_MIN, at_host};
-use super::label::{LABEL_DISTINCT_WIDTH, folder_name, short_id};
+use super::label::{FOLDER_WIDTH, LABEL_DISTINCT_WIDTH, folder_name, short_id};
 use super::row::Row;
 use crate::core::agent::Agent;
 use crate::core::text::{NAME_MAX, fit, legible, plain};
@@ -12,10 +12,10 @@ use unicode_width::UnicodeWidthStr;
 const ID_TAIL: usize = 8;
 
 /// Makes names and labels unique. Equal names get the folder appended, then the branch, the agent, the short id, and the
-/// whole id. Where the sessions are of several agents, each label has its agent's mark.
+/// whole id. Where the sessions are of several agents, each label ends with its agent's mark.
 pub fn distinguish(rows: &mut [Row]) {
     if Agent::common(rows.iter().map(|row| &row.agent)).is_none() {
-        rows.iter_mut().for_each(|row| row.label.of_agent = Some(apart(&row.label.who, &[&row.agent.mark()]).into()));
+        rows.iter_mut().for_each(|row| row.label.agent = Some(row.agent.mark().into()));
     }
     distinguish_names(rows);
     distinguish_labels(rows);
@@ -45,8 +45,8 @@ fn distinguish_names(rows: &mut [Row]) {
     }
 }
 
-/// Puts the branch right after the folder; if that does not distinguish the rows, the id, for which the folder is
-/// truncated.
+/// Puts the branch right after the folder of rows that would read alike; if that does not distinguish them, the id, for
+/// which the folder is truncated.
 fn distinguish_labels(rows: &mut [Row]) {
     let cut = |row: &Row| row.label.cut(LABEL_DISTINCT_WIDTH);
     let folders: Vec<_> = rows.iter().map(|row| row.label.who.clone()).collect();
@@ -55,7 +55,7 @@ fn distinguish_labels(rows: &mut [Row]) {
         if branches.len() > 1 {
             for index in group {
                 if let Some(branch) = rows[index].branch.as_deref().and_then(|text| legible(text, NAME_MAX)) {
-                    rename(&mut rows[index], &folders[index], &[&branch]);
+                    rows[index].label.who = apart(&folders[index], &[&branch]);
                 }
             }
         }
@@ -63,14 +63,14 @@ fn distinguish_labels(rows: &mut [Row]) {
     for group in alike(rows.iter().map(cut)) {
         for (index, id) in distinct_ids(rows, &group) {
             let branch = rows[index].branch.as_deref().and_then(|text| legible(text, NAME_MAX));
-            match branch.filter(|branch| apart(&folders[index], &[branch, &id]).width() <= LABEL_DISTINCT_WIDTH) {
-                Some(branch) => rename(&mut rows[index], &folders[index], &[&branch, &id]),
-                None => {
-                    let room = LABEL_DISTINCT_WIDTH.saturating_sub(id.width() + " ()".len());
-                    let folder = cut_folder(&folders[index], rows[index].host.as_deref(), room);
-                    rename(&mut rows[index], &folder, &[&id]);
-                }
-            }
+            rows[index].label.who =
+                match branch.filter(|branch| apart(&folders[index], &[branch, &id]).width() <= FOLDER_WIDTH) {
+                    Some(branch) => apart(&folders[index], &[&branch, &id]),
+                    None => {
+                        let room = FOLDER_WIDTH.saturating_sub(id.width() + " ()".len());
+                        apart(&cut_folder(&folders[index], rows[index].host.as_deref(), room), &[&id])
+                    }
+                };
         }
     }
 }
@@ -110,17 +110,9 @@ fn cut_folder(folder: &str, host: Option<&str>, columns: usize) -> String {
     at_host(&fit(folder, if host.is_some() { room.max(FOLDER_MIN) } else { room }), host)
 }
 
-/// A folder with what distinguishes it from others: `billing-api (main, Claude)`.
+/// A folder with what distinguishes it from others: `billing-api (main, 36535f61)`.
 fn apart(folder: &str, by: &[&str]) -> String {
     format!("{folder} ({})", by.join(", "))
-}
-
-/// Names a row by its folder with what distinguishes it.
-fn rename(row: &mut Row, folder: &str, by: &[&str]) {
-    row.label.who = apart(folder, by);
-    if row.label.of_agent.is_some() {
-        row.label.of_agent = Some(apart(folder, &[by, &[&row.agent.mark()]].concat()).into());
-    }
 }
 
 #[cfg(test)]
@@ -148,7 +140,7 @@ mod tests {
         let folder = "a-folder-with-a-very-long-name";
         let told = told(&[("aaaa-1", folder, None), ("bbbb-1", folder, None)]);
         assert_eq!(told, ["a-folder-with-a-… (aaaa)", "a-folder-with-a-… (bbbb)"]);
-        assert!(told.iter().all(|who| who.width() == LABEL_DISTINCT_WIDTH), "all of the room is used");
+        assert!(told.iter().all(|who| who.width() == FOLDER_WIDTH), "all of the room is used");
     }
 
     #[test]

@@ -303,9 +303,13 @@ impl Row {
         }
     }
 
-    /// The text of its permission request, on one line, if known.
+    /// The text of its permission request, on one line, if known: all of it, or what its log or agent says of it.
     pub(crate) fn request_text(&self) -> Option<Box<str>> {
-        Some(plain(self.request.as_ref()?.text.as_ref()?, COMMAND_MAX))
+        let text = match &self.request {
+            Some(request) => request.text.as_deref(),
+            None => self.because.reason.asks_permission().and_then(|(_, text)| text),
+        };
+        Some(plain(text?, COMMAND_MAX))
     }
 
     /// Why it has its status, in words that do not age.

@@ -297,6 +297,14 @@ impl Reason {
         Because { reason: self, notes: notes.into_iter().collect() }
     }
 
+    /// The kind and, if known, the text of the permission that it says is asked for.
+    pub(crate) fn asks_permission(&self) -> Option<(&str, Option<&str>)> {
+        match self {
+            Self::AsksPermission { kind, text } => Some((kind, text.as_deref())),
+            _ => None,
+        }
+    }
+
     /// In the fewest words, for a status that the session has since then. `heard`: what its silence counts from, if it is
     /// silent.
     pub(crate) fn gist(&self, status: Status, since: Time, heard: Moment) -> Gist {

@@ -4,6 +4,7 @@
 use super::arguments::arguments;
 use super::entry::{self, EntryStatus};
 use super::state::State;
+use super::window_manager::WindowManager;
 use crate::system::{paths, state_file};
 use anyhow::Context;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
@@ -37,6 +38,8 @@ pub(super) struct Backend {
     desktops: String,
     /// `PATH`.
     path: Option<OsString>,
+    /// What runs in place of a desktop and reads no entries.
+    window_manager: Option<WindowManager>,
 }
 
 impl Backend {
@@ -47,19 +50,27 @@ impl Backend {
         let system =
             env::var_os("XDG_CONFIG_DIRS").filter(|dirs| !dirs.is_empty()).unwrap_or_else(|| "/etc/xdg".into());
         let system = env::split_paths(&system).filter(|path| path.is_absolute());
+        let desktops = env::var("XDG_CURRENT_DESKTOP").unwrap_or_default();
+        let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
         Some(Self {
             program,
             homes,
             user: settings.join("autostart").join(ENTRY),
             system: system.map(|folder| folder.join("autostart").join(ENTRY)).collect(),
             units: [settings.join("systemd/user"), PathBuf::from("/etc/systemd/user")],
-            desktops: env::var("XDG_CURRENT_DESKTOP").unwrap_or_default(),
+            window_manager: WindowManager::find(&desktops, is_set, &settings),
+            desktops,
             path: env::var_os("PATH"),
         })
     }
 
     /// What the desktop would do at the next login.
     pub(super) fn read(&self) -> State {
+        if let Some(manager) = &self.window_manager
+            && let Ok(arguments) = arguments(&self.homes)
+        {
+            return manager.read(&self.program, &arguments, self.unit_is_enabled());
+        }
         let text = match self.effective_entry() {
             None if self.unit_is_enabled() => {
                 return State { can_change: false, ..State::on() }.because("by its systemd unit");
@@ -143,7 +154,8 @@ impl Backend {
             .units
             .iter()
             .flat_map(|folder| TARGETS.iter().map(|target| folder.join(target)).chain([folder.clone()]));
-        entries.filter_map(|file| Some(file.parent()?.to_owned())).chain(units).collect()
+        let manager = self.window_manager.as_ref().and_then(WindowManager::folder);
+        entries.filter_map(|file| Some(file.parent()?.to_owned())).chain(units).chain(manager).collect()
     }
 
     /// Calls `on_change` whenever something may have changed.
@@ -209,6 +221,7 @@ mod tests {
                 units: [at("config/systemd/user"), at("etc/systemd/user")],
                 desktops: "XFCE".into(),
                 path: None,
+                window_manager: None,
             };
             Self { scratch, backend }
         }

@@ -16,17 +16,29 @@ pub struct State {
     pub can_change: bool,
     /// What the check mark does not show: why it is not started although there is an entry, or what else starts it.
     pub note: Option<String>,
+    /// The line that the user has to add, where nothing reads desktop entries.
+    pub line: Option<StartLine>,
+}
+
+/// A line that has a window manager start this program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartLine {
+    /// The window manager's name.
+    pub of: &'static str,
+    pub text: String,
+    /// Where it belongs.
+    pub file: String,
 }
 
 impl State {
     /// On, and the menu can change it.
     pub(crate) const fn on() -> Self {
-        Self { on: true, can_change: true, note: None }
+        Self { on: true, can_change: true, note: None, line: None }
     }
 
     /// Off, and the menu can change it.
     pub(crate) const fn off() -> Self {
-        Self { on: false, can_change: true, note: None }
+        Self { on: false, can_change: true, note: None, line: None }
     }
 
     /// The same, with a note.
@@ -36,6 +48,10 @@ impl State {
 
     /// The menu entry. A note that does not fit goes below it.
     pub(crate) fn items(&self) -> Vec<Item> {
+        if let Some(line) = &self.line {
+            let text = format!("Start at login: copy the line for {}", line.of);
+            return vec![Item::action(ItemId::own(Kind::StartAtLogin), text, Effect::CopyStartLine(line.clone()))];
+        }
         let (id, effect) = (ItemId::own(Kind::StartAtLogin), Effect::StartAtLogin(!self.on));
         let note = self.note.as_ref().map(|note| plain(note, NOTE_MAX));
         let whole = note.as_ref().map(|note| format!("Start at login ({note})")).filter(|text| text.width() <= COLUMNS);

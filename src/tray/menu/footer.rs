@@ -1,5 +1,6 @@
 //! The entries below the sessions: always the same ones in the same order, so that they are easy to find.
 
+use crate::core::fleet::LABEL_DISTINCT_WIDTH;
 use crate::core::text::{counted, fit, isolated, lines, plain};
 use crate::tray::autostart::State as Login;
 use crate::tray::details::Source;
@@ -93,7 +94,7 @@ fn quit(ends: &[&Source<'_>]) -> Item {
     if ends.is_empty() {
         return quit("Quit");
     }
-    let mut names: Vec<_> = ends.iter().map(|source| source.row.label.cut(30)).collect();
+    let mut names: Vec<_> = ends.iter().map(|source| source.row.label.cut(LABEL_DISTINCT_WIDTH)).collect();
     names.sort_unstable();
     let left_out = names.len().saturating_sub(ROWS - 2);
     let mut items: Vec<_> =

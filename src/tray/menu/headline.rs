@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use crate::core::alert::Detail;
-use crate::core::fleet::{Glance, LABEL_DISTINCT_WIDTH, Row, Session};
+use crate::core::fleet::{Glance, Row, Session};
 use crate::core::text::{COMMAND_MAX, fit, isolated, plain};
 use crate::core::turn::request_verb;
 use crate::core::verdict::Status;
@@ -34,7 +34,7 @@ impl Headline {
         let (Some(Source { row, session, .. }), Some((need, others))) = (first, counts.split_first()) else {
             return Self { text: all.clone(), tooltip: all, effect: Effect::LiveTable };
         };
-        let who = names.in_action(&row.label, LABEL_DISTINCT_WIDTH);
+        let who = names.in_action(&row.label, names.least(&row.label));
         let needs = needs(row, session);
         let first = |columns: usize| {
             let left = columns.saturating_sub(who.width() + 1);

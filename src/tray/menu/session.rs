@@ -1,8 +1,7 @@
 //! The row of a session and its submenu of at most ten entries.
 
-use super::names::Names;
+use super::names::{NAME_MIN_WIDTH, Names};
 use crate::agent::reader::Reader;
-use crate::core::fleet::LABEL_DISTINCT_WIDTH;
 use crate::core::text::isolated;
 use crate::tray::actions;
 use crate::tray::details::{self, DetailsContext, Source};
@@ -61,7 +60,7 @@ fn submenu(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Item> {
 
 /// The full name, if the row may have cut it, and the reason for the status.
 fn summary(source: &Source<'_>) -> Vec<Text> {
-    let name = Some(source.row.label.cut(COLUMNS)).filter(|name| name.width() > LABEL_DISTINCT_WIDTH);
+    let name = Some(source.row.label.cut(COLUMNS)).filter(|name| name.width() > NAME_MIN_WIDTH);
     let name = name.map(|name| Text::from(isolated(&name).into_owned()));
     let max = actions::LINES_MAX - usize::from(name.is_some());
     name.into_iter().chain(details::reason(source.row, false, max)).collect()

@@ -94,9 +94,9 @@ fn three_rows_have_a_remedy_below_them() {
     for id in &ids {
         world.add(id, Status::Crashed);
         world.session(id).observed.owner = Owner::Gone { pid: 1, at: None };
-        world.row(id).label = Label { who: "infra".into(), of_agent: None, title: Some(format!("Part {id}").into()) };
+        world.row(id).label = Label { who: "infra".into(), agent: None, title: Some(format!("Part {id}").into()) };
     }
-    world.row(&ids[0]).label = Label { who: "infra (main)".into(), of_agent: None, title: Some("Rotate TLS".into()) };
+    world.row(&ids[0]).label = Label { who: "infra (main)".into(), agent: None, title: Some("Rotate TLS".into()) };
     world.update().unwrap();
     let shown = names(&world.menu.shown.as_ref().unwrap().items);
     assert_eq!(shown, [&*ids[0], "+", &ids[1], "+", &ids[2], "+", &ids[3], &ids[4]]);

@@ -11,10 +11,10 @@ mod notification;
 mod retry;
 
 use super::config::PopupConfig;
-use super::server::{Bus, NO_REPLY, Server, ServerEvent, Signal, TIMEOUT};
+use super::server::{Bus, ButtonRow, NO_REPLY, Server, ServerEvent, Signal, TIMEOUT};
 use super::wanted::{State, Wanted, lock};
 use crate::core::action::Action;
-use crate::core::alert::{Button, Popup, PopupId};
+use crate::core::alert::{Button, Popup, PopupId, ShownRequest};
 use crate::tray::messages::PopupEvent;
 use failure::{Failure, SERVER_GONE};
 use notification::{FEW_ACTIONS, LATER, notification};
@@ -405,7 +405,26 @@ impl Reconciler {
             buttons.retain(|button| !is_answer(button));
             buttons.insert(0, Button::Act(Action::Answer));
         }
+        if let Some(row) = server.capabilities.button_row {
+            fit(&mut buttons, &row, popup.asked.as_ref());
+        }
         buttons
+    }
+}
+
+/// Leaves out buttons until the rest can be read side by side: muting first, which comes last, then the terminal. Answers
+/// are all there, or one button shows them elsewhere.
+fn fit(buttons: &mut Vec<Button>, row: &ButtonRow, asked: Option<&ShownRequest>) {
+    let labels_fit = |buttons: &[Button]| row.fits(buttons.iter().map(|button| button.label_among(buttons, asked)));
+    let is_answer = |button: &Button| button.answers() || *button == Button::Act(Action::Answer);
+    let answers: Vec<_> = buttons.iter().copied().filter(is_answer).collect();
+    if !labels_fit(&answers) {
+        let is_request = answers.contains(&Button::Act(Action::Approve));
+        buttons.retain(|button| !is_answer(button));
+        buttons.insert(0, if is_request { Button::Review } else { Button::Act(Action::Answer) });
+    }
+    while !labels_fit(buttons) && buttons.len() > 1 {
+        buttons.pop();
     }
 }
 
@@ -414,5 +433,38 @@ async fn next(bus: &mut Option<Bus>) -> ServerEvent {
     match bus {
         Some(bus) => bus.next().await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_660_no_more_buttons_than_can_be_read() {
+        use Button::{Act, Choice, Mute, Review};
+        let row = |server| ButtonRow::of(server).unwrap();
+        let fitted = |server, buttons: &[Button], choices: &[&str]| {
+            let choices = choices.iter().map(|&words| words.to_owned()).collect();
+            let asked = ShownRequest { request: 1, text: "x".into(), choices };
+            let mut buttons = buttons.to_vec();
+            fit(&mut buttons, &row(server), Some(&asked));
+            buttons
+        };
+        let (cinnamon, budgie) = ("cinnamon", "Budgie Notification Server");
+        let terminal = Act(Action::ShowTerminal);
+        let request = [Act(Action::Approve), Act(Action::Deny), terminal, Mute];
+        assert_eq!(fitted(cinnamon, &request, &[]), request);
+        assert_eq!(fitted(budgie, &request, &[]), request[..2]);
+        let question = [Choice(0), Choice(1), Choice(2), terminal, Mute];
+        assert_eq!(fitted(cinnamon, &question, &["Red", "Green", "Blue"]), question[..4]);
+        assert_eq!(fitted(budgie, &question, &["Red", "Green", "Blue"]), question[..3]);
+        let long = ["A colour that is warm", "A colour that is cold", "None of these"];
+        assert_eq!(fitted(cinnamon, &question, &long), [Act(Action::Answer), terminal, Mute]);
+        assert_eq!(fitted(budgie, &question, &long), [Act(Action::Answer), terminal]);
+        let stuck = [Act(Action::Continue), Act(Action::Reconnect), terminal, Mute];
+        assert_eq!(fitted(budgie, &stuck, &[]), stuck[..1]);
+        assert_eq!(fitted(budgie, &[Review, Mute], &[]), [Review, Mute]);
+        assert_eq!(ButtonRow::of("gnome-shell"), None);
     }
 }

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::time::Duration;
+use unicode_width::UnicodeWidthStr;
 use zbus::export::futures_core::Stream;
 use zbus::fdo::DBusProxy;
 use zbus::message::Message;
@@ -35,8 +36,22 @@ pub(super) const NO_REPLY: &str = "the notification server does not answer";
 /// The servers whose popups never take the keyboard by themselves: their windows refuse it, or, as Cinnamon's banners,
 /// ask for none. Of any other that is not known: compositors give it to SwayNotificationCenter's window, for example, once
 /// that takes replies.
-const NEVER_FOCUS: [&str; 7] =
-    ["Plasma", "Xfce Notify Daemon", "Notification Daemon", "lxqt-notificationd", "cinnamon", "dunst", "mako"];
+const NEVER_FOCUS: [&str; 8] = [
+    "Plasma",
+    "Xfce Notify Daemon",
+    "Notification Daemon",
+    "lxqt-notificationd",
+    "cinnamon",
+    "dunst",
+    "mako",
+    "Budgie Notification Server",
+];
+/// The buttons that can be read side by side, by server. Measured at the default size of text: Cinnamon 6.6 cuts the
+/// labels of wider ones, Budgie 10.10 draws them beyond the edge of the screen.
+const BUTTON_ROWS: [(&str, ButtonRow); 2] = [
+    ("cinnamon", ButtonRow { columns: 53, around: 5, are_equal: false }),
+    ("Budgie Notification Server", ButtonRow { columns: 45, around: 5, are_equal: true }),
+];
 /// How long a server may take to return its name.
 const NAME_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -101,6 +116,37 @@ pub(super) struct Capabilities {
     pub(super) names_default: bool,
     /// Draws the default action as a button, also without a label, as xfce4-notifyd does.
     pub(super) draws_default: bool,
+    /// The room for buttons, if it draws them in one row of a limited width.
+    pub(super) button_row: Option<ButtonRow>,
+}
+
+/// A row of buttons, measured in columns of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ButtonRow {
+    /// The width of the row.
+    columns: usize,
+    /// What a button takes besides its label.
+    around: usize,
+    /// All are as wide as the widest.
+    are_equal: bool,
+}
+
+impl ButtonRow {
+    /// That of the server with this name.
+    pub(super) fn of(server: &str) -> Option<Self> {
+        BUTTON_ROWS.iter().find(|(name, _)| *name == server).map(|(_, row)| *row)
+    }
+
+    /// Whether buttons with these labels can be read side by side.
+    pub(super) fn fits<'a>(&self, labels: impl IntoIterator<Item = &'a str>) -> bool {
+        let widths: Vec<_> = labels.into_iter().map(|label| label.width() + self.around).collect();
+        let all = if self.are_equal {
+            widths.iter().max().map_or(0, |widest| widest * widths.len())
+        } else {
+            widths.iter().sum()
+        };
+        all <= self.columns
+    }
 }
 
 /// The arguments of `Notify`.
@@ -150,6 +196,7 @@ pub(super) async fn find_server(connection: Connection) -> zbus::Result<Server> 
         drops_actions: true,
         names_default: false,
         draws_default: false,
+        button_row: None,
     };
     let mut server = Server { owner, pid: pid.ok(), capabilities, connection };
     // A server that does not return its name may be any.
@@ -159,6 +206,7 @@ pub(super) async fn find_server(connection: Connection) -> zbus::Result<Server> 
         server.capabilities.drops_actions = name == "gnome-shell";
         server.capabilities.names_default = name == "SwayNotificationCenter";
         server.capabilities.draws_default = name == "Xfce Notify Daemon";
+        server.capabilities.button_row = ButtonRow::of(&name);
     }
     Ok(server)
 }

@@ -37,7 +37,7 @@ fn case_162_a_row_says_when_something_last_happened_as_of_the_moment_it_is_shown
 const WORKS: Lead = Lead { status: Status::Working, unseen: false };
 
 fn named(name: &str, alone: usize) -> RowName {
-    RowName { whole: name.into(), alone }
+    RowName { whole: name.into(), alone, least: 24, mark: String::new() }
 }
 
 fn asks(name: &str, alone: usize, gist: &str) -> String {
@@ -56,6 +56,19 @@ fn of_a_row_that_is_too_long_the_title_is_cut_before_the_command() {
     assert_eq!(row(&"r".repeat(99)), format!("⚑ billing-api — {}…", "r".repeat(31)));
     // Where another session has the same folder, its title stays.
     assert_eq!(asks(title, 0, &"r".repeat(99)), format!("⚑ billing-api · Write the… — {}…", "r".repeat(18)));
+}
+
+#[test]
+fn case_667_the_agent_is_the_first_to_be_left_out_of_a_row() {
+    let row = |gist: &str, least| {
+        let name = RowName { whole: "web-shop · Fix the tests".into(), alone: 0, least, mark: " (Claude)".into() };
+        Text::row(WORKS, name, Gist::of(gist), &LastProgress::default()).at(Moment::of(Time(0)))
+    };
+    assert_eq!(row("npm test", 24), "▶ web-shop · Fix the tests (Claude) — npm test");
+    assert_eq!(row("npm run test", 24), "▶ web-shop · Fix the tests — npm run test");
+    assert_eq!(row(&"r".repeat(99), 24), format!("▶ web-shop · Fix the tests — {}…", "r".repeat(18)));
+    // Where only the agent tells two sessions apart, it stays.
+    assert_eq!(row(&"r".repeat(99), 33), format!("▶ web-shop · Fix the tests (Claude) — {}…", "r".repeat(9)));
 }
 
 #[test]

@@ -79,7 +79,7 @@ pub(super) fn row(id: &str, status: Status, since: Time) -> Row {
         owner: None,
         background: Background::default(),
         actions: vec![Action::Reconnect, Action::Stop, Action::Resume, Action::ShowTerminal],
-        label: Label { who: id.into(), of_agent: None, title: Some(format!("Session {id}").into()) },
+        label: Label { who: id.into(), agent: None, title: Some(format!("Session {id}").into()) },
         host: None,
         reached: true,
         turn: None,

@@ -28,7 +28,7 @@ fn case_103_a_hostile_title_is_text_and_bounded() {
         stage.is("a", Status::Working).at(1).asks("a", 1, Some("ls"));
         stage.change("a", |actor| {
             let current = &mut actor.row;
-            let label = Label { who: hostile.clone(), of_agent: None, title: Some(hostile.clone().into()) };
+            let label = Label { who: hostile.clone(), agent: None, title: Some(hostile.clone().into()) };
             *current = Row { label, because: (&*hostile).into(), ..row("a", status, current.since) };
         });
         stage.at(10);
@@ -112,7 +112,7 @@ fn case_111_a_popup_names_the_folder_first_then_the_whole_request_then_the_title
     let title = "Write the migration of the billing tables to the new schema, and its tests";
     for who in ["billing-api", "billing-web"] {
         stage.asks(who, 1, Some("make deploy")).change(who, |actor| {
-            actor.row.label = Label { who: who.into(), of_agent: None, title: Some(title.into()) };
+            actor.row.label = Label { who: who.into(), agent: None, title: Some(title.into()) };
         });
     }
     stage.at(10);

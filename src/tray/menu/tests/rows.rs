@@ -51,12 +51,12 @@ fn folds_say_what_they_hold() {
 fn a_folder_that_all_share_is_left_out_of_their_rows() {
     let mut world = World::all(&["a", "b"], Status::Stuck);
     for (name, title) in [("a", "Load test"), ("b", "Rotate TLS")] {
-        world.row(name).label = Label { who: "infra".into(), of_agent: None, title: Some(title.into()) };
+        world.row(name).label = Label { who: "infra".into(), agent: None, title: Some(title.into()) };
     }
     world.update().unwrap();
     assert_eq!(world.entries()[2..4], ["◷ Load test — is stuck", "◷ Rotate TLS — is stuck"]);
     world.add("c", Status::Working);
-    world.row("c").label = Label { who: "docs".into(), of_agent: None, title: Some("Translate".into()) };
+    world.row("c").label = Label { who: "docs".into(), agent: None, title: Some("Translate".into()) };
     world.after(SHAPE_INTERVAL).unwrap();
     assert_eq!(world.entries()[2..4], ["◷ infra · Load test — is stuck", "◷ infra · Rotate TLS — is stuck"]);
 }

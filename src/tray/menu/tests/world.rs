@@ -32,7 +32,7 @@ impl World {
             ..Session::default()
         };
         session.observed.facts.progress = Some(self.now);
-        let label = Label { who: name.into(), of_agent: None, title: None };
+        let label = Label { who: name.into(), agent: None, title: None };
         let row = Row { name: name.into(), label, ..session.row(self.now, &Limits::default()).0 };
         self.sessions.push((Key::new(SourceId::default(), name), session, row));
         self.set(name, status);

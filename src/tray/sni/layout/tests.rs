@@ -221,7 +221,8 @@ fn text_cannot_be_clicked_and_an_underscore_is_no_mnemonic() {
 fn ages_are_worded_on_demand() {
     let done = Gist::Ago("done".into(), NOW.now.wall);
     let aged = || {
-        let (lead, name) = (Lead { status: Status::Idle, unseen: false }, RowName { whole: "a_b".into(), alone: 0 });
+        let (lead, name) =
+            (Lead { status: Status::Idle, unseen: false }, RowName { whole: "a_b".into(), ..RowName::default() });
         let row = Text::row(lead, name, done.clone(), &LastProgress::default());
         Item::action(ItemId::own(Kind::Seen), row, Effect::Seen)
     };
@@ -243,7 +244,7 @@ fn ages_are_worded_on_demand() {
 fn a_row_has_the_picture_of_its_status() {
     let with = |status| {
         let id = ItemId::of(&Key::new(SourceId::default(), "a"), Kind::Row);
-        let name = RowName { whole: "a".into(), alone: 0 };
+        let name = RowName { whole: "a".into(), ..RowName::default() };
         let text = Text::row(Lead { status, unseen: false }, name, Gist::of("b"), &LastProgress::default());
         Item::Submenu { id, text, picture: Some(status), items: Vec::new() }
     };
@@ -259,7 +260,7 @@ fn a_row_has_the_picture_of_its_status() {
 fn case_210_a_row_has_its_picture_or_its_mark_and_all_columns_either_way() {
     let key = Key::new(SourceId::default(), "a");
     let lead = Lead { status: Status::Working, unseen: true };
-    let name = RowName { whole: "n".repeat(99), alone: 0 };
+    let name = RowName { whole: "n".repeat(99), ..RowName::default() };
     let text = Text::row(lead, name, Gist::of("cargo test"), &LastProgress::default());
     let row = Item::Submenu { id: ItemId::of(&key, Kind::Row), text, picture: Some(lead.status), items: Vec::new() };
     let mut layout = Layout::default();
@@ -285,7 +286,7 @@ fn a_screen_reader_gets_the_status_in_words() {
         layout.properties(&[], &[], NOW)[0].1["accessible-desc"].clone()
     };
     let row = |status, unseen, name: &str, gist| {
-        let name = RowName { whole: name.into(), alone: 0 };
+        let name = RowName { whole: name.into(), ..RowName::default() };
         Text::row(Lead { status, unseen }, name, Gist::of(gist), &LastProgress::default())
     };
     let asks = row(Status::NeedsPermission, false, "a_b · c", "ls");
