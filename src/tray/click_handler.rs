@@ -199,7 +199,8 @@ impl ClickHandler {
                 }
             },
             Effect::Copy(text) => self.clipboard.copy(text, self.failure_reporter()),
-            Effect::CopyStartLine(StartLine { of, text, file }) => {
+            Effect::CopyStartLine(line) => {
+                let StartLine { of, text, file } = *line;
                 let body = format!("{of} starts no desktop entries. Add this line to {file}: {text}");
                 self.clipboard.copy(text, self.failure_reporter());
                 self.note(&Note::new("The line was copied", body));

@@ -202,12 +202,18 @@ async fn closed(menu: OpenMenu) {
 async fn keep_deadlines(connection: Connection, menu: Arc<Mutex<MenuState>>, wake: Arc<Notify>, send: EventSender) {
     // While it is known that the menu is on the screen: until it is closed.
     let mut closing: Option<Pin<Box<dyn Future<Output = ()> + Send>>> = None;
+    let mut was_covered = false;
     loop {
-        let (deadline, doubtful_at) = {
-            let menu = lock(&menu);
-            (menu.deadline(Instant::now()), menu.doubtful_at())
+        let (deadlines, is_covered) = {
+            let (menu, now) = (lock(&menu), Instant::now());
+            let covered_until = menu.covered_until(now);
+            ([menu.deadline(now), menu.doubtful_at(), covered_until], covered_until.is_some())
         };
-        let deadline = deadline.into_iter().chain(doubtful_at).min();
+        if is_covered != was_covered {
+            was_covered = is_covered;
+            let _ = menu::new_tool_tip(&connection).await; // fails only with the bus
+        }
+        let deadline = deadlines.into_iter().flatten().min();
         let is_due = async {
             match deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline.into()).await,

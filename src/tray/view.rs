@@ -191,7 +191,7 @@ pub enum Effect {
     /// Copies text.
     Copy(String),
     /// Copies the line that starts this program at login, and says where it belongs.
-    CopyStartLine(StartLine),
+    CopyStartLine(Box<StartLine>),
     /// Ends the program, and perhaps these sessions, which the user was told of.
     Quit(Vec<Key>),
 }

@@ -70,6 +70,29 @@ fn case_247_a_panel_that_reads_tooltips_as_markup_is_sent_markup_as_soon_as_it_i
     assert_eq!(panel.tooltip(), plain.replace('&', "&amp;"));
 }
 
+/// Panels leave the tooltip where it is when the menu opens, over its first rows.
+#[test]
+fn case_661_the_tooltip_is_blank_while_the_menu_is_open() {
+    let (bus, sessions) = (Bus::start(), Sessions::new());
+    let (user, panel) = (User::new(&sessions), Panel::start(&bus));
+    let _session = sessions.add_answered("Fix the parser");
+    let _tray = user.start_tray(&bus);
+    panel.wait_for_icon();
+    let reads = |tooltip: &str| {
+        wait_until(SOON, tooltip, || panel.tooltip(), || (panel.tooltip() == tooltip).then_some(()));
+    };
+    reads("1 idle");
+    let told = panel.signals("NewToolTip");
+    panel.about_to_show();
+    reads("\u{200b}");
+    // Such a panel reports no end: a click does.
+    let refresh = panel.wait_for("Refresh", |entry| entry.label == "Refresh");
+    assert!(panel.click_unopened(refresh.id));
+    reads("1 idle");
+    let is_told_twice = || (panel.signals("NewToolTip") >= told + 2).then_some(());
+    wait_until(SOON, "it to be told both times", String::new, is_told_twice);
+}
+
 #[test]
 fn the_submenu_has_the_details_and_the_actions() {
     let (bus, sessions) = (Bus::start(), Sessions::new());

@@ -245,7 +245,7 @@ fn ages_are_updated_when_the_menu_is_about_to_be_shown() {
     assert_eq!(panel.all_signals(), before, "the menu is closed");
     assert!(!panel.about_to_show(), "the layout does not change");
     panel.wait_idle();
-    assert_eq!(panel.all_signals(), before + 1, "its age, in one signal");
+    assert_eq!(panel.all_signals(), before + 2, "its age, in one signal, and that the tooltip is blank");
     let row = user.wait_status(&panel, &session, "working").shown();
     assert!(row.ends_with(" s") && !row.ends_with("just begun"), "{row}");
 }

@@ -174,9 +174,9 @@ fn a_demo_whose_stage_dies_says_so_at_its_end() {
 fn a_session_that_the_user_ends_is_shut_down() {
     // The script takes a minute at this speed; a session that was ended returns when it restarts.
     let demo = Demo::at_speed("2");
-    let ended = |name: &str| {
-        demo.panel.wait_for(&format!("{name} has ended"), |entry| {
-            entry.shown().starts_with('○') && entry.words().contains(name) && entry.words().contains("ended: ")
+    let ended = |title: &str| {
+        demo.panel.wait_for(&format!("{title} has ended"), |entry| {
+            entry.shown().starts_with('○') && entry.words().contains(title) && entry.words().contains("ended: ")
         });
     };
     let players = demo.players();
@@ -186,7 +186,7 @@ fn a_session_that_the_user_ends_is_shut_down() {
     let pid = *players.iter().find(|pid| login.join(format!("inuse.{pid}.lock")).exists()).unwrap();
     // As the menu's "End it" does.
     signal(pid, Signal::INT);
-    ended("website (login, Copilot)");
+    ended("Demo: Fix the login page");
     assert!(log().contains("session.shutdown"), "{}", log());
 }
 

@@ -50,7 +50,11 @@ impl State {
     pub(crate) fn items(&self) -> Vec<Item> {
         if let Some(line) = &self.line {
             let text = format!("Start at login: copy the line for {}", line.of);
-            return vec![Item::action(ItemId::own(Kind::StartAtLogin), text, Effect::CopyStartLine(line.clone()))];
+            return vec![Item::action(
+                ItemId::own(Kind::StartAtLogin),
+                text,
+                Effect::CopyStartLine(Box::new(line.clone())),
+            )];
         }
         let (id, effect) = (ItemId::own(Kind::StartAtLogin), Effect::StartAtLogin(!self.on));
         let note = self.note.as_ref().map(|note| plain(note, NOTE_MAX));

@@ -178,13 +178,20 @@ impl Item {
         String::new()
     }
 
-    /// Icon name, pixmaps, title, text. The important part is in the title, as LXQt shows nothing else.
+    /// Icon name, pixmaps, title, text. The important part is in the title, as LXQt shows nothing else. While the menu is
+    /// open it is blank: XFCE and waybar leave it over the first rows. XFCE would show the title in place of an empty one.
     #[zbus(property)]
     fn tool_tip(&self, #[zbus(header)] header: Option<Header<'_>>) -> (String, Vec<Pixels>, String, String) {
         let reader = header.as_ref().and_then(Header::sender);
-        let is_markup = reader.is_some_and(|reader| lock(&self.menu).reads_markup(reader));
+        let (is_markup, covers_menu) = {
+            let menu = lock(&self.menu);
+            (reader.is_some_and(|reader| menu.reads_markup(reader)), menu.covered_until(Instant::now()).is_some())
+        };
         self.state(|state| {
             let RenderedIcon { name, pixels } = state.icon.clone();
+            if covers_menu {
+                return (name, Vec::new(), "\u{200b}".into(), String::new());
+            }
             let tooltip = if is_markup { escaped(&state.tooltip) } else { state.tooltip.clone() };
             (name, vec![pixels], tooltip, state.title.clone())
         })

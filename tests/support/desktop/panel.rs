@@ -412,14 +412,15 @@ impl Entry {
         words.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ").replace("\\ ", "")
     }
 
-    /// Whether it is the row of the session with this label. Rows cut long labels, leave out a title for which there is no
-    /// room, and a folder that all sessions share.
-    pub(crate) fn is_row_of(&self, label: &str) -> bool {
+    /// Whether it is the row of the session with this label. Rows cut long labels, leave out an agent or a title for which
+    /// there is no room, and a folder that all sessions share.
+    pub(crate) fn is_row_of<'a>(&self, label: &'a str) -> bool {
         let shown = self.shown();
         let Some((_, name)) = shown.split_once(' ').filter(|_| !self.entries.is_empty()) else { return false };
         let name = name.strip_prefix("● ").unwrap_or(name);
         let (folder, title) = label.split_once(" · ").unwrap_or((label, label));
-        [label, folder, title].into_iter().any(|label| {
+        let without_agent = |label: &'a str| label.rsplit_once(" (").map_or(label, |(label, _)| label);
+        [label, folder, title, without_agent(label), without_agent(title)].into_iter().any(|label| {
             name.starts_with(&format!("{label} — "))
                 || name.split_once("… — ").is_some_and(|(cut, _)| !cut.is_empty() && label.starts_with(cut))
         })

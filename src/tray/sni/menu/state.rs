@@ -274,6 +274,12 @@ impl MenuState {
         Reading { changes, revision: self.revision, submenus, tooltip, reply }
     }
 
+    /// Until when the menu counts as open, if no panel reports anything until then, on a panel that may leave the tooltip
+    /// over it: one built on GTK.
+    pub(crate) fn covered_until(&self, now: Instant) -> Option<Instant> {
+        self.presence.held_until().filter(|_| self.presence.is_visible(now) && !self.presence.says_opened())
+    }
+
     /// Whether the reader with this bus name takes tooltips for markup.
     pub(crate) fn reads_markup(&self, caller: &str) -> bool {
         self.readers.reads_markup(caller)
