@@ -16,7 +16,8 @@ pub(crate) struct OpenSession {
     /// The folder that holds the sessions of its home.
     pub(super) root: PathBuf,
     pub(super) opened: Opened,
-    pub(super) started: Option<Time>,
+    /// When the process opened it, or else when the process started.
+    pub(super) since: Option<Time>,
     /// Whether it is not certain which program the process runs.
     pub(super) is_uncertain: bool,
     /// Set for a guess: the process names no session, and at this time its home recorded the session as opened, not by
@@ -63,7 +64,7 @@ impl OpenSession {
     /// The owner of the session, by this evidence. `lock`: the process that a lock of the session names, and that is not
     /// there.
     pub(crate) fn owner(&self, lock: Option<u32>) -> Owner {
-        let (pid, started) = (self.pid, self.started);
+        let (pid, started) = (self.pid, self.since);
         // It was prompted, so it made that lock, in its container.
         if lock.is_some() && lock == self.inside {
             return Owner::Unknown { pid };

@@ -172,9 +172,7 @@ impl Dial {
         self.pid = opening.map(|opening| opening.pid).or(self.pid);
         observed.holders = opening.map(|opening| opening.pid).into_iter().collect();
         (observed.held, observed.owner) = match (opening, self.pid) {
-            (Some(OpenSession { pid, started, .. }), _) => {
-                (Held::Verified, Owner::Alive { pid: *pid, started: *started })
-            }
+            (Some(OpenSession { pid, since, .. }), _) => (Held::Verified, Owner::Alive { pid: *pid, started: *since }),
             (None, Some(pid)) => (Held::Unverified, Owner::Gone { pid, at: None }),
             (None, None) => (Held::Unverified, Owner::Never),
         };
@@ -235,7 +233,7 @@ pub(super) fn open_sessions(home: &Path, root: &Path, now: Time) -> Vec<OpenSess
             pid,
             root: root.to_owned(),
             opened,
-            started: None,
+            since: None,
             is_uncertain: false,
             guessed: None,
             inside: None,

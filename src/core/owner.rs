@@ -1,6 +1,7 @@
 //! A session's owner: the process that its lock names, or that has it open without a lock.
 
 use super::agent::Agent;
+use super::facts::Facts;
 use super::time::Time;
 
 /// The reason for leaving a session alone whose lock is not its process's: see [`Owner::Unheld`].
@@ -33,12 +34,12 @@ pub enum Owner {
         /// When the process started, by the wall clock.
         started: Option<Time>,
     },
-    /// A live Copilot has loaded the session without having been prompted since. Copilot creates its lock with the
-    /// first prompt.
+    /// A live process has loaded the session, and has no lock: Copilot creates one with the first prompt, and another
+    /// terminal may remove it.
     Opened {
         /// The process id.
         pid: u32,
-        /// When the process started, by the wall clock.
+        /// When it loaded the session, by the wall clock; where that is not known, when the process started.
         started: Option<Time>,
     },
     /// The lock's process lives and is as old as the lock, but does not have this session open: the lock was copied
@@ -121,6 +122,12 @@ impl Owner {
             | Self::Unknown { pid }
             | Self::Doubtful { pid, .. } => Some(pid),
         }
+    }
+
+    /// Whether it has only loaded the session, of which these are the facts: it was given no prompt since.
+    pub(crate) fn is_unprompted(&self, facts: &Facts) -> bool {
+        let Self::Opened { started, .. } = *self else { return false };
+        !facts.marks.prompt.is_some_and(|prompt| started.is_some_and(|since| prompt.at > since))
     }
 
     /// The id of the live process that is known to have the session loaded.

@@ -136,7 +136,7 @@ pub fn judge(
     let recheck_at = judge.limit.into_iter().chain(judge.age).min();
     let (status, since, limit_at) = (found.status, found.since, judge.limit);
     // What a dead process left open is not running.
-    let runs = !status.is_over() && !matches!(owner, Owner::Opened { .. });
+    let runs = !status.is_over() && !owner.is_unprompted(facts);
     let turn = turn.filter(|_| runs).map(TurnView::of);
     let last = last_heard(facts, vitals).filter(|_| status.is_work()).map(|heard| heard.at.wall);
     let gist = match (turn, last, gist) {
@@ -285,6 +285,9 @@ impl<'a> Judge<'a> {
     /// `idle`, if loaded by a process that was not prompted yet: anything open before is over.
     fn opened(&self, turn: Option<&Turn>, closed: Option<&Closed>) -> Option<Found> {
         let Owner::Opened { started, .. } = *self.owner else { return None };
+        if !self.owner.is_unprompted(self.facts) {
+            return None;
+        }
         let unfinished = if turn.is_some() { Some(self.left_open(turn)) } else { after_error(closed) };
         let since = started.unwrap_or_else(|| self.progress().wall);
         Some(found(Status::Idle, since, Reason::Opened.and(unfinished)))

@@ -80,7 +80,9 @@ pub(crate) use platform::{
     read, thread_times,
 };
 #[cfg(target_os = "linux")]
-pub(crate) use platform::{births, executable_link, has_child_with, inner_id, start_ticks, variables};
+pub(crate) use platform::{
+    births, contained, executable_link, has_child_with, inner_id, is_contained, start_ticks, variables,
+};
 pub use ports::listening;
 #[cfg(target_os = "linux")]
 pub(crate) use reading::{Birth, Kin};

@@ -200,6 +200,22 @@ fn case_119_a_session_that_was_just_opened_is_idle() {
     assert_eq!(row(&session).status, Idle);
 }
 
+/// A terminal in a container clears away the locks of processes that it does not see, and its sessions work on.
+#[test]
+fn case_580_a_session_that_was_prompted_and_lost_its_lock_is_judged_by_its_log() {
+    let lost = || Owner::Opened { pid: PID, started: Some(START - Span::seconds(5)) };
+    mid_tool().owned(lost()).is(2, Working).turns(661, Quiet, Stuck);
+    mid_tool().permission(2, "r1", "t1").owned(lost()).is(3, NeedsPermission);
+    Story::prompted().answers(1, "Done.").owned(lost()).says(2, Idle, "done");
+    mid_tool().owned(Owner::Gone { pid: PID, at: None }).is(2, Crashed);
+    let session = Session {
+        observed: Observed { facts: mid_tool().facts(2), owner: lost(), has_log: true, ..Observed::default() },
+        ..Session::default()
+    };
+    let (row, _) = session.row(Story::new().moment(3), &Story::new().limits);
+    assert!(!row.actions.contains(&Action::Resume), "{:?}", row.actions);
+}
+
 /// The lock names some other process, so nothing is concluded from that process.
 #[test]
 fn case_124_a_lock_not_held_by_its_process_is_reported_and_proves_no_crash() {

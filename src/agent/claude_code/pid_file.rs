@@ -191,8 +191,8 @@ impl PidFile {
 
     /// Whether the process that wrote it still runs. `now` is the wall clock.
     pub(super) fn life(&self, now: Time) -> Life {
-        if self.domain.as_deref().is_some_and(|domain| !is_here(domain)) {
-            return Life::Unknown;
+        if self.is_elsewhere() {
+            return if self.contained() == Some(None) { Life::Dead } else { Life::Unknown };
         }
         match process::read(self.pid, now) {
             Reading::Absent => Life::Dead,
@@ -200,6 +200,36 @@ impl PidFile {
             Reading::Process { started, .. } if self.is_start(started, now) => Life::Alive,
             Reading::Process { .. } => Life::Dead,
         }
+    }
+
+    /// Whether its process id means nothing here: it is another container's, or another machine's.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.domain.as_deref().is_some_and(|domain| !is_here(domain))
+    }
+
+    /// The id here of the process that wrote it in a container of this machine; `Some(None)` if that has ended, `None` where
+    /// it cannot be told.
+    #[cfg(target_os = "linux")]
+    pub(super) fn contained(&self) -> Option<Option<u32>> {
+        let (domain, own) = (self.domain.as_deref()?, own_machine()?);
+        let ticks = self.start.as_ref()?.parse().ok()?;
+        if machine_of(domain) == Some(&*own) { process::contained(self.pid, ticks) } else { None }
+    }
+
+    /// The same: only Linux tells.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) const fn contained(&self) -> Option<Option<u32>> {
+        None
+    }
+
+    /// Whether this process, which runs in a container, wrote it there.
+    pub(super) fn is_by(&self, pid: u32) -> bool {
+        #[cfg(target_os = "linux")]
+        if let Some(ticks) = self.start.as_ref().and_then(|start| start.parse().ok()) {
+            return process::is_contained(pid, self.pid, ticks);
+        }
+        let _ = pid;
+        false
     }
 
     /// Whether the process of its id that started then is the one that wrote it.
@@ -260,9 +290,13 @@ fn is_here(domain: &str) -> bool {
     }
     let own = fs::read_link("/proc/self/ns/pid").ok();
     let namespace = own.as_deref().and_then(Path::to_str);
-    let machine = domain.strip_prefix("linux:").and_then(|rest| Some(rest.split_once(':')?.0));
-    let is_machine = machine.is_none_or(|machine| own_machine().is_none_or(|own| *own == *machine));
+    let is_machine = machine_of(domain).is_none_or(|machine| own_machine().is_none_or(|own| *own == *machine));
     is_machine && namespace.is_none_or(|own| domain.ends_with(own))
+}
+
+/// The machine that a domain names.
+fn machine_of(domain: &str) -> Option<&str> {
+    Some(domain.strip_prefix("linux:")?.split_once(':')?.0)
 }
 
 /// This machine's id.

@@ -11,7 +11,7 @@ use super::target::Claim;
 use super::{resume, store};
 use crate::agent::openings::OpenSessions;
 use crate::agent::reading::{ReadStatus, Reading};
-use crate::agent::runners::identity;
+use crate::agent::runners::{Runner, identity};
 use crate::agent::tail::{ReadContext, ReadOutcome, Tail};
 use crate::agent::wing::Wing;
 use crate::core::limits::Limits;
@@ -61,6 +61,8 @@ pub struct Session {
     unreadable: Vec<u32>,
     /// Those of them that run, or did when they were last heard of.
     live: Vec<u32>,
+    /// Those of them that run in a container, by their ids here.
+    contained: Vec<u32>,
     /// The file by which it is known who runs it, or did.
     last: Option<PidFile>,
     /// When the process of that file was seen to have ended while its file was still there: it was killed.
@@ -88,6 +90,7 @@ impl Session {
             files: Vec::new(),
             unreadable: Vec::new(),
             live: Vec::new(),
+            contained: Vec::new(),
             last: None,
             killed: None,
             missed: None,
@@ -225,7 +228,7 @@ impl Session {
     fn find_owner(&mut self, observed: &mut Observed, reading: &Reading<'_>) {
         let now = reading.context.now;
         self.recheck_at = None;
-        let mut lives: Vec<_> = self.files.iter().map(|file| (file.life(now.wall), file)).collect();
+        let mut lives: Vec<_> = self.files.iter().map(|file| (self.life(file, now.wall), file)).collect();
         lives.retain(|(life, file)| *life != Life::Dead || !self.is_outdated(file, observed));
         let weight = |life: Life, file: &PidFile| {
             let state = match file.state {
@@ -243,7 +246,15 @@ impl Session {
         observed.contested = lives.iter().filter(|(life, _)| *life == Life::Alive).count() > 1;
         let alive = lives.iter().filter(|(life, _)| *life == Life::Alive).map(|(_, file)| file.pid);
         if !lives.is_empty() {
+            // The end of a process in a container is known by its id here.
+            let contained = |(_, file): &&(Life, &PidFile)| {
+                file.is_elsewhere() && !self.contained.iter().any(|pid| file.is_by(*pid))
+            };
+            let contained = lives.iter().filter(|(life, _)| *life == Life::Unknown).filter(contained);
+            let contained: Vec<_> = contained.filter_map(|(_, file)| file.contained().flatten()).collect();
             self.live = alive.collect();
+            self.contained.extend(contained);
+            self.live.extend(&self.contained);
         }
         if let Some((life, file)) = lives.pop() {
             let file = file.clone();
@@ -263,6 +274,9 @@ impl Session {
             observed.is_stopped = life == Life::Alive && is_stopped(file.pid);
             observed.is_foreign = life == Life::Alive && !runs_it(file.pid, &file.home);
             self.last = Some(file);
+            if life == Life::Dead {
+                self.doubt(observed, reading);
+            }
             return;
         }
         observed.is_stopped = false;
@@ -272,6 +286,11 @@ impl Session {
         let is_doubtful = matches!(observed.owner, Owner::Doubtful { .. });
         let is_pending = self.last.is_none() && self.recheck_at.is_some() && !is_doubtful;
         observed.held = if is_pending { Held::Pending } else { Held::Unverified };
+    }
+
+    /// Whether the process of a file still runs. One in a container is not searched for again while it is there.
+    fn life(&self, file: &PidFile, now: Time) -> Life {
+        if self.contained.iter().any(|pid| file.is_by(*pid)) { Life::Unknown } else { file.life(now) }
     }
 
     /// Whether another process has run the session since the one that left this file was killed. A file is only cleared
@@ -309,14 +328,19 @@ impl Session {
     /// Whether somebody runs it although no file says so: where that cannot be excluded, nobody is known to have left it.
     fn doubt(&mut self, observed: &mut Observed, reading: &Reading<'_>) {
         let now = reading.context.now;
-        // What a file says of a process that was killed stands.
-        let (false, Owner::Never | Owner::Gone { .. }) = (self.killed.is_some(), &observed.owner) else { return };
+        let (Owner::Never | Owner::Gone { .. }) = &observed.owner else { return };
         let Some(touched) = fs::symlink_metadata(&self.log).ok().as_ref().map(modified) else { return };
-        let runners = reading.openings.runners(Wing::ClaudeCode);
+        // What a file says of a process that was killed stands, unless a later one goes on with its session.
+        let killed = self.last.as_ref().filter(|_| self.killed.is_some());
+        let is_later = |runner: &&Runner| killed.is_none_or(|last| last.since.is_some_and(|at| runner.started > at));
+        let runners = reading.openings.runners(Wing::ClaudeCode).filter(is_later);
         let its = (&*self.root, &*self.log, &*self.id);
         if let Some((pid, why)) = strays::find(runners, its, touched, &self.homes, now.wall) {
             self.live = vec![pid];
             return observed.owner = Owner::Doubtful { pid, why };
+        }
+        if killed.is_some() {
+            return;
         }
         // Its last process writes to the end.
         let is_later = self.exited.is_none_or(|at| touched > at + ENDS_WITHIN);
@@ -486,6 +510,7 @@ impl Session {
 
     pub(crate) fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
         self.live.retain(|live| *live != pid);
+        self.contained.retain(|contained| *contained != pid);
         let Some(last) = self.last.as_ref().filter(|last| last.pid == pid) else { return };
         self.exited = Some(at);
         // A clean end deletes the file first.

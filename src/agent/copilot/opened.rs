@@ -69,6 +69,22 @@ pub(crate) struct OpenScan {
     openings: Vec<OpenSession>,
 }
 
+/// A session that a process shows to have open, or may have.
+#[derive(Debug, PartialEq, Eq)]
+struct Shown {
+    opened: Opened,
+    /// When it opened it, if it says that.
+    since: Option<Time>,
+    /// Of one that is only guessed, when it was recorded.
+    guessed: Option<Time>,
+}
+
+impl Shown {
+    const fn of(opened: Opened) -> Self {
+        Self { opened, since: None, guessed: None }
+    }
+}
+
 /// What is remembered of a process.
 #[derive(Debug, Default)]
 struct KnownProcess {
@@ -144,13 +160,13 @@ impl OpenScanner {
                 if !known.log.follow(program, &theirs, until) {
                     return None;
                 }
-                for (opened, guessed) in known.sessions_of(program, &theirs, now) {
+                for Shown { opened, since, guessed } in known.sessions_of(program, &theirs, now) {
                     scan.openings.extend(of_program.iter().map(|root| OpenSession {
                         pid: program.pid,
                         inside: program.inside,
                         root: (*root).clone(),
                         opened: opened.clone(),
-                        started: program.started.map(|_| started),
+                        since: since.or(guessed).or(program.started.map(|_| started)),
                         is_uncertain: program.hidden,
                         guessed,
                     }));
@@ -186,43 +202,43 @@ impl OpenScanner {
 }
 
 impl KnownProcess {
-    /// The sessions that a process has open, by its log as read so far; of those that are only guessed, when they were
-    /// recorded.
-    fn sessions_of(&self, program: &Program, homes: &[PathBuf], now: Time) -> Vec<(Opened, Option<Time>)> {
+    /// The sessions that a process has open, by its log as read so far.
+    fn sessions_of(&self, program: &Program, homes: &[PathBuf], now: Time) -> Vec<Shown> {
         let log = &self.log;
+        let session = |id: &str| Opened::Session(id.into());
         let arguments = arguments::parse(&program.arguments, program.is_script);
-        let named = arguments.id.filter(|id| !log.closed(id));
-        let mut ids: Vec<Box<str>> = log.open().cloned().collect();
-        ids.extend(named.filter(|id| !log.open().any(|open| open == id)));
-        let mut opened: Vec<_> = ids.into_iter().map(|id| (Opened::Session(id), None)).collect();
+        let named = arguments.id.filter(|id| !log.closed(id) && !log.open().any(|(open, _)| *open == **id));
+        let mut shown: Vec<_> = log.open().map(|(id, since)| Shown { since, ..Shown::of(session(id)) }).collect();
+        shown.extend(named.map(|id| Shown::of(session(&id))));
         // The others record nothing, and what their home records is not theirs.
         let is_terminal = arguments.role == Role::Terminal;
         if log.has_entries() || program.hidden || arguments.role == Role::Helper {
-            return opened;
+            return shown;
         }
         let starts = program.started.is_none_or(|started| now - started < STARTING);
         let recorded: Vec<_> =
             homes.iter().filter(|_| is_terminal).flat_map(|home| opened_since(home, program.started)).collect();
         // While it starts, its log has no entries yet, and sessions opened since then may be another process's.
         if starts && log.exists() && !arguments.unlogged {
-            let is_unknown = opened.is_empty() && (arguments.some || !recorded.is_empty());
-            opened.extend(is_unknown.then_some((Opened::Some, None)));
-            return opened;
+            let is_unknown = shown.is_empty() && (arguments.some || !recorded.is_empty());
+            shown.extend(is_unknown.then_some(Shown::of(Opened::Some)));
+            return shown;
         }
         let is_recorded = !recorded.is_empty();
         // One whose log has lines of that level would have logged them.
-        let guessed = recorded.into_iter().filter(|_| !log.informs()).map(|(id, at)| (Opened::Session(id), Some(at)));
-        let guessed: Vec<_> = guessed.filter(|(id, _)| !opened.iter().any(|(known, _)| known == id)).collect();
-        opened.extend(guessed);
-        if opened.is_empty() && arguments.some && starts {
-            return vec![(Opened::Some, None)];
+        let recorded = recorded.into_iter().filter(|_| !log.informs());
+        let guessed = recorded.map(|(id, at)| Shown { guessed: Some(at), ..Shown::of(session(&id)) });
+        let guessed: Vec<_> = guessed.filter(|guess| !shown.iter().any(|known| known.opened == guess.opened)).collect();
+        shown.extend(guessed);
+        if shown.is_empty() && arguments.some && starts {
+            return vec![Shown::of(Opened::Some)];
         }
         // A server records nothing, and a terminal always has a session.
         let is_silent = is_terminal && !is_recorded && arguments.unlogged;
         if !log.informs() && (arguments.role == Role::Server || is_silent) {
-            opened.push((Opened::Untold(program.folder.clone()), None));
+            shown.push(Shown::of(Opened::Untold(program.folder.clone())));
         }
-        opened
+        shown
     }
 }
 

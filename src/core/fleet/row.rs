@@ -206,7 +206,7 @@ impl Session {
             || self.observed.facts.turn.is_some()
             || self.observed.hooked.as_ref().is_some_and(|told| told.has_worked);
         // The user who reopened it has it on screen.
-        let reopened = matches!(self.observed.owner, Owner::Opened { .. });
+        let reopened = self.observed.owner.is_unprompted(&self.observed.facts);
         let news = verdict.status == Status::Idle && had_turn && !reopened || verdict.is_by_message();
         news && self.seen.is_none_or(|seen| seen < verdict.since)
     }

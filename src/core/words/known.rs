@@ -15,7 +15,10 @@ pub(crate) fn owner(session: &Session, clock: impl Fn(Time) -> String) -> String
         Owner::Never if observed.is_untold => format!("not known (this release of {} does not say)", observed.agent),
         Owner::Never => format!("none ({})", observed.agent.no_owner()),
         Owner::Alive { pid, started: at } => format!("process {pid}, alive{}", started(at)),
-        Owner::Opened { pid, started: at } => format!("process {pid}, not prompted yet{}", started(at)),
+        owner @ Owner::Opened { pid, started: at } => {
+            let lacks = if owner.is_unprompted(&observed.facts) { "not prompted yet" } else { "its lock is gone" };
+            format!("process {pid}, {lacks}{}", started(at))
+        }
         Owner::Unheld { pid } => format!("not known (process {pid}, which the lock names, does not hold it)"),
         Owner::Gone { pid, .. } => format!("{}, gone ({})", process(*pid), observed.agent.left_behind()),
         Owner::Doubtful { pid, why } => format!("not known ({})", doubtful(*pid, *why)),

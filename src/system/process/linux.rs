@@ -75,6 +75,23 @@ pub(crate) fn is_inside_container(pid: u32) -> bool {
     pids.any(|other| other != pid && inner_id(other) == pid)
 }
 
+/// The process that has this id in another PID namespace, and started then, in the system's own unit: it runs in a container.
+/// `None` where that cannot be told: a container does not see all processes, and those of others may be hidden.
+pub(crate) fn contained(inner: u32, started: u64) -> Option<Option<u32>> {
+    /// What the kernel calls its first PID namespace: `PROC_PID_INIT_INO` of `proc_ns.h`.
+    const FIRST: &str = "pid:[4026531836]";
+    let own = fs::read_link("/proc/self/ns/pid").ok()?;
+    let sees_all = own.as_os_str() == FIRST && Stat::read(1).is_ok();
+    let entries = fs::read_dir("/proc").ok().filter(|_| sees_all)?;
+    let mut pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    Some(pids.find(|pid| is_contained(*pid, inner, started)))
+}
+
+/// Whether this process has another id in its own PID namespace, `inner`, and started then.
+pub(crate) fn is_contained(pid: u32, inner: u32, started: u64) -> bool {
+    start_ticks(pid) == Some(started) && inner_id(pid) == inner && !is_thread(pid)
+}
+
 /// The id that a process has in its own PID namespace: another one where it runs in a container.
 pub(crate) fn inner_id(pid: u32) -> u32 {
     let status = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();

@@ -179,7 +179,7 @@ impl Item {
     }
 
     /// Icon name, pixmaps, title, text. The important part is in the title, as LXQt shows nothing else. While the menu is
-    /// open it is blank: XFCE and waybar leave it over the first rows. XFCE would show the title in place of an empty one.
+    /// open it is blank: XFCE and waybar leave it over the first rows. XFCE would show other words in place of empty ones.
     #[zbus(property)]
     fn tool_tip(&self, #[zbus(header)] header: Option<Header<'_>>) -> (String, Vec<Pixels>, String, String) {
         let reader = header.as_ref().and_then(Header::sender);
@@ -190,7 +190,7 @@ impl Item {
         self.state(|state| {
             let RenderedIcon { name, pixels } = state.icon.clone();
             if covers_menu {
-                return (name, Vec::new(), "\u{200b}".into(), String::new());
+                return (name, Vec::new(), "\u{200b}".into(), "\u{200b}".into());
             }
             let tooltip = if is_markup { escaped(&state.tooltip) } else { state.tooltip.clone() };
             (name, vec![pixels], tooltip, state.title.clone())

@@ -65,12 +65,17 @@ impl World {
 
     /// Reads all again. Returns what became of each.
     fn refresh(&mut self, now: Moment) -> Vec<io::Result<ReadStatus>> {
+        self.refresh_with(now, OpenSessions::NONE)
+    }
+
+    /// The same, where these processes of agents run.
+    fn refresh_with(&mut self, now: Moment, openings: &OpenSessions) -> Vec<io::Result<ReadStatus>> {
         let (known, mut buffer) = (HashSet::new(), Vec::new());
         let reading = Reading {
             context: ReadContext { now, limits: &self.limits, until: None },
             owner_names: &[],
             known: &known,
-            openings: OpenSessions::NONE,
+            openings,
             all: false,
         };
         let read = |(reader, shown): &mut (Session, Shown)| reader.refresh(&reading, &mut shown.observed, &mut buffer);

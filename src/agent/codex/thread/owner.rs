@@ -11,12 +11,14 @@ use crate::agent::wing::Wing;
 use crate::core::action::Action;
 use crate::core::owner::{Doubt, Held, Owner};
 use crate::core::session::{Allows, Observed};
-use crate::core::time::{Moment, Time};
-use crate::system::process::{self, SLACK, arguments, executable, is_stopped};
+use crate::core::time::{Moment, Span, Time};
+use crate::system::process::{self, SLACK, arguments, executable, is_stopped, open_files};
 use std::path::Path;
 
 /// The oldest release of which it is known that it makes locks.
 const LOCKS_SINCE: [u32; 3] = [0, 169, 0];
+/// How long whoever closes a thread has its log open after it has deleted the lock. Seen: less.
+const CLOSES_WITHIN: Span = Span::seconds(1);
 /// What can be done with a thread that nobody has loaded.
 pub(super) const AT_REST: Allows =
     Allows::Only { actions: &[Action::Resume], why: "no process runs it, and a terminal resumes it" };
@@ -60,6 +62,7 @@ impl Thread {
     pub(super) fn find_owner(&mut self, reading: &Reading<'_>, observed: &mut Observed) {
         self.recheck_at = None;
         let was_open = self.claim.is_some();
+        let before = self.claim.as_ref().map(|claim| claim.pid).or(self.stray);
         let holder = self.lock.map(|lock| (lock, self.holder(lock, reading)));
         let (owner, held) = match holder {
             Some((lock, Holder::Process(pid))) => self.claimed(lock, pid, true, reading),
@@ -90,7 +93,7 @@ impl Thread {
         observed.is_stopped = owner.live().is_some_and(is_stopped);
         observed.is_foreign = owner.live().is_some() && self.claim.as_ref().is_some_and(|claim| claim.is_foreign);
         (observed.owner, observed.held) = (owner, held);
-        self.doubt(reading, observed);
+        self.doubt(before, reading, observed);
     }
 
     /// Finds its lock: the one that is held, of those in the homes that have its log.
@@ -112,8 +115,8 @@ impl Thread {
     }
 
     /// Whether somebody has it loaded although nobody holds a lock of it: where that cannot be excluded, nobody is known to
-    /// have left it.
-    fn doubt(&mut self, reading: &Reading<'_>, observed: &mut Observed) {
+    /// have left it. `before`: the process that had it loaded when it was last read.
+    fn doubt(&mut self, before: Option<u32>, reading: &Reading<'_>, observed: &mut Observed) {
         self.stray = None;
         let (Owner::Never | Owner::Gone { .. }, true) = (&observed.owner, observed.has_log) else { return };
         let runners = || reading.openings.runners(Wing::Codex);
@@ -122,10 +125,20 @@ impl Thread {
             let has_lock = runner.claims.contains(&self.id) && runner.shares(&self.root, &self.path);
             has_lock || runner.logs.iter().any(|(id, of)| *id == self.id && Some(*of) == log)
         };
-        let is_stray = |runner: &&Runner| self.is_stray(runner, observed.touched);
-        let found = runners().find(has_open).map(|runner| (runner.pid, Doubt::HasOpen));
+        let found = runners().find(has_open).map(|runner| runner.pid);
+        // Its lock may have been deleted by somebody else. Whoever closes a thread deletes the lock first, and has the log open
+        // for a moment more.
+        let found = found.or_else(|| {
+            let has_open = |pid: &u32| open_files(*pid).into_iter().flatten().any(|file| file.identity() == log);
+            let pid = before.filter(|_| log.is_some()).filter(has_open)?;
+            let since = reading.context.now.wall - self.closed.unwrap_or(reading.context.now.wall);
+            self.recheck_in(reading, since.max(CLOSES_WITHIN));
+            Some(pid)
+        });
+        let found = found.map(|pid| (pid, Doubt::HasOpen));
         // What a lock says of a process that was killed stands.
         let is_claimed = matches!(observed.owner, Owner::Gone { .. });
+        let is_stray = |runner: &&Runner| self.is_stray(runner, observed.touched);
         let found = found.or_else(|| {
             runners().filter(|_| !is_claimed).filter(is_stray).min_by_key(|it| it.pid).map(|it| (it.pid, self.why(it)))
         });

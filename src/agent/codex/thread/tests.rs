@@ -223,6 +223,32 @@ fn case_292_a_release_that_makes_no_locks_is_not_judged_by_the_lack_of_one() {
     stage.is(Status::Idle, "done");
 }
 
+/// As of a process that clears up: the lock is not the thread.
+#[test]
+fn case_579_a_thread_whose_lock_is_deleted_is_not_over_while_its_process_has_its_log_open() {
+    alone!();
+    let mut stage = Stage::new();
+    let held = stage.lock(ID, 9000);
+    stage.begin(ID, 8000);
+    stage.prompt(ID, 8000);
+    let log = OpenOptions::new().append(true).open(stage.log(ID)).unwrap();
+    stage.is(Status::Working, "the model thinks");
+    rest(&stage.log(ID));
+    fs::remove_file(stage.home.path().join(format!("thread-writer-locks/{ID}.lock"))).unwrap();
+    for _ in 0..2 {
+        stage.is(Status::Working, "the model thinks");
+        let me = std::process::id();
+        assert_eq!(stage.observed.owner, Owner::Doubtful { pid: me, why: Doubt::HasOpen });
+        assert_eq!(
+            (stage.thread.pid(), stage.thread.recheck_at().is_some()),
+            (Some(me), true),
+            "its end is waited for"
+        );
+    }
+    drop((log, held));
+    stage.is(Status::Crashed, "its process is gone");
+}
+
 /// Nobody holds a lock of it, and yet it is written.
 #[test]
 fn case_519_a_thread_without_a_lock_is_not_over_while_its_log_grows() {

@@ -61,7 +61,7 @@ fn logs_with(home: &Path, id: &str) -> Option<Vec<(Lock, Time)>> {
     if logs.iter().map(|(.., path)| length(path)).sum::<u64>() > BYTES_MAX {
         return None;
     }
-    let has_open = |path: &Path| Log::whole(path).is_some_and(|log| log.open().any(|open| **open == *id));
+    let has_open = |path: &Path| Log::whole(path).is_some_and(|log| log.open().any(|(open, _)| *open == *id));
     logs.retain(|(.., path)| has_open(path));
     Some(logs.into_iter().map(|(lock, written, _)| (lock, written)).collect())
 }

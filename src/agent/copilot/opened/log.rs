@@ -43,7 +43,8 @@ const PREFIXES: [(&str, bool); 4] = [
 pub(super) struct Log {
     path: Option<PathBuf>,
     read: u64,
-    open: Vec<Box<str>>,
+    /// The sessions that it has open, each with when it opened it.
+    open: Vec<(Box<str>, Option<Time>)>,
     closed: Vec<Box<str>>,
     /// It has lines of the level at which sessions are logged.
     informs: bool,
@@ -57,9 +58,9 @@ impl Log {
         Some(log)
     }
 
-    /// The sessions that the process has open, in the order in which it opened them.
-    pub(super) fn open(&self) -> impl Iterator<Item = &Box<str>> {
-        self.open.iter()
+    /// The sessions that the process has open, in the order in which it opened them, each with when it did.
+    pub(super) fn open(&self) -> impl Iterator<Item = (&str, Option<Time>)> {
+        self.open.iter().map(|(id, at)| (&**id, *at))
     }
 
     /// Whether the process closed this session.
@@ -134,11 +135,17 @@ impl Log {
     fn take(&mut self, line: &[u8]) {
         self.informs |= line.get(STAMP..).is_some_and(|rest| rest.starts_with(b"[INFO] "));
         let Some((id, opens)) = parse(line) else { return };
-        let (into, out_of) =
-            if opens { (&mut self.open, &mut self.closed) } else { (&mut self.closed, &mut self.open) };
-        out_of.retain(|other| **other != *id);
-        if !into.iter().any(|other| **other == *id) {
-            into.push(id.into());
+        if opens {
+            self.closed.retain(|other| **other != *id);
+            // It is mentioned again each time that it comes to the foreground.
+            if !self.open.iter().any(|(other, _)| **other == *id) {
+                self.open.push((id.into(), Time::parse(&line[..STAMP - 1])));
+            }
+        } else {
+            self.open.retain(|(other, _)| **other != *id);
+            if !self.closed(id) {
+                self.closed.push(id.into());
+            }
         }
     }
 }
@@ -194,7 +201,7 @@ mod tests {
 
     fn opened(log: &mut Log, path: &Path) -> Vec<String> {
         assert!(log.read_from(&mut File::open(path).unwrap(), None).unwrap());
-        log.open().map(ToString::to_string).collect()
+        log.open().map(|(id, _)| id.to_owned()).collect()
     }
 
     #[test]
@@ -245,7 +252,7 @@ mod tests {
             slices += 1;
         }
         assert!(slices > 100, "{slices}");
-        assert_eq!(log.open().map(|id| &**id).collect::<Vec<_>>(), [A]);
+        assert_eq!(log.open().collect::<Vec<_>>(), [(A, Time::parse(b"2026-11-22T01:02:18.498Z"))]);
     }
 
     #[test]

@@ -188,7 +188,7 @@ fn case_116_recorded_sessions_do_not_count_for_a_process_whose_log_has_just_begu
     let mut program = programs(&[], now()).into_iter().find(|program| program.pid == pid).unwrap();
     program.started = program.started.map(|at| at - STARTING);
     let long = KnownProcess::default().sessions_of(&program, std::slice::from_ref(&home), now());
-    let [(opened, Some(_))] = &*long else { panic!("{long:?}") };
+    let [Shown { opened, guessed: Some(_), .. }] = &*long else { panic!("{long:?}") };
     assert_eq!(*opened, Opened::Session(A.into()));
 }
 
@@ -253,7 +253,7 @@ fn sessions_that_differ_between_two_scans_are_reported() {
         inside: None,
         root: "/home/session-state".into(),
         opened: Opened::Session(id.into()),
-        started: None,
+        since: None,
         is_uncertain: false,
         guessed: None,
     };
@@ -274,7 +274,7 @@ fn an_open_session_is_found_by_its_folder_and_its_id() {
         inside: None,
         root: root.into(),
         opened: id.map_or(Opened::Some, |id| Opened::Session(id.into())),
-        started: None,
+        since: None,
         is_uncertain: false,
         guessed: None,
     };

@@ -1,9 +1,11 @@
 //! Bad input around one session: a clear word, and no wrong one.
 
 use super::*;
+use crate::agent::runners::Runner;
 use crate::core::action::{Action, offer};
 use crate::core::verdict::Status;
 use crate::system::process::testing::{ended, make_pipe};
+use crate::system::process::{self, executable, start_ticks};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub(super) const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";
@@ -89,6 +91,13 @@ impl Scene {
         let now = Moment::of(at);
         self.world.find_sessions();
         self.world.refresh(now);
+        self.world.row(0, now).unwrap()
+    }
+
+    /// The row, where these processes of agents run.
+    fn row_with(&mut self, openings: &OpenSessions) -> Row {
+        let now = Moment::of(NOW);
+        self.world.refresh_with(now, openings);
         self.world.row(0, now).unwrap()
     }
 }
@@ -189,6 +198,100 @@ fn case_254_a_process_of_another_container_is_neither_dead_nor_signalled() {
     let shown = &scene.world.readers[0].1;
     assert_eq!(shown.observed.owner, Owner::Unknown { pid });
     assert!(offer(Action::End, shown, row.status).is_err() && offer(Action::Resume, shown, row.status).is_err());
+}
+
+/// A process in a container of this machine, which has another id there. Nothing is checked where the system makes none, or
+/// shows not all processes.
+#[test]
+fn case_577_a_process_of_a_container_that_ended_is_dead() {
+    let Ok(machine) = fs::read_to_string("/etc/machine-id") else { return };
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "sleep", "600"]);
+    let Ok(mut child) = command.stderr(std::process::Stdio::null()).spawn() else { return };
+    let outer = child.id();
+    let children = || fs::read_to_string(format!("/proc/{outer}/task/{outer}/children")).unwrap_or_default();
+    let runs = |pid: u32| executable(pid).is_some_and(|path| path.ends_with("sleep"));
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    let inside = loop {
+        if let Some(pid) = children().split_whitespace().find_map(|pid| pid.parse().ok()).filter(|pid| runs(*pid)) {
+            break pid;
+        }
+        if child.try_wait().unwrap().is_some() || std::time::Instant::now() > until {
+            return;
+        }
+        std::thread::yield_now();
+    };
+    let namespace = fs::read_link(format!("/proc/{inside}/ns/pid")).unwrap();
+    let ticks = start_ticks(inside).unwrap();
+    let mut scene = Scene::new(&busy(), &prompt());
+    let mut json: Value = serde_json::from_str(&file(&scene.process, &waits("permission prompt"))).unwrap();
+    fs::remove_file(pid_file::path(scene.world.home(), scene.process.pid())).unwrap();
+    json["pidDomain"] = format!("linux:{}:{}", machine.trim(), namespace.display()).into();
+    (json["pid"], json["procStart"]) = (1.into(), ticks.to_string().into());
+    scene.world.write("sessions/1.json", json.to_string().as_bytes());
+    let bash = tool("t1", "Bash", &serde_json::json!({"command": "make"}));
+    scene.append(&bash);
+    let row = scene.row();
+    assert_eq!(
+        (row.status, row.actions.contains(&Action::Resume)),
+        (Status::NeedsPermission, false),
+        "{}",
+        row.because
+    );
+    if process::contained(1, ticks).is_some() {
+        let (reader, shown) = &scene.world.readers[0];
+        assert_eq!(shown.observed.owner, Owner::Unknown { pid: 1 });
+        assert_eq!(reader.pids().collect::<Vec<_>>(), [inside], "its end is waited for");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let is_gone = || process::contained(1, ticks) == Some(None);
+        while !is_gone() && std::time::Instant::now() < until {
+            std::thread::yield_now();
+        }
+        scene.world.ended(inside, NOW);
+        let row = scene.row();
+        assert_eq!((row.status, row.actions.contains(&Action::Resume)), (Status::Crashed, true), "{}", row.because);
+    }
+    let _ = (child.kill(), child.wait());
+}
+
+/// A later process that resumed a session has no file: the one of the process that was killed before says nothing of it.
+#[test]
+fn case_578_what_a_kill_left_does_not_hide_a_later_process_without_a_file() {
+    let bash = tool("t1", "Bash", &serde_json::json!({"command": "make"}));
+    let mut scene = Scene::new(&busy(), &(prompt() + &bash));
+    let home = scene.world.home().to_owned();
+    scene.process.end();
+    let find = |started, named: Option<&str>| Runner {
+        wing: Wing::ClaudeCode,
+        pid: std::process::id(),
+        born: start_ticks(std::process::id()).unwrap(),
+        started,
+        home: Some(home.clone()),
+        folder: Some("/elsewhere".into()),
+        named: named.map(Into::into),
+        claims: Vec::new(),
+        logs: Vec::new(),
+        is_helper: false,
+    };
+    let later = NOW - Span::seconds(5);
+    for (runner, owner) in [
+        (find(later, Some(ID)), Owner::Doubtful { pid: std::process::id(), why: Doubt::Named }),
+        (find(NOW - Span::seconds(60), Some(ID)), Owner::Gone { pid: scene.process.pid(), at: None }),
+        (find(later, Some("other")), Owner::Gone { pid: scene.process.pid(), at: None }),
+    ] {
+        let openings = OpenSessions::default().with(vec![runner], Vec::new());
+        scene.world.readers.clear();
+        scene.world.find_sessions();
+        let row = scene.row_with(&openings);
+        let observed = &scene.world.readers[0].1.observed;
+        assert_eq!(observed.owner, owner);
+        let is_doubtful = matches!(owner, Owner::Doubtful { .. });
+        assert_eq!(
+            (row.status == Status::Crashed, row.actions.contains(&Action::Resume)),
+            (!is_doubtful, !is_doubtful)
+        );
+    }
 }
 
 /// Case 255.

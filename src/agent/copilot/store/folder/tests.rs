@@ -216,7 +216,7 @@ impl Left {
             inside: None,
             root: self.root(),
             opened: Opened::Session(A.into()),
-            started: Some(self.now - Span::minutes(9)),
+            since: Some(self.now - Span::minutes(9)),
             is_uncertain: false,
             guessed: Some(self.now - ago),
         }]);
@@ -275,7 +275,7 @@ fn case_552_the_entry_of_a_terminal_that_has_ended_is_not_anothers() {
         inside: None,
         root: left.root(),
         opened: Opened::Session(A.into()),
-        started: Some(left.now - Span::minutes(9)),
+        since: Some(left.now - Span::minutes(9)),
         is_uncertain: false,
         guessed,
     };
@@ -309,7 +309,7 @@ fn case_553_a_container_of_the_same_home_runs_its_own_sessions() {
         inside,
         root: left.root(),
         opened: Opened::Session(A.into()),
-        started: None,
+        since: None,
         is_uncertain: false,
         guessed: None,
     };
