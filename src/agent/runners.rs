@@ -28,6 +28,8 @@ pub(crate) struct Runner {
     pub(in crate::agent) folder: Option<PathBuf>,
     /// The session that its command line names.
     pub(in crate::agent) named: Option<Box<str>>,
+    /// By its command line, it goes on with a session that it does not name: the last one of its folder, or one of a list.
+    pub(in crate::agent) continues: bool,
     /// The sessions that it claims in its own home.
     pub(in crate::agent) claims: Vec<Box<str>>,
     /// The logs that it has open, with their sessions.
@@ -44,6 +46,8 @@ pub(super) type RoleOf = fn(&Path, &[OsString]) -> Option<Role>;
 pub(super) struct Role {
     /// The session that it names.
     pub(super) named: Option<Box<str>>,
+    /// It goes on with a session that it does not name.
+    pub(super) continues: bool,
     /// It runs no session of its own.
     pub(super) is_helper: bool,
 }
@@ -107,7 +111,7 @@ pub(super) fn scan(sources: &[&Source], now: Time) -> Vec<Runner> {
         if pid == std::process::id() || !is_of_our_user(pid) {
             return None;
         }
-        let Role { named, is_helper } = role(&program, &arguments(pid)?)?;
+        let Role { named, continues, is_helper } = role(&program, &arguments(pid)?)?;
         let (birth, folder) = (birth(pid)?, folder_of(pid));
         // Nothing may wait for a file system that does not answer.
         let is_local = |home: &PathBuf| mounts.get_or_init(Mounts::read).of(&home.join("any")).is_none();
@@ -120,6 +124,7 @@ pub(super) fn scan(sources: &[&Source], now: Time) -> Vec<Runner> {
             home,
             folder,
             named,
+            continues,
             claims: Vec::new(),
             logs: Vec::new(),
             is_helper,

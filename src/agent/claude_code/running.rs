@@ -81,6 +81,8 @@ const HELPERS: [&str; 12] = [
 ];
 /// The options by which its command line names the session that it runs.
 const NAMES: [&str; 3] = ["--resume", "-r", "--session-id"];
+/// The options by which it goes on with a session that it does not name: the last one of its folder, or one of a list.
+const CONTINUES: [&str; 4] = ["--continue", "-c", "--resume", "-r"];
 /// The options of what its supervisor starts: what they run is named in a file alone.
 const SUPERVISED: [&str; 2] = ["--bg-pty-host", "--bg-spare"];
 
@@ -101,7 +103,8 @@ pub(crate) fn role(program: &Path, arguments: &[OsString]) -> Option<Role> {
         None => NAMES.contains(word).then(|| words.get(at + 1).map(|next| (*next).to_owned())).flatten(),
     };
     let named = words.iter().enumerate().filter_map(value).find(|id| is_uuid(id)).filter(|_| !is_fork);
-    Some(Role { named: named.map(Into::into), is_helper })
+    let continues = named.is_none() && words.iter().any(|word| CONTINUES.contains(word));
+    Some(Role { named: named.map(Into::into), continues, is_helper })
 }
 
 /// Completes what a process shows: the session that its own file names.
@@ -127,14 +130,19 @@ mod tests {
             let words: Vec<OsString> = line.split(' ').map(Into::into).collect();
             role(Path::new(program), &words)
         };
-        let one = |named: Option<&str>, is_helper| Some(Role { named: named.map(Into::into), is_helper });
+        let one =
+            |named: Option<&str>, is_helper| Some(Role { named: named.map(Into::into), is_helper, ..Role::default() });
+        let continues = || Some(Role { continues: true, ..Role::default() });
         for (line, is) in [
             ("claude", one(None, false)),
             ("/opt/claude -p fix", one(None, false)),
             (&format!("claude --resume {ID}"), one(Some(ID), false)),
             (&format!("claude -p --session-id={ID} go"), one(Some(ID), false)),
-            (&format!("claude --resume {ID} --fork-session"), one(None, false)),
-            ("claude --resume", one(None, false)),
+            (&format!("claude --resume {ID} --fork-session"), continues()),
+            ("claude --resume", continues()),
+            ("claude --continue", continues()),
+            ("claude -c --model opus", continues()),
+            ("claude --resume shop", continues()),
             ("claude daemon run --origin transient", one(None, true)),
             ("claude --bg-spare /tmp/spare", one(None, true)),
             ("claude mcp serve", one(None, true)),

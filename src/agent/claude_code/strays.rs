@@ -27,6 +27,12 @@ pub(super) fn may_have_written(runner: &Runner, touched: Time, log: &Path) -> bo
     runner.may_have_written(touched, |folder| is_of(log, folder))
 }
 
+/// Whether a process in the folder of this log goes on with a session, and has no file yet that says with which.
+fn shows_nothing_yet(runner: &Runner, log: &Path) -> bool {
+    let works_there = || runner.folder.as_deref().is_some_and(|folder| is_of(log, folder));
+    runner.continues && !runner.is_helper && runner.claims.is_empty() && runner.home.is_some() && works_there()
+}
+
 /// Whether a log is among those of the sessions that work in this folder.
 fn is_of(log: &Path, folder: &Path) -> bool {
     let project = log.parent().and_then(Path::file_name);
@@ -46,6 +52,8 @@ pub(super) fn find<'a>(
     let suspected = runners.filter_map(|runner| {
         let why = match &runner.named {
             Some(named) if **named == *id => Doubt::Named,
+            // Until it shows which one it goes on with, it may be this.
+            None if shows_nothing_yet(runner, log) => Doubt::WorksThere,
             _ if may_have_written(runner, touched, log) => Doubt::WorksThere,
             _ => return None,
         };

@@ -48,7 +48,7 @@ pub(crate) fn role(program: &Path, arguments: &[OsString]) -> Option<Role> {
     let is_helper = command.is_some_and(|command| HELPERS.contains(&command));
     let resumes = words.iter().position(|word| *word == "resume");
     let named = resumes.and_then(|at| words[at..].iter().find(|word| is_uuid(word)));
-    Some(Role { named: named.map(|id| (*id).into()), is_helper })
+    Some(Role { named: named.map(|id| (*id).into()), is_helper, ..Role::default() })
 }
 
 /// Completes what a process shows: the threads whose lock and whose log it has open. One that is a terminal of its home's
@@ -86,7 +86,8 @@ mod tests {
             let words: Vec<OsString> = line.split(' ').map(Into::into).collect();
             role(Path::new("/opt/codex"), &words)
         };
-        let one = |named: Option<&str>, is_helper| Some(Role { named: named.map(Into::into), is_helper });
+        let one =
+            |named: Option<&str>, is_helper| Some(Role { named: named.map(Into::into), is_helper, ..Role::default() });
         for (line, is) in [
             ("codex", one(None, false)),
             ("/opt/codex --no-daemon", one(None, false)),

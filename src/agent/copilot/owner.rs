@@ -78,7 +78,7 @@ pub struct Claim {
 /// the clock by more than [`SLACK`] after the lock was made shifts the start.
 ///
 /// A lock that was made in a container has an id of that container, which here is free or another program's: its owner
-/// reads as gone.
+/// reads as gone. Only [`claim`] sees that its file is locked.
 ///
 /// Takes 30 to 70 us on Linux (6 us if the process does not exist), some milliseconds elsewhere. Never fails: what
 /// cannot be read is `Unknown`.
@@ -125,6 +125,8 @@ fn claim_where(lock: Lock, folder: &Path, names: &[String], now: Time, may_hold_
             let held = if matches!(owner, Owner::Alive { .. }) { Held::Verified } else { Held::Unverified };
             claim(owner, held)
         }
+        // Somebody holds it whose process is not seen by this id: of a container, and perhaps of another user.
+        Owner::Gone { .. } if hold::is_locked(pid, folder) => claim(Owner::Unknown { pid }, Held::Unverified),
         owner => claim(owner, Held::Unverified),
     }
 }

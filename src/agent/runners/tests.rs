@@ -60,6 +60,7 @@ fn case_527_a_process_that_runs_on_is_no_other_one() {
         named: None,
         claims: Vec::new(),
         logs: Vec::new(),
+        continues: false,
         is_helper: false,
     };
     let scan = |runners: Vec<Runner>| OpenSessions::default().with(runners, Vec::new());

@@ -18,7 +18,7 @@ use std::path::Path;
 #[cfg(target_os = "linux")]
 use crate::system::identity::Identity;
 #[cfg(target_os = "linux")]
-use crate::system::process::open_files;
+use crate::system::process::{lock_holder, open_files};
 
 /// What the system shows of a process and a session's folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +80,19 @@ pub(super) fn of(pid: u32, folder: &Path) -> Hold {
     } else {
         Hold::Nothing
     }
+}
+
+/// Whether anybody holds the session's own hold file of this process. A lock is listed for all to see.
+#[cfg(target_os = "linux")]
+pub(super) fn is_locked(pid: u32, folder: &Path) -> bool {
+    let meta = fs::symlink_metadata(folder.join(format!("inuse.{pid}.hold"))).ok().filter(fs::Metadata::is_file);
+    meta.is_some_and(|meta| matches!(lock_holder(Identity::of(&meta)), Ok(Some(_))))
+}
+
+/// Whether anybody holds the session's own hold file of this process: the system does not tell.
+#[cfg(not(target_os = "linux"))]
+pub(super) const fn is_locked(_pid: u32, _folder: &Path) -> bool {
+    false
 }
 
 /// The home that an open file belongs to, if it is one that every Copilot keeps open.

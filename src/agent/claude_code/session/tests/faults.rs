@@ -270,12 +270,18 @@ fn case_578_what_a_kill_left_does_not_hide_a_later_process_without_a_file() {
         home: Some(home.clone()),
         folder: Some("/elsewhere".into()),
         named: named.map(Into::into),
+        continues: false,
         claims: Vec::new(),
         logs: Vec::new(),
         is_helper: false,
     };
     let later = NOW - Span::seconds(5);
+    // At the dialog whether a folder is trusted, it has no file yet.
+    let continues = |folder: &str| Runner { continues: true, folder: Some(folder.into()), ..find(later, None) };
+    let works_there = Owner::Doubtful { pid: std::process::id(), why: Doubt::WorksThere };
     for (runner, owner) in [
+        (continues("/work/shop"), works_there),
+        (continues("/work/other"), Owner::Gone { pid: scene.process.pid(), at: None }),
         (find(later, Some(ID)), Owner::Doubtful { pid: std::process::id(), why: Doubt::Named }),
         (find(NOW - Span::seconds(60), Some(ID)), Owner::Gone { pid: scene.process.pid(), at: None }),
         (find(later, Some("other")), Owner::Gone { pid: scene.process.pid(), at: None }),

@@ -35,6 +35,21 @@ fn a_process_with_the_folders_own_file_open_and_locked_holds_it() {
     assert!(is_held(process.pid(), &link.join("session-state").join("one")));
 }
 
+/// A process of a container has another id there, and one of another user shows no files: only the lock is seen.
+#[test]
+fn case_581_a_hold_that_somebody_has_locked_is_nobodys_who_is_gone() {
+    let world = World::new();
+    let folder = world.folder("home");
+    let inside = u32::try_from(i32::MAX - 1).unwrap();
+    let hold = fs::File::create(folder.join(format!("inuse.{inside}.hold"))).unwrap();
+    let gone = Claim { owner: Owner::Gone { pid: inside, at: None }, held: Held::Unverified };
+    assert_eq!(claimed(inside, &folder), gone);
+    hold.lock().unwrap();
+    assert_eq!(claimed(inside, &folder), Claim { owner: Owner::Unknown { pid: inside }, held: Held::Unverified });
+    hold.unlock().unwrap();
+    assert_eq!(claimed(inside, &folder), gone);
+}
+
 /// A process that has the session's own file open, but not locked.
 fn opening(world: &World) -> (PathBuf, Running) {
     let folder = world.folder("home");
