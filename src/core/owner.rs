@@ -127,7 +127,7 @@ impl Owner {
     /// Whether it has only loaded the session, of which these are the facts: it was given no prompt since.
     pub(crate) fn is_unprompted(&self, facts: &Facts) -> bool {
         let Self::Opened { started, .. } = *self else { return false };
-        !facts.marks.prompt.is_some_and(|prompt| started.is_some_and(|since| prompt.at > since))
+        facts.marks.prompt.is_none_or(|prompt| started.is_none_or(|since| prompt.at <= since))
     }
 
     /// The id of the live process that is known to have the session loaded.

@@ -5,6 +5,7 @@
 use super::target::PROGRAM;
 use crate::agent::runners::{Role, is_itself};
 use crate::core::text::is_uuid;
+use crate::system::identity::Identity;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -49,6 +50,18 @@ pub(crate) fn role(program: &Path, arguments: &[OsString]) -> Option<Role> {
     let resumes = words.iter().position(|word| *word == "resume");
     let named = resumes.and_then(|at| words[at..].iter().find(|word| is_uuid(word)));
     Some(Role { named: named.map(|id| (*id).into()), is_helper, ..Role::default() })
+}
+
+/// Whether a process has this log open.
+#[cfg(target_os = "linux")]
+pub(super) fn has_open(pid: u32, log: Identity) -> bool {
+    crate::system::process::open_files(pid).into_iter().flatten().any(|file| file.identity() == Some(log))
+}
+
+/// Whether a process has this log open: the system does not tell.
+#[cfg(not(target_os = "linux"))]
+pub(super) const fn has_open(_: u32, _: Identity) -> bool {
+    false
 }
 
 /// Completes what a process shows: the threads whose lock and whose log it has open. One that is a terminal of its home's

@@ -61,7 +61,11 @@ pub(crate) fn needs(row: &Row, session: &Session) -> String {
             match request.map(|request| (request_verb(&request.kind), request.asks.as_deref())) {
                 Some((Some(verb), Some(what))) => format!("wants {verb} {}", plain(what, COMMAND_MAX)),
                 Some((Some(verb), None)) => format!("wants {verb}"),
-                _ => "asks for permission".into(),
+                // What only its log or its agent says.
+                _ => match row.request_text() {
+                    Some(text) => format!("asks for permission: {text}"),
+                    None => "asks for permission".into(),
+                },
             }
         }
         Status::NeedsInput => match row.question.as_ref().filter(|_| session.control.under_way.is_none()) {
@@ -74,5 +78,25 @@ pub(crate) fn needs(row: &Row, session: &Session) -> String {
         Status::Failed | Status::Quiet | Status::Finishing | Status::Working | Status::Idle | Status::Ended => {
             "failed".into()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::limits::Limits;
+    use crate::core::time::Moment;
+    use crate::core::words::reason::Reason;
+
+    #[test]
+    fn case_669_the_headline_says_the_command_that_only_the_log_tells() {
+        let session = Session::default();
+        let words = |text: Option<&str>| {
+            let because = Reason::AsksPermission { kind: "Bash".into(), text: text.map(Into::into) }.into();
+            let row = session.row(Moment::default(), &Limits::default()).0;
+            needs(&Row { status: Status::NeedsPermission, because, ..row }, &session)
+        };
+        assert_eq!(words(Some("rm -rf build")), "asks for permission: rm -rf build");
+        assert_eq!(words(None), "asks for permission");
     }
 }

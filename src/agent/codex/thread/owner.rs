@@ -4,6 +4,7 @@ use super::Thread;
 use crate::agent::codex::daemon;
 use crate::agent::codex::door::Door;
 use crate::agent::codex::lock::{Holder, LOCKS, Lock};
+use crate::agent::codex::running;
 use crate::agent::evidence::Evidence;
 use crate::agent::reading::{GRACE, Reading};
 use crate::agent::runners::{Runner, identity};
@@ -12,7 +13,7 @@ use crate::core::action::Action;
 use crate::core::owner::{Doubt, Held, Owner};
 use crate::core::session::{Allows, Observed};
 use crate::core::time::{Moment, Span, Time};
-use crate::system::process::{self, SLACK, arguments, executable, is_stopped, open_files};
+use crate::system::process::{self, SLACK, arguments, executable, is_stopped};
 use std::path::Path;
 
 /// The oldest release of which it is known that it makes locks.
@@ -129,8 +130,7 @@ impl Thread {
         // Its lock may have been deleted by somebody else. Whoever closes a thread deletes the lock first, and has the log open
         // for a moment more.
         let found = found.or_else(|| {
-            let has_open = |pid: &u32| open_files(*pid).into_iter().flatten().any(|file| file.identity() == log);
-            let pid = before.filter(|_| log.is_some()).filter(has_open)?;
+            let pid = before.zip(log).filter(|(pid, log)| running::has_open(*pid, *log)).map(|(pid, _)| pid)?;
             let since = reading.context.now.wall - self.closed.unwrap_or(reading.context.now.wall);
             self.recheck_in(reading, since.max(CLOSES_WITHIN));
             Some(pid)
