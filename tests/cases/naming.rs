@@ -209,7 +209,10 @@ proptest! {
             let rows: Vec<_> = rows
                 .iter()
                 .enumerate()
-                .map(|(n, (title, folder, branch))| row(&format!("{n:08x}-0000-4000-8000-000000000000"), title, folder, branch))
+                .map(|(n, (title, folder, branch))| {
+                    let agent = Agent::reported(if n % 2 == 0 { "aider" } else { "goose" }).unwrap();
+                    Row { agent, ..row(&format!("{n:08x}-0000-4000-8000-000000000000"), title, folder, branch) }
+                })
                 .collect();
             let mut rows = rows;
             distinguish(&mut rows);

@@ -1,11 +1,10 @@
 //! Which processes run Claude Code, and with which home.
 
-use super::pid_file;
 use crate::agent::fingerprint::Fingerprint;
 use crate::agent::program_file::is_node;
 #[cfg(target_os = "linux")]
-use crate::agent::runners;
-use crate::agent::runners::{Role, Runner, identity, is_itself};
+use crate::agent::runners::{self, Runner};
+use crate::agent::runners::{Role, identity, is_itself};
 use crate::core::text::is_uuid;
 use crate::core::time::Time;
 use crate::system::process::{self, Reading};
@@ -110,7 +109,7 @@ pub(crate) fn role(program: &Path, arguments: &[OsString]) -> Option<Role> {
 /// Completes what a process shows: the session that its own file names.
 #[cfg(target_os = "linux")]
 pub(crate) fn complete(runner: &mut Runner) {
-    let file = runner.home.as_deref().and_then(|home| pid_file::read(home, process::inner_id(runner.pid)));
+    let file = runner.home.as_deref().and_then(|home| super::pid_file::read(home, process::inner_id(runner.pid)));
     runner.claims = file.filter(|file| file.is_of(runner.born)).map(|file| file.session).into_iter().collect();
 }
 

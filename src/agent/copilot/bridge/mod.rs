@@ -28,3 +28,5 @@ pub(crate) const EXTENSION: &str = "plugin:pilotlight:pilotlight";
 pub(crate) const PROTOCOL: u32 = 2;
 /// The releases of the Copilot CLI that the bridge was tested with.
 pub(crate) const TESTED_RELEASES: [&str; 4] = ["1.0.83", "1.0.86", "1.0.92", "1.0.102"];
+/// The script with which Copilot runs an extension.
+pub(super) const BOOTSTRAP: &str = "extension_bootstrap.mjs";

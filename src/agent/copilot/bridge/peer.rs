@@ -1,10 +1,8 @@
 //! Checks that a connecting process is an extension that Copilot started for a session.
 
+use super::BOOTSTRAP;
 use crate::system::process::{ancestors, arguments, executable};
 use std::path::Path;
-
-/// The script with which Copilot runs an extension.
-pub(in crate::agent::copilot) const BOOTSTRAP: &str = "extension_bootstrap.mjs";
 
 /// The refusal for a command of ours that only checks whether anybody listens. Not logged.
 pub(crate) const OURSELVES: &str = "it is Pilotlight itself";

@@ -3,7 +3,7 @@
 //! The same program is a terminal, a server, a prompt that is run once, each of its commands (`copilot update`), and what it
 //! starts for itself (`copilot …/extension_bootstrap.mjs`). Only a terminal records in a home which sessions it has open.
 
-use crate::agent::copilot::bridge::peer::BOOTSTRAP;
+use crate::agent::copilot::bridge::BOOTSTRAP;
 use crate::core::text::is_uuid;
 use std::borrow::Cow;
 use std::ffi::OsString;
