@@ -17,7 +17,8 @@ pub(crate) fn owner(session: &Session, clock: impl Fn(Time) -> String) -> String
         Owner::Alive { pid, started: at } => format!("process {pid}, alive{}", started(at)),
         owner @ Owner::Opened { pid, started: at } => {
             let lacks = if owner.is_unprompted(&observed.facts) { "not prompted yet" } else { "its lock is gone" };
-            format!("process {pid}, {lacks}{}", started(at))
+            let since = at.map(|at| format!(", open since {}", clock(at))).unwrap_or_default();
+            format!("process {pid}, {lacks}{since}")
         }
         Owner::Unheld { pid } => format!("not known (process {pid}, which the lock names, does not hold it)"),
         Owner::Gone { pid, .. } => format!("{}, gone ({})", process(*pid), observed.agent.left_behind()),
@@ -57,7 +58,7 @@ mod tests {
         assert_eq!(words(Owner::Alive { pid: 7, started: None }), "process 7, alive");
         let started = Some(Time(1_700_000_000_000));
         let opened = words(Owner::Opened { pid: 7, started });
-        assert_eq!(opened, "process 7, not prompted yet, started at 1700000000000");
+        assert_eq!(opened, "process 7, not prompted yet, open since at 1700000000000");
         assert!(words(Owner::Gone { pid: 7, at: None }).starts_with("process 7, gone ("));
         assert!(words(Owner::Gone { pid: Owner::UNNAMED, at: None }).starts_with("a process, gone ("));
         assert!(words(Owner::Unknown { pid: Owner::UNNAMED }).starts_with("a process, which cannot be inspected"));

@@ -66,10 +66,11 @@ impl Backend {
 
     /// What the desktop would do at the next login.
     pub(super) fn read(&self) -> State {
-        if let Some(manager) = &self.window_manager
-            && let Ok(arguments) = arguments(&self.homes)
-        {
-            return manager.read(&self.program, &arguments, self.unit_is_enabled());
+        let by_manager = |manager: &WindowManager| manager.read(&self.program, &self.homes, self.unit_is_enabled());
+        match self.window_manager.as_ref().map(by_manager) {
+            Some(Ok(Some(state))) => return state,
+            Some(Err(error)) => return State { can_change: false, ..State::off() }.because(error.to_string()),
+            Some(Ok(None)) | None => {}
         }
         let text = match self.effective_entry() {
             None if self.unit_is_enabled() => {

@@ -1,13 +1,18 @@
 //! Window managers that start nothing by desktop entries: what they start stands in a file of their own, which is the
 //! user's to edit. Pilotlight says which line to add, and sees whether it is there.
 
+use super::arguments::arguments;
 use super::state::{StartLine, State};
 use crate::system::deadline::run_within;
 use crate::system::state_file;
+use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
+/// What systemd starts in a graphical session: what desktop entries name, and units such as ours.
+const TARGETS: [&str; 2] = ["xdg-desktop-autostart.target", "graphical-session.target"];
 /// How long systemd may take to say whether it has started a target.
 const SYSTEMD_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -44,38 +49,49 @@ pub(super) struct WindowManager {
     known: &'static Known,
     /// The file that it reads at its start.
     file: PathBuf,
-    /// Whether systemd starts what belongs to a graphical session there.
-    has_graphical_target: bool,
+    /// Whether systemd has started each of [`TARGETS`]. It is asked only where that matters.
+    targets: OnceLock<[bool; 2]>,
 }
 
 impl WindowManager {
-    /// Finds it. `None` on a desktop, and where systemd starts what the desktop entries name.
+    /// Finds it. `None` on a desktop.
     pub(super) fn find(desktops: &str, is_set: impl Fn(&str) -> bool, settings: &Path) -> Option<Self> {
         let known = known(desktops, is_set)?;
-        let [entries, graphical] = are_active(["xdg-desktop-autostart.target", "graphical-session.target"]);
-        (!entries).then(|| Self { known, file: settings.join(known.file), has_graphical_target: graphical })
+        Some(Self { known, file: settings.join(known.file), targets: OnceLock::new() })
     }
 
-    /// Whether it starts this program. `unit_is_enabled`: our systemd unit is.
-    pub(super) fn read(&self, program: &Path, arguments: &[&str], unit_is_enabled: bool) -> State {
-        let fixed = |state| State { can_change: false, ..state };
-        if unit_is_enabled && self.has_graphical_target {
-            return fixed(State::on()).because("by its systemd unit");
-        }
+    /// Whether it starts this program. `unit_is_enabled`: our systemd unit is. `None` where systemd starts what the desktop
+    /// entries name.
+    ///
+    /// # Errors
+    /// Why no line can have it start this program.
+    pub(super) fn read(
+        &self,
+        program: &Path,
+        homes: &[PathBuf],
+        unit_is_enabled: bool,
+    ) -> anyhow::Result<Option<State>> {
+        let on = |by: String| Ok(Some(State { can_change: false, ..State::on() }.because(by)));
         let text = state_file::read(&self.file);
         if text.lines().any(|line| starts(line, program)) {
-            return fixed(State::on()).because(format!("by {}", self.file.display()));
+            return on(format!("by {}", self.file.display()));
         }
-        let words = program.to_str().into_iter().chain(arguments.iter().copied());
-        // A path with a NUL cannot be run.
-        let Ok(command) = shlex::try_join(words) else { return fixed(State::off()) };
+        let [starts_entries, is_graphical] = *self.targets.get_or_init(|| are_active(TARGETS));
+        if starts_entries {
+            return Ok(None);
+        }
+        if unit_is_enabled && is_graphical {
+            return on("by its systemd unit".into());
+        }
+        let program = program.to_str().context("the path of this program is not valid UTF-8")?;
+        let command = shlex::try_join([program].into_iter().chain(arguments(homes)?))?;
         let [before, after] = self.known.around;
         let line = StartLine {
             of: self.known.name,
             text: format!("{before}{command}{after}"),
             file: self.file.display().to_string(),
         };
-        State { line: Some(line), ..State::off() }
+        Ok(Some(State { line: Some(line), ..State::off() }))
     }
 
     /// The folder of its file, to be watched.
@@ -103,8 +119,7 @@ fn known(desktops: &str, is_set: impl Fn(&str) -> bool) -> Option<&'static Known
 }
 
 /// Whether the user's systemd has started each of these. It has started none where it does not run.
-fn are_active(targets: [&str; 2]) -> [bool; 2] {
-    let targets = targets.map(str::to_owned);
+fn are_active(targets: [&'static str; 2]) -> [bool; 2] {
     let ask = move || {
         let mut systemctl = Command::new("systemctl");
         systemctl.args(["--user", "is-active"]).args(targets).stdin(Stdio::null()).stderr(Stdio::null());
@@ -137,10 +152,13 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().join("sway/config");
         let program = Path::new("/opt/pilot light/pilotlight");
-        let of = |has_graphical_target, unit_is_enabled| {
-            let manager = WindowManager { known: &KNOWN[0], file: file.clone(), has_graphical_target };
-            manager.read(program, &["tray", "--home", "/srv/h"], unit_is_enabled)
+        let of = |is_graphical, unit_is_enabled| {
+            let targets = OnceLock::from([false, is_graphical]);
+            let manager = WindowManager { known: &KNOWN[0], file: file.clone(), targets };
+            manager.read(program, &["/srv/h".into()], unit_is_enabled).unwrap().unwrap()
         };
+        let by_entries = WindowManager { known: &KNOWN[0], file: file.clone(), targets: OnceLock::from([true; 2]) };
+        assert_eq!(by_entries.read(program, &[], true).unwrap(), None);
         let wanted = "exec '/opt/pilot light/pilotlight' tray --home /srv/h";
         let missing = of(false, false);
         assert!(!missing.on && missing.line.as_ref().is_some_and(|line| line.text == wanted), "{missing:?}");

@@ -392,24 +392,28 @@ impl Reconciler {
         let trusted = server.capabilities.body && server.pid.is_some_and(|pid| (self.config.may_answer)(pid));
         let mut buttons = if server.capabilities.actions { popup.buttons.clone() } else { Vec::new() };
         if buttons.iter().any(|button| button.answers()) && !trusted {
-            let is_request = buttons.contains(&Button::Act(Action::Approve));
-            let elsewhere = if is_request { Button::Review } else { Button::Act(Action::Answer) };
-            buttons.retain(|button| !button.answers() && *button != elsewhere);
-            buttons.insert(0, elsewhere);
+            answer_elsewhere(&mut buttons);
         }
         // "Not now" takes one of the three buttons that such a server draws. A question with an answer that is not drawn
         // would seem to have only the others, so it is answered where all of them are.
         let is_answer = |button: &Button| matches!(button, Button::Choice(_) | Button::Act(Action::Answer));
         if server.capabilities.drops_actions && buttons.iter().filter(|button| is_answer(button)).count() >= FEW_ACTIONS
         {
-            buttons.retain(|button| !is_answer(button));
-            buttons.insert(0, Button::Act(Action::Answer));
+            answer_elsewhere(&mut buttons);
         }
         if let Some(row) = server.capabilities.button_row {
             fit(&mut buttons, &row, popup.asked.as_ref());
         }
         buttons
     }
+}
+
+/// Replaces the buttons that answer by the one that shows the request or question in a terminal.
+fn answer_elsewhere(buttons: &mut Vec<Button>) {
+    let is_request = buttons.contains(&Button::Act(Action::Approve));
+    let elsewhere = if is_request { Button::Review } else { Button::Act(Action::Answer) };
+    buttons.retain(|button| !button.answers() && *button != elsewhere);
+    buttons.insert(0, elsewhere);
 }
 
 /// Leaves out buttons until the rest can be read side by side: muting first, which comes last, then the terminal. Answers
@@ -419,9 +423,7 @@ fn fit(buttons: &mut Vec<Button>, row: &ButtonRow, asked: Option<&ShownRequest>)
     let is_answer = |button: &Button| button.answers() || *button == Button::Act(Action::Answer);
     let answers: Vec<_> = buttons.iter().copied().filter(is_answer).collect();
     if !labels_fit(&answers) {
-        let is_request = answers.contains(&Button::Act(Action::Approve));
-        buttons.retain(|button| !is_answer(button));
-        buttons.insert(0, if is_request { Button::Review } else { Button::Act(Action::Answer) });
+        answer_elsewhere(buttons);
     }
     while !labels_fit(buttons) && buttons.len() > 1 {
         buttons.pop();

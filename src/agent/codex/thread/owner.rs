@@ -18,8 +18,8 @@ use std::path::Path;
 
 /// The oldest release of which it is known that it makes locks.
 const LOCKS_SINCE: [u32; 3] = [0, 169, 0];
-/// How long whoever closes a thread has its log open after it has deleted the lock. Seen: less.
-const CLOSES_WITHIN: Span = Span::seconds(1);
+/// How soon it is looked again whether a log is still open whose thread lost its lock. Twice as late each time.
+const RECHECK_AFTER: Span = Span::seconds(1);
 /// What can be done with a thread that nobody has loaded.
 pub(super) const AT_REST: Allows =
     Allows::Only { actions: &[Action::Resume], why: "no process runs it, and a terminal resumes it" };
@@ -132,7 +132,7 @@ impl Thread {
         let found = found.or_else(|| {
             let pid = before.zip(log).filter(|(pid, log)| running::has_open(*pid, *log)).map(|(pid, _)| pid)?;
             let since = reading.context.now.wall - self.closed.unwrap_or(reading.context.now.wall);
-            self.recheck_in(reading, since.max(CLOSES_WITHIN));
+            self.recheck_in(reading, since.max(RECHECK_AFTER));
             Some(pid)
         });
         let found = found.map(|pid| (pid, Doubt::HasOpen));

@@ -280,8 +280,8 @@ fn case_578_what_a_kill_left_does_not_hide_a_later_process_without_a_file() {
     let continues = |folder: &str| Runner { continues: true, folder: Some(folder.into()), ..find(later, None) };
     let works_there = Owner::Doubtful { pid: std::process::id(), why: Doubt::WorksThere };
     for (runner, owner) in [
-        (continues("/work/shop"), works_there),
-        (continues("/work/other"), Owner::Gone { pid: scene.process.pid(), at: None }),
+        (continues("/srv/shop"), works_there),
+        (continues("/srv/other"), Owner::Gone { pid: scene.process.pid(), at: None }),
         (find(later, Some(ID)), Owner::Doubtful { pid: std::process::id(), why: Doubt::Named }),
         (find(NOW - Span::seconds(60), Some(ID)), Owner::Gone { pid: scene.process.pid(), at: None }),
         (find(later, Some("other")), Owner::Gone { pid: scene.process.pid(), at: None }),
