@@ -144,6 +144,7 @@ fn menu(context: &Context) -> Menu {
         .for_program(programs.next().filter(|first| programs.all(|program| program == *first)))
         .with_icon(context.config.tray)
         .for_demo(context.demo.is_some())
+        .editing_settings(context.config_path.is_some())
 }
 
 /// Returns a function that writes the report of `pilotlight doctor`, for the menu.

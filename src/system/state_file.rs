@@ -15,6 +15,7 @@ use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The most bytes that are read. Our files are smaller.
@@ -96,29 +97,32 @@ pub(crate) fn replace_without_sync(path: &Path, text: &[u8]) -> anyhow::Result<(
 /// It cannot be written.
 pub(crate) fn check_replaceable(path: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(!path.is_dir(), "{} is a folder", path.display());
-    let stem = path.file_stem().context("the file has no name")?.to_string_lossy();
     let mut text = read(path).into_bytes();
     text.resize(text.len() + LONGER, b' ');
-    // Named apart from the replacement that another thread of this process may be writing.
-    let (temporary, _) = write_temporary(&path.with_file_name(format!("{stem}-check.json")), path, &text)?;
+    let (temporary, _) = write_temporary(path, &text)?;
     fs::remove_file(&temporary).with_context(|| format!("cannot remove {}", temporary.display()))
 }
 
 fn write(path: &Path, text: &[u8], sync: impl FnOnce(&File) -> std::io::Result<()>) -> anyhow::Result<()> {
-    let (temporary, file) = write_temporary(path, path, text)?;
+    let (temporary, file) = write_temporary(path, text)?;
     let written = sync(&file).and_then(|()| fs::rename(&temporary, path));
-    written.inspect_err(|_| drop(fs::remove_file(&temporary))).map_err(Into::into)
+    written
+        .inspect_err(|_| drop(fs::remove_file(&temporary)))
+        .with_context(|| format!("cannot replace {}", path.display()))
 }
 
-/// Writes a file next to `path`, named after this process, with the permissions of the file at `before`.
-fn write_temporary(path: &Path, before: &Path, text: &[u8]) -> anyhow::Result<(PathBuf, File)> {
+/// Writes a file next to `path`, with its permissions. It is named after this process and this call, since several threads
+/// may be replacing the same file.
+fn write_temporary(path: &Path, text: &[u8]) -> anyhow::Result<(PathBuf, File)> {
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
     let folder = path.parent().context("the file has no folder")?;
     paths::make_folder(folder)?;
-    let temporary = path.with_extension(format!("{}.new", std::process::id()));
+    let call = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    let temporary = path.with_extension(format!("{}-{call}.new", std::process::id()));
     let cannot = || format!("cannot write {}", temporary.display());
     let mut file = plain_file::create(&temporary).with_context(cannot)?;
     remove_abandoned(path, &file);
-    let written = keep_permissions(before, &file).and_then(|()| file.write_all(text));
+    let written = keep_permissions(path, &file).and_then(|()| file.write_all(text));
     written.inspect_err(|_| drop(fs::remove_file(&temporary))).with_context(cannot)?;
     Ok((temporary, file))
 }
@@ -145,9 +149,9 @@ fn remove_abandoned(path: &Path, ours: &File) {
     };
     let is_temporary = |name: &Path| {
         let pid = name.file_stem().map(Path::new);
-        let digits =
-            pid.and_then(Path::extension).is_some_and(|pid| pid.as_encoded_bytes().iter().all(u8::is_ascii_digit));
-        name.extension().is_some_and(|end| end == "new") && digits && pid.and_then(Path::file_stem) == Some(stem)
+        let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'-';
+        let is_ours = pid.and_then(Path::extension).is_some_and(|pid| pid.as_encoded_bytes().iter().all(is_number));
+        name.extension().is_some_and(|end| end == "new") && is_ours && pid.and_then(Path::file_stem) == Some(stem)
     };
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let modified = entry.metadata().and_then(|meta| meta.modified());
@@ -164,10 +168,25 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     #[test]
+    fn threads_may_replace_the_same_file() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("seen.json");
+        std::thread::scope(|scope| {
+            for text in ["one", "two", "three", "four"] {
+                let path = &path;
+                scope.spawn(move || (0..50).for_each(|_| replace_without_sync(path, text.as_bytes()).unwrap()));
+            }
+        });
+        assert!(["one", "two", "three", "four"].contains(&&*read(&path)));
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
+    }
+
+    #[test]
     fn only_abandoned_partial_files_are_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("seen.json");
-        let names = ["seen.1.new", "seen.2.new", "seen.new", "seen.x.new", "other.1.new", "seen.1.json"];
+        let names =
+            ["seen.1.new", "seen.2.new", "seen.1-7.new", "seen.new", "seen.x.new", "other.1.new", "seen.1.json"];
         for name in names {
             let file = File::create(scratch.path().join(name)).unwrap();
             if name != "seen.2.new" {
@@ -176,7 +195,7 @@ mod tests {
         }
         replace(&path, b"{}").unwrap();
         let exists = |name: &&str| scratch.path().join(name).exists();
-        assert_eq!(names.iter().filter(|name| !exists(name)).collect::<Vec<_>>(), [&"seen.1.new"]);
+        assert_eq!(names.iter().filter(|name| !exists(name)).collect::<Vec<_>>(), [&"seen.1.new", &"seen.1-7.new"]);
         assert_eq!(read(&path), "{}");
     }
 

@@ -76,6 +76,8 @@ pub struct Menu {
     bridge: Option<Bridge>,
     /// Whether it is still to be offered.
     offers_bridge: bool,
+    /// Whether there is a settings file, or a place for one.
+    edits_settings: bool,
     /// An error in the settings.
     settings_error: Option<String>,
     /// Whether popups cannot approve, because their server was started after a session that asks.
@@ -129,6 +131,7 @@ impl Menu {
             login: Login::default(),
             bridge: None,
             offers_bridge: false,
+            edits_settings: true,
             settings_error: None,
             popups_only_review: false,
             troubles: Vec::new(),
@@ -147,6 +150,12 @@ impl Menu {
     #[must_use]
     pub(crate) fn for_demo(self, demo: bool) -> Self {
         Self { demo, ..self }
+    }
+
+    /// The same menu, which offers to edit the settings or does not: there may be no place for a file.
+    #[must_use]
+    pub(crate) fn editing_settings(self, edits_settings: bool) -> Self {
+        Self { edits_settings, ..self }
     }
 
     /// The same menu, for the sessions of the agent that this command starts. `None`: of several.
@@ -276,7 +285,8 @@ impl Menu {
         for more in approves.map(str::to_owned).into_iter().chain(paused) {
             tooltip = format!("{tooltip}; {more}");
         }
-        let mut items: Vec<_> = self.settings_error.as_deref().map(footer::settings_error).into_iter().collect();
+        let error = self.settings_error.as_deref().filter(|_| self.edits_settings);
+        let mut items: Vec<_> = error.map(footer::settings_error).into_iter().collect();
         let text = capital(&format!("{demo}{}", headline.text));
         let effect = if self.flat.is_some() { Effect::LiveTable } else { headline.effect };
         items.push(Item::action(ItemId::own(Kind::Headline), text, effect));
@@ -314,7 +324,7 @@ impl Menu {
         let ends: Vec<_> = sources.iter().filter(|source| ends_with_us(source)).collect();
         let unseen = glance.unseen > 0
             || sources.iter().any(|source| source.row.needs_you() && source.row.is_set_aside_when_seen());
-        items.extend(footer::footer(unseen, &ends, &self.notifications, &self.login, self.bridge, !self.demo));
+        items.extend(footer::footer(unseen, &ends, &self.notifications, &self.login, self.bridge, self.edits_settings));
         if let Some(flat) = flat {
             // Those of the sessions are flat as they are.
             let is_own = |item: &Item| item.id().is_some_and(|id| !matches!(id.kind, Kind::Row | Kind::Fold(_)));

@@ -188,6 +188,19 @@ fn case_119_a_resumed_terminal_is_idle_and_can_be_resumed_after_it_is_closed() {
     }
 }
 
+/// Case 119: what was prompted in the second in which the next process started was not prompted by that.
+#[test]
+fn case_119_a_terminal_that_is_resumed_within_a_second_of_the_last_prompt_is_idle() {
+    let user = User::new();
+    let session = user.session(1);
+    let owner = session.owner(&user);
+    session.prompt();
+    owner.kill();
+    let resumed = Resumed::start(&user, &session);
+    let row = user.row(&session).unwrap();
+    assert_eq!((&row["status"], &row["owner"]["pid"]), (&json!("idle"), &json!(resumed.0.id())), "{row}");
+}
+
 /// Case 124: a lock that names another session's process. It is reported and nothing is done to that process, and the
 /// session that it really owns can be ended as before.
 #[test]

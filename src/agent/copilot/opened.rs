@@ -50,6 +50,9 @@ const OPEN_SESSIONS_MAX: u64 = 1 << 20;
 /// How long after its start a Copilot that was asked to resume an unnamed session may be about to open any session. It
 /// logs which one within a second; a busy machine takes longer.
 const STARTING: Span = Span::seconds(15);
+/// A process that does not log when it opened its session did so at the end of the second in which it started: not later than
+/// its first prompt, for which a Copilot takes longer, and not earlier than what came before the process.
+const OPENING: Span = Span::seconds(1);
 
 /// Scans processes, and remembers how far it has read their logs.
 #[derive(Debug, Default)]
@@ -89,7 +92,7 @@ impl Shown {
 #[derive(Debug, Default)]
 struct KnownProcess {
     log: Log,
-    /// Its start time, to the second, as first computed: counted back from now, the result varies.
+    /// The second in which it started, as first computed: counted back from now, the result varies.
     started: Option<Time>,
 }
 
@@ -166,7 +169,7 @@ impl OpenScanner {
                         inside: program.inside,
                         root: (*root).clone(),
                         opened: opened.clone(),
-                        since: since.or(guessed).or(program.started.map(|_| started)),
+                        since: since.or(guessed).or(program.started.map(|_| started + OPENING)),
                         is_uncertain: program.hidden,
                         guessed,
                     }));

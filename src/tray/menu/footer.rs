@@ -7,17 +7,17 @@ use crate::tray::details::Source;
 use crate::tray::notifications::NotificationState;
 use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS};
 
-/// The entries below the sessions. `ends` are the sessions that may end with the program. `adds_hosts`: machines can be
-/// added to the settings.
+/// The entries below the sessions. `ends` are the sessions that may end with the program. `edits_settings`: there is a
+/// settings file, or a place for one.
 pub(super) fn footer(
     any_unseen: bool,
     ends: &[&Source<'_>],
     notifications: &NotificationState,
     login: &Login,
     bridge: Option<Bridge>,
-    adds_hosts: bool,
+    edits_settings: bool,
 ) -> [Item; 3] {
-    [notifications.submenu(), settings(any_unseen, login, bridge, adds_hosts), quit(ends)]
+    [notifications.submenu(), settings(any_unseen, login, bridge, edits_settings), quit(ends)]
 }
 
 /// An entry with an error in the settings; a click opens them.
@@ -51,19 +51,18 @@ pub(super) fn bridge(kind: Kind, bridge: Bridge) -> Item {
 }
 
 /// The submenu of settings. `bridge` is `None` if it can be neither installed nor removed.
-fn settings(any_unseen: bool, login: &Login, bridge: Option<Bridge>, adds_hosts: bool) -> Item {
+fn settings(any_unseen: bool, login: &Login, bridge: Option<Bridge>, edits_settings: bool) -> Item {
     let own = ItemId::own;
     let mut items = login.items();
     if bridge == Some(Bridge::Old) {
         items.push(Item::action(own(Kind::RenewBridge), "Renew the bridge (another version)", Effect::RenewBridge));
     }
     items.extend(bridge.map(|bridge| self::bridge(Kind::Bridge, bridge)));
-    items.extend(adds_hosts.then(|| Item::action(own(Kind::AddHost), "Add a machine…", Effect::AddHost)));
-    items.extend([
-        Item::action(own(Kind::EditSettings), "Edit settings…", Effect::OpenSettings),
-        diagnostics(),
-        Item::action(own(Kind::Refresh), "Refresh", Effect::Refresh),
-    ]);
+    if edits_settings {
+        items.push(Item::action(own(Kind::AddHost), "Add a machine…", Effect::AddHost));
+        items.push(Item::action(own(Kind::EditSettings), "Edit settings…", Effect::OpenSettings));
+    }
+    items.extend([diagnostics(), Item::action(own(Kind::Refresh), "Refresh", Effect::Refresh)]);
     if any_unseen {
         items.push(Item::action(own(Kind::SeenAll), "Mark all as seen", Effect::SeenAll));
     }

@@ -236,6 +236,22 @@ fn case_154_a_mistake_in_the_settings_is_shown_in_the_first_row() {
     assert_eq!(open, Some(&Effect::OpenSettings));
 }
 
+/// Cases 154, 658: without a settings file, as in a demo, nothing is offered that needs one.
+#[test]
+fn case_154_nothing_is_edited_where_there_is_no_place_for_settings() {
+    let labels = |edits: bool| {
+        let mut world = World::all(&["a"], Status::Working);
+        world.menu = std::mem::replace(&mut world.menu, Menu::new(Limits::default(), List::default(), None, false))
+            .editing_settings(edits);
+        world.menu.configure(&Config::default(), Some("config.toml:3:1: a mistake".into()));
+        world.update().unwrap();
+        format!("{:?} {:?}", world.entries(), world.submenu(Kind::Settings))
+    };
+    for entry in ["Settings: config.toml:3:1", "Edit settings…", "Add a machine…"] {
+        assert_eq!((labels(true).contains(entry), labels(false).contains(entry)), (true, false), "{entry}");
+    }
+}
+
 #[test]
 fn only_items_in_the_menu_can_be_clicked() {
     let mut world = World::new();
