@@ -197,8 +197,12 @@ fn case_116_recorded_sessions_do_not_count_for_a_process_whose_log_has_just_begu
 fn case_551_helpers_servers_and_prompts_own_nothing_by_what_their_home_records() {
     let mut world = World::new();
     let home = world.home("home");
-    let note = format!(r#"{{"{A}":{{"schemaVersion":1,"openedAt":"{}","working":true}}}}"#, now() + Span::seconds(1));
-    fs::write(home.join(OPEN_SESSIONS), note).unwrap();
+    // Each process is older than what is recorded once it runs.
+    let record = || {
+        let note =
+            format!(r#"{{"{A}":{{"schemaVersion":1,"openedAt":"{}","working":true}}}}"#, now() + Span::seconds(1));
+        fs::write(home.join(OPEN_SESSIONS), note).unwrap();
+    };
     for line in [
         &["update"][..],
         &["--version"],
@@ -211,6 +215,7 @@ fn case_551_helpers_servers_and_prompts_own_nothing_by_what_their_home_records()
         &["--acp"],
     ] {
         let pid = world.start(&home, line);
+        record();
         let found = world.scan(&[&home]);
         let root = home.join(SESSIONS);
         assert!(!found.has(&root, A) && found.opener(&root, A).is_none(), "{line:?}: {:?}", found.all());
@@ -223,6 +228,7 @@ fn case_551_helpers_servers_and_prompts_own_nothing_by_what_their_home_records()
         child.wait().unwrap();
     }
     let pid = world.start(&home, &["--log-level", "error"]);
+    record();
     let found = world.scan(&[&home]);
     let root = home.join(SESSIONS);
     assert!(found.of(&root, A).is_none(), "a terminal's is no more than a guess");

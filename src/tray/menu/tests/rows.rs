@@ -98,7 +98,7 @@ fn the_headline_names_the_first_session_and_leads_to_it() {
 fn case_391_no_machine_is_added_from_a_demo() {
     for (demo, offered) in [(false, 1), (true, 0)] {
         let mut world = World::all(&["api"], Status::Idle);
-        world.menu.demo = demo;
+        (world.menu.demo, world.menu.edits_settings) = (demo, !demo);
         world.after(SHAPE_INTERVAL);
         let entries = world.menu.shown.as_ref().unwrap();
         assert_eq!(entries.effect_of(&ItemId::own(Kind::AddHost)).iter().count(), offered, "{demo}");
