@@ -17,8 +17,8 @@ pub(super) const FOLDER: &str = "sessions";
 const LENGTH_MAX: u64 = 64 << 10;
 /// How often one is read again that is being written: they are written in place, within microseconds.
 const TRIES: usize = 20;
-/// The most files in the folder that are looked at.
-const FILES_MAX: usize = 10_000;
+/// The most files that the folder may have: each session looks at all of them.
+const FILES_MAX: usize = 1_000;
 
 /// What a process says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -98,12 +98,17 @@ pub(super) fn all(home: &Path) -> Vec<PidFile> {
 /// The processes that have a file.
 ///
 /// # Errors
-/// Where their folder is there, and cannot be listed.
+/// Where their folder is there, and cannot be listed, or has too many.
 pub(super) fn pids(home: &Path) -> io::Result<Vec<u32>> {
     match fs::read_dir(home.join(FOLDER)) {
         Ok(entries) => {
-            let entries = entries.flatten().take(FILES_MAX);
-            Ok(entries.filter_map(|entry| pid_of(entry.file_name().to_str()?)).collect())
+            let entries: Vec<_> = entries.flatten().take(FILES_MAX + 1).collect();
+            if entries.len() > FILES_MAX {
+                return Err(io::Error::other(format!(
+                    "it has more than {FILES_MAX} files: remove those of old processes"
+                )));
+            }
+            Ok(entries.iter().filter_map(|entry| pid_of(entry.file_name().to_str()?)).collect())
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
@@ -113,7 +118,7 @@ pub(super) fn pids(home: &Path) -> io::Result<Vec<u32>> {
 /// What all processes of a home say of themselves.
 ///
 /// # Errors
-/// Where their folder is there, and cannot be listed.
+/// Where their folder is there, and cannot be listed, or has too many.
 pub(super) fn list(home: &Path) -> io::Result<Listed> {
     let mut listed = Listed::default();
     for pid in pids(home)? {

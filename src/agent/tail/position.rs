@@ -150,7 +150,11 @@ impl Position {
             return self.carry.clear();
         }
         if self.carry.is_empty() {
-            return fold((pass.dialect.parse)(end), end, facts, pass);
+            // A log may be nothing but line breaks.
+            if !end.is_empty() {
+                fold((pass.dialect.parse)(end), end, facts, pass);
+            }
+            return;
         }
         self.carry.push(end);
         if self.carry.end.is_empty() {

@@ -31,3 +31,20 @@ fn a_files_states_are_read_and_spare_processes_are_none() {
         ["s:@0.%12", "s:@0.%", "s", "s:@0.%1;kill"].map(|tmux| of(&format!(",\"tmux\":\"{tmux}\"")).unwrap().pane);
     assert_eq!(panes, [Some("%12".into()), None, None, None]);
 }
+
+/// Case 582: what hides behind too many files is not known, and none of them is read.
+#[test]
+fn case_582_a_folder_with_too_many_files_cannot_be_listed() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(FOLDER);
+    fs::create_dir(&folder).unwrap();
+    for pid in 1..=FILES_MAX {
+        fs::write(folder.join(format!("{pid}.json")), "").unwrap();
+    }
+    assert_eq!(pids(home.path()).unwrap().len(), FILES_MAX);
+    fs::write(folder.join("0.json"), "").unwrap();
+    assert_eq!(
+        list(home.path()).unwrap_err().to_string(),
+        "it has more than 1000 files: remove those of old processes"
+    );
+}
