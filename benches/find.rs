@@ -9,9 +9,9 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use pilotlight::core::fleet::{Finder, Label, Row, Session};
-use pilotlight::core::limits::Limits;
-use pilotlight::core::time::{Moment, Time};
+use pilotlight_core::fleet::{Finder, Label, Row, Session};
+use pilotlight_core::limits::Limits;
+use pilotlight_core::time::{Moment, Time};
 use std::time::{Duration, Instant};
 
 const SESSIONS: i64 = 10_000;

@@ -8,13 +8,13 @@
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use pilotlight::agent::copilot::dialect;
-use pilotlight::agent::copilot::dialect::DIALECT;
-use pilotlight::agent::tail::{ReadContext, ReadOutcome, Tail};
-use pilotlight::core::facts::Facts;
-use pilotlight::core::limits::Limits;
-use pilotlight::core::time::Moment;
-use pilotlight::system::clock::Clock;
+use pilotlight_agents::copilot::dialect;
+use pilotlight_agents::copilot::dialect::DIALECT;
+use pilotlight_agents::tail::{ReadContext, ReadOutcome, Tail};
+use pilotlight_core::facts::Facts;
+use pilotlight_core::limits::Limits;
+use pilotlight_core::time::Moment;
+use pilotlight_system::clock::Clock;
 use std::io::Write;
 
 fn main() {

@@ -14,8 +14,8 @@ mod docs {
     mod workflows;
 }
 
-use pilotlight::config::{Config, parse};
-use pilotlight::core::verdict::Status;
+use pilotlight_engine::config::{Config, parse};
+use pilotlight_core::verdict::Status;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;

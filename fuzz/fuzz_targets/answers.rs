@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pilotlight::agent::copilot::server::client::Link;
-use pilotlight::agent::copilot::server::request::Request;
+use pilotlight_agents::copilot::server::client::Link;
+use pilotlight_agents::copilot::server::request::Request;
 use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pilotlight::config;
+use pilotlight_engine::config;
 use std::path::Path;
 
 fuzz_target!(|text: &str| {

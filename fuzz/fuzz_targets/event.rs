@@ -2,10 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pilotlight::agent::copilot::dialect::{is_fresh_prompt, is_shutdown, parse, parse_ends, end_of};
-use pilotlight::core::limits::Limits;
-use pilotlight::core::facts::Facts;
-use pilotlight::core::time::Moment;
+use pilotlight_agents::copilot::dialect::{is_fresh_prompt, is_shutdown, parse, parse_ends, end_of};
+use pilotlight_core::limits::Limits;
+use pilotlight_core::facts::Facts;
+use pilotlight_core::time::Moment;
 
 fuzz_target!(|data: &[u8]| {
     let (cut, line) = data.split_at_checked(2).unwrap_or((&[0, 0], data));

@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pilotlight::core::text::NAME_MAX;
-use pilotlight::agent::copilot::store::lock_pid;
-use pilotlight::agent::copilot::workspace::parse;
+use pilotlight_core::text::NAME_MAX;
+use pilotlight_agents::copilot::store::lock_pid;
+use pilotlight_agents::copilot::workspace::parse;
 
 fuzz_target!(|data: &[u8]| {
     let about = parse(data);

@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pilotlight::agent::copilot::dialect;
-use pilotlight::core::limits::Limits;
-use pilotlight::core::replay::{OwnerStory, Replay};
-use pilotlight::core::time::Span;
+use pilotlight_agents::copilot::dialect;
+use pilotlight_core::limits::Limits;
+use pilotlight_core::replay::{OwnerStory, Replay};
+use pilotlight_core::time::Span;
 
 fuzz_target!(|data: &[u8]| {
     for story in [OwnerStory::Alive, OwnerStory::Dead, OwnerStory::Unknown] {

@@ -2,12 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pilotlight::agent::copilot::dialect::parse;
-use pilotlight::core::limits::Limits;
-use pilotlight::core::facts::Facts;
-use pilotlight::core::time::{Moment, Time};
-use pilotlight::agent::copilot::dialect::DIALECT;
-use pilotlight::agent::tail::{ReadContext, Tail};
+use pilotlight_agents::copilot::dialect::parse;
+use pilotlight_core::limits::Limits;
+use pilotlight_core::facts::Facts;
+use pilotlight_core::time::{Moment, Time};
+use pilotlight_agents::copilot::dialect::DIALECT;
+use pilotlight_agents::tail::{ReadContext, Tail};
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io::Write;

@@ -2,12 +2,12 @@
 
 use super::context::{Context, names_wing};
 use super::report::{USAGE, say};
-use crate::agent::homes::usual_home;
-use crate::agent::reported::agent_name;
-use crate::agent::source::is_reported;
-use crate::agent::wing::Wing;
-use crate::core::text::{any_of, listed, plain};
-use crate::system::clock::Clock;
+use pilotlight_agents::homes::usual_home;
+use pilotlight_agents::reported::agent_name;
+use pilotlight_agents::source::is_reported;
+use pilotlight_agents::wing::Wing;
+use pilotlight_core::text::{any_of, listed, plain};
+use pilotlight_system::clock::Clock;
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use std::ffi::OsStr;
 use std::process::ExitCode;

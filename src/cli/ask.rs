@@ -1,7 +1,7 @@
 //! Questions on the terminal.
 
 use super::fold::on_stderr;
-use crate::system::signals::Signals;
+use pilotlight_system::signals::Signals;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;

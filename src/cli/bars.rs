@@ -4,9 +4,9 @@
 //! Each bar interprets markup in its input, and session names are untrusted text. Whatever a bar would interpret is
 //! escaped, or replaced by a lookalike where the bar has no escape for it.
 
-use crate::core::fleet::{Glance, Group, Row, State, distinguish, sort};
-use crate::core::text::{NAME_MAX, capitalised, fit, plain};
-use crate::core::verdict::Status;
+use pilotlight_core::fleet::{Glance, Group, Row, State, distinguish, sort};
+use pilotlight_core::text::{NAME_MAX, capitalised, fit, plain};
+use pilotlight_core::verdict::Status;
 use clap::ValueEnum;
 use serde::Serialize;
 
@@ -201,9 +201,9 @@ fn pango(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::fleet::{Label, Session};
-    use crate::core::request_view::RequestView;
-    use crate::core::time::Moment;
+    use pilotlight_core::fleet::{Label, Session};
+    use pilotlight_core::request_view::RequestView;
+    use pilotlight_core::time::Moment;
 
     fn row(name: &str, status: Status) -> Row {
         let label = Label { who: name.into(), agent: None, title: None };

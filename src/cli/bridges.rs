@@ -3,11 +3,11 @@
 
 use super::context::runtime;
 use super::trays::ask_first;
-use crate::agent::bridges::{BridgeConfig, BridgeFiles, is_listened_to, meet};
-use crate::control::{self, origin};
-use crate::core::fleet::Session;
-use crate::system::paths;
-use crate::system::runtime::Runtime;
+use pilotlight_agents::bridges::{BridgeConfig, BridgeFiles, is_listened_to, meet};
+use pilotlight_engine::control::{self, origin};
+use pilotlight_core::fleet::Session;
+use pilotlight_system::paths;
+use pilotlight_system::runtime::Runtime;
 use std::time::Duration;
 
 /// Whether terminals may have a bridge: the user has installed it, in whatever state it is now.

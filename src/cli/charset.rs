@@ -3,7 +3,7 @@
 //!
 //! JSON, text for other bars, and requests are left as they are: those are for programs, or must not be altered.
 
-use crate::core::verdict::Status;
+use pilotlight_core::verdict::Status;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 use unicode_width::UnicodeWidthChar;

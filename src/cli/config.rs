@@ -2,10 +2,10 @@
 
 use super::context::Context;
 use super::report::{USAGE, say};
-use crate::config::{self, load};
-use crate::core::text::counted;
-use crate::system::descriptors;
-use crate::system::paths;
+use pilotlight_engine::config::{self, load};
+use pilotlight_core::text::counted;
+use pilotlight_system::descriptors;
+use pilotlight_system::paths;
 use crate::tray::open;
 use crate::tray::open_files::make_config;
 use anyhow::{Context as _, bail};

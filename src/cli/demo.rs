@@ -3,16 +3,16 @@
 use super::context::{Context, World};
 use super::report::{USAGE, exit_code, say};
 use super::{carry_out, descriptors, parse, print_usage, tray};
-use crate::agent::copilot::demo::bridge::{self, StageInput};
-use crate::agent::copilot::demo::pipe::Told;
-use crate::agent::copilot::demo::{self, PROGRAM, STATE, script::LENGTH, server, stage, window};
-use crate::agent::demo::owner;
-use crate::agent::demo::programs::{Programs, stand_in};
-use crate::agent::demo::sources;
-use crate::config::{Actions, Config};
-use crate::engine::last_seen::{self, Seen};
-use crate::system::paths;
-use crate::system::plain_file;
+use pilotlight_agents::copilot::demo::bridge::{self, StageInput};
+use pilotlight_agents::copilot::demo::pipe::Told;
+use pilotlight_agents::copilot::demo::{self, PROGRAM, STATE, script::LENGTH, server, stage, window};
+use pilotlight_agents::demo::owner;
+use pilotlight_agents::demo::programs::{Programs, stand_in};
+use pilotlight_agents::demo::sources;
+use pilotlight_engine::config::{Actions, Config};
+use pilotlight_engine::last_seen::{self, Seen};
+use pilotlight_system::paths;
+use pilotlight_system::plain_file;
 use crate::tray::WELCOMED;
 use anyhow::Context as _;
 use clap::{ColorChoice, ValueEnum};
@@ -278,7 +278,7 @@ fn config(user: &Config, speed: u32, player: &str, folder: &Path) -> Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::OnChange;
+    use pilotlight_engine::config::OnChange;
 
     #[test]
     fn the_demos_settings_do_not_reach_outside_it() {

@@ -6,7 +6,7 @@ use super::enrich::enrich_from_tray;
 use super::fold::{on_stdout, on_stdout_from};
 use super::report::{LINE_MAX, REFUSED, say};
 use super::{color, json};
-use crate::core::text::{counted, plain};
+use pilotlight_core::text::{counted, plain};
 use crate::doctor::bridge::running;
 use crate::doctor::{Examined, Finding, Level, examine};
 use clap::ColorChoice;

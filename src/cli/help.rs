@@ -98,7 +98,7 @@ fn list<T: AsRef<str>>(text: &mut String, entries: &[(&str, T)], literal: Style)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::wing::Wing;
+    use pilotlight_agents::wing::Wing;
     use crate::cli::{Arguments, command_line};
     use clap::CommandFactory;
 

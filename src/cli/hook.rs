@@ -5,11 +5,11 @@
 
 use super::command_line;
 use super::report::exit_code;
-use crate::agent::reported::{Report, State, agent_name, caller, homes, put, session_id};
-use crate::core::scan::Scan;
-use crate::core::time::Time;
-use crate::system::clock::wall_nanoseconds;
-use crate::system::deadline::run_within;
+use pilotlight_agents::reported::{Report, State, agent_name, caller, homes, put, session_id};
+use pilotlight_core::scan::Scan;
+use pilotlight_core::time::Time;
+use pilotlight_system::clock::wall_nanoseconds;
+use pilotlight_system::deadline::run_within;
 use anyhow::{Context as _, Error};
 use clap::ValueEnum;
 use clap::error::ContextKind;

@@ -4,18 +4,18 @@
 use super::context::{Context, runtime};
 use super::report::say;
 use super::trays::ask_first;
-use crate::agent::wing::agent_named;
-use crate::config::Host;
-use crate::control::pipe::lines::{FromHost, PAST_MAX, SHOWN_MAX};
-use crate::control::{self, HostReport};
-use crate::core::far::{Account, Clocks, read};
-use crate::core::fleet::Session;
-use crate::core::session::far::{Host as FarHost, Unreached};
-use crate::core::text::plain;
-use crate::core::time::{Moment, Span, Time};
-use crate::engine::unreached;
-use crate::hosts::{Link, News, Purpose, Said, ToLink, command};
-use crate::system::clock::Clock;
+use pilotlight_agents::wing::agent_named;
+use pilotlight_engine::config::Host;
+use pilotlight_engine::control::pipe::lines::{FromHost, PAST_MAX, SHOWN_MAX};
+use pilotlight_engine::control::{self, HostReport};
+use pilotlight_core::far::{Account, Clocks, read};
+use pilotlight_core::fleet::Session;
+use pilotlight_core::session::far::{Host as FarHost, Unreached};
+use pilotlight_core::text::plain;
+use pilotlight_core::time::{Moment, Span, Time};
+use pilotlight_engine::unreached;
+use pilotlight_engine::hosts::{Link, News, Purpose, Said, ToLink, command};
+use pilotlight_system::clock::Clock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -285,7 +285,7 @@ impl Queried {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::limits::Limits;
+    use pilotlight_core::limits::Limits;
 
     fn account(id: &str) -> Box<Account> {
         let session = Session { id: id.into(), ..Session::default() };

@@ -1,6 +1,6 @@
 //! Prints JSON that is safe on a terminal: characters that act on it, or change the text invisibly, are escaped.
 
-use crate::core::text::escaped_json;
+use pilotlight_core::text::escaped_json;
 use serde::Serialize;
 use std::io::{self, Write};
 

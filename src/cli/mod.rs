@@ -41,9 +41,9 @@ mod trays;
 mod watch;
 mod writer;
 
-use crate::core::order::Operation;
-use crate::system::clock::wall_nanoseconds;
-use crate::system::{descriptors, log};
+use pilotlight_core::order::Operation;
+use pilotlight_system::clock::wall_nanoseconds;
+use pilotlight_system::{descriptors, log};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use context::Context;
 use pick::Named;

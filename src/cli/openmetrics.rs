@@ -5,9 +5,9 @@
 //! for in a day follows from many readings, which Prometheus keeps. Sessions that ended are left out: only the last few are
 //! listed, so their number says nothing.
 
-use crate::core::fleet::Row;
-use crate::core::time::{Span, Time};
-use crate::core::verdict::Status;
+use pilotlight_core::fleet::Row;
+use pilotlight_core::time::{Span, Time};
+use pilotlight_core::verdict::Status;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -123,10 +123,10 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::agent::Agent;
-    use crate::core::fleet::Session;
-    use crate::core::limits::Limits;
-    use crate::core::time::Moment;
+    use pilotlight_core::agent::Agent;
+    use pilotlight_core::fleet::Session;
+    use pilotlight_core::limits::Limits;
+    use pilotlight_core::time::Moment;
 
     fn row(agent: &str, status: Status, since: Time) -> Row {
         let row = Session::default().row(Moment::default(), &Limits::default()).0;

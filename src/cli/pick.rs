@@ -3,12 +3,12 @@
 use super::context::Context;
 use super::hosts::{Known, Which, known};
 use super::report::{FAILED, NO_HOME, USAGE, say};
-use crate::core::confusable::doubt;
-use crate::core::fleet::{Label, Row, Session, ShortIds, distinguish, limit_ended};
-use crate::core::text::{NAME_MAX, counted, plain};
-use crate::core::time::Moment;
-use crate::engine::snapshot::{self, Snapshot};
-use crate::system::clock::Clock;
+use pilotlight_core::confusable::doubt;
+use pilotlight_core::fleet::{Label, Row, Session, ShortIds, distinguish, limit_ended};
+use pilotlight_core::text::{NAME_MAX, counted, plain};
+use pilotlight_core::time::Moment;
+use pilotlight_engine::snapshot::{self, Snapshot};
+use pilotlight_system::clock::Clock;
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};

@@ -1,7 +1,7 @@
 //! How a command reports to whoever started it: lines on standard error, and an exit code.
 
 use super::fold::on_stderr;
-use crate::core::text::plain;
+use pilotlight_core::text::plain;
 use std::io::{self, Write};
 use std::process::ExitCode;
 

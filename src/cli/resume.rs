@@ -16,13 +16,13 @@ use super::live::redraw;
 use super::pick::{self, Named};
 use super::report::{NO_HOME, REFUSED, say};
 use super::table::{Style, fit_painted, lines, pad, paint, shape};
-use crate::core::fleet::{Finder, Row, Session, ShortIds, distinguish};
-use crate::core::text::{counted, fit, plain};
-use crate::core::time::{Moment, Time};
-use crate::engine::snapshot::{self, Snapshot};
-use crate::system::clock::Clock;
-use crate::system::log;
-use crate::system::signals::{Signal, Signals, suspend};
+use pilotlight_core::fleet::{Finder, Row, Session, ShortIds, distinguish};
+use pilotlight_core::text::{counted, fit, plain};
+use pilotlight_core::time::{Moment, Time};
+use pilotlight_engine::snapshot::{self, Snapshot};
+use pilotlight_system::clock::Clock;
+use pilotlight_system::log;
+use pilotlight_system::signals::{Signal, Signals, suspend};
 use clap::ValueHint;
 use clap_complete::ArgValueCompleter;
 use crossterm::{cursor, execute, terminal};
@@ -263,11 +263,11 @@ impl Drop for Screen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::agent::Agent;
-    use crate::core::fleet::Label;
-    use crate::core::limits::Limits;
-    use crate::core::time::Moment;
-    use crate::core::verdict::Status;
+    use pilotlight_core::agent::Agent;
+    use pilotlight_core::fleet::Label;
+    use pilotlight_core::limits::Limits;
+    use pilotlight_core::time::Moment;
+    use pilotlight_core::verdict::Status;
 
     const STYLE: Style = Style { width: Some(60), height: Some(7), colour: false, unicode: true };
 

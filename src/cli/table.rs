@@ -5,10 +5,10 @@
 
 use super::charset::{columns, has_unicode_stdout};
 use super::color;
-use crate::core::fleet::{Row, ShortIds};
-use crate::core::text::{counted, fit, plain};
-use crate::core::time::Time;
-use crate::core::verdict::Status;
+use pilotlight_core::fleet::{Row, ShortIds};
+use pilotlight_core::text::{counted, fit, plain};
+use pilotlight_core::time::Time;
+use pilotlight_core::verdict::Status;
 use clap::ColorChoice;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -192,8 +192,8 @@ pub(super) fn fit_painted(line: &str, width: Option<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::fleet::{Label, Session, TurnView};
-    use crate::core::time::{Moment, Span};
+    use pilotlight_core::fleet::{Label, Session, TurnView};
+    use pilotlight_core::time::{Moment, Span};
     use std::collections::HashSet;
 
     const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed97280f";

@@ -1,8 +1,8 @@
 //! The running tray, as commands ask it.
 
-use crate::system::paths;
-use crate::system::process::is_stopped;
-use crate::system::runtime::Runtime;
+use pilotlight_system::paths;
+use pilotlight_system::process::is_stopped;
+use pilotlight_system::runtime::Runtime;
 use std::io;
 use std::path::Path;
 use std::time::Duration;

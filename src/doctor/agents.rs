@@ -4,9 +4,9 @@
 use super::check::{Ground, block_on};
 use super::finding::Finding;
 use super::redact;
-use crate::agent::program_version::printed_version;
-use crate::agent::wing::Wing;
-use crate::system::paths;
+use pilotlight_agents::program_version::printed_version;
+use pilotlight_agents::wing::Wing;
+use pilotlight_system::paths;
 use std::path::Path;
 use std::time::Duration;
 

@@ -4,14 +4,14 @@ use super::check::Ground;
 use super::finding::{Finding, Level};
 use super::fix::Fix;
 use super::program::is_used;
-use crate::agent::copilot::bridge::files::Files;
-use crate::agent::copilot::bridge::plugin::{Installed, installed};
-use crate::agent::source::reached;
-use crate::core::fleet::{Kind, Session};
-use crate::core::owner::Owner;
-use crate::core::session::{Allows, Observed};
-use crate::core::text::counted;
-use crate::system::paths;
+use pilotlight_agents::copilot::bridge::files::Files;
+use pilotlight_agents::copilot::bridge::plugin::{Installed, installed};
+use pilotlight_agents::source::reached;
+use pilotlight_core::fleet::{Kind, Session};
+use pilotlight_core::owner::Owner;
+use pilotlight_core::session::{Allows, Observed};
+use pilotlight_core::text::counted;
+use pilotlight_system::paths;
 use std::path::Path;
 
 const CHECK: &str = "bridge";
@@ -156,7 +156,7 @@ pub(crate) fn running(sessions: &[Session]) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::session::Bridge;
+    use pilotlight_core::session::Bridge;
 
     #[test]
     fn case_560_sessions_of_agents_that_have_no_bridge_are_not_missing_one() {

@@ -1,11 +1,11 @@
 //! What every check is given and returns.
 
 use super::finding::{Finding, Level};
-use crate::agent::source::Source;
-use crate::config::{Config, Problem};
-use crate::core::fleet::Session;
-use crate::engine::last_seen::Seen;
-use crate::system::mounts::SilentHome;
+use pilotlight_agents::source::Source;
+use pilotlight_engine::config::{Config, Problem};
+use pilotlight_core::fleet::Session;
+use pilotlight_engine::last_seen::Seen;
+use pilotlight_system::mounts::SilentHome;
 use std::path::PathBuf;
 
 /// How many findings of the same kind are listed.

@@ -2,9 +2,9 @@
 
 use super::check::Ground;
 use super::finding::Finding;
-use crate::agent::containers::agents_elsewhere;
-use crate::core::text::counted;
-use crate::system::process::Place;
+use pilotlight_agents::containers::agents_elsewhere;
+use pilotlight_core::text::counted;
+use pilotlight_system::process::Place;
 
 const CHECK: &str = "containers";
 

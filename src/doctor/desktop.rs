@@ -4,7 +4,7 @@ use super::finding::Finding;
 #[cfg(target_os = "linux")]
 use {
     super::{check::block_on, redact},
-    crate::system::paths,
+    pilotlight_system::paths,
     crate::tray::{bus, clipboard::shares_with_x11, notify},
     std::path::Path,
     std::time::Duration,

@@ -4,15 +4,15 @@
 
 use super::check::{EACH, Ground};
 use super::finding::Finding;
-use crate::agent::source::Source;
-use crate::agent::tail::{LogError, length};
-use crate::agent::wing::Wing;
-use crate::core::fleet::Session;
-use crate::core::owner::Owner;
-use crate::core::text::{any_of, counted, is_uuid, plain};
-use crate::engine::snapshot::{self, Snapshot};
-use crate::system::file_system;
-use crate::system::watcher::POLLING;
+use pilotlight_agents::source::Source;
+use pilotlight_agents::tail::{LogError, length};
+use pilotlight_agents::wing::Wing;
+use pilotlight_core::fleet::Session;
+use pilotlight_core::owner::Owner;
+use pilotlight_core::text::{any_of, counted, is_uuid, plain};
+use pilotlight_engine::snapshot::{self, Snapshot};
+use pilotlight_system::file_system;
+use pilotlight_system::watcher::POLLING;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;

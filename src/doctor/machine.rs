@@ -2,7 +2,7 @@
 
 use super::check::Ground;
 use super::finding::Finding;
-use crate::system::watcher::POLLING;
+use pilotlight_system::watcher::POLLING;
 
 /// Each session folder takes one inotify watch, and all programs of a user share one limit.
 #[cfg(target_os = "linux")]
@@ -50,8 +50,8 @@ pub(super) fn watches(ground: &Ground) -> Vec<Finding> {
 /// Each owner that is waited for takes one of the tray's descriptors.
 #[cfg(target_os = "linux")]
 pub(super) fn descriptors(ground: &Ground) -> Vec<Finding> {
-    use crate::system::descriptors::{limit, reserve};
-    use crate::system::runtime::Runtime;
+    use pilotlight_system::descriptors::{limit, reserve};
+    use pilotlight_system::runtime::Runtime;
     use std::fs;
     const CHECK: &str = "descriptors";
     let notes = ground.runtime_folders.iter().filter_map(|folder| Runtime::open(folder).ok()??.note());

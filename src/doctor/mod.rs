@@ -39,7 +39,7 @@ mod servers;
 pub(crate) use check::{Examined, Ground};
 pub(crate) use finding::{Finding, Level};
 
-use crate::system::deadline::start;
+use pilotlight_system::deadline::start;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! Our own files, and whether one is broken.
 
-use crate::engine::last_seen;
+use pilotlight_engine::last_seen;
 #[cfg(target_os = "linux")]
 use crate::tray::autostart::Login;
 use crate::tray::notifier;

@@ -3,10 +3,10 @@
 use super::check::{Ground, block_on};
 use super::finding::Finding;
 use super::redact;
-use crate::agent::copilot::profile::PROFILE;
-use crate::agent::copilot::program::{VERSION_TIMEOUT, find_version};
-use crate::agent::source::reached;
-use crate::system::paths::expand;
+use pilotlight_agents::copilot::profile::PROFILE;
+use pilotlight_agents::copilot::program::{VERSION_TIMEOUT, find_version};
+use pilotlight_agents::source::reached;
+use pilotlight_system::paths::expand;
 
 /// Whether Copilot is used, as far as can be told: a home of it is watched that would be missed, or none of any agent, and none is switched off.
 pub(super) fn is_used(ground: &Ground) -> bool {

@@ -5,9 +5,9 @@
 //! Everything else, such as a path, a name or a piece of a command, becomes `…`. An id becomes a number, the same each
 //! time, so that lines can still be related.
 
-use crate::core::text::is_uuid;
-use crate::core::time::Time;
-use crate::core::words::reason;
+use pilotlight_core::text::is_uuid;
+use pilotlight_core::time::Time;
+use pilotlight_core::words::reason;
 use std::collections::{HashMap, HashSet};
 
 /// The words of our own messages.

@@ -5,14 +5,14 @@ use super::check::{Examined, Ground};
 use super::redact::Redactor;
 #[cfg(target_os = "linux")]
 use super::redact::{desktops, version};
-use crate::config::redacted;
-use crate::core::fleet::Kind;
-use crate::core::text::counted;
-use crate::core::verdict::Status;
-use crate::system::clock::Clock;
-use crate::system::log;
+use pilotlight_engine::config::redacted;
+use pilotlight_core::fleet::Kind;
+use pilotlight_core::text::counted;
+use pilotlight_core::verdict::Status;
+use pilotlight_system::clock::Clock;
+use pilotlight_system::log;
 #[cfg(target_os = "linux")]
-use crate::system::state_file;
+use pilotlight_system::state_file;
 use std::path::Path;
 
 /// How many of the last lines of our log are included.

@@ -3,10 +3,10 @@
 use super::check::Ground;
 use super::finding::Finding;
 use super::own::may_write;
-use crate::agent::source::{Source, report_homes, reported_sessions};
-use crate::core::text::counted;
-use crate::system::clock::Clock;
-use crate::system::runtime::Runtime;
+use pilotlight_agents::source::{Source, report_homes, reported_sessions};
+use pilotlight_core::text::counted;
+use pilotlight_system::clock::Clock;
+use pilotlight_system::runtime::Runtime;
 use std::path::Path;
 
 const CHECK: &str = "reports";

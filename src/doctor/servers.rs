@@ -2,12 +2,12 @@
 
 use super::check::{EACH, Ground};
 use super::finding::Finding;
-use crate::agent::copilot::server::servers::{registry, token_error};
-use crate::agent::source::reached;
-use crate::core::fleet::Session;
-use crate::core::session::Allows;
-use crate::core::text::counted;
-use crate::system::process::{is_of_our_user, listening};
+use pilotlight_agents::copilot::server::servers::{registry, token_error};
+use pilotlight_agents::source::reached;
+use pilotlight_core::fleet::Session;
+use pilotlight_core::session::Allows;
+use pilotlight_core::text::counted;
+use pilotlight_system::process::{is_of_our_user, listening};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -98,7 +98,7 @@ fn settings(ground: &Ground, addresses: &[SocketAddr]) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::owner::Owner;
+    use pilotlight_core::owner::Owner;
     use std::net::TcpListener;
 
     /// Case 328.

@@ -7,17 +7,17 @@
 
 use super::details::Source;
 use super::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS, Reviewed, fold};
-use crate::core::action::{Action, Trait, has_open_tool, is_bridged, may_end_without_asking, offer, questions};
-use crate::core::confusable::{Unfit, fits};
-use crate::core::fleet::{Row, Session};
-use crate::core::form::{Form, FormAnswer, Kind as What};
-use crate::core::gist::Gist;
-use crate::core::order::{Operation, Order, Reply, Which};
-use crate::core::text::{capitalised, fit, isolated, plain, wrap};
-use crate::core::turn::{Call, Request, request_verb};
-use crate::core::verdict::Status;
-use crate::core::words::offer::Does;
-use crate::core::words::refusal::{Refusal, consent};
+use pilotlight_core::action::{Action, Trait, has_open_tool, is_bridged, may_end_without_asking, offer, questions};
+use pilotlight_core::confusable::{Unfit, fits};
+use pilotlight_core::fleet::{Row, Session};
+use pilotlight_core::form::{Form, FormAnswer, Kind as What};
+use pilotlight_core::gist::Gist;
+use pilotlight_core::order::{Operation, Order, Reply, Which};
+use pilotlight_core::text::{capitalised, fit, isolated, plain, wrap};
+use pilotlight_core::turn::{Call, Request, request_verb};
+use pilotlight_core::verdict::Status;
+use pilotlight_core::words::offer::Does;
+use pilotlight_core::words::refusal::{Refusal, consent};
 use unicode_width::UnicodeWidthStr;
 
 /// Maximum number of lines for the text of a request.

@@ -33,7 +33,7 @@ use macos::Backend;
 #[cfg(windows)]
 use windows::Backend;
 
-use crate::system::paths::own_program;
+use pilotlight_system::paths::own_program;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -2,7 +2,7 @@
 //! for good once it was clicked, whatever the user then decided, and once a bridge is installed; the entry under Settings
 //! stays.
 
-use crate::system::{paths, plain_file};
+use pilotlight_system::{paths, plain_file};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;

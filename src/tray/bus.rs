@@ -8,8 +8,8 @@
 mod menu_capacity;
 
 use super::messages::BusEvent;
-use crate::core::text::plain;
-use crate::system::timer::Alarm;
+use pilotlight_core::text::plain;
+use pilotlight_system::timer::Alarm;
 use std::future::poll_fn;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};

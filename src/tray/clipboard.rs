@@ -5,7 +5,7 @@
 //! all of them offer. Without it, GNOME takes what Xwayland's clipboard gets; elsewhere the user is told what to install.
 
 #[cfg(target_os = "linux")]
-use crate::system::descriptors;
+use pilotlight_system::descriptors;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 

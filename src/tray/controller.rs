@@ -9,7 +9,7 @@ use super::notify::Note;
 #[cfg(target_os = "linux")]
 use super::sni::Tray;
 use super::view::{Effect, ItemId, Kind, MenuView};
-use crate::core::verdict::Remedy;
+use pilotlight_core::verdict::Remedy;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(not(target_os = "linux"))]

@@ -2,16 +2,16 @@
 
 use super::notifications::NotificationState;
 use super::view::{COLUMNS, Text};
-use crate::core::action::{ServerState, bridge_words};
-use crate::core::fleet::{Row, Session};
-use crate::core::gist::Gist;
-use crate::core::limits::Limits;
-use crate::core::session::NoFileEvents;
-use crate::core::session::far::Far;
-use crate::core::text::{counted, lines, plain};
-use crate::core::words::known;
-pub use crate::engine::Shown as Source;
-use crate::system::clock::short;
+use pilotlight_core::action::{ServerState, bridge_words};
+use pilotlight_core::fleet::{Row, Session};
+use pilotlight_core::gist::Gist;
+use pilotlight_core::limits::Limits;
+use pilotlight_core::session::NoFileEvents;
+use pilotlight_core::session::far::Far;
+use pilotlight_core::text::{counted, lines, plain};
+use pilotlight_core::words::known;
+pub use pilotlight_engine::Shown as Source;
+use pilotlight_system::clock::short;
 
 /// What the details depend on besides the session.
 #[derive(Clone, Copy, Debug)]

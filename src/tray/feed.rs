@@ -11,16 +11,16 @@ use super::messages::DesktopEvent;
 use super::notifier::Notifier;
 use super::notify::{Note, Offer};
 use super::view::{Effect, MenuView};
-use crate::agent::bridges::BridgeFiles;
-use crate::config::Problem;
-use crate::core::agent::counted_sessions;
-use crate::core::fleet::Row;
-use crate::core::session::Key;
-use crate::core::time::{Moment, Span, Time};
-use crate::engine::{Fleet, Settings, View};
-use crate::system::log;
-use crate::system::paths;
-use crate::system::plain_file;
+use pilotlight_agents::bridges::BridgeFiles;
+use pilotlight_engine::config::Problem;
+use pilotlight_core::agent::counted_sessions;
+use pilotlight_core::fleet::Row;
+use pilotlight_core::session::Key;
+use pilotlight_core::time::{Moment, Span, Time};
+use pilotlight_engine::{Fleet, Settings, View};
+use pilotlight_system::log;
+use pilotlight_system::paths;
+use pilotlight_system::plain_file;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -309,9 +309,9 @@ fn welcome_note(rows: &[&Row], has_icon: bool) -> Note {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::fleet::Session;
-    use crate::core::limits::Limits;
-    use crate::core::verdict::Status;
+    use pilotlight_core::fleet::Session;
+    use pilotlight_core::limits::Limits;
+    use pilotlight_core::verdict::Status;
 
     #[test]
     fn the_welcome_counts_the_sessions() {

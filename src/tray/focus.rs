@@ -4,14 +4,14 @@
 //! other.
 
 use super::messages::{NotifierEvent, NotifierSender};
-use crate::core::action::{Action, ServerState, offer};
-use crate::core::alert::FOCUS_TIMEOUT;
-use crate::core::fleet::Session;
-use crate::core::session::Key;
-use crate::core::verdict::Status;
-use crate::core::words::refusal::Refusal;
-use crate::system::process::{ancestors, terminal_of};
-use crate::terminal::has_focus;
+use pilotlight_core::action::{Action, ServerState, offer};
+use pilotlight_core::alert::FOCUS_TIMEOUT;
+use pilotlight_core::fleet::Session;
+use pilotlight_core::session::Key;
+use pilotlight_core::verdict::Status;
+use pilotlight_core::words::refusal::Refusal;
+use pilotlight_system::process::{ancestors, terminal_of};
+use pilotlight_engine::terminal::has_focus;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;

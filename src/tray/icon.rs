@@ -11,7 +11,7 @@ mod picture;
 pub(crate) use badge::badge;
 pub(crate) use picture::{Picture, decode};
 
-pub(crate) use crate::core::fleet::State;
+pub(crate) use pilotlight_core::fleet::State;
 
 /// A rendered picture of `assets/icon` for this system, as PNG.
 macro_rules! rendered {

@@ -1,11 +1,11 @@
 //! One tray per user: a second start reports where the first one is.
 //!
 //! The first one holds a lock on a file. The system releases it however the process ends, so there is never a stale
-//! lock to clean up. A note next to it names the holder. Both are in the [runtime folder](crate::system::runtime),
+//! lock to clean up. A note next to it names the holder. Both are in the [runtime folder](pilotlight_system::runtime),
 //! which is checked before either is opened.
 
-use crate::system::note::Note;
-use crate::system::runtime::Runtime;
+use pilotlight_system::note::Note;
+use pilotlight_system::runtime::Runtime;
 use anyhow::Context;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -86,8 +86,8 @@ impl Drop for Instance {
 /// Whether the lock's holder is known to be another user's process.
 #[cfg(target_os = "linux")]
 fn is_held_by_another_user(lock: &File) -> bool {
-    use crate::system::identity::Identity;
-    use crate::system::process::{is_of_our_user, lock_holder};
+    use pilotlight_system::identity::Identity;
+    use pilotlight_system::process::{is_of_our_user, lock_holder};
     let Ok(meta) = lock.metadata() else { return false };
     let holder = lock_holder(Identity::of(&meta)).ok().flatten().flatten();
     let is_shown = |pid: &u32| Path::new("/proc").join(pid.to_string()).join("status").exists();
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn case_107_the_second_tray_learns_where_the_first_is_and_a_third_may_start_when_it_is_gone() {
-        crate::system::process::testing::alone!();
+        pilotlight_system::process::testing::alone!();
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("made").join("when needed");
         let Ok(Claim::Ours(first)) = Instance::claim(&folder) else { panic!("nobody runs") };
@@ -139,7 +139,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("folder");
         drop(Instance::claim(&folder).unwrap());
-        let path = folder.join(crate::system::runtime::LOCK);
+        let path = folder.join(pilotlight_system::runtime::LOCK);
         for (path, mode) in [(scratch.path(), 0o755), (&*folder, 0o755), (&*path, 0o644)] {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         }

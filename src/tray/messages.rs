@@ -4,9 +4,9 @@
 use super::mute::Mute;
 use super::note::Note;
 use super::view::{Effect, ItemId, MenuView};
-use crate::core::action::Action;
-use crate::core::alert::{Button, PopupId};
-use crate::core::session::Key;
+use pilotlight_core::action::Action;
+use pilotlight_core::alert::{Button, PopupId};
+use pilotlight_core::session::Key;
 use std::sync::Arc;
 
 /// An event for the main thread.

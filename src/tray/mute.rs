@@ -1,8 +1,8 @@
 //! Changes to what is muted or paused, as menu entries and popups request them.
 
-use crate::core::alert::{Pause, Quiet};
-use crate::core::time::{Span, Time};
-use crate::system::clock;
+use pilotlight_core::alert::{Pause, Quiet};
+use pilotlight_core::time::{Span, Time};
+use pilotlight_system::clock;
 
 /// A pause until tomorrow ends when the wall clock next shows this hour, also for somebody who works past midnight.
 pub(super) const MORNING: i8 = 6;

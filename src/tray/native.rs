@@ -5,7 +5,7 @@
 use super::icon::Icon;
 use super::messages::Click;
 use super::view::{Item, MenuView};
-use crate::core::time::Moment;
+use pilotlight_core::time::Moment;
 use anyhow::Context;
 use std::time::{Duration, Instant};
 use tray_icon::menu::{CheckMenuItem, IsMenuItem, Menu, MenuId, MenuItem, PredefinedMenuItem, Submenu};

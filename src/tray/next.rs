@@ -5,10 +5,10 @@ use super::details::Source;
 use super::menu::needs;
 use super::notify::Offer;
 use super::view::{Effect, Item, Reviewed};
-use crate::core::action::{Action, Trait};
-use crate::core::alert::Detail;
-use crate::core::fleet::{Row, Session};
-use crate::core::verdict::Status;
+use pilotlight_core::action::{Action, Trait};
+use pilotlight_core::alert::Detail;
+use pilotlight_core::fleet::{Row, Session};
+use pilotlight_core::verdict::Status;
 
 /// What became of a session, in a sentence.
 pub(super) fn became(row: &Row, session: &Session, detail: Detail) -> String {
@@ -54,15 +54,15 @@ pub(super) fn next(source: &Source<'_>, failed: Option<Action>) -> Offer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::copilot::dialect;
-    use crate::core::action::ServerState;
-    use crate::core::fleet::Kind;
-    use crate::core::limits::Limits;
-    use crate::core::order::Operation;
-    use crate::core::owner::Owner;
-    use crate::core::session::{Key, Observed, SourceId};
-    use crate::core::time::{Moment, Time};
-    use crate::engine::LastProgress;
+    use pilotlight_agents::copilot::dialect;
+    use pilotlight_core::action::ServerState;
+    use pilotlight_core::fleet::Kind;
+    use pilotlight_core::limits::Limits;
+    use pilotlight_core::order::Operation;
+    use pilotlight_core::owner::Owner;
+    use pilotlight_core::session::{Key, Observed, SourceId};
+    use pilotlight_core::time::{Moment, Time};
+    use pilotlight_engine::LastProgress;
     use std::path::Path;
 
     const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed972800";
@@ -74,7 +74,7 @@ mod tests {
     fn offered_after(session: &Session, status: Status, failed: Option<Action>) -> (String, Offer) {
         let row = Row { status, ..session.row(Moment::of(Time(1_700_000_000_000)), &Limits::default()).0 };
         let (key, last_progress) = (Key::new(SourceId::default(), "a"), LastProgress::default());
-        let reader = crate::agent::source::Source::at(Path::new("/x")).reader(ID);
+        let reader = pilotlight_agents::source::Source::at(Path::new("/x")).reader(ID);
         let source = Source { key: &key, row: &row, session, last_progress: &last_progress, reader: Some(&reader) };
         (became(&row, session, Detail::Full), next(&source, failed))
     }

@@ -1,7 +1,7 @@
 //! Notes, which are notifications about what was done, with one button: as values, apart from who shows them.
 
-use crate::core::action::Action;
-use crate::core::order::Outcome;
+use pilotlight_core::action::Action;
+use pilotlight_core::order::Outcome;
 use crate::tray::icon::State;
 use crate::tray::view::Effect;
 

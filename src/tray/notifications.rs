@@ -3,11 +3,11 @@
 
 use super::mute::{MORNING, Mute, MuteChange};
 use super::view::{Effect, Item, ItemId, Kind};
-use crate::core::alert::{Detail, Pause, Quiet};
-use crate::core::fleet::Row;
-use crate::core::session::Key;
-use crate::core::text::counted;
-use crate::system::clock::WallClock;
+use pilotlight_core::alert::{Detail, Pause, Quiet};
+use pilotlight_core::fleet::Row;
+use pilotlight_core::session::Key;
+use pilotlight_core::text::counted;
+use pilotlight_system::clock::WallClock;
 
 /// The state of notifications, as the menu shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,8 +110,8 @@ impl NotificationState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::session::SourceId;
-    use crate::core::time::{Moment, Span, Time};
+    use pilotlight_core::session::SourceId;
+    use pilotlight_core::time::{Moment, Span, Time};
 
     #[test]
     fn a_pause_is_applied_and_worded() {
@@ -152,7 +152,7 @@ mod tests {
         let mut state = NotificationState::default();
         let row = Row {
             cwd: Some("/code/one/deep".into()),
-            ..crate::core::fleet::Session { id: "a".into(), ..Default::default() }
+            ..pilotlight_core::fleet::Session { id: "a".into(), ..Default::default() }
                 .row(Default::default(), &Default::default())
                 .0
         };

@@ -1,6 +1,6 @@
 //! Turns the engine's updates into popups, and clicks on popups into orders.
 //!
-//! [`alert`](crate::core::alert) decides which popups to raise, and [`notify`](super::notify) shows them; this connects
+//! [`alert`](pilotlight_core::alert) decides which popups to raise, and [`notify`](super::notify) shows them; this connects
 //! the two. It runs on the engine's thread, in the [`feed`](super::feed). Clicks, mutes and pauses arrive as
 //! [`NotifierEvent`]s and are handled at the next update, which their sender requests. A click is carried out against
 //! the current state of the sessions (`clicks`): a request that is over is not approved.
@@ -17,21 +17,21 @@ use super::notify::{Note, Offer, Popups};
 use super::on_change::OnChange;
 use super::trust::DesktopTrust;
 use super::view::Effect;
-use crate::agent::reader::Reader;
-use crate::config::{Config, Notifications};
-use crate::core::action::{Action, ServerState, is_bridged, offer};
-use crate::core::alert::{Alertable, Alerts, Completed, Kinds, Now, OpenQuestion, PopupId, Quiet, Request, Settings};
-use crate::core::fleet::{Kind as Use, Row, Session};
-use crate::core::order::Outcome;
-use crate::core::session::Key;
-use crate::core::text::{NAME_MAX, plain};
-use crate::core::time::{Moment, Span, Time};
-use crate::core::turn::Ending;
-use crate::core::verdict::Status;
-use crate::core::words::refusal::Refusal;
-use crate::engine::{Fleet, Shown};
-use crate::system::clock::{WallClock, slept};
-use crate::system::state_file::{self, Unusable};
+use pilotlight_agents::reader::Reader;
+use pilotlight_engine::config::{Config, Notifications};
+use pilotlight_core::action::{Action, ServerState, is_bridged, offer};
+use pilotlight_core::alert::{Alertable, Alerts, Completed, Kinds, Now, OpenQuestion, PopupId, Quiet, Request, Settings};
+use pilotlight_core::fleet::{Kind as Use, Row, Session};
+use pilotlight_core::order::Outcome;
+use pilotlight_core::session::Key;
+use pilotlight_core::text::{NAME_MAX, plain};
+use pilotlight_core::time::{Moment, Span, Time};
+use pilotlight_core::turn::Ending;
+use pilotlight_core::verdict::Status;
+use pilotlight_core::words::refusal::Refusal;
+use pilotlight_engine::{Fleet, Shown};
+use pilotlight_system::clock::{WallClock, slept};
+use pilotlight_system::state_file::{self, Unusable};
 use clicks::{ClickAction, question};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -413,13 +413,13 @@ pub(crate) fn is_broken(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::action::Bridge;
-    use crate::core::form::Form;
-    use crate::core::limits::Limits;
-    use crate::core::owner::Owner;
-    use crate::core::question::Question;
-    use crate::core::session::{Observed, SourceId};
-    use crate::core::verdict::Asking;
+    use pilotlight_core::action::Bridge;
+    use pilotlight_core::form::Form;
+    use pilotlight_core::limits::Limits;
+    use pilotlight_core::owner::Owner;
+    use pilotlight_core::question::Question;
+    use pilotlight_core::session::{Observed, SourceId};
+    use pilotlight_core::verdict::Asking;
 
     /// A bridge that was not tested with this release only watches, and would refuse an answer.
     #[test]

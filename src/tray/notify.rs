@@ -35,7 +35,7 @@ pub use note::NoteSender;
 pub use popups::Popups;
 
 #[cfg(target_os = "linux")]
-use crate::core::text::plain;
+use pilotlight_core::text::plain;
 #[cfg(not(target_os = "linux"))]
 use note::show;
 #[cfg(target_os = "linux")]

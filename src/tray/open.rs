@@ -3,9 +3,9 @@
 //! Each is opened on its own thread, so that a slow file manager does not block the menu. No shell is involved, and the
 //! path is checked first.
 
-use crate::system::paths::is_local_folder;
+use pilotlight_system::paths::is_local_folder;
 #[cfg(target_os = "linux")]
-use crate::system::{deadline::run_within, descriptors};
+use pilotlight_system::{deadline::run_within, descriptors};
 use std::path::{Path, PathBuf};
 
 /// Opens a folder in the file manager.

@@ -4,8 +4,8 @@
 //! exactly what was shown, and not newly collected.
 
 use super::open;
-use crate::config;
-use crate::system::state_file;
+use pilotlight_engine::config;
+use pilotlight_system::state_file;
 use anyhow::Context as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

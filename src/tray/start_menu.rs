@@ -7,7 +7,7 @@
 //! Windows 11 24H2 on; before that, it closes the one that it got.
 #![allow(unsafe_code)]
 
-use crate::system::paths::own_program;
+use pilotlight_system::paths::own_program;
 use std::path::{Path, PathBuf};
 use windows::Win32::Storage::EnhancedStorage::PKEY_AppUserModel_ID;
 use windows::Win32::System::Com::StructuredStorage::PROPVARIANT;

@@ -3,15 +3,15 @@
 //! A popup's buttons are pressed by whoever is the notification server, and the menu's entries by whoever calls them on the
 //! bus. A tool of a session can be either: it ends the server, takes its name, and "clicks". So a click that answers for
 //! the user counts only from a program that is older than every session that asks, as is that of a command
-//! ([`origin`](crate::control::origin)), and that no agent started. The user's own server or panel that was started anew
+//! ([`origin`](pilotlight_engine::control::origin)), and that no agent started. The user's own server or panel that was started anew
 //! since looks the same. So what is left is to have the user type: such a server is offered "Review…" in place of Approve,
 //! and such a panel's Approve opens that window as well.
 
-use crate::agent::callers::agent_above;
-use crate::control::origin::{Runner, is_older};
-use crate::core::action::questions;
-use crate::core::session::Session;
-use crate::engine::Fleet;
+use pilotlight_agents::callers::agent_above;
+use pilotlight_engine::control::origin::{Runner, is_older};
+use pilotlight_core::action::questions;
+use pilotlight_core::session::Session;
+use pilotlight_engine::Fleet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 

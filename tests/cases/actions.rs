@@ -1,17 +1,17 @@
 //! Which actions a session offers, and why it refuses the others. `tests/e2e` carries them out with the real CLI.
 
 use super::story::{PID, Story};
-use pilotlight::core::action::{Action, Bridge, Control, ServerState, may_end_without_asking, offer};
-use pilotlight::core::attempts::{Attempts, Mark, Marks};
-use pilotlight::core::fleet::{About, Kind, Session};
-use pilotlight::core::form::Form;
-use pilotlight::core::limits::Limits;
-use pilotlight::core::owner::{Held, Owner};
-use pilotlight::core::question::Question;
-use pilotlight::core::session::Observed;
-use pilotlight::core::time::Time;
-use pilotlight::core::verdict::Status::{Idle, Working};
-use pilotlight::core::verdict::{Asking, Status, Vitals};
+use pilotlight_core::action::{Action, Bridge, Control, ServerState, may_end_without_asking, offer};
+use pilotlight_core::attempts::{Attempts, Mark, Marks};
+use pilotlight_core::fleet::{About, Kind, Session};
+use pilotlight_core::form::Form;
+use pilotlight_core::limits::Limits;
+use pilotlight_core::owner::{Held, Owner};
+use pilotlight_core::question::Question;
+use pilotlight_core::session::Observed;
+use pilotlight_core::time::Time;
+use pilotlight_core::verdict::Status::{Idle, Working};
+use pilotlight_core::verdict::{Asking, Status, Vitals};
 use serde_json::json;
 
 const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed97280f";

@@ -11,10 +11,10 @@ mod stage;
 mod words;
 
 use super::story::Story;
-use pilotlight::core::action::Action;
-use pilotlight::core::alert::{About, Button, Cause, Kinds, Settings};
-use pilotlight::core::time::Span;
-use pilotlight::core::verdict::Status;
+use pilotlight_core::action::Action;
+use pilotlight_core::alert::{About, Button, Cause, Kinds, Settings};
+use pilotlight_core::time::Span;
+use pilotlight_core::verdict::Status;
 use stage::Stage;
 
 /// Settings with every cause on: `done` is off by default.

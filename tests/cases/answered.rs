@@ -1,8 +1,8 @@
 //! Answers whose turn was never closed, and sessions that ask their user something.
 
 use super::story::Story;
-use pilotlight::core::time::Span;
-use pilotlight::core::verdict::Status::{self, Finishing, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working};
+use pilotlight_core::time::Span;
+use pilotlight_core::verdict::Status::{self, Finishing, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working};
 use serde_json::json;
 
 /// GW.

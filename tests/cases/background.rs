@@ -1,7 +1,7 @@
 //! Work outside the root's turn: sub-agents, in the foreground and the background, background shells, and compactions.
 
 use super::story::Story;
-use pilotlight::core::verdict::Status::{Finishing, Idle, Quiet, Stuck, Working};
+use pilotlight_core::verdict::Status::{Finishing, Idle, Quiet, Stuck, Working};
 use serde_json::json;
 
 /// A turn that starts a background agent at 1 and ends at 2.

@@ -1,11 +1,11 @@
 //! Recorded logs of Codex, checked against labels: see `tests/traces-codex/README.md`.
 
 use super::traces::{labels, verdict_at};
-use pilotlight::agent::codex::dialect;
-use pilotlight::core::limits::Limits;
-use pilotlight::core::owner::Owner;
-use pilotlight::core::replay::{OwnerStory, Replay};
-use pilotlight::core::verdict::{Status, Told, Vitals, judge};
+use pilotlight_agents::codex::dialect;
+use pilotlight_core::limits::Limits;
+use pilotlight_core::owner::Owner;
+use pilotlight_core::replay::{OwnerStory, Replay};
+use pilotlight_core::verdict::{Status, Told, Vitals, judge};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -3,10 +3,10 @@
 
 use super::actions::Case;
 use super::story::Story;
-use pilotlight::core::action::{Action, ServerState};
-use pilotlight::core::fleet::Kind;
-use pilotlight::core::verdict::Status::{Crashed, Idle, NeedsInput, PermissionLost, Working};
-use pilotlight::core::verdict::Vitals;
+use pilotlight_core::action::{Action, ServerState};
+use pilotlight_core::fleet::Kind;
+use pilotlight_core::verdict::Status::{Crashed, Idle, NeedsInput, PermissionLost, Working};
+use pilotlight_core::verdict::Vitals;
 
 /// A turn in which three tools were denied.
 fn denied() -> Story {

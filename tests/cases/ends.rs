@@ -2,7 +2,7 @@
 //! the next turn begins like the first one.
 
 use super::story::Story;
-use pilotlight::core::verdict::Status::{self, Crashed, Ended, Failed, Idle, NeedsInput, Working};
+use pilotlight_core::verdict::Status::{self, Crashed, Ended, Failed, Idle, NeedsInput, Working};
 use serde_json::json;
 
 /// Something that belongs to a turn, in the turn prompted at 0.

@@ -1,8 +1,8 @@
 //! The fields of a line that some rule needs, and what they are kept for.
 
 use super::story::Story;
-use pilotlight::agent::copilot::dialect::is_shutdown;
-use pilotlight::core::time::Time;
+use pilotlight_agents::copilot::dialect::is_shutdown;
+use pilotlight_core::time::Time;
 use serde_json::{Value, json};
 
 #[test]

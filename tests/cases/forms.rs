@@ -1,6 +1,6 @@
 //! Questions at the limits of what is answered from here, and plans.
 
-use pilotlight::core::form::{Form, Kind};
+use pilotlight_core::form::{Form, Kind};
 use serde_json::{Value, json};
 
 fn with_choices(count: usize) -> Result<Form, &'static str> {

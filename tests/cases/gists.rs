@@ -1,13 +1,13 @@
 //! The reason in the fewest words: what the menu shows after a session's name.
 
 use super::story::{At, Story};
-use pilotlight::core::gist::Gist;
-use pilotlight::core::owner::Owner;
-use pilotlight::core::time::Span;
-use pilotlight::core::verdict::Status::{
+use pilotlight_core::gist::Gist;
+use pilotlight_core::owner::Owner;
+use pilotlight_core::time::Span;
+use pilotlight_core::verdict::Status::{
     self, Failed, Finishing, Idle, NeedsInput, NeedsPermission, PermissionLost, Quiet, Stuck, Working,
 };
-use pilotlight::core::verdict::{Answer, Sample, age_step};
+use pilotlight_core::verdict::{Answer, Sample, age_step};
 use serde_json::json;
 use std::collections::HashSet;
 

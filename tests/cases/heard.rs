@@ -1,14 +1,14 @@
 //! What was last heard of a session: what a row says of a silence at work, and what `explain` says was last seen.
 
 use super::story::{At, START, Story};
-use pilotlight::core::fleet::{About, Row, Session};
-use pilotlight::core::gist::Gist;
-use pilotlight::core::owner::Owner;
-use pilotlight::core::reception::{Finding, WINDOW};
-use pilotlight::core::session::Observed;
-use pilotlight::core::time::{Moment, Span};
-use pilotlight::core::verdict::Status::{Idle, Quiet, Working};
-use pilotlight::core::verdict::{Reception, last_heard};
+use pilotlight_core::fleet::{About, Row, Session};
+use pilotlight_core::gist::Gist;
+use pilotlight_core::owner::Owner;
+use pilotlight_core::reception::{Finding, WINDOW};
+use pilotlight_core::session::Observed;
+use pilotlight_core::time::{Moment, Span};
+use pilotlight_core::verdict::Status::{Idle, Quiet, Working};
+use pilotlight_core::verdict::{Reception, last_heard};
 use serde_json::json;
 
 /// What was last heard, and how many seconds after the start.

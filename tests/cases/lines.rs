@@ -1,9 +1,9 @@
 //! Bad lines: torn, broken, repeated, forked, huge. None is fatal, each is counted, and the lines after them are read.
 
 use super::story::Story;
-use pilotlight::agent::copilot::dialect::{end_of, is_fresh_prompt, parse, parse_ends};
-use pilotlight::core::event::{Body, Event};
-use pilotlight::core::verdict::Status::{Idle, NeedsPermission, Quiet, Working};
+use pilotlight_agents::copilot::dialect::{end_of, is_fresh_prompt, parse, parse_ends};
+use pilotlight_core::event::{Body, Event};
+use pilotlight_core::verdict::Status::{Idle, NeedsPermission, Quiet, Working};
 use serde_json::json;
 
 /// An envelope around `data`, as Copilot writes it.
@@ -295,7 +295,7 @@ fn case_65_a_huge_line_is_read() {
     for size in [50_000, 430_000, 20_000_000] {
         let text = "s".repeat(size);
         let story = Story::prompted().answer(1, &text);
-        story.is(1, pilotlight::core::verdict::Status::Finishing);
+        story.is(1, pilotlight_core::verdict::Status::Finishing);
         let answer = story.lines().last().unwrap();
         assert!(end_of(answer).is_some() && !is_fresh_prompt(answer));
         let system = Story::prompted().event(100, "system.message", json!({ "content": text }));

@@ -2,12 +2,12 @@
 //! of all tools shows that they ended.
 
 use super::story::Story;
-use pilotlight::agent::tail::Dialect;
-use pilotlight::agent::{claude_code, codex, copilot};
-use pilotlight::core::limits::Limits;
-use pilotlight::core::replay::{OwnerStory, Replay};
-use pilotlight::core::time::Span;
-use pilotlight::core::verdict::Status;
+use pilotlight_agents::tail::Dialect;
+use pilotlight_agents::{claude_code, codex, copilot};
+use pilotlight_core::limits::Limits;
+use pilotlight_core::replay::{OwnerStory, Replay};
+use pilotlight_core::time::Span;
+use pilotlight_core::verdict::Status;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
 //! Names of rows: the title, else the folder, and how names that read alike are distinguished.
 
 use super::story::{START, Story};
-use pilotlight::core::agent::Agent;
-use pilotlight::core::fleet::{About, LABEL_DISTINCT_WIDTH, Row, Session, distinguish, short_id};
-use pilotlight::core::session::Observed;
+use pilotlight_core::agent::Agent;
+use pilotlight_core::fleet::{About, LABEL_DISTINCT_WIDTH, Row, Session, distinguish, short_id};
+use pilotlight_core::session::Observed;
 use proptest::prelude::*;
 use std::collections::HashSet;
 

@@ -2,11 +2,11 @@
 
 use super::actions::Case;
 use super::story::{PID, Story};
-use pilotlight::core::action::{Action, Bridge, Control, ServerState, bridge_words};
-use pilotlight::core::fleet::{Kind, Session};
-use pilotlight::core::owner::Owner;
-use pilotlight::core::session::Observed;
-use pilotlight::core::verdict::Status::{NeedsPermission, Quiet, Stuck};
+use pilotlight_core::action::{Action, Bridge, Control, ServerState, bridge_words};
+use pilotlight_core::fleet::{Kind, Session};
+use pilotlight_core::owner::Owner;
+use pilotlight_core::session::Observed;
+use pilotlight_core::verdict::Status::{NeedsPermission, Quiet, Stuck};
 use std::collections::HashSet;
 
 /// docs/cli.md, "JSON": scripts rely on these.

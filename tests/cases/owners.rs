@@ -1,13 +1,13 @@
 //! The status of a session whose owner lives, is gone, cannot be inspected, or was never known.
 
 use super::story::{PID, START, Story};
-use pilotlight::core::action::{Action, offer};
-use pilotlight::core::fleet::{About, Session};
-use pilotlight::core::owner::{Doubt, Owner};
-use pilotlight::core::replay::OwnerStory;
-use pilotlight::core::session::Observed;
-use pilotlight::core::time::{Span, Time};
-use pilotlight::core::verdict::Status::{
+use pilotlight_core::action::{Action, offer};
+use pilotlight_core::fleet::{About, Session};
+use pilotlight_core::owner::{Doubt, Owner};
+use pilotlight_core::replay::OwnerStory;
+use pilotlight_core::session::Observed;
+use pilotlight_core::time::{Span, Time};
+use pilotlight_core::verdict::Status::{
     Crashed, Ended, Failed, Finishing, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working,
 };
 

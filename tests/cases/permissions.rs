@@ -2,15 +2,15 @@
 
 use super::actions::Case;
 use super::story::{At, Story};
-use pilotlight::core::action::Action;
-use pilotlight::core::fleet::{Kind, Session};
-use pilotlight::core::limits::Limits;
-use pilotlight::core::owner::Owner;
-use pilotlight::core::session::Observed;
-use pilotlight::core::verdict::Status::{
+use pilotlight_core::action::Action;
+use pilotlight_core::fleet::{Kind, Session};
+use pilotlight_core::limits::Limits;
+use pilotlight_core::owner::Owner;
+use pilotlight_core::session::Observed;
+use pilotlight_core::verdict::Status::{
     Crashed, Ended, Failed, Idle, NeedsPermission, PermissionLost, Quiet, Stuck, Working,
 };
-use pilotlight::core::words::reason::Reason;
+use pilotlight_core::words::reason::Reason;
 use serde_json::json;
 
 /// Its last tools were denied, and then it ended.

@@ -1,13 +1,13 @@
 //! The positions of the menu's rows, whatever happens to the sessions: an open menu must not move under the pointer.
 
-use pilotlight::agent::source;
-use pilotlight::config::List;
-use pilotlight::core::fleet::{About, Row, Session};
-use pilotlight::core::limits::Limits;
-use pilotlight::core::session::{Key, Observed, SourceId};
-use pilotlight::core::time::{Moment, Span, Time};
-use pilotlight::core::verdict::Status;
-use pilotlight::engine::LastProgress;
+use pilotlight_agents::source;
+use pilotlight_engine::config::List;
+use pilotlight_core::fleet::{About, Row, Session};
+use pilotlight_core::limits::Limits;
+use pilotlight_core::session::{Key, Observed, SourceId};
+use pilotlight_core::time::{Moment, Span, Time};
+use pilotlight_core::verdict::Status;
+use pilotlight_engine::LastProgress;
 use pilotlight::tray::details::Source;
 use pilotlight::tray::menu::Menu;
 use pilotlight::tray::view::{Item, ItemId, MenuView};

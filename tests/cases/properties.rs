@@ -2,13 +2,13 @@
 
 use super::random::{gap, play, steps, with_context};
 use super::story::{START, Story};
-use pilotlight::agent::copilot::dialect::{end_of, is_fresh_prompt, parse, parse_ends};
-use pilotlight::core::facts::Facts;
-use pilotlight::core::limits::Limits;
-use pilotlight::core::owner::Owner;
-use pilotlight::core::replay::{OwnerStory, Replay};
-use pilotlight::core::time::{Moment, Span};
-use pilotlight::core::verdict::{Status, Told, judge};
+use pilotlight_agents::copilot::dialect::{end_of, is_fresh_prompt, parse, parse_ends};
+use pilotlight_core::facts::Facts;
+use pilotlight_core::limits::Limits;
+use pilotlight_core::owner::Owner;
+use pilotlight_core::replay::{OwnerStory, Replay};
+use pilotlight_core::time::{Moment, Span};
+use pilotlight_core::verdict::{Status, Told, judge};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 

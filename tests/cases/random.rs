@@ -2,10 +2,10 @@
 //! with gaps at, before and after every limit. Few of these stories could happen, but the rules hold for all.
 
 use super::story::{PID, START, Story};
-use pilotlight::core::owner::Owner;
-use pilotlight::core::reception::{Blind, Finding, WINDOW};
-use pilotlight::core::time::{Span, Time};
-use pilotlight::core::verdict::{Answer, Reception, Sample, Vitals};
+use pilotlight_core::owner::Owner;
+use pilotlight_core::reception::{Blind, Finding, WINDOW};
+use pilotlight_core::time::{Span, Time};
+use pilotlight_core::verdict::{Answer, Reception, Sample, Vitals};
 use proptest::prelude::*;
 use serde_json::json;
 

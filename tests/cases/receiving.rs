@@ -1,10 +1,10 @@
 //! A silent log while the model's answer arrives, or does not: what a look at the session's connections adds.
 
 use super::story::{At, Story};
-use pilotlight::core::reception::{Blind, Finding, WINDOW};
-use pilotlight::core::time::{Span, Time};
-use pilotlight::core::verdict::Status::{Idle, NeedsPermission, Quiet, Stuck, Working};
-use pilotlight::core::verdict::{Look, Reception, Vitals};
+use pilotlight_core::reception::{Blind, Finding, WINDOW};
+use pilotlight_core::time::{Span, Time};
+use pilotlight_core::verdict::Status::{Idle, NeedsPermission, Quiet, Stuck, Working};
+use pilotlight_core::verdict::{Look, Reception, Vitals};
 
 const RECEIVING: Finding = Finding::Receiving { bytes: Some(2_280), within: WINDOW };
 const SILENT: Finding = Finding::Silent { may_not_stream: false };

@@ -1,8 +1,8 @@
 //! Sessions that were resumed, and sessions whose owner is younger than the work open in their log.
 
 use super::story::Story;
-use pilotlight::core::time::Span;
-use pilotlight::core::verdict::Status::{Failed, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working};
+use pilotlight_core::time::Span;
+use pilotlight_core::verdict::Status::{Failed, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working};
 
 /// A tool was running, then the session was resumed with its pending work.
 fn resumed_with_a_tool() -> Story {

@@ -1,16 +1,16 @@
 //! What counts as a change of a row, and the row of a session whose log cannot be read.
 
 use super::story::{PID, START, Story};
-use pilotlight::core::action::Action;
-use pilotlight::core::fleet::{Background, Kind, Label, OwnerView, Row, Session, TurnView};
-use pilotlight::core::gist::Gist;
-use pilotlight::core::owner::Owner;
-use pilotlight::core::question::Question;
-use pilotlight::core::request_view::RequestView;
-use pilotlight::core::session::Observed;
-use pilotlight::core::time::Span;
-use pilotlight::core::verdict::Status::{Ended, Quiet};
-use pilotlight::core::words::reason::Note;
+use pilotlight_core::action::Action;
+use pilotlight_core::fleet::{Background, Kind, Label, OwnerView, Row, Session, TurnView};
+use pilotlight_core::gist::Gist;
+use pilotlight_core::owner::Owner;
+use pilotlight_core::question::Question;
+use pilotlight_core::request_view::RequestView;
+use pilotlight_core::session::Observed;
+use pilotlight_core::time::Span;
+use pilotlight_core::verdict::Status::{Ended, Quiet};
+use pilotlight_core::words::reason::Note;
 
 fn row() -> Row {
     let story = Story::prompted().tool(1, "t1", "bash");

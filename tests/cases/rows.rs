@@ -2,11 +2,11 @@
 //! not seen yet.
 
 use super::story::{PID, START, Story};
-use pilotlight::core::fleet::{About, Glance, Kind, Row, Session, State, limit_ended, sort};
-use pilotlight::core::owner::Owner;
-use pilotlight::core::session::Observed;
-use pilotlight::core::time::{Moment, Span, Time};
-use pilotlight::core::verdict::Status::{self, Ended, Idle, NeedsInput, Working};
+use pilotlight_core::fleet::{About, Glance, Kind, Row, Session, State, limit_ended, sort};
+use pilotlight_core::owner::Owner;
+use pilotlight_core::session::Observed;
+use pilotlight_core::time::{Moment, Span, Time};
+use pilotlight_core::verdict::Status::{self, Ended, Idle, NeedsInput, Working};
 use serde_json::{Value, json};
 
 const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed97280f";

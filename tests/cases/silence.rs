@@ -1,9 +1,9 @@
 //! How long each kind of silence may last: just before, exactly at and just after every limit, on the right clock.
 
 use super::story::Story;
-use pilotlight::core::time::Span;
-use pilotlight::core::verdict::Status::{Ended, Failed, Finishing, Idle, Quiet, Stuck, Working};
-use pilotlight::core::verdict::{Sample, Vitals};
+use pilotlight_core::time::Span;
+use pilotlight_core::verdict::Status::{Ended, Failed, Finishing, Idle, Quiet, Stuck, Working};
+use pilotlight_core::verdict::{Sample, Vitals};
 use serde_json::json;
 
 #[test]

@@ -1,8 +1,8 @@
 //! Open turns: the reasons given for their work and their silence, and when their processes are sampled.
 
 use super::story::Story;
-use pilotlight::core::verdict::Sample;
-use pilotlight::core::verdict::Status::{Quiet, Stuck, Working};
+use pilotlight_core::verdict::Sample;
+use pilotlight_core::verdict::Status::{Quiet, Stuck, Working};
 
 #[test]
 fn the_reason_for_working_names_the_work() {

@@ -1,13 +1,13 @@
 //! Every recorded log reads the same however its JSON is spelled: with blanks, as other programs write it, and with the keys
 //! of its objects in another order.
 
-use pilotlight::agent::tail::{Dialect, ReadContext, Tail};
-use pilotlight::agent::{claude_code, codex, copilot};
-use pilotlight::core::facts::Facts;
-use pilotlight::core::limits::Limits;
-use pilotlight::core::replay::{OwnerStory, Replay};
-use pilotlight::core::time::{Moment, Span};
-use pilotlight::system::clock::Clock;
+use pilotlight_agents::tail::{Dialect, ReadContext, Tail};
+use pilotlight_agents::{claude_code, codex, copilot};
+use pilotlight_core::facts::Facts;
+use pilotlight_core::limits::Limits;
+use pilotlight_core::replay::{OwnerStory, Replay};
+use pilotlight_core::time::{Moment, Span};
+use pilotlight_system::clock::Clock;
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs;

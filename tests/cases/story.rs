@@ -6,10 +6,10 @@
 //!
 //! `verdicts.rs` asserts what holds at an offset.
 
-use pilotlight::core::limits::Limits;
-use pilotlight::core::owner::Owner;
-use pilotlight::core::time::{Moment, Span, Time};
-use pilotlight::core::verdict::Vitals;
+use pilotlight_core::limits::Limits;
+use pilotlight_core::owner::Owner;
+use pilotlight_core::time::{Moment, Span, Time};
+use pilotlight_core::verdict::Vitals;
 use serde_json::{Value, json};
 
 /// 2026-11-20T18:00:00Z.

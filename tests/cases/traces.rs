@@ -3,11 +3,11 @@
 //! Each folder of `tests/traces/` has a session as it was on disk, and `labels.txt`: the expected status and a word of
 //! its reason, at a line or some time after the last one. `tests/traces/README.md` describes the format.
 
-use pilotlight::agent::copilot::dialect;
-use pilotlight::core::limits::Limits;
-use pilotlight::core::replay::{OwnerStory, Parse, Replay};
-use pilotlight::core::time::Span;
-use pilotlight::core::verdict::Verdict;
+use pilotlight_agents::copilot::dialect;
+use pilotlight_core::limits::Limits;
+use pilotlight_core::replay::{OwnerStory, Parse, Replay};
+use pilotlight_core::time::Span;
+use pilotlight_core::verdict::Verdict;
 use std::fs;
 use std::path::{Path, PathBuf};
 

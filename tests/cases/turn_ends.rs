@@ -1,9 +1,9 @@
 //! Ends of turns: what belongs to a turn, what its end leaves, and when a replay says that it happened.
 
 use super::story::Story;
-use pilotlight::core::replay::OwnerStory;
-use pilotlight::core::time::Span;
-use pilotlight::core::verdict::Status::{Finishing, Idle, NeedsInput, NeedsPermission, Quiet, Working};
+use pilotlight_core::replay::OwnerStory;
+use pilotlight_core::time::Span;
+use pilotlight_core::verdict::Status::{Finishing, Idle, NeedsInput, NeedsPermission, Quiet, Working};
 use serde_json::json;
 
 /// The request of a sub-agent whose tool is open.

@@ -1,7 +1,7 @@
 //! Where a turn begins and ends: rounds, answers, autopilot, steering, and events that neither begin nor end one.
 
 use super::story::Story;
-use pilotlight::core::verdict::Status::{
+use pilotlight_core::verdict::Status::{
     Crashed, Failed, Finishing, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working,
 };
 use serde_json::json;

@@ -3,11 +3,11 @@
 //! Everything at an offset is derived from the lines up to it, so one story can be checked at many offsets.
 
 use super::story::{At, Story, Written};
-use pilotlight::agent::copilot::dialect;
-use pilotlight::core::facts::Facts;
-use pilotlight::core::replay::{Change, OwnerStory, Replay};
-use pilotlight::core::time::{Moment, Span};
-use pilotlight::core::verdict::{Status, Told, Verdict, judge};
+use pilotlight_agents::copilot::dialect;
+use pilotlight_core::facts::Facts;
+use pilotlight_core::replay::{Change, OwnerStory, Replay};
+use pilotlight_core::time::{Moment, Span};
+use pilotlight_core::verdict::{Status, Told, Verdict, judge};
 
 impl Story {
     /// The log as it is on disk.

@@ -1,9 +1,9 @@
 //! What is known besides the log: a server's report of whether it has work, and samples of a tool's CPU use.
 
 use super::story::Story;
-use pilotlight::core::question::Question;
-use pilotlight::core::verdict::Status::{Failed, Finishing, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working};
-use pilotlight::core::verdict::{Answer, Asking, SAMPLE_DURATION, Sample, Vitals};
+use pilotlight_core::question::Question;
+use pilotlight_core::verdict::Status::{Failed, Finishing, Idle, NeedsInput, NeedsPermission, Quiet, Stuck, Working};
+use pilotlight_core::verdict::{Answer, Asking, SAMPLE_DURATION, Sample, Vitals};
 use serde_json::json;
 
 /// `has_active_work` true: a turn that only a guess ended is working.
@@ -104,7 +104,7 @@ fn a_busy_process_excuses_only_open_tools() {
 fn a_sample_is_due_in_time() {
     let mut story = Story::prompted().tool(0, "t1", "bash");
     for limit in [6, 30, 660, 5000] {
-        story.limits.tool_stuck = pilotlight::core::time::Span::seconds(limit);
+        story.limits.tool_stuck = pilotlight_core::time::Span::seconds(limit);
         story.limits.tool_quiet = story.limits.tool_stuck;
         let sample = story.verdict(0).sample_at.unwrap();
         assert!(sample + SAMPLE_DURATION <= story.moment(0).awake + story.limits.tool_stuck, "{limit} s: {sample}");

@@ -1,11 +1,11 @@
 //! Text for the user: durations, reasons, and text written by a session.
 
 use super::story::Story;
-use pilotlight::core::fleet::{About, Row, Session, distinguish};
-use pilotlight::core::session::Observed;
-use pilotlight::core::text::{NAME_MAX, counted, listed, plain};
-use pilotlight::core::time::Span;
-use pilotlight::core::verdict::Status::{self, Quiet, Stuck};
+use pilotlight_core::fleet::{About, Row, Session, distinguish};
+use pilotlight_core::session::Observed;
+use pilotlight_core::text::{NAME_MAX, counted, listed, plain};
+use pilotlight_core::time::Span;
+use pilotlight_core::verdict::Status::{self, Quiet, Stuck};
 use serde_json::json;
 
 #[test]

@@ -3,7 +3,7 @@
 use super::trays::{Double, Tray, socket};
 use crate::support::executable::copy_program;
 use crate::support::synthetic::User;
-use pilotlight::core::order::{Operation, Outcome, Report};
+use pilotlight_core::order::{Operation, Outcome, Report};
 use rustix::process::Signal;
 use std::fs;
 use std::path::PathBuf;

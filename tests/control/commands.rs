@@ -2,7 +2,7 @@
 
 use super::trays::Double;
 use crate::support::synthetic::{Folder, Owner, User};
-use pilotlight::core::order::{Operation, Order, Outcome, Report, ShownRequest, Step, Which};
+use pilotlight_core::order::{Operation, Order, Outcome, Report, ShownRequest, Step, Which};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
 use std::process::Output;

@@ -4,7 +4,7 @@ use super::trays::{Tray, answer, connect, socket};
 use crate::support::executable::{copy_program, executable};
 use crate::support::synthetic::{Folder, User, holder};
 use crate::support::{SOON, wait_until};
-use pilotlight::core::order::{Operation, Order, Outcome, Report, Which};
+use pilotlight_core::order::{Operation, Order, Outcome, Report, Which};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::process::Child;

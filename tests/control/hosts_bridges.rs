@@ -5,7 +5,7 @@ use super::hosts::{name_hosts, says, told_by};
 use super::trays::Tray;
 use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
-use pilotlight::core::order::{Operation, Order};
+use pilotlight_core::order::{Operation, Order};
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::fs::MetadataExt;

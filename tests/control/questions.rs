@@ -4,8 +4,8 @@ use super::trays::Double;
 use crate::support::synthetic::{Folder, User};
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
-use pilotlight::core::form::{Form, FormAnswer};
-use pilotlight::core::order::{Operation, Outcome, Reply, Report, ShownRequest, Which};
+use pilotlight_core::form::{Form, FormAnswer};
+use pilotlight_core::order::{Operation, Outcome, Reply, Report, ShownRequest, Which};
 use serde_json::json;
 
 const END: &str = "It can be resumed. [y/N]";

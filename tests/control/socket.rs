@@ -4,7 +4,7 @@ use super::trays::{Tray, answer, connect, folder, socket};
 use crate::support::running_time::running_time;
 use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
-use pilotlight::core::order::{Outcome, Report};
+use pilotlight_core::order::{Outcome, Report};
 use rustix::process::Signal;
 use std::fs::{self, Permissions};
 use std::io::Write;

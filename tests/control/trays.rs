@@ -3,7 +3,7 @@
 use crate::support::freeze::freeze;
 use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
-use pilotlight::core::order::{Order, Report};
+use pilotlight_core::order::{Order, Report};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -10,7 +10,7 @@ use crate::desk::sessions::{Session, Sessions};
 use crate::desk::tray::{TrayProcess, User};
 use crate::support::running_time::running_time;
 use crate::support::{SOON, wait_until};
-use pilotlight::system::clock::{Clock, WallClock};
+use pilotlight_system::clock::{Clock, WallClock};
 use rustix::process::Signal;
 use std::path::Path;
 use std::process::Stdio;

@@ -6,7 +6,7 @@ use crate::support::{SOON, wait_until};
 
 /// Whether our JSON must escape this character.
 fn is_escaped(c: char) -> bool {
-    c != '\n' && (c.is_control() || pilotlight::core::text::is_invisible(c))
+    c != '\n' && (c.is_control() || pilotlight_core::text::is_invisible(c))
 }
 
 #[test]

@@ -5,13 +5,13 @@ use crate::support::person::{Manner, Person};
 use crate::support::process::kill;
 use crate::support::server::Server;
 use crate::support::{SOON, block_on, wait_until};
-use pilotlight::agent::channel::connection_event::ConnectionEventKind;
-use pilotlight::agent::channel::failure::FailureKind;
-use pilotlight::agent::channel::fault::Fault;
-use pilotlight::agent::channel::order::Policy;
-use pilotlight::agent::channel::order::Prompt;
-use pilotlight::agent::copilot::server::recover::resend;
-use pilotlight::core::order::Step;
+use pilotlight_agents::channel::connection_event::ConnectionEventKind;
+use pilotlight_agents::channel::failure::FailureKind;
+use pilotlight_agents::channel::fault::Fault;
+use pilotlight_agents::channel::order::Policy;
+use pilotlight_agents::channel::order::Prompt;
+use pilotlight_agents::copilot::server::recover::resend;
+use pilotlight_core::order::Step;
 use std::time::Duration;
 
 #[test]

@@ -5,7 +5,7 @@ use super::reach::{Reach, attach, event_channel, site_with};
 use super::stage::Stage;
 use crate::support::person::{Manner, Person};
 use crate::support::{SOON, block_on, wait_until};
-use pilotlight::agent::channel::order::Policy;
+use pilotlight_agents::channel::order::Policy;
 use rustix::process::Signal;
 
 /// Nobody could be asked before we attached, and nobody can be asked after we detached. A request must neither stay

@@ -6,14 +6,14 @@ use crate::support::person::{Manner, Person};
 use crate::support::process::{is_live, kill};
 use crate::support::server::Server;
 use crate::support::{SOON, block_on, wait_until};
-use pilotlight::agent::channel::connection_event::ConnectionEventKind;
-use pilotlight::agent::channel::failure::Failure;
-use pilotlight::agent::channel::fault::{Fault, Place};
-use pilotlight::agent::channel::order::Policy;
-use pilotlight::agent::channel::site::Site;
-use pilotlight::agent::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
-use pilotlight::agent::copilot::server::hosted::{Hosted, host};
-use pilotlight::core::order::Step;
+use pilotlight_agents::channel::connection_event::ConnectionEventKind;
+use pilotlight_agents::channel::failure::Failure;
+use pilotlight_agents::channel::fault::{Fault, Place};
+use pilotlight_agents::channel::order::Policy;
+use pilotlight_agents::channel::site::Site;
+use pilotlight_agents::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
+use pilotlight_agents::copilot::server::hosted::{Hosted, host};
+use pilotlight_core::order::Step;
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn crashed() -> (Reach, Site) {
 fn hosted(
     reach: &Reach,
     site: &Site,
-    events: UnboundedSender<pilotlight::agent::channel::connection_event::ConnectionEvent>,
+    events: UnboundedSender<pilotlight_agents::channel::connection_event::ConnectionEvent>,
 ) -> Result<Hosted, Failure> {
     let program = reach.home.program(&reach.model);
     block_on(host(&program, &reach.home.dir(), site, Policy::ApproveAll, events, 1))

@@ -10,7 +10,7 @@ use crate::support::desktop::tray::{TrayProcess, User};
 use crate::support::process::{is_live, parent, signal};
 use crate::support::tmux::Tmux;
 use crate::support::{SOON, wait_until};
-use pilotlight::core::verdict::Status;
+use pilotlight_core::verdict::Status;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;

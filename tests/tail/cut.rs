@@ -1,8 +1,8 @@
 //! A log that was cut between two reads, and has grown again past the point that was reached.
 
 use super::Log;
-use pilotlight::agent::tail::ReadOutcome;
-use pilotlight::core::verdict::Status;
+use pilotlight_agents::tail::ReadOutcome;
+use pilotlight_core::verdict::Status;
 use std::fs::{self, File};
 
 /// Case 86: the point reached is inside a line, and the line that is there now has the same bytes.

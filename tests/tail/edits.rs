@@ -1,14 +1,14 @@
 //! A log under random edits: following it and reading it from scratch after each edit give the same facts. The fuzz
 //! target `edits` runs this, too.
 
-use pilotlight::agent::copilot::dialect::DIALECT;
-use pilotlight::agent::tail::{ReadContext, ReadOutcome, Tail};
-use pilotlight::core::facts::Facts;
-use pilotlight::core::limits::Limits;
-use pilotlight::core::owner::Owner;
-use pilotlight::core::time::{Moment, Time};
-use pilotlight::core::verdict::{Told, Vitals, judge};
-use pilotlight::system::clock::Clock;
+use pilotlight_agents::copilot::dialect::DIALECT;
+use pilotlight_agents::tail::{ReadContext, ReadOutcome, Tail};
+use pilotlight_core::facts::Facts;
+use pilotlight_core::limits::Limits;
+use pilotlight_core::owner::Owner;
+use pilotlight_core::time::{Moment, Time};
+use pilotlight_core::verdict::{Told, Vitals, judge};
+use pilotlight_system::clock::Clock;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::FileExt;

@@ -2,14 +2,14 @@
 
 use crate::cases::random::{Kind, Step, play, steps};
 use crate::cases::story::{START, Story};
-use pilotlight::agent::copilot::dialect::DIALECT;
-use pilotlight::agent::copilot::dialect::parse;
-use pilotlight::agent::tail::{ReadContext, Tail};
-use pilotlight::core::facts::Facts;
-use pilotlight::core::limits::Limits;
-use pilotlight::core::owner::Owner;
-use pilotlight::core::time::{Moment, Span};
-use pilotlight::core::verdict::{Status, Told, Vitals, judge};
+use pilotlight_agents::copilot::dialect::DIALECT;
+use pilotlight_agents::copilot::dialect::parse;
+use pilotlight_agents::tail::{ReadContext, Tail};
+use pilotlight_core::facts::Facts;
+use pilotlight_core::limits::Limits;
+use pilotlight_core::owner::Owner;
+use pilotlight_core::time::{Moment, Span};
+use pilotlight_core::verdict::{Status, Told, Vitals, judge};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::fs::{self, OpenOptions};

@@ -1,9 +1,9 @@
 //! What a session's files show of an order, when nothing else tells what became of it.
 
-use crate::core::fleet::Session;
-use crate::core::order::{Operation, Which};
-use crate::core::owner::Owner;
-use crate::core::turn::Call;
+use pilotlight_core::fleet::Session;
+use pilotlight_core::order::{Operation, Which};
+use pilotlight_core::owner::Owner;
+use pilotlight_core::turn::Call;
 
 /// What a session's files show of an order.
 #[derive(Debug, PartialEq, Eq)]

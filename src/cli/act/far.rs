@@ -3,14 +3,14 @@
 
 use super::output::Reporter;
 use crate::cli::context::{Context, runtime};
-use crate::control::{Command, PendingOrder};
-use crate::core::action::Trait;
-use crate::core::order::{Order, Outcome, Report};
-use crate::core::session::Key;
-use crate::core::time::Moment;
-use crate::engine::{Fleet, View};
-use crate::hosts::Purpose;
-use crate::system::signals::Signals;
+use pilotlight_engine::control::{Command, PendingOrder};
+use pilotlight_core::action::Trait;
+use pilotlight_core::order::{Order, Outcome, Report};
+use pilotlight_core::session::Key;
+use pilotlight_core::time::Moment;
+use pilotlight_engine::{Fleet, View};
+use pilotlight_engine::hosts::Purpose;
+use pilotlight_system::signals::Signals;
 use std::ops::ControlFlow;
 use std::pin::pin;
 use tokio::sync::mpsc::unbounded_channel;

@@ -6,11 +6,11 @@
 use crate::cli::charset::{has_unicode_stdout, words};
 use crate::cli::fold::{folded_request, on_stderr, on_stdout};
 use crate::cli::report::{LINE_MAX, say};
-use crate::core::confusable::{Doubt, doubt};
-use crate::core::fleet::Label;
-use crate::core::form::Form;
-use crate::core::order::{Outcome, Report, ShownRequest};
-use crate::core::text::{NAME_MAX, is_invisible, plain};
+use pilotlight_core::confusable::{Doubt, doubt};
+use pilotlight_core::fleet::Label;
+use pilotlight_core::form::Form;
+use pilotlight_core::order::{Outcome, Report, ShownRequest};
+use pilotlight_core::text::{NAME_MAX, is_invisible, plain};
 use std::io::{self, Write};
 
 /// Takes the reports of an order, the last one included.

@@ -3,7 +3,7 @@
 use crate::cli::ask::prompt;
 use crate::cli::context::{Context, runtime};
 use crate::cli::report::{exit_code, say};
-use crate::control::opened::UNREAD;
+use pilotlight_engine::control::opened::UNREAD;
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};

@@ -1,8 +1,8 @@
 //! What `explain` prints: lines of a name and a value, in two columns.
 
 use crate::cli::report::LINE_MAX;
-use crate::core::action::Action;
-use crate::core::text::plain;
+use pilotlight_core::action::Action;
+use pilotlight_core::text::plain;
 use std::fmt;
 
 /// The width of the names, in columns.

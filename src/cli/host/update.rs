@@ -6,7 +6,7 @@ use super::super::report::{FAILED, REFUSED, USAGE, say};
 use super::add::{copies, copy, look, megabytes, program_for};
 use super::talk::{hold_off_others, is_confirmed, tell, wait};
 use super::tell_tray;
-use crate::hosts::copied::Copied;
+use pilotlight_engine::hosts::copied::Copied;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 //! A command that has the terminal in place of the live table, until it ends.
 
 use super::super::context::{Context, World};
-use crate::core::fleet::Row;
+use pilotlight_core::fleet::Row;
 use std::io::{self, BufRead, Write};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};

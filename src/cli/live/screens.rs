@@ -3,10 +3,10 @@
 use super::super::explain::{Line, NAME_WIDTH, Refusals, page};
 use super::super::table::Style;
 use super::selection::{ACTING, offered, packed};
-use crate::core::fleet::{Row, Session};
-use crate::core::limits::Limits;
-use crate::core::text::{counted, fit, wrap};
-use crate::core::time::Moment;
+use pilotlight_core::fleet::{Row, Session};
+use pilotlight_core::limits::Limits;
+use pilotlight_core::text::{counted, fit, wrap};
+use pilotlight_core::time::Moment;
 
 /// What is on the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use super::super::keyboard::Key;
 use super::super::table::Style;
-use crate::core::action::Action;
-use crate::core::fleet::Row;
-use crate::core::session::Kind;
-use crate::core::text::{fit, plain, wrap};
-use crate::core::time::Time;
+use pilotlight_core::action::Action;
+use pilotlight_core::fleet::Row;
+use pilotlight_core::session::Kind;
+use pilotlight_core::text::{fit, plain, wrap};
+use pilotlight_core::time::Time;
 use unicode_width::UnicodeWidthStr;
 
 /// Maximum number of lines of details.
@@ -146,8 +146,8 @@ pub(super) fn keys(row: Option<&Row>, has_unreached: bool, style: Style) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::fleet::Session;
-    use crate::core::time::Moment;
+    use pilotlight_core::fleet::Session;
+    use pilotlight_core::time::Moment;
 
     fn row(id: &str, actions: &[Action]) -> Row {
         let row = Session { id: id.into(), ..Session::default() }.row(Moment::default(), &Default::default()).0;

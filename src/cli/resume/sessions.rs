@@ -4,11 +4,11 @@
 
 use crate::cli::context::{Context, runtime};
 use crate::cli::hosts::{Query, TOLD_WITHIN, Which, ask_tray};
-use crate::config::Host;
-use crate::core::fleet::{Finder, Row, Session, distinguish};
-use crate::core::limits::Limits;
-use crate::core::text::listed;
-use crate::core::time::Moment;
+use pilotlight_engine::config::Host;
+use pilotlight_core::fleet::{Finder, Row, Session, distinguish};
+use pilotlight_core::limits::Limits;
+use pilotlight_core::text::listed;
+use pilotlight_core::time::Moment;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -157,10 +157,10 @@ fn note(query: &Query, is_patient: bool) -> Option<String> {
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
-    use crate::config::Reach;
-    use crate::control::pipe::lines::FromHost;
-    use crate::core::far::Account;
-    use crate::system::clock::Clock;
+    use pilotlight_engine::config::Reach;
+    use pilotlight_engine::control::pipe::lines::FromHost;
+    use pilotlight_core::far::Account;
+    use pilotlight_system::clock::Clock;
     use std::fmt::Write as _;
 
     /// How long this thread has used a processor.

@@ -3,11 +3,11 @@
 //! are read for whoever asks, and nobody keeps them.
 
 use crate::cli::context::Context;
-use crate::control::pipe::lines::{FromHost, PAST_MAX, STARTS_AGAIN, ToHost};
-use crate::control::pipe::read_line;
-use crate::core::far::Account;
-use crate::core::fleet::Session;
-use crate::engine::snapshot::{self, Snapshot};
+use pilotlight_engine::control::pipe::lines::{FromHost, PAST_MAX, STARTS_AGAIN, ToHost};
+use pilotlight_engine::control::pipe::read_line;
+use pilotlight_core::far::Account;
+use pilotlight_core::fleet::Session;
+use pilotlight_engine::snapshot::{self, Snapshot};
 use anyhow::bail;
 use std::cmp::Reverse;
 use std::io;

@@ -5,7 +5,7 @@ use super::arguments::arguments;
 use super::entry::{self, EntryStatus};
 use super::state::State;
 use super::window_manager::WindowManager;
-use crate::system::{paths, state_file};
+use pilotlight_system::{paths, state_file};
 use anyhow::Context;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::io::Errno;

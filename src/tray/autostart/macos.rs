@@ -3,8 +3,8 @@
 
 use super::arguments::arguments;
 use super::state::State;
-use crate::system::paths;
-use crate::system::state_file;
+use pilotlight_system::paths;
+use pilotlight_system::state_file;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 

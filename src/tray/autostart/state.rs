@@ -1,6 +1,6 @@
 //! Whether this program is started at login, and the menu entry that shows and changes it.
 
-use crate::core::text::{lines, plain};
+use pilotlight_core::text::{lines, plain};
 use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind};
 use unicode_width::UnicodeWidthStr;
 
@@ -73,7 +73,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::time::Moment;
+    use pilotlight_core::time::Moment;
 
     #[test]
     fn the_menu_entry_shows_the_state_and_its_note() {

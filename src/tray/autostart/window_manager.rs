@@ -3,8 +3,8 @@
 
 use super::arguments::arguments;
 use super::state::{StartLine, State};
-use crate::system::deadline::run_within;
-use crate::system::state_file;
+use pilotlight_system::deadline::run_within;
+use pilotlight_system::state_file;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -5,7 +5,7 @@
 //! edge, which shows it on a highlight of its own colour, and colours that stand out from light and dark menus alike.
 
 use super::picture::Picture;
-use crate::core::verdict::Status;
+use pilotlight_core::verdict::Status;
 use std::sync::LazyLock;
 
 /// Width and height in pixels, as menus draw them.

@@ -1,10 +1,10 @@
 //! Which sessions the entries below the list are about.
 
-use crate::core::action::{Action, ServerState, offer};
-use crate::core::fleet::Kind as Use;
-use crate::core::order::{Operation, Order};
-use crate::core::owner::Owner;
-use crate::core::session::Allows;
+use pilotlight_core::action::{Action, ServerState, offer};
+use pilotlight_core::fleet::Kind as Use;
+use pilotlight_core::order::{Operation, Order};
+use pilotlight_core::owner::Owner;
+use pilotlight_core::session::Allows;
 use crate::tray::details::Source;
 
 /// Orders to resume the sessions whose process died without a shutdown, as all do when the machine goes down.

@@ -11,7 +11,7 @@
 
 use super::session::{self, WHY};
 use super::{Sorted, names::Names};
-use crate::core::fleet::folded;
+use pilotlight_core::fleet::folded;
 use crate::tray::actions;
 use crate::tray::details::{self, DetailsContext, Source};
 use crate::tray::view::{Effect, Item, ItemId, Kind, ROWS};

@@ -1,7 +1,7 @@
 //! The entries below the sessions: always the same ones in the same order, so that they are easy to find.
 
-use crate::core::fleet::LABEL_DISTINCT_WIDTH;
-use crate::core::text::{counted, fit, isolated, lines, plain};
+use pilotlight_core::fleet::LABEL_DISTINCT_WIDTH;
+use pilotlight_core::text::{counted, fit, isolated, lines, plain};
 use crate::tray::autostart::State as Login;
 use crate::tray::details::Source;
 use crate::tray::notifications::NotificationState;

@@ -1,11 +1,11 @@
 //! The headline: how many sessions need the user, and what the first one needs. A click on it leads there.
 
 use super::names::Names;
-use crate::core::alert::Detail;
-use crate::core::fleet::{Glance, Row, Session};
-use crate::core::text::{COMMAND_MAX, fit, isolated, plain};
-use crate::core::turn::request_verb;
-use crate::core::verdict::Status;
+use pilotlight_core::alert::Detail;
+use pilotlight_core::fleet::{Glance, Row, Session};
+use pilotlight_core::text::{COMMAND_MAX, fit, isolated, plain};
+use pilotlight_core::turn::request_verb;
+use pilotlight_core::verdict::Status;
 use crate::tray::actions;
 use crate::tray::details::Source;
 use crate::tray::view::{COLUMNS, Effect};
@@ -84,9 +84,9 @@ pub(crate) fn needs(row: &Row, session: &Session) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::limits::Limits;
-    use crate::core::time::Moment;
-    use crate::core::words::reason::Reason;
+    use pilotlight_core::limits::Limits;
+    use pilotlight_core::time::Moment;
+    use pilotlight_core::words::reason::Reason;
 
     #[test]
     fn case_669_the_headline_says_the_command_that_only_the_log_tells() {

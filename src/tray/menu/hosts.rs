@@ -1,9 +1,9 @@
 //! The rows of machines that are not reached.
 
-use crate::core::session::far::Unreached;
-use crate::core::text::{lines, plain};
-use crate::core::time::Time;
-use crate::engine::Trouble;
+use pilotlight_core::session::far::Unreached;
+use pilotlight_core::text::{lines, plain};
+use pilotlight_core::time::Time;
+use pilotlight_engine::Trouble;
 use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind};
 
 /// Maximum number of such machines with a row of their own.

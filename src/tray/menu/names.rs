@@ -1,7 +1,7 @@
 //! How much of a session's name the menu must show: what sets it apart from the others.
 
-use crate::core::fleet::{LABEL_DISTINCT_WIDTH, Label};
-use crate::core::text::{NAME_MAX, fit, plain};
+use pilotlight_core::fleet::{LABEL_DISTINCT_WIDTH, Label};
+use pilotlight_core::text::{NAME_MAX, fit, plain};
 use crate::tray::details::Source;
 use crate::tray::view::RowName;
 use std::collections::HashMap;

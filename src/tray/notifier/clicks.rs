@@ -3,12 +3,12 @@
 //! The popup shows what was true when it was raised, and the session may have moved on. So its request is looked up
 //! among those open now, by id and text; if it is over, nothing is done, and the user is notified.
 
-use crate::core::action::{Action, Trait, questions};
-use crate::core::alert::{About, Button, Cause, Popup, ShownRequest};
-use crate::core::fleet::{Row, Session};
-use crate::core::form::{Form, FormAnswer};
-use crate::core::order::{Operation, Order, Reply, Which};
-use crate::engine::Shown;
+use pilotlight_core::action::{Action, Trait, questions};
+use pilotlight_core::alert::{About, Button, Cause, Popup, ShownRequest};
+use pilotlight_core::fleet::{Row, Session};
+use pilotlight_core::form::{Form, FormAnswer};
+use pilotlight_core::order::{Operation, Order, Reply, Which};
+use pilotlight_engine::Shown;
 use crate::tray::actions::looking_at;
 use crate::tray::messages::PopupEvent;
 use crate::tray::view::{Effect, Reviewed};
@@ -130,19 +130,19 @@ fn choose(popup: &Popup, shown: &Shown<'_>, index: u8) -> ClickAction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::copilot::dialect;
-    use crate::core::action::ServerState;
-    use crate::core::agent::Agent;
-    use crate::core::alert::PopupId;
-    use crate::core::far::{Account, Clocks, read};
-    use crate::core::fleet::Kind;
-    use crate::core::limits::Limits;
-    use crate::core::owner::Owner;
-    use crate::core::session::far::Host;
-    use crate::core::session::{Key, Observed, SourceId};
-    use crate::core::time::{Moment, Time};
-    use crate::core::verdict::Status;
-    use crate::engine::LastProgress;
+    use pilotlight_agents::copilot::dialect;
+    use pilotlight_core::action::ServerState;
+    use pilotlight_core::agent::Agent;
+    use pilotlight_core::alert::PopupId;
+    use pilotlight_core::far::{Account, Clocks, read};
+    use pilotlight_core::fleet::Kind;
+    use pilotlight_core::limits::Limits;
+    use pilotlight_core::owner::Owner;
+    use pilotlight_core::session::far::Host;
+    use pilotlight_core::session::{Key, Observed, SourceId};
+    use pilotlight_core::time::{Moment, Time};
+    use pilotlight_core::verdict::Status;
+    use pilotlight_engine::LastProgress;
     use crate::tray::notifier::alertable;
 
     fn popup(cause: Cause, buttons: &[Button]) -> Popup {

@@ -1,6 +1,6 @@
 //! What popups need from their caller.
 
-use crate::core::alert::PopupId;
+use pilotlight_core::alert::PopupId;
 use crate::tray::messages::PopupEvent;
 use std::time::Instant;
 use tokio::runtime::Handle;

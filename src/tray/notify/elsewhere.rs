@@ -1,11 +1,11 @@
-//! The popups of [`alert`](crate::core::alert) on macOS and Windows: shown without buttons.
+//! The popups of [`alert`](pilotlight_core::alert) on macOS and Windows: shown without buttons.
 //!
 //! Clicks on them are not reported and they cannot be withdrawn, so each counts as closed as soon as it is shown. The
 //! menu offers what their buttons would do.
 
 use super::config::PopupConfig;
 use super::note::NoteSender;
-use crate::core::alert::{Change, PopupId};
+use pilotlight_core::alert::{Change, PopupId};
 use crate::tray::messages::PopupEvent;
 use crate::tray::note::Note;
 use std::sync::Arc;

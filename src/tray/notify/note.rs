@@ -7,7 +7,7 @@ use super::server;
 #[cfg(target_os = "linux")]
 use super::server::{NO_REPLY, TIMEOUT};
 use super::text::{TITLE_MAX, body};
-use crate::core::text::plain;
+use pilotlight_core::text::plain;
 use crate::tray::note::{Note, OfferTaken};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! The popups of [`alert`](crate::core::alert) on a Linux desktop.
+//! The popups of [`alert`](pilotlight_core::alert) on a Linux desktop.
 //!
 //! Callers only change the [`wanted`](super::wanted) set, without blocking; the [`reconciler`](super::reconciler)
 //! applies it to the screen.
@@ -6,7 +6,7 @@
 use super::config::PopupConfig;
 use super::reconciler::Reconciler;
 use super::wanted::{State, Wanted, lock};
-use crate::core::alert::Change;
+use pilotlight_core::alert::Change;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;

@@ -1,6 +1,6 @@
 //! The texts of notifications: plain, and limited in length.
 
-use crate::core::text::{escaped, plain};
+use pilotlight_core::text::{escaped, plain};
 
 /// Maximum length of a title, in characters.
 pub(super) const TITLE_MAX: usize = 200;

@@ -1,6 +1,6 @@
 //! The wanted set: the popups that should be on the screen, and which of them are.
 
-use crate::core::alert::{Popup, PopupId};
+use pilotlight_core::alert::{Popup, PopupId};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

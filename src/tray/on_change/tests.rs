@@ -1,6 +1,6 @@
 use super::*;
-use crate::core::alert::Occasion;
-use crate::system::process::testing::wait_until;
+use pilotlight_core::alert::Occasion;
+use pilotlight_system::process::testing::wait_until;
 use std::fs;
 use std::path::Path;
 use std::time::Instant;

@@ -44,7 +44,7 @@ pub(super) fn fit(items: &[Item], size: Size) -> Option<Vec<Item>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::time::Moment;
+    use pilotlight_core::time::Moment;
     use crate::tray::view::Effect;
 
     fn shown(items: &[Item]) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use super::menu::{self, ICON_CLICK, MenuState, lock};
 use super::pictures::Pictures;
-use crate::core::text::escaped;
+use pilotlight_core::text::escaped;
 use crate::tray::icon::{Icon, Picture};
 use crate::tray::messages::{EventSender, MainEvent};
 use crate::tray::view::MenuView;

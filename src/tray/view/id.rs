@@ -1,8 +1,8 @@
 //! The ids of menu items.
 
-use crate::core::action::Action;
-use crate::core::session::Key;
-use crate::core::turn::Call;
+use pilotlight_core::action::Action;
+use pilotlight_core::session::Key;
+use pilotlight_core::turn::Call;
 
 /// The id of an item, which stays the same for as long as its session exists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,8 @@
 //! Tests of the view's shape, and of the words of a row.
 
 use super::*;
-use crate::core::fleet::TurnView;
-use crate::core::session::{Key, SourceId};
+use pilotlight_core::fleet::TurnView;
+use pilotlight_core::session::{Key, SourceId};
 
 #[test]
 fn the_shape_depends_on_the_order_but_not_on_the_texts() {

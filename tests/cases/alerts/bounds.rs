@@ -4,10 +4,10 @@
 //! cause that is over, popups stay within their bound, sessions that are gone are forgotten, every wakeup lies ahead.
 
 use super::stage::Stage;
-use pilotlight::core::action::Action;
-use pilotlight::core::alert::{About, Button, Detail, Kinds, Pause, Settings};
-use pilotlight::core::time::Span;
-use pilotlight::core::verdict::Status;
+use pilotlight_core::action::Action;
+use pilotlight_core::alert::{About, Button, Detail, Kinds, Pause, Settings};
+use pilotlight_core::time::Span;
+use pilotlight_core::verdict::Status;
 use proptest::prelude::*;
 
 /// Something that may happen.

@@ -1,9 +1,9 @@
 //! Popups about a session that the user looks at.
 
 use super::stage::Stage;
-use pilotlight::core::alert::{About, Cause, FOCUS_TIMEOUT, Kinds, Occasion, Occasions, Pause, Settings};
-use pilotlight::core::time::Span;
-use pilotlight::core::verdict::Status;
+use pilotlight_core::alert::{About, Cause, FOCUS_TIMEOUT, Kinds, Occasion, Occasions, Pause, Settings};
+use pilotlight_core::time::Span;
+use pilotlight_core::verdict::Status;
 
 /// A stage with a session in a terminal, of which the desktop says this.
 fn stage(has_focus: Option<bool>) -> Stage {

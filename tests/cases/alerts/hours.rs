@@ -1,8 +1,8 @@
 //! Wakeups for quiet hours.
 
 use super::stage::Stage;
-use pilotlight::core::alert::Settings;
-use pilotlight::core::time::Span;
+use pilotlight_core::alert::Settings;
+use pilotlight_core::time::Span;
 
 /// Past midnight, too, and never sooner.
 #[test]

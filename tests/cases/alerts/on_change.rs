@@ -1,11 +1,11 @@
 //! When the commands of the settings are run, and what they are told.
 
 use super::stage::{Stage, row};
-use pilotlight::core::alert::{Detail, Kinds, Occasion, Occasions, Pause, Settings, told};
-use pilotlight::core::question::Question;
-use pilotlight::core::request_view::RequestView;
-use pilotlight::core::time::{Span, Time};
-use pilotlight::core::verdict::Status;
+use pilotlight_core::alert::{Detail, Kinds, Occasion, Occasions, Pause, Settings, told};
+use pilotlight_core::question::Question;
+use pilotlight_core::request_view::RequestView;
+use pilotlight_core::time::{Span, Time};
+use pilotlight_core::verdict::Status;
 
 /// A stage on which a command is run for these occasions, by these rules.
 fn stage(names: &[&str], rules: &Settings) -> Stage {
@@ -88,7 +88,7 @@ fn case_304_what_silences_popups_silences_commands() {
         }
         stage.is("a", Status::Working).at(10).is("a", Status::Failed).at(20);
         assert_eq!(told_now(&mut stage), [], "{silence}");
-        stage.alerts.quiet = pilotlight::core::alert::Quiet::default();
+        stage.alerts.quiet = pilotlight_core::alert::Quiet::default();
         stage.minute = 12 * 60;
         stage.at(400).is("a", Status::Working).at(410);
         assert_eq!(told_now(&mut stage), [at(401_000, "a", "working")], "{silence}: nothing is made up for");
@@ -171,7 +171,7 @@ fn case_306_a_command_is_told_no_more_than_a_popup_may_show() {
         reads_plain: true,
     };
     let question = Question { id: None, text: "secret?".into(), choices: vec!["secret".into()] };
-    let asks = pilotlight::core::fleet::Row {
+    let asks = pilotlight_core::fleet::Row {
         name: "secret-title".into(),
         branch: Some("secret-branch".into()),
         because: "asks \"secret?\"".into(),

@@ -2,9 +2,9 @@
 
 use super::super::story::{START, Story};
 use super::stage::Stage;
-use pilotlight::core::alert::{Cause, Pause, Settings};
-use pilotlight::core::time::Span;
-use pilotlight::core::verdict::Status;
+use pilotlight_core::alert::{Cause, Pause, Settings};
+use pilotlight_core::time::Span;
+use pilotlight_core::verdict::Status;
 
 pub(super) const TROUBLES: [Status; 6] = [
     Status::NeedsPermission,
@@ -61,7 +61,7 @@ fn case_17_a_restart_causes_no_storm_of_popups() {
     assert_eq!((stage.notified(), stage.updates), (vec![], updates + 1), "nothing to wake for");
 }
 
-fn actor(id: &str, row: pilotlight::core::fleet::Row) -> super::stage::Actor {
+fn actor(id: &str, row: pilotlight_core::fleet::Row) -> super::stage::Actor {
     let mut stage = Stage::new();
     stage.is(id, Status::Working).change(id, |actor| actor.row = row);
     stage.actors.remove(&super::stage::key(id)).unwrap()

@@ -3,8 +3,8 @@
 use super::super::story::Story;
 use super::quiet::TROUBLES;
 use super::stage::Stage;
-use pilotlight::core::alert::Cause;
-use pilotlight::core::verdict::Status;
+use pilotlight_core::alert::Cause;
+use pilotlight_core::verdict::Status;
 
 #[test]
 fn a_reminder_says_that_nothing_has_changed() {

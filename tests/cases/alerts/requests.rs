@@ -2,11 +2,11 @@
 
 use super::super::story::START;
 use super::stage::{Stage, key, row};
-use pilotlight::core::action::Action;
-use pilotlight::core::alert::{Alertable, Alerts, Button, Cause, Change, Now, Quiet, Request, Settings};
-use pilotlight::core::fleet::{OwnerView, Row};
-use pilotlight::core::time::{Moment, Span};
-use pilotlight::core::verdict::Status;
+use pilotlight_core::action::Action;
+use pilotlight_core::alert::{Alertable, Alerts, Button, Cause, Change, Now, Quiet, Request, Settings};
+use pilotlight_core::fleet::{OwnerView, Row};
+use pilotlight_core::time::{Moment, Span};
+use pilotlight_core::verdict::Status;
 
 /// The title of the popup for a permission request of this kind.
 fn title(kind: &str) -> String {

@@ -4,19 +4,19 @@
 //! recheck, and when the test changes something. After every update it checks the invariants.
 
 use super::super::story::{At, START, Story};
-use pilotlight::core::action::Action;
-use pilotlight::core::agent::Agent;
-use pilotlight::core::alert::{
+use pilotlight_core::action::Action;
+use pilotlight_core::agent::Agent;
+use pilotlight_core::alert::{
     About, Alertable, Alerts, Cause, Change, Completed, Now, Occasions, OpenQuestion, Popup, PopupId, Quiet, Request,
     Settings,
 };
-use pilotlight::core::fleet::{Background, Kind, Label, Row, Session};
-use pilotlight::core::form::Form;
-use pilotlight::core::gist::Gist;
-use pilotlight::core::session::{Key, Observed, SourceId};
-use pilotlight::core::time::{Moment, Span, Time};
-use pilotlight::core::turn::Ending;
-use pilotlight::core::verdict::Status;
+use pilotlight_core::fleet::{Background, Kind, Label, Row, Session};
+use pilotlight_core::form::Form;
+use pilotlight_core::gist::Gist;
+use pilotlight_core::session::{Key, Observed, SourceId};
+use pilotlight_core::time::{Moment, Span, Time};
+use pilotlight_core::turn::Ending;
+use pilotlight_core::verdict::Status;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How long before a stage begins the program was started, so that its grace period is over.

@@ -1,12 +1,12 @@
 //! A popup's text and buttons.
 
 use super::stage::{Stage, row};
-use pilotlight::core::action::Action;
-use pilotlight::core::alert::{Button, Detail, Settings};
-use pilotlight::core::fleet::{Kind, Label, Row};
-use pilotlight::core::form::Form;
-use pilotlight::core::time::Span;
-use pilotlight::core::verdict::Status;
+use pilotlight_core::action::Action;
+use pilotlight_core::alert::{Button, Detail, Settings};
+use pilotlight_core::fleet::{Kind, Label, Row};
+use pilotlight_core::form::Form;
+use pilotlight_core::time::Span;
+use pilotlight_core::verdict::Status;
 use serde_json::json;
 
 fn with(detail: Detail) -> Settings {

@@ -2,7 +2,7 @@
 
 use super::bus::Bus;
 use crate::support::{SOON, block_on, spawn, wait_until};
-use pilotlight::core::verdict::Status;
+use pilotlight_core::verdict::Status;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;

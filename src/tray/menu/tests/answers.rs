@@ -1,10 +1,10 @@
 //! Requests and questions: they are shown in the submenu, and answered there only if shown in full.
 
 use super::*;
-use crate::core::form::{Form, FormAnswer};
-use crate::core::order::{Reply, Which};
-use crate::core::question::Question;
-use crate::core::verdict::Asking;
+use pilotlight_core::form::{Form, FormAnswer};
+use pilotlight_core::order::{Reply, Which};
+use pilotlight_core::question::Question;
+use pilotlight_core::verdict::Asking;
 use crate::tray::view::Reviewed;
 
 #[test]

@@ -1,12 +1,12 @@
 //! Properties of the menu for random fleets: its bounds and its consistency.
 
 use super::*;
-use crate::agent;
-use crate::agent::copilot::dialect::parse;
-use crate::core::agent::Agent;
-use crate::core::fleet::distinguish;
-use crate::core::owner::Held;
-use crate::core::session::{Key, Observed, SourceId};
+use pilotlight_agents;
+use pilotlight_agents::copilot::dialect::parse;
+use pilotlight_core::agent::Agent;
+use pilotlight_core::fleet::distinguish;
+use pilotlight_core::owner::Held;
+use pilotlight_core::session::{Key, Observed, SourceId};
 use crate::tray::menu::remedies::REMEDIES_MAX;
 use crate::tray::view::{COLUMNS, ROWS};
 use proptest::prelude::*;

@@ -1,11 +1,11 @@
 //! Sessions of other machines in the menu, and machines that are not reached.
 
 use super::*;
-use crate::core::action::Which;
-use crate::core::agent::Agent;
-use crate::core::far::{Account, Clocks, read};
-use crate::core::session::far::Host;
-use crate::engine::Trouble;
+use pilotlight_core::action::Which;
+use pilotlight_core::agent::Agent;
+use pilotlight_core::far::{Account, Clocks, read};
+use pilotlight_core::session::far::Host;
+use pilotlight_engine::Trouble;
 use crate::tray::view::Reviewed;
 
 /// Adds a session of devbox that asks to run this.

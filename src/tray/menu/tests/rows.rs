@@ -1,8 +1,8 @@
 //! Tests of what the menu says of its sessions: the headline, remedies, folds, and how much of a name is shown.
 
 use super::*;
-use crate::core::alert::Detail;
-use crate::core::owner::Held;
+use pilotlight_core::alert::Detail;
+use pilotlight_core::owner::Held;
 use crate::tray::view::Reviewed;
 
 #[test]
@@ -133,7 +133,7 @@ fn case_228_the_bridge_is_offered_while_a_terminal_is_out_of_reach() {
         |session| session.observed.about.kind = Use::Sdk,
         |session| session.observed.owner = Owner::Gone { pid: 1, at: None },
         |session| session.control.server = ServerState::Listening,
-        |session| session.control.bridge = Some(crate::core::action::Bridge::Joined),
+        |session| session.control.bridge = Some(pilotlight_core::action::Bridge::Joined),
         |session| session.observed.allows = Allows::Nothing { why: "its agent cannot be acted on" },
         |session| session.observed.allows = Allows::Process,
         |session| session.observed.allows = Allows::Only { actions: &[], why: "it has no bridge" },

@@ -1,9 +1,9 @@
 //! Sessions made up for the tests of the menu.
 
 use super::*;
-use crate::agent;
-use crate::core::session::{Key, Observed, SourceId};
-use crate::core::words::reason::Because;
+use pilotlight_agents;
+use pilotlight_core::session::{Key, Observed, SourceId};
+use pilotlight_core::words::reason::Because;
 
 /// Sessions made up by a test.
 pub(super) struct World {

@@ -1,8 +1,8 @@
 //! The notification of a popup.
 
-use crate::core::action::{Action, Trait};
-use crate::core::alert::{Button, Cause, Popup};
-use crate::core::text::plain;
+use pilotlight_core::action::{Action, Trait};
+use pilotlight_core::alert::{Button, Cause, Popup};
+use pilotlight_core::text::plain;
 use crate::tray::icon;
 use crate::tray::notify::server::{Notification, Server};
 use crate::tray::notify::text::{TITLE_MAX, body};

@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::{RETRY_MAX, RETRY_MIN, Reconciler};
-use crate::core::alert::PopupId;
+use pilotlight_core::alert::PopupId;
 use crate::tray::notify::wanted::{State, lock};
 use tokio::time::Instant;
 

@@ -1,7 +1,7 @@
 //! The appearance of an entry, and the dbusmenu properties that describe it.
 
-use crate::core::time::Moment;
-use crate::core::verdict::Status;
+use pilotlight_core::time::Moment;
+use pilotlight_core::verdict::Status;
 use crate::tray::icon::badge;
 use crate::tray::sni::property::{Properties, Property};
 use crate::tray::sni::readers::Sign;

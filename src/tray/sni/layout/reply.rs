@@ -127,10 +127,10 @@ impl Serialize for Children<'_> {
 mod tests {
     use super::super::{Changes, Layout};
     use super::*;
-    use crate::core::session::{Key, SourceId};
-    use crate::core::time::{Moment, Time};
-    use crate::core::verdict::Status;
-    use crate::engine::LastProgress;
+    use pilotlight_core::session::{Key, SourceId};
+    use pilotlight_core::time::{Moment, Time};
+    use pilotlight_core::verdict::Status;
+    use pilotlight_engine::LastProgress;
     use crate::tray::icon::badge;
     use crate::tray::sni::property::Property;
     use crate::tray::sni::readers::Sign;

@@ -1,13 +1,13 @@
 //! Numbers, order and properties as panels receive them.
 
 use super::*;
-use crate::core::gist::Gist;
-use crate::core::order::{Operation, Order};
-use crate::core::session::{Key, SourceId};
-use crate::core::time::Moment;
-use crate::core::time::{Span, Time};
-use crate::core::verdict::Status;
-use crate::engine::LastProgress;
+use pilotlight_core::gist::Gist;
+use pilotlight_core::order::{Operation, Order};
+use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::time::Moment;
+use pilotlight_core::time::{Span, Time};
+use pilotlight_core::verdict::Status;
+use pilotlight_engine::LastProgress;
 use crate::tray::icon::badge;
 use crate::tray::sni::readers::Sign;
 use crate::tray::view::{COLUMNS, Effect, ItemId, Kind, Lead, RowName, Text};

@@ -1,8 +1,8 @@
 //! The menu while panels of each kind open, read, close and click it.
 
 use super::*;
-use crate::core::order::{Operation, Order};
-use crate::core::session::{Key, SourceId};
+use pilotlight_core::order::{Operation, Order};
+use pilotlight_core::session::{Key, SourceId};
 use crate::tray::sni::readers::GTK_PROPERTIES;
 use crate::tray::view::{Effect, ItemId, Kind};
 use proptest::collection::vec;

@@ -1,0 +1,62 @@
+//! Stops a turn.
+
+use crate::channel::failure::Failure;
+use crate::channel::site::{EFFECT_TIMEOUT, LogView, POLL_INTERVAL, Site};
+use crate::copilot::server::client::Link;
+use crate::copilot::server::recover::find::find;
+use pilotlight_core::order::Step;
+use tokio::time::{sleep, timeout};
+
+/// Aborts the running turn, without attaching, and verifies that it ended.
+pub async fn stop(site: &Site) -> Result<String, Failure> {
+    let (link, _) = find(site).await?;
+    abort(&link, site).await
+}
+
+/// Whether the session's model is answering. Attaches to nothing.
+pub(crate) async fn receives(site: &Site) -> Result<bool, Failure> {
+    let (link, _) = find(site).await?;
+    let receives = site.receives(|wait| link.hears(&site.id, wait)).await;
+    link.leave();
+    Ok(receives)
+}
+
+/// Like [`stop`], over an existing connection.
+pub(in crate::copilot::server) async fn abort(link: &Link, site: &Site) -> Result<String, Failure> {
+    let next = "reconnect the session, or end its process";
+    site.may_send(Step::Abort).await?;
+    let mut log_view = site.log_view.clone();
+    let before = log_view.borrow_and_update().clone();
+    let has_ended = |log_view: &LogView| log_view.aborted != before.aborted || before.turn_open && !log_view.turn_open;
+    let failed = |step, fault| Failure { next: Some(next.to_owned()), ..Failure::of(step, fault) };
+    site.step(Step::Abort, "tells it to stop");
+    let response = match link.abort(&site.id).await {
+        Err(fault) if !fault.may_have_succeeded() => return Err(failed(Step::Abort, fault)),
+        response => response,
+    };
+    let ended = async {
+        response?;
+        loop {
+            let on_disk = has_ended(&log_view.borrow_and_update());
+            if on_disk || !link.activity(&site.id).await?.has_active_work {
+                return Ok(());
+            }
+            // A change on disk wakes us early. If the log view is no longer updated, only the server is polled.
+            if let Ok(Err(_)) = timeout(POLL_INTERVAL, log_view.changed()).await {
+                sleep(POLL_INTERVAL).await;
+            }
+        }
+    };
+    match timeout(EFFECT_TIMEOUT, ended).await {
+        Ok(Ok(())) => site.step(Step::Verify, "the turn has ended"),
+        Ok(Err(fault)) if site.log_shows(has_ended).await => {
+            site.step(Step::Verify, format!("its log says that the turn has ended, though {fault}"));
+        }
+        Ok(Err(fault)) => return Err(failed(Step::Verify, fault).unconfirmed()),
+        Err(_) => {
+            let why = format!("the session was told to stop, and still works after {} s", EFFECT_TIMEOUT.as_secs());
+            return Err(Failure::because(Step::Verify, &why, next).unconfirmed());
+        }
+    }
+    Ok("stopped".to_owned())
+}

@@ -1,0 +1,219 @@
+//! Which homes are followed, and which agent's each is. A file system that may not answer is not touched for that.
+
+use super::source::Source;
+use super::wing::Wing;
+use pilotlight_system::mounts::{self, Mounts, SilentHome};
+use pilotlight_system::paths;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// What leads to homes.
+pub struct Wanted<'a> {
+    /// Those that the command line names: they replace all others.
+    pub(crate) named: &'a [PathBuf],
+    /// Those that the settings add.
+    pub(crate) added: &'a [PathBuf],
+    /// The names of the agents that are switched off: only the command line leads to a home of theirs.
+    pub(crate) off: &'a [&'static str],
+    pub(crate) user_home: Option<&'a Path>,
+}
+
+/// The homes that are followed.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Those that can be read.
+    pub(crate) sources: Vec<Source>,
+    /// Those whose file system does not answer, or may not and was not asked.
+    pub(crate) unread: Vec<Source>,
+    /// Why they are not read, of those that were asked.
+    pub(crate) silent: Vec<SilentHome>,
+    /// Those that an agent will make when it is used for the first time.
+    pub(crate) awaited: Vec<Source>,
+}
+
+/// The homes that are followed, and those that are once they are made.
+#[derive(Debug, Default)]
+pub struct Followed {
+    pub sources: Vec<Source>,
+    pub awaited: Vec<Source>,
+}
+
+impl Found {
+    /// All that are followed.
+    pub fn followed(&self) -> Vec<Source> {
+        self.sources.iter().chain(&self.unread).cloned().collect()
+    }
+}
+
+/// Finds the homes, and asks the file systems that may not answer. Blocks for a while if one does not.
+pub fn find(wanted: &Wanted<'_>) -> Found {
+    let ask = |homes: Vec<PathBuf>, _: &[PathBuf]| {
+        let (answering, silent) = mounts::answering(homes);
+        (answering, silent.iter().map(|silent| silent.home.clone()).collect(), silent)
+    };
+    find_among(wanted, |name| std::env::var_os(name), ask)
+}
+
+/// Finds the homes without touching those whose file system may not answer. It is asked for those alone that may not be
+/// there.
+pub fn find_untouched(wanted: &Wanted<'_>) -> Followed {
+    let mounts = Mounts::read();
+    let split = |homes: Vec<PathBuf>, uncertain: &[PathBuf]| {
+        let (mut local, others): (Vec<_>, Vec<_>) =
+            homes.into_iter().partition(|home| mounts.of(&home.join("any")).is_none());
+        let (asked, others) = others.into_iter().partition(|home| uncertain.contains(home));
+        local.extend(mounts::answering(asked).0);
+        (local, others, Vec::new())
+    };
+    let found = find_among(wanted, |name| std::env::var_os(name), split);
+    Followed { sources: found.followed(), awaited: found.awaited }
+}
+
+/// Where an agent has its home, unless the user names others.
+struct Usual {
+    wing: Wing,
+    home: PathBuf,
+    /// No variable names it.
+    is_default: bool,
+}
+
+/// `variable` reads a variable: an empty one counts as unset. `split` tells the homes that can be read from the others, and is
+/// given those that may not be there.
+fn find_among(
+    wanted: &Wanted<'_>,
+    variable: impl Fn(&str) -> Option<OsString>,
+    split: impl FnOnce(Vec<PathBuf>, &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>, Vec<SilentHome>),
+) -> Found {
+    let usual: Vec<_> = Wing::ALL.iter().filter_map(|wing| usual(*wing, &variable, wanted.user_home)).collect();
+    let is_on = |wing: Wing| !wanted.named.is_empty() || !wanted.off.contains(&wing.profile().names.name);
+    let by_default = usual.iter().filter(|usual| is_on(usual.wing)).map(|usual| usual.home.clone()).collect();
+    let uncertain = usual.iter().filter(|usual| usual.is_default && usual.wing != Wing::FIRST);
+    let uncertain: Vec<_> = uncertain.filter_map(|usual| paths::absolute(&usual.home)).collect();
+    let homes = paths::homes(wanted.named, by_default, wanted.added, wanted.user_home);
+    let (readable, unread, mut silent) = split(homes, &uncertain);
+    let its = |home: &Path| usual.iter().find(|usual| paths::absolute(&usual.home).as_deref() == Some(home));
+    // Most people use one agent: of the others there is no folder, and nothing to wait for.
+    let is_absent =
+        |home: &Path| wanted.named.is_empty() && its(home).is_some_and(|usual| usual.is_default && !home.is_dir());
+    let (absent, readable): (Vec<_>, Vec<_>) = readable.into_iter().partition(|home| is_absent(home));
+    let has_usual = readable.iter().chain(&unread).any(|home| its(home).is_some());
+    let source = |home: PathBuf| match its(&home) {
+        Some(usual) => Source::of(usual.wing, home),
+        None => Source::at(&home),
+    };
+    // Whoever has none yet will make the first one.
+    let mut absent = absent.into_iter();
+    let first = if has_usual { None } else { absent.next() };
+    let awaited = absent.map(source).filter(|source| is_on(source.wing())).collect();
+    let sources = first.into_iter().chain(readable).map(source).filter(|source| is_on(source.wing())).collect();
+    // Of what does not answer, nobody knows whether it is there.
+    let is_left_out = |home: &PathBuf| wanted.named.is_empty() && uncertain.contains(home);
+    silent.retain(|silent| !is_left_out(&silent.home));
+    let untold = |home: PathBuf| match its(&home) {
+        _ if is_left_out(&home) => None,
+        Some(usual) => Some(Source::of(usual.wing, home)),
+        None => Some(Source::untold(home)),
+    };
+    Found { sources, unread: unread.into_iter().filter_map(untold).collect(), silent, awaited }
+}
+
+/// What the agent's variable names, else what it makes in the user's home.
+fn usual(wing: Wing, variable: impl Fn(&str) -> Option<OsString>, user_home: Option<&Path>) -> Option<Usual> {
+    if wing.profile().home.is_empty() {
+        return None; // only what is named can be one
+    }
+    let named = variable(wing.profile().home_variable).filter(|home| !home.is_empty());
+    let is_default = named.is_none();
+    let home = named.map(PathBuf::from).or_else(|| Some(user_home?.join(wing.profile().home)))?;
+    Some(Usual { wing, home, is_default })
+}
+
+/// Where an agent has its home, unless the user names others.
+pub fn usual_home(wing: Wing) -> Option<Source> {
+    let usual = usual(wing, |name| std::env::var_os(name), paths::user_home().as_deref())?;
+    Some(Source::of(wing, usual.home))
+}
+
+/// The home that is meant by the folder that contains it.
+pub fn below(folder: &Path) -> Option<PathBuf> {
+    let wings = Wing::ALL.iter().filter(|wing| !wing.profile().home.is_empty());
+    let mut homes = wings.map(|wing| Source::of(*wing, folder.join(wing.profile().home)));
+    homes.find(|source| source.root().is_dir()).map(|source| source.home().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// The agents' names and homes that are found; `variables` are set, and of the default homes these are there.
+    fn found(variables: &[(&str, &str)], there: &[&str], wanted: &Wanted<'_>) -> Vec<(&'static str, PathBuf)> {
+        let user = wanted.user_home.unwrap();
+        there.iter().for_each(|name| fs::create_dir_all(user.join(name)).unwrap());
+        let value = |name: &str| variables.iter().find(|(of, _)| *of == name).map(|(_, value)| OsString::from(value));
+        let found = find_among(wanted, value, |homes, _| (homes, Vec::new(), Vec::new())).followed();
+        found.into_iter().map(|source| (source.wing().profile().names.name, source.home().to_owned())).collect()
+    }
+
+    fn wanted(user: &Path) -> Wanted<'_> {
+        Wanted { named: &[], added: &[], off: &[], user_home: Some(user) }
+    }
+
+    #[test]
+    fn case_280_of_each_agent_only_the_home_that_is_there_is_followed() {
+        let user = tempfile::tempdir().unwrap();
+        let at = |name: &str| user.path().join(name);
+        let none = found(&[], &[], &wanted(user.path()));
+        assert_eq!(none, [("copilot", at(".copilot"))], "the first agent's will be made");
+        let other = found(&[], &[".sundial"], &wanted(user.path()));
+        assert_eq!(other, [("sundial", at(".sundial"))], "nobody waits for the first agent's then");
+        let both = found(&[], &[".copilot"], &wanted(user.path()));
+        assert_eq!(both, [("copilot", at(".copilot")), ("sundial", at(".sundial"))]);
+        let off = Wanted { off: &["copilot"], ..wanted(user.path()) };
+        assert_eq!(found(&[], &[], &off), [("sundial", at(".sundial"))]);
+        let all: Vec<_> = Wing::ALL.iter().map(|wing| wing.profile().names.name).collect();
+        let none = Wanted { off: &all, ..wanted(user.path()) };
+        assert!(found(&[], &[], &none).is_empty());
+        let named = [at(".sundial")];
+        let named = Wanted { named: &named, off: &["sundial"], ..wanted(user.path()) };
+        assert_eq!(found(&[], &[], &named), [("sundial", at(".sundial"))], "the command line was meant so");
+    }
+
+    #[test]
+    fn case_281_a_home_that_a_variable_names_is_that_agents_even_while_it_is_empty() {
+        let user = tempfile::tempdir().unwrap();
+        let empty = user.path().join("empty");
+        fs::create_dir(&empty).unwrap();
+        let variables = [("SUNDIAL_HOME", empty.to_str().unwrap()), ("COPILOT_HOME", "")];
+        let homes = found(&variables, &[".copilot"], &wanted(user.path()));
+        assert_eq!(homes, [("copilot", user.path().join(".copilot")), ("sundial", empty.clone())]);
+        let named = [empty.clone()];
+        let homes = found(&variables, &[], &Wanted { named: &named, ..wanted(user.path()) });
+        assert_eq!(homes, [("sundial", empty)]);
+    }
+
+    #[test]
+    fn without_a_home_of_the_users_there_is_only_what_variables_name() {
+        let found = |value: Option<&str>| {
+            let wanted = Wanted { named: &[], added: &[], off: &[], user_home: None };
+            let variable = |name: &str| value.filter(|_| name == "COPILOT_HOME").map(Into::into);
+            let found = find_among(&wanted, variable, |homes, _| (homes, Vec::new(), Vec::new())).followed();
+            found.iter().map(|source| source.home().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(found(Some("/env")), [Path::new("/env")]);
+        assert_eq!(found(None), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn what_may_not_answer_is_not_looked_into() {
+        let user = tempfile::tempdir().unwrap();
+        let (home, other) = (user.path().join("home"), user.path().join(".sundial"));
+        fs::create_dir_all(&other).unwrap();
+        fs::create_dir_all(&home).unwrap();
+        fs::write(home.join("sundial.toml"), "").unwrap();
+        let added = [home.clone()];
+        let wanted = Wanted { added: &added, ..wanted(user.path()) };
+        let found = find_among(&wanted, |_| None, |homes, _| (Vec::new(), homes, Vec::new()));
+        assert_eq!(found.unread, [Source::of(Wing::FIRST, user.path().join(".copilot")), Source::untold(home)]);
+    }
+}

@@ -1,0 +1,205 @@
+//! Which sessions live processes have open, beyond what the sessions' own files say, whichever agents they are.
+
+use super::runners::{Runner, shares};
+use super::wing::Wing;
+use pilotlight_core::owner::Owner;
+use pilotlight_core::time::Time;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+
+/// A session that a live process has open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenSession {
+    pub pid: u32,
+    /// The id by which it is known, and names itself in its files, inside of the container that it runs in, if it does.
+    pub(super) inside: Option<u32>,
+    /// The folder that holds the sessions of its home.
+    pub(super) root: PathBuf,
+    pub(super) opened: Opened,
+    /// When the process opened it, or else when the process started.
+    pub(super) since: Option<Time>,
+    /// Whether it is not certain which program the process runs.
+    pub(super) is_uncertain: bool,
+    /// Set for a guess: the process names no session, and at this time its home recorded the session as opened, not by
+    /// which process.
+    pub(super) guessed: Option<Time>,
+}
+
+/// What a process has open.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Opened {
+    /// One session, but it is not known yet which.
+    Some,
+    /// Maybe sessions, of which it leaves no trace. It works in this folder; `None` if that cannot be read.
+    Untold(Option<PathBuf>),
+    /// The session with this id.
+    Session(Box<str>),
+}
+
+impl Opened {
+    pub(super) fn id(&self) -> Option<&str> {
+        match self {
+            Self::Session(id) => Some(id),
+            Self::Some | Self::Untold(_) => None,
+        }
+    }
+}
+
+/// The result of a scan.
+#[derive(Clone, Debug, Default)]
+pub struct OpenSessions {
+    /// Sorted by session id.
+    open: Vec<OpenSession>,
+    /// The live processes of agents that may run sessions.
+    runners: Vec<Runner>,
+    /// The homes that are followed.
+    homes: Vec<(Wing, PathBuf)>,
+}
+
+/// The sessions that the terminals of a home recorded as open, each with the time at which it was opened. It changes
+/// when a session is opened or closed, and not with every turn.
+pub type Noted = BTreeMap<Box<str>, Box<str>>;
+
+impl OpenSession {
+    /// The owner of the session, by this evidence. `lock`: the process that a lock of the session names, and that is not
+    /// there.
+    pub(crate) fn owner(&self, lock: Option<u32>) -> Owner {
+        let (pid, started) = (self.pid, self.since);
+        // It was prompted, so it made that lock, in its container.
+        if lock.is_some() && lock == self.inside {
+            return Owner::Unknown { pid };
+        }
+        if self.is_uncertain { Owner::Unknown { pid } } else { Owner::Opened { pid, started } }
+    }
+}
+
+impl OpenSessions {
+    /// Nothing was scanned.
+    pub(crate) const NONE: &'static Self = &Self { open: Vec::new(), runners: Vec::new(), homes: Vec::new() };
+
+    pub(super) fn new(mut open: Vec<OpenSession>) -> Self {
+        open.sort_by(|one, other| one.opened.cmp(&other.opened));
+        Self { open, ..Self::default() }
+    }
+
+    /// The same with the live processes of agents, and the homes that are followed.
+    #[must_use]
+    pub(super) fn with(self, runners: Vec<Runner>, homes: Vec<(Wing, PathBuf)>) -> Self {
+        Self { runners, homes, ..self }
+    }
+
+    /// The live processes of this agent that may run sessions.
+    pub(crate) fn runners(&self, wing: Wing) -> impl Iterator<Item = &Runner> {
+        self.runners.iter().filter(move |runner| runner.wing == wing)
+    }
+
+    /// The homes of this agent: those that are followed, and those of its live processes.
+    pub fn homes(&self, wing: Wing) -> impl Iterator<Item = &Path> {
+        let followed = self.homes.iter().filter(move |(of, _)| *of == wing).map(|(_, home)| home);
+        let homes: BTreeSet<_> = followed
+            .chain(self.runners(wing).filter_map(|runner| runner.home.as_ref()))
+            .map(PathBuf::as_path)
+            .collect();
+        homes.into_iter()
+    }
+
+    /// The homes of this agent that have a log: the one that it was found in, and those that share it.
+    pub(crate) fn homes_with(&self, wing: Wing, (home, root): (&Path, &Path), log: &Path) -> Vec<PathBuf> {
+        let sessions = wing.profile().sessions;
+        let others = self.homes(wing).filter(|other| *other != home && shares(&other.join(sessions), root, log));
+        [home].into_iter().chain(others).map(Path::to_owned).collect()
+    }
+
+    /// The homes of live processes, of any agent, that are not followed.
+    pub fn homes_besides(&self) -> impl Iterator<Item = (Wing, &Path)> {
+        let is_followed = |wing: Wing, home: &Path| self.homes.iter().any(|(of, its)| *of == wing && its == home);
+        let homes = self.runners.iter().filter_map(|runner| Some((runner.wing, runner.home.as_deref()?)));
+        homes.filter(move |(wing, home)| !is_followed(*wing, home))
+    }
+
+    /// Whether other processes of agents run than at another scan, or show other sessions.
+    pub fn has_other_runners(&self, before: &Self) -> bool {
+        // When one started is counted back from now, and comes out a little different each time. `born` tells them apart.
+        let differs = |(one, other): (&Runner, &Runner)| Runner { started: other.started, ..one.clone() } != *other;
+        self.runners.len() != before.runners.len() || self.runners.iter().zip(&before.runners).any(differs)
+    }
+
+    /// Keeps only some, for tests.
+    #[cfg(test)]
+    pub(super) fn retain(&mut self, keeps: impl Fn(&OpenSession) -> bool) {
+        self.open.retain(keeps);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn all(&self) -> &[OpenSession] {
+        &self.open
+    }
+
+    /// The process that has this session open: it says so itself, in its log or on its command line.
+    pub(crate) fn of(&self, root: &Path, id: &str) -> Option<&OpenSession> {
+        self.with_id(root, id).find(|opening| opening.guessed.is_none())
+    }
+
+    /// A process that may have this session open, which was recorded as opened later than `since`, and when. Only a guess:
+    /// it must not override what is known of the session.
+    pub(crate) fn guess(&self, root: &Path, id: &str, since: Option<Time>) -> Option<(&OpenSession, Time)> {
+        let guesses = self.with_id(root, id).filter_map(|opening| Some((opening, opening.guessed?)));
+        guesses.filter(|(_, at)| since.is_none_or(|since| since < *at)).max_by_key(|(_, at)| *at)
+    }
+
+    /// Whether a process has this session open, or may have.
+    pub(crate) fn has(&self, root: &Path, id: &str) -> bool {
+        self.with_id(root, id).next().is_some()
+    }
+
+    /// What was found about a session. A binary search, because every folder is looked up, of which there may be tens of
+    /// thousands.
+    fn with_id(&self, root: &Path, id: &str) -> impl Iterator<Item = &OpenSession> {
+        let from = self.open.partition_point(|opening| opening.opened.id() < Some(id));
+        let of_id = self.open[from..].iter().take_while(move |opening| opening.opened.id() == Some(id));
+        of_id.filter(move |opening| *opening.root == *root)
+    }
+
+    /// The process that has this session open, or may be about to open it.
+    pub fn opener(&self, root: &Path, id: &str) -> Option<&OpenSession> {
+        self.of(root, id)
+            .or_else(|| self.open.iter().find(|opening| opening.root == root && opening.opened == Opened::Some))
+    }
+
+    /// The processes that may have a session open, and do not say so: those of which nothing shows what they have open, in
+    /// the session's `folder`, above or below, and those that may have opened it since its `last` event.
+    pub fn suspects(
+        &self,
+        root: &Path,
+        id: &str,
+        folder: Option<&Path>,
+        last: Option<Time>,
+    ) -> impl Iterator<Item = u32> {
+        let is_near = move |theirs: &Option<PathBuf>| match (theirs, folder) {
+            (Some(theirs), Some(ours)) if theirs.parent().is_some() => {
+                theirs.starts_with(ours) || ours.starts_with(theirs)
+            }
+            (Some(_), Some(_)) => false,
+            _ => true,
+        };
+        let may_have =
+            move |opening: &&OpenSession| matches!(&opening.opened, Opened::Untold(theirs) if is_near(theirs));
+        let untold = self.open.iter().filter(move |opening| opening.root == root).filter(may_have);
+        let guessed = self.guess(root, id, last).map(|(opening, _)| opening);
+        guessed.into_iter().chain(untold).map(|opening| opening.pid)
+    }
+
+    /// Removes the sessions of a process that has ended.
+    pub fn forget(&mut self, pid: u32) {
+        self.open.retain(|opening| opening.pid != pid);
+        self.runners.retain(|runner| runner.pid != pid);
+    }
+
+    /// The sessions whose entries differ between these and `others`: the folder that holds the sessions, and the
+    /// session's id.
+    pub fn differing<'a>(&'a self, others: &'a Self) -> HashSet<(&'a Path, &'a str)> {
+        let only = |some: &'a Self, others: &'a Self| some.open.iter().filter(|opening| !others.open.contains(opening));
+        let both = only(self, others).chain(only(others, self));
+        both.filter_map(|opening| Some((&*opening.root, opening.opened.id()?))).collect()
+    }
+}

@@ -1,0 +1,86 @@
+//! Reads what was last reported of one session.
+
+use super::record::{Process, Record};
+use crate::reading::{ReadStatus, Reading};
+use pilotlight_core::agent::Agent;
+use pilotlight_core::hooked;
+use pilotlight_core::owner::{Held, Owner};
+use pilotlight_core::session::{About, Allows, Observed};
+use pilotlight_core::time::{Moment, Time};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Why nothing can be done with such a session.
+const READ_ONLY: &str = "only what its hook reports is known of it: go on where it runs";
+
+/// Reads one session.
+#[derive(Debug)]
+pub struct Told {
+    path: PathBuf,
+    /// The names of the agents whose reports are read, if only theirs are.
+    only: Option<Arc<[Box<str>]>>,
+    /// The process that runs it.
+    process: Option<Process>,
+    /// When the record that was read last was given, in nanoseconds since 1970, and on both clocks.
+    given: Option<(i64, Moment)>,
+}
+
+impl Told {
+    pub(crate) fn new(path: PathBuf, only: Option<Arc<[Box<str>]>>) -> Self {
+        Self { path, only, process: None, given: None }
+    }
+
+    /// Reads what was reported.
+    ///
+    /// # Errors
+    /// The session is over: it was reported so, its process has ended, or nobody has said anything for long. Or it is of
+    /// an agent that is not wanted.
+    pub(crate) fn refresh(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+    ) -> io::Result<ReadStatus> {
+        let now = reading.context.now;
+        let is_wanted = |record: &Record| self.only.as_ref().is_none_or(|only| only.contains(&record.agent));
+        let record = Record::read(&self.path).filter(|record| is_wanted(record) && record.is_current(now.wall));
+        let (said, record) =
+            record.and_then(|record| Some((record.state.said()?, record))).ok_or(io::ErrorKind::NotFound)?;
+        self.process = record.process;
+        let (given, since) = (record.given(now.wall), record.began(now.wall));
+        // The awake clock does not count the time that the machine has slept since.
+        let fresh = Moment { wall: given, awake: now.awake - (now.wall - given) };
+        let at = self.given.filter(|(at, _)| *at == record.at).map_or(fresh, |(_, at)| at);
+        self.given = Some((record.at, at));
+        let owner = record.process.map(|process| Owner::Alive { pid: process.pid, started: None });
+        observed.owner = owner.unwrap_or_default();
+        observed.agent = Agent::reported(&record.agent).unwrap_or_default();
+        observed.held = Held::Unverified;
+        observed.touched = given;
+        observed.allows = Allows::Nothing { why: READ_ONLY };
+        observed.about = About { name: record.title, cwd: record.cwd, ..About::default() };
+        observed.hooked =
+            Some(hooked::Hooked { said, since, reason: record.reason, at, has_worked: record.has_worked });
+        Ok(ReadStatus::Complete)
+    }
+
+    /// Its title.
+    pub(crate) fn about(&self) -> About {
+        let record = Record::read(&self.path);
+        record.map_or(About::default(), |record| About { name: record.title, cwd: record.cwd, ..About::default() })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.process.map(|process| process.pid)
+    }
+
+    pub(crate) fn process_ended(&self, observed: &mut Observed, pid: u32, at: Time) {
+        if observed.owner.pid() == Some(pid) {
+            observed.owner = Owner::Gone { pid, at: Some(at) };
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Follows one growing log: reads it backwards once, as far as the facts require, then forwards as it grows.
+//!
+//! A file event is only a hint: every read checks whether the file has grown, was truncated, rewritten or replaced, or
+//! is gone. Bytes are read once, but if the file is no longer the one that was read, the facts are rebuilt from the
+//! start, so that no status outlives its evidence.
+//!
+//! However long a log is, and however fast it grows, a read can stop at a deadline and be resumed later: see
+//! [`ReadContext::until`]. During a rebuild, the previous facts are kept until the new ones are complete.
+
+mod backwards;
+mod carry;
+mod dialect;
+mod file;
+mod pass;
+mod position;
+mod rebuild;
+mod stamp;
+
+use pilotlight_core::facts::Facts;
+use backwards::Start;
+use file::{open, written};
+use pass::Pass;
+use position::{Compared, Position};
+use rebuild::Rebuild;
+use stamp::Stamp;
+use std::io;
+use std::path::Path;
+
+pub use dialect::{Dialect, SubAgentsInLog};
+pub(crate) use dialect::{FIRST_LINES, has_line_with};
+pub use file::LogError;
+pub use file::length;
+pub use pass::ReadContext;
+
+/// How much is read at once, in bytes. Of logs made of recorded turns, 99 in 100 last turns fit into it.
+const BLOCK: usize = 64 * 1024;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadOutcome {
+    /// There is no log.
+    Absent,
+    /// Nothing new.
+    Unchanged,
+    /// New events were folded.
+    Grown,
+    /// The deadline passed before the end was reached.
+    More,
+}
+
+/// Follows a log.
+#[derive(Debug, Default)]
+pub struct Tail {
+    position: Position,
+    /// A rebuild in progress, because the log is no longer the one that was read.
+    rebuild: Option<Box<Rebuild>>,
+}
+
+impl Tail {
+    /// Reads what is new and folds it into `facts`; rebuilds them if the log is no longer the one that was read. After
+    /// [`ReadOutcome::More`], the next call continues.
+    ///
+    /// # Errors
+    /// Where there is a log that cannot be read. `facts` are then empty, because none of them is certain any more.
+    pub fn read(
+        &mut self,
+        dialect: &Dialect,
+        path: &Path,
+        facts: &mut Facts,
+        context: ReadContext<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<ReadOutcome, LogError> {
+        let result = self.try_read(dialect, path, facts, context, buffer);
+        if matches!(result, Ok(ReadOutcome::Absent) | Err(_)) {
+            *self = Self::default();
+            *facts = Facts::default();
+        }
+        result
+    }
+
+    /// Whether nothing of the log could be parsed, because all that is within reach is a single line.
+    pub fn is_inside_line(&self) -> bool {
+        self.position.start == Start::InsideLine
+    }
+
+    fn try_read(
+        &mut self,
+        dialect: &Dialect,
+        path: &Path,
+        facts: &mut Facts,
+        context: ReadContext<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<ReadOutcome, LogError> {
+        if self.rebuild.is_none() && self.position.is_unchanged(path) {
+            return Ok(ReadOutcome::Unchanged);
+        }
+        let (file, meta) = match open(path) {
+            Ok(opened) => opened,
+            Err(LogError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(ReadOutcome::Absent),
+            Err(error) => return Err(error),
+        };
+        let mut pass = Pass { dialect, context, written: written(&meta), lead: context.lead() };
+        buffer.resize(BLOCK, 0);
+        let mut resumed = None;
+        if let Some(rebuild) = self.rebuild.take()
+            && rebuild.is_of(&file, &meta)?
+        {
+            resumed = Some(rebuild);
+        }
+        let mut rebuild = match resumed {
+            Some(rebuild) => rebuild,
+            None => {
+                let stamp = Stamp::of(&meta, context.now.wall);
+                match self.position.compare(&file, &meta)? {
+                    Compared::Same => {
+                        self.position.stamp = stamp;
+                        return Ok(ReadOutcome::Unchanged);
+                    }
+                    Compared::Grown => {
+                        (self.position.stamp, self.position.lead) = (stamp, Some(pass.lead));
+                        let complete = self.position.read_on(&file, meta.len(), facts, pass, buffer)?;
+                        if !self.position.carry.is_empty() {
+                            pass.grew(facts);
+                        }
+                        return Ok(if complete { ReadOutcome::Grown } else { ReadOutcome::More });
+                    }
+                    // The events happened before it was first read, whatever was done to the clocks since.
+                    Compared::Rewritten => pass.lead = self.position.lead.unwrap_or(pass.lead),
+                    Compared::FarAhead => pass.grew(facts),
+                    Compared::Other => {}
+                }
+                Box::new(Rebuild::new(&meta, stamp, pass))
+            }
+        };
+        pass.lead = rebuild.lead;
+        if !rebuild.read_on(&file, pass, buffer)? {
+            self.rebuild = Some(rebuild);
+            return Ok(ReadOutcome::More);
+        }
+        let has_grown = rebuild.has_grown(&meta);
+        (self.position, *facts) = rebuild.finish();
+        Ok(if has_grown { ReadOutcome::More } else { ReadOutcome::Grown })
+    }
+}

@@ -1,0 +1,223 @@
+//! Which actions a session allows right now, and why the others are refused.
+//!
+//! This depends on the session's owner. A live owner with a server is contacted through it; a live terminal without one
+//! can only be ended. A process that cannot be identified, or that runs other sessions too, is left alone. A session
+//! without a process can be resumed (`recovery`). Requests and questions are answered (`answers`) over the server or,
+//! in a plain terminal, over the bridge (`bridge`). Every check runs twice: to show the action, and right before
+//! executing it.
+//!
+//! `verb` lists the actions, and what is the same about each for every session; `reach` knows how a session can be
+//! reached.
+
+mod answers;
+mod bridge;
+mod far;
+pub(crate) mod reach;
+mod recovery;
+pub(crate) mod verb;
+
+pub use super::session::{Bridge, Control, ServerState};
+pub use bridge::OTHER_VERSION;
+pub use bridge::bridge_words;
+pub use reach::is_bridged;
+pub use reach::{has_open_tool, may_await_user, needs_bridge, questions};
+pub use recovery::{is_cut_off, is_hosting};
+pub use verb::{Action, Operation, Reply, Which};
+pub use verb::{Callers, Trait};
+
+use super::owner::{Held, Owner};
+use super::session::{Allows, Kind, Session};
+use super::verdict::Status;
+use super::verdict::status::Course;
+use super::words::offer::Does;
+use super::words::refusal::{Instead, Refusal, Remedy};
+use answers::{answer, reply};
+use bridge::let_answer;
+use reach::reachable;
+use recovery::{go_on, reconnect, resend, resume};
+
+/// Returns what an action would do to a session with this status.
+///
+/// # Errors
+/// Why it is refused.
+pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, Refusal> {
+    let control = &session.control;
+    if let Some(far) = &session.far {
+        return far::offer(action, far);
+    }
+    if let Some(under_way) = control.under_way
+        && action.excludes_others()
+    {
+        return Err(Refusal::UnderWay { action: under_way });
+    }
+    if let Some(no_answer) = session.no_answer
+        && !matches!(action, Action::ShowTerminal | Action::Detach)
+    {
+        return Err(Refusal::Unanswering { no_answer });
+    }
+    match session.observed.allows {
+        Allows::Nothing { why } if action != Action::ShowTerminal => return Err(Refusal::ReadOnly { why }),
+        Allows::Only { actions, why } if !actions.contains(&action) => return Err(Refusal::ReadOnly { why }),
+        Allows::Process => takes(action, session, status)?,
+        Allows::All | Allows::Only { .. } | Allows::Nothing { .. } => {}
+    }
+    match action {
+        Action::Approve | Action::Deny => answer(action, session),
+        Action::Answer => reply(session, status),
+        Action::Continue => go_on(session, status),
+        Action::Reconnect => reconnect(session, status).map(|by| Does::Recovers { by }),
+        Action::Resend => resend(session, status),
+        Action::Stop => stop(session, status),
+        Action::End | Action::ForceQuit => end(action, session),
+        Action::Resume => resume(session, status),
+        Action::ShowTerminal => show_terminal(session),
+        Action::Detach => match control.server {
+            ServerState::Hosted(_) => Ok(Does::EndsHosting),
+            ServerState::Attached => Ok(Does::Detaches),
+            _ => Err(Refusal::NotAttached),
+        },
+        Action::LetAnswer => let_answer(session),
+    }
+}
+
+/// Checks that an action needs nothing but the process and the terminal of a session whose agent takes no orders.
+fn takes(action: Action, session: &Session, status: Status) -> Result<(), Refusal> {
+    let agent = || session.observed.agent.clone();
+    let supervised = session.observed.supervised.as_ref();
+    let is_of_program = session.observed.about.kind == Kind::Sdk;
+    match action {
+        Action::Approve | Action::Deny | Action::Answer => Err(match supervised {
+            Some(supervised) => Refusal::InBackground { attach: supervised.attach.clone() },
+            None if is_of_program => Refusal::Unreachable { instead: Instead::AnswerThere, remedy: Remedy::None },
+            None => Refusal::AnswerOnlyThere { agent: agent() },
+        }),
+        // What a refusal advises must not be refused in turn, as ending this one is.
+        Action::Stop if let Some(supervised) = supervised => {
+            Err(Refusal::InBackground { attach: supervised.attach.clone() })
+        }
+        Action::Stop if session.observed.owner.live().is_none() => Ok(()), // it is refused, too, with the reason
+        Action::Stop if is_of_program => {
+            Err(Refusal::Unreachable { instead: Instead::StopThere, remedy: Remedy::None })
+        }
+        Action::Stop => Err(Refusal::StopOnlyThere { agent: agent() }),
+        Action::Continue | Action::Resend | Action::Reconnect | Action::LetAnswer => {
+            Err(Refusal::NoOrders { agent: agent(), resumable: takes_resume(session, status) })
+        }
+        Action::Detach => Err(Refusal::NotAttached),
+        Action::End | Action::Resume | Action::ForceQuit => match supervised {
+            Some(supervised) => Err(Refusal::Supervised { stop: supervised.stop.clone() }),
+            None if action == Action::ForceQuit => end(Action::End, session).and(Err(Refusal::NeverKilled)),
+            None => Ok(()),
+        },
+        Action::ShowTerminal => match supervised {
+            Some(supervised) => Err(Refusal::InBackground { attach: supervised.attach.clone() }),
+            None => Ok(()),
+        },
+    }
+}
+
+/// Whether a session whose agent takes no orders can be resumed.
+fn takes_resume(session: &Session, status: Status) -> bool {
+    session.observed.supervised.is_none() && resume(session, status).is_ok()
+}
+
+/// Whether its terminal can be brought to the front.
+fn show_terminal(session: &Session) -> Result<Does, Refusal> {
+    match session.observed.owner {
+        Owner::Alive { .. } | Owner::Opened { .. } if session.observed.about.kind == Kind::Sdk => {
+            Err(Refusal::OfProgram)
+        }
+        Owner::Alive { pid, .. } | Owner::Opened { pid, .. } if session.observed.is_served => {
+            Err(Refusal::ServesTerminals { pid })
+        }
+        Owner::Alive { pid, .. } | Owner::Opened { pid, .. } => match session.terminal {
+            Some((of, Some(why))) if of == pid => Err(Refusal::NotShown { why }),
+            _ => Ok(Does::ShowsTerminal),
+        },
+        Owner::Unheld { pid } => Err(Refusal::Unheld { pid }),
+        Owner::Doubtful { pid, why } => Err(Refusal::Doubtful { pid, why }),
+        Owner::Never | Owner::Gone { .. } | Owner::Unknown { .. } => Err(Refusal::NoProcess),
+    }
+}
+
+fn stop(session: &Session, status: Status) -> Result<Does, Refusal> {
+    match session.runner() {
+        Owner::Gone { .. } | Owner::Never => return Err(Refusal::NothingToStop),
+        Owner::Doubtful { pid, why } => return Err(Refusal::Doubtful { pid, why }),
+        Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } | Owner::Unknown { .. } => {}
+    }
+    let terminal = session.observed.about.kind == Kind::Terminal;
+    if !is_bridged(session) {
+        reachable(session, if terminal { Instead::PressEsc } else { Instead::StopThere })?;
+    }
+    let works = match status.nature().course {
+        Course::Waits | Course::Silent | Course::Works => true,
+        Course::Over | Course::Rests => false,
+    };
+    // A question, or lost permissions, can outlast the turn.
+    if !works || session.observed.facts.turn.is_none() && session.observed.facts.sub_agents.is_empty() {
+        return Err(Refusal::NoTurn);
+    }
+    Ok(Does::Stops { even_if_waiting: status.is_silent() && may_await_user(session) })
+}
+
+fn end(action: Action, session: &Session) -> Result<Does, Refusal> {
+    if let ServerState::Hosted(_) = session.control.server {
+        return Err(Refusal::Hosted);
+    }
+    let pid = match session.observed.owner {
+        Owner::Alive { pid, .. } => pid,
+        Owner::Opened { .. } => return Err(Refusal::CloseThere),
+        Owner::Unheld { pid } => return Err(Refusal::Unheld { pid }),
+        Owner::Unknown { pid } => return Err(Refusal::NeverSignalled { pid }),
+        Owner::Doubtful { pid, why } => return Err(Refusal::Doubtful { pid, why }),
+        Owner::Gone { .. } | Owner::Never => return Err(Refusal::NothingToEnd),
+    };
+    if session.observed.is_served {
+        return Err(Refusal::IsService { pid });
+    }
+    if session.observed.is_foreign {
+        return Err(Refusal::NotItsAgent { pid, agent: session.observed.agent.clone() });
+    }
+    if session.observed.about.kind != Kind::Terminal {
+        return Err(Refusal::NoTerminal { pid });
+    }
+    if session.observed.contested {
+        return Err(Refusal::Contested { agent: session.observed.agent.clone() });
+    }
+    if session.control.other_sessions > 0 {
+        return Err(Refusal::OthersOpen { pid, others: session.control.other_sessions });
+    }
+    let tool = has_open_tool(session);
+    Ok(if action == Action::ForceQuit { Does::Kills { pid, tool } } else { Does::Ends { pid, tool } })
+}
+
+/// The process of a session, if only a file says that it runs it, and nothing else bears that out: any program of the user
+/// can write such a file. It is signalled only if the user agreed to that process.
+pub fn unproven(session: &Session) -> Option<u32> {
+    let is_by_file = session.observed.allows == Allows::Process && session.observed.held == Held::Unverified;
+    session.observed.owner.live().filter(|_| is_by_file && session.far.is_none())
+}
+
+/// Whether a click is enough to end a session's process. If only the lock says that the process is the owner (an older
+/// Copilot, or a system that cannot show who holds a lock), the user has to confirm.
+///
+/// # Errors
+/// Why a click is not enough, and what to do instead.
+pub fn may_end_without_asking(session: &Session) -> Result<(), Refusal> {
+    if let Some(far) = session.far.as_ref()
+        && let Some(why) = far.not_ended_unasked.clone()
+    {
+        return Err(Refusal::There { host: far.host.name.clone(), why });
+    }
+    if let Some(pid) = unproven(session) {
+        return Err(Refusal::Unproven { pid });
+    }
+    match (session.observed.held, session.observed.owner.pid()) {
+        (Held::Verified, _) | (_, None) => Ok(()),
+        (Held::Pending | Held::Unverified, Some(pid)) => Err(Refusal::OnlyByLock { pid }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

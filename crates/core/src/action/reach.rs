@@ -1,0 +1,134 @@
+//! How a session can be reached: over its server, over the bridge to its terminal, or not at all, and why not.
+
+use crate::owner::Owner;
+use crate::session::{Bridge, BridgeSetup, Kind, ServerState, Session};
+use crate::verdict::Asking;
+use crate::words::refusal::{Instead, Refusal, Remedy};
+
+/// Whether its owner has a server, reachable or not.
+pub(super) const fn is_at_server(session: &Session) -> bool {
+    !matches!(session.control.server, ServerState::NotListening | ServerState::Unknown)
+}
+
+/// Checks that its server can be reached. The error says why not, and suggests `instead`.
+pub(super) fn reachable(session: &Session, instead: Instead) -> Result<(), Refusal> {
+    let terminal = session.observed.about.kind == Kind::Terminal;
+    match (&session.runner(), &session.control.server) {
+        (
+            Owner::Alive { .. } | Owner::Opened { .. },
+            ServerState::Listening | ServerState::Refused(_) | ServerState::Attached | ServerState::Hosted(_),
+        ) => Ok(()),
+        (&Owner::Opened { pid, .. }, _) => Err(Refusal::Opened { pid }),
+        (&Owner::Unheld { pid }, _) => Err(Refusal::Unheld { pid }),
+        (Owner::Alive { .. }, _) if session.observed.is_served => {
+            let instead = if instead == Instead::PressEsc { Instead::EscThere } else { instead };
+            Err(Refusal::NoService { instead, agent: session.observed.agent.clone() })
+        }
+        // The advice comes first, because a menu truncates long text.
+        (Owner::Alive { .. }, _) if terminal => Err(Refusal::Unreachable { instead, remedy: remedy(session) }),
+        (&Owner::Alive { pid, .. }, _) => Err(Refusal::NoPort { instead, pid }),
+        (&Owner::Unknown { pid }, _) => Err(Refusal::Uninspectable { pid }),
+        (&Owner::Doubtful { pid, why }, _) => Err(Refusal::Doubtful { pid, why }),
+        (Owner::Gone { .. } | Owner::Never, _) => Err(Refusal::NoProcess),
+    }
+}
+
+/// The bridge to the session's terminal, while the owner lives.
+pub(crate) const fn bridge_of(session: &Session) -> Option<Bridge> {
+    match session.observed.owner {
+        Owner::Alive { .. } | Owner::Opened { .. } => session.control.bridge,
+        _ => None,
+    }
+}
+
+/// Whether actions on a session go through its terminal's bridge.
+pub fn is_bridged(session: &Session) -> bool {
+    if let Some(far) = &session.far {
+        return far.is_bridged;
+    }
+    !is_at_server(session) && bridge_of(session).is_some_and(Bridge::accepts_orders)
+}
+
+/// Returns the open questions as the server or the bridge reports them, oldest first. The end of a turn ends its
+/// questions, even if the server has not said so yet.
+pub fn questions(session: &Session) -> &[Asking] {
+    if session.far.is_some() {
+        return &session.vitals.questions;
+    }
+    let works = session.observed.facts.turn.is_some() || session.vitals.has_active_work == Some(true);
+    if works && (session.control.server.is_attached() || session.control.bridge.is_some()) {
+        &session.vitals.questions
+    } else {
+        &[]
+    }
+}
+
+/// Whether a tool is open, which may work, or wait for the user: a recovery does not abort that, only a stop does.
+pub fn has_open_tool(session: &Session) -> bool {
+    if let Some(far) = &session.far {
+        return far.has_open_tool;
+    }
+    session.observed.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
+}
+
+/// Whether it may be waiting for its user without our knowledge: a tool is open, and only an attached client or a
+/// bridge hears of its questions.
+pub fn may_await_user(session: &Session) -> bool {
+    has_open_tool(session) && !session.control.server.is_attached() && bridge_of(session).is_none()
+}
+
+/// What would lift a refusal: a bridge, if none answers in a plain terminal; a Copilot release that it was tried with.
+pub(super) fn remedy(session: &Session) -> Remedy {
+    if session.observed.allows.names_actions() {
+        return Remedy::None;
+    }
+    let is_terminal =
+        session.observed.about.kind == Kind::Terminal && matches!(session.observed.owner, Owner::Alive { .. });
+    match (is_terminal && !is_at_server(session), session.control.bridge) {
+        (true, None) => match session.control.bridge_setup {
+            BridgeSetup::NotInstalled => Remedy::Bridge,
+            BridgeSetup::Installed => Remedy::Anew,
+            BridgeSetup::Unheard => Remedy::Unheard,
+        },
+        (true, Some(Bridge::Watches)) => Remedy::Release { release: release(session) },
+        _ => Remedy::None,
+    }
+}
+
+/// Whether only a bridge could reach the session, and nobody listens for bridges.
+pub fn needs_bridge(session: &Session) -> bool {
+    remedy(session) == Remedy::Unheard
+}
+
+/// The release of its Copilot.
+pub(super) fn release(session: &Session) -> Box<str> {
+    session.control.release.clone().unwrap_or_else(|| "this version".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::Agent;
+    use crate::session::Observed;
+
+    /// Case 366: what it advises is not refused in turn, as ending its service is.
+    #[test]
+    fn case_366_a_service_that_is_not_asked_is_named_with_what_to_do_instead() {
+        let owner = Owner::Alive { pid: 7, started: None };
+        let observed = Observed { owner, is_served: true, ..Observed::default() };
+        let mut session = Session { observed, ..Session::default() };
+        session.observed.agent = Agent::reported("Codex").unwrap();
+        for (server, refused) in [(ServerState::NotListening, true), (ServerState::Listening, false)] {
+            session.control.server = server;
+            for (instead, words) in
+                [(Instead::AnswerThere, "answer it where it asks"), (Instead::PressEsc, "press Esc in its terminal")]
+            {
+                let why = reachable(&session, instead).err().map(|why| why.to_string());
+                let told = format!(
+                    "{words}: Codex's daemon is not asked (`daemon = \"off\"` in the settings, or it has no socket of yours)"
+                );
+                assert_eq!(why, refused.then_some(told));
+            }
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! `(Facts, Owner, Vitals, now, Limits) -> Verdict`: one status, the reason for it, and when to judge again.
+//!
+//! The table in README.md lists the statuses in order; the first that applies is the verdict. The function is pure and
+//! total: the same observations give the same verdict, and between an observation and
+//! [`recheck_at`](Verdict::recheck_at) the verdict cannot change.
+
+mod heard;
+pub(crate) mod hooked;
+mod look;
+mod open;
+mod over;
+mod requests;
+mod stated;
+pub(super) mod status;
+mod vitals;
+
+pub use super::gist::age_step;
+pub use heard::{Heard, last_heard};
+pub use look::Look;
+pub use status::Remedy;
+pub use status::Status;
+pub use vitals::{Answer, Asking, Reception, Sample, Vitals};
+
+use super::agent::Agent;
+use super::facts::Facts;
+use super::gist::{Gist, TurnView};
+use super::limits::Limits;
+use super::owner::Owner;
+use super::question::Question;
+use super::stated::Stated;
+use super::time::{Moment, Span, Time};
+use super::turn::{Closed, DENIED, Ending, LastMessage, Turn};
+use super::words::reason::{Background, Because, Note, Reason, Situation, What, Work};
+use look::Silence;
+
+/// How long after a stop of ours an unprompted round still belongs to the stopped turn.
+const STOPPED: Span = Span::seconds(5);
+/// How long a CPU sample takes.
+pub const SAMPLE_DURATION: Span = Span::seconds(5);
+/// How long before the limit that depends on it a sample is started, so that it is ready in time.
+const SAMPLE_LEAD: Span = Span::seconds(6);
+/// How long a sample is valid.
+const SAMPLE_VALID_FOR: Span = Span::seconds(60);
+
+/// The judgement on one session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    pub status: Status,
+    /// Since when, by the wall clock.
+    pub since: Time,
+    /// The reason.
+    pub because: Because,
+    /// The reason in the fewest words.
+    pub gist: Gist,
+    /// When to judge again even if nothing is observed, by the awake clock.
+    pub recheck_at: Option<Time>,
+    /// The same, ignoring the ages in the reason. Before this time only such an age can change, but no status.
+    pub limit_at: Option<Time>,
+    /// When to start a sample of the open tool's CPU use, by the awake clock.
+    pub sample_at: Option<Time>,
+    /// When to look whether it receives an answer. `None` if it waits for none, or no process is known to run it.
+    pub look: Option<Look>,
+    pub turn: Option<TurnView>,
+    /// What its process does besides.
+    pub background: Background,
+}
+
+impl Verdict {
+    /// Whether the status depends on what was last said alone, and becomes `idle` once seen.
+    pub fn is_by_message(&self) -> bool {
+        matches!(self.because.reason, Reason::AsksInMessage | Reason::LeftQuestion { .. })
+    }
+
+    /// What it asks, if it needs input and the question is known.
+    pub const fn question(&self) -> Option<&Question> {
+        if let Reason::Asks { question } | Reason::LeftQuestion { question } = &self.because.reason {
+            Some(question)
+        } else {
+            None
+        }
+    }
+}
+
+/// A status with its reason, before the rest of the verdict is known.
+struct Found {
+    status: Status,
+    since: Time,
+    because: Because,
+}
+
+fn found(status: Status, since: Time, because: impl Into<Because>) -> Found {
+    Found { status, since, because: because.into() }
+}
+
+/// What is told of a session.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    /// Which agent it is of.
+    pub agent: &'a Agent,
+    /// The facts from its log.
+    pub facts: &'a Facts,
+    /// What an authority beside its log states.
+    pub stated: Option<&'a Stated>,
+}
+
+impl<'a> Told<'a> {
+    /// The facts from a log alone, of whichever agent.
+    pub fn by_log(facts: &'a Facts) -> Self {
+        static ANY: Agent = Agent::ANY;
+        Self { agent: &ANY, facts, stated: None }
+    }
+}
+
+/// Judges one session by all that is told of it. `seen` is when the user last looked at it, by the wall clock.
+pub fn judge(
+    Told { agent, facts, stated }: Told<'_>,
+    owner: &Owner,
+    vitals: &Vitals,
+    seen: Option<Time>,
+    now: Moment,
+    limits: &Limits,
+) -> Verdict {
+    let (heard, limit, age) = (Moment::default(), None, None);
+    let mut judge =
+        Judge { agent, facts, stated, owner, vitals, now, limits, limit, age, former: None, look: None, heard };
+    judge.former = judge.closed_by_new_owner();
+    let (turn, closed) = judge.turn();
+    let found = judge.status(turn, closed.as_ref(), seen);
+    let sample_at = turn.and_then(|turn| judge.sample_at(turn, found.status));
+    let look = judge.look.filter(|_| owner.live().is_some());
+    let mut because = found.because;
+    let gist = because.reason.gist(found.status, found.since, judge.heard);
+    if facts.forked && found.status != Status::Ended {
+        because.notes.push(Note::TwoWriters);
+    }
+    let recheck_at = judge.limit.into_iter().chain(judge.age).min();
+    let (status, since, limit_at) = (found.status, found.since, judge.limit);
+    // What a dead process left open is not running.
+    let runs = !status.is_over() && !owner.is_unprompted(facts);
+    let turn = turn.filter(|_| runs).map(TurnView::of);
+    let last = last_heard(facts, vitals).filter(|_| status.is_work()).map(|heard| heard.at.wall);
+    let gist = match (turn, last, gist) {
+        (Some(turn), Some(last), _) => Gist::Turn(turn, last),
+        (None, Some(last), Gist::Words(what)) => Gist::Work(what, last),
+        (.., gist) => gist,
+    };
+    let background = judge.background_shown(status);
+    Verdict { status, since, because, gist, recheck_at, limit_at, sample_at, look, turn, background }
+}
+
+struct Judge<'a> {
+    agent: &'a Agent,
+    facts: &'a Facts,
+    stated: Option<&'a Stated>,
+    owner: &'a Owner,
+    vitals: &'a Vitals,
+    now: Moment,
+    limits: &'a Limits,
+    /// The earliest limit that has not passed yet.
+    limit: Option<Time>,
+    /// When the wording of an age changes next.
+    age: Option<Time>,
+    /// Set if the owner is newer than everything open, and its time to continue that is over: when it was over.
+    former: Option<Moment>,
+    /// The next look whether it receives an answer.
+    look: Option<Look>,
+    /// What its silence counts from, if it is silent.
+    heard: Moment,
+}
+
+impl<'a> Judge<'a> {
+    /// Whether `span` has passed since `start`. If not, schedules a recheck for when it has.
+    fn passed(&mut self, start: Moment, span: Span) -> bool {
+        let at = start.awake + span;
+        if at <= self.now.awake {
+            return true;
+        }
+        self.limit = Some(self.limit.map_or(at, |sooner| sooner.min(at)));
+        false
+    }
+
+    /// How long ago `start` was, rounded down to a step. Schedules a recheck for the next step.
+    fn ago(&mut self, start: Moment) -> Span {
+        let (step, next) = age_step(self.now.since(start));
+        let at = start.awake + next;
+        self.age = Some(self.age.map_or(at, |sooner| sooner.min(at)));
+        step
+    }
+
+    fn progress(&self) -> Moment {
+        self.facts.progress.unwrap_or_default()
+    }
+
+    /// The turn that is open now, after applying ends that the log does not show, and how the last one ended.
+    fn turn(&mut self) -> (Option<&'a Turn>, Option<Closed>) {
+        if let Some(stated) = self.stated_turn() {
+            return stated;
+        }
+        let closed = || self.facts.closed.clone();
+        let Some(turn) = &self.facts.turn else {
+            let guessed = self.facts.closed.as_ref().is_some_and(Closed::is_guess);
+            return (None, if guessed && self.vitals.has_active_work == Some(true) { None } else { closed() });
+        };
+        let asks = matches!(turn.last_message, LastMessage::Answer { asks: true });
+        let over = |ending, at| (None, Some(Closed { ending, at, asks }));
+        if let Some(stopped) = self.vitals.stopped
+            && !turn.prompted
+            && turn.opened.wall >= stopped
+            && !self.passed(turn.opened, STOPPED - (turn.opened.wall - stopped))
+        {
+            return (None, Some(Closed { ending: Ending::Aborted, at: turn.opened, asks: false }));
+        }
+        let reported = self.answer().map(|answer| answer.active);
+        if self.vitals.has_active_work.or(reported) == Some(false) {
+            return over(Ending::NoActiveWork, self.progress());
+        }
+        // A server that reports active work overrules any guess that there is none.
+        if self.vitals.has_active_work == Some(true) {
+            return (Some(turn), None);
+        }
+        if let Some(lapse) = self.facts.next_lapse(self.limits) {
+            let (at, ending) = (lapse.at, lapse.ending);
+            if self.passed(at, Span::ZERO) {
+                return over(ending, at);
+            }
+        }
+        if let Some(at) = self.former {
+            return over(Ending::ByFormerOwner, at);
+        }
+        (Some(turn), None)
+    }
+
+    fn status(&mut self, turn: Option<&Turn>, closed: Option<&Closed>, seen: Option<Time>) -> Found {
+        let requests = self.requests(turn);
+        if let Some(opened) = self.opened(turn, closed) {
+            return opened;
+        }
+        if let Some(over) = self.over(turn, closed, !requests.is_empty(), seen) {
+            return over;
+        }
+        if let Some(Closed { ending: Ending::Failed(fault), at, .. }) = closed
+            && turn.is_none()
+        {
+            return found(Status::Failed, at.wall, Reason::Failed { fault: fault.clone() });
+        }
+        if let Some(asks) = self.asks_permission(&requests) {
+            return asks;
+        }
+        if let Some(waits) = self.waits_as_stated(turn) {
+            return waits;
+        }
+        let works = self.works_as_stated();
+        if let Some(lost) = self.permission_lost().filter(|_| works != Some(false)) {
+            return lost;
+        }
+        if let Some(asks) = self.asks(turn).filter(|_| works.is_none()) {
+            return asks;
+        }
+        if turn.is_none() && self.facts.is_left_undone(self.vitals.left_undone) {
+            let since = self.vitals.left_undone.unwrap_or_default();
+            return found(Status::NeedsInput, since, Reason::LeftUndone);
+        }
+        if let Some((question, _)) = &self.facts.left_question
+            && let Some(Closed { at, .. }) = closed
+            && turn.is_none()
+            && seen.is_none_or(|seen| seen < at.wall)
+        {
+            return found(Status::NeedsInput, at.wall, Reason::LeftQuestion { question: question.clone() });
+        }
+        if let Some(Closed { asks: true, at, .. }) = closed
+            && turn.is_none()
+            && seen.is_none_or(|seen| seen < at.wall)
+        {
+            let never_closed = matches!(closed, Some(Closed { ending: Ending::NeverClosed, .. }));
+            let asks = Reason::AsksInMessage.and(never_closed.then_some(Note::NeverClosed));
+            return found(Status::NeedsInput, at.wall, asks);
+        }
+        match turn {
+            Some(turn) => self.open(turn),
+            None if works == Some(true) => self.works_beside_log(),
+            None => self.at_rest(closed),
+        }
+    }
+
+    /// `idle`, if loaded by a process that was not prompted yet: anything open before is over.
+    fn opened(&self, turn: Option<&Turn>, closed: Option<&Closed>) -> Option<Found> {
+        let Owner::Opened { started, .. } = *self.owner else { return None };
+        if !self.owner.is_unprompted(self.facts) {
+            return None;
+        }
+        let unfinished = if turn.is_some() { Some(self.left_open(turn)) } else { after_error(closed) };
+        let since = started.unwrap_or_else(|| self.progress().wall);
+        Some(found(Status::Idle, since, Reason::Opened.and(unfinished)))
+    }
+
+    /// The server's answer, if nothing has happened since the probe.
+    fn answer(&self) -> Option<&'a Answer> {
+        self.vitals.answer(self.facts)
+    }
+
+    /// `needs-input`, if a question is open: one that its server or bridge reports, or a tool that asks.
+    fn asks(&self, turn: Option<&Turn>) -> Option<Found> {
+        let works = turn.is_some() || self.vitals.has_active_work == Some(true);
+        if let Some(Asking { question, since, .. }) = self.vitals.questions.first().filter(|_| works) {
+            return Some(asked(question, *since, self.vitals.questions.len()));
+        }
+        let tool = turn.and_then(Turn::question)?;
+        Some(match &tool.question {
+            Some(question) => asked(question, tool.at.wall, 1),
+            None => found(Status::NeedsInput, tool.at.wall, Reason::ToolAsks { tool: tool.name.clone() }),
+        })
+    }
+
+    fn permission_lost(&self) -> Option<Found> {
+        let denials = &self.facts.denials;
+        let denied = denials.after(self.vitals.attached);
+        if denied < DENIED {
+            return None;
+        }
+        let lost = Reason::PermissionLost { denied, of: denials.of() };
+        Some(found(Status::PermissionLost, denials.since()?.wall, lost))
+    }
+
+    /// The background work. Schedules a recheck for when a sub-agent no longer counts.
+    fn background(&mut self) -> Background {
+        let shells = self.facts.shells.len();
+        if self.former.is_some() {
+            return Background { agents: 0, shells };
+        }
+        let lasts: Vec<_> =
+            self.facts.background_sub_agents(self.now, self.limits).map(|sub_agent| sub_agent.last).collect();
+        let agents = lasts.into_iter().filter(|&last| !self.passed(last, self.limits.background_agent)).count();
+        Background { agents, shells }
+    }
+
+    /// The background work that is shown beside this status: what a process that is gone ran there is not its any more.
+    fn background_shown(&self, status: Status) -> Background {
+        if status.is_over() {
+            return Background::default();
+        }
+        let agents = self.facts.background_sub_agents(self.now, self.limits).count();
+        let known = Background { agents, shells: self.facts.shells.len() };
+        if status.is_work() { known } else { self.background_as_stated(known) }
+    }
+
+    /// When an owner that started after the last event is considered to have abandoned what is open: it never opened
+    /// that.
+    fn closed_by_new_owner(&mut self) -> Option<Moment> {
+        let Owner::Alive { started: Some(started), .. } = *self.owner else { return None };
+        let last = self.facts.progress.filter(|last| last.wall < started)?;
+        // The same age on the awake clock as on the wall clock, but not before the last event.
+        let awake = (self.now.awake - (self.now.wall - started)).max(last.awake);
+        let started = Moment { wall: started, awake };
+        self.passed(started, self.limits.resumed).then(|| started.plus(self.limits.resumed))
+    }
+
+    /// Judges a session without an open turn: `working` in the background, or `idle`.
+    fn at_rest(&mut self, closed: Option<&Closed>) -> Found {
+        let progress = self.progress();
+        // At rest since the last of its work ended: its turn, or a sub-agent, which ends by its own event or by
+        // silence.
+        let silent = self.facts.sub_agents.iter().map(|sub_agent| sub_agent.last.wall + self.limits.background_agent);
+        let rested = self.facts.rested.map(|at| at.wall).into_iter().chain(silent).filter(|&at| at <= self.now.wall);
+        let since = rested.fold(closed.map_or(progress.wall, |closed| closed.at.wall), Time::max);
+        let background = self.background();
+        let background = self.background_as_stated(background);
+        if let Some(at) = self.facts.compaction.filter(|_| self.former.is_none()) {
+            let (quiet, stuck) = (self.limits.tool_quiet, self.limits.tool_stuck);
+            let (what, seen) = (What::Compaction, None);
+            let situation = Situation { what, runs_long: false, seen, start_known: true, may_ask: false };
+            let silent = self.silent(Silence { since: progress, quiet, stuck, open: true, situation });
+            let compacts = Reason::Works { work: Work::Compacts, background };
+            return silent.unwrap_or_else(|| found(Status::Working, at.wall, compacts));
+        }
+        if background.agents > 0 {
+            return found(Status::Working, since, Reason::InBackground { background });
+        }
+        if self.vitals.has_active_work == Some(true) {
+            return found(Status::Working, since, Reason::ServerWorks);
+        }
+        let unprompted = closed.is_none() && (self.facts.progress.is_none() || self.facts.whole);
+        let ending = closed.map(|closed| closed.ending.clone());
+        let rests = Reason::Rests { unprompted, ending, background };
+        found(Status::Idle, since, rests.and(self.notes_at_rest()))
+    }
+}
+
+/// `needs-input`, in the question's own words.
+fn asked(question: &Question, since: Time, open: usize) -> Found {
+    let asks = Reason::Asks { question: question.clone() };
+    found(Status::NeedsInput, since, asks.and((open > 1).then_some(Note::Questions { open })))
+}
+
+/// The error of the last turn, for an end that is not in the log.
+fn after_error(closed: Option<&Closed>) -> Option<Note> {
+    Some(Note::AfterError { fault: closed?.failure()?.clone() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! The rules for an open turn: how long it may be silent, and how its work is described.
+
+use super::look::{Look, Silence, is_looked_into};
+use super::vitals::Reception;
+use super::{Found, Judge, SAMPLE_LEAD, SAMPLE_VALID_FOR, Status, found};
+use crate::owner::Owner;
+use crate::reception::Finding;
+use crate::text::least_of_size;
+use crate::time::{Moment, Span, Time};
+use crate::turn::{LastMessage, Phase, Turn};
+use crate::words::calls::Calls;
+use crate::words::reason::{Note, Proof, Reason, Seen, Situation, What, Work};
+
+impl Judge<'_> {
+    /// Judges an open turn: `stuck`, `quiet`, `finishing` or `working`.
+    pub(super) fn open(&mut self, turn: &Turn) -> Found {
+        let progress = self.progress();
+        let compacting = self.facts.compaction.is_some();
+        let finishing = match turn.phase {
+            Phase::Answered(at) if turn.tools.is_empty() => Some((at, Reason::Answered)),
+            Phase::MayContinue(at) => Some((at, Reason::MayContinue)),
+            Phase::Unanswered(at) => Some((at, Reason::WithoutMessage)),
+            Phase::Running | Phase::Answered(_) | Phase::Held => None,
+        };
+        // Past that time only if a server reports active work: then it is working, with the limits for a silent model.
+        if let Some((at, why)) = finishing
+            && self.facts.next_lapse(self.limits).is_none_or(|lapse| !self.passed(lapse.at, Span::ZERO))
+        {
+            return found(Status::Finishing, at.wall, why);
+        }
+        let waits = !compacting && self.facts.waits_for_model();
+        let reception = self.vitals.reception(self.facts).filter(|_| waits).copied();
+        let finding = reception.map(|reception| reception.finding);
+        let (_, quiet, stuck) = turn.silence_limits(compacting, finding, self.limits);
+        let tool = turn.tools.last().filter(|_| reception.is_none());
+        let open = compacting || tool.is_some();
+        let runs_long = open && self.busy(progress);
+        let stuck = if runs_long { self.limits.tool_busy_stuck } else { stuck };
+        let what = match tool {
+            Some(tool) => What::Tool { name: tool.name.clone() },
+            None if open => What::Compaction,
+            None if !turn.tools.is_empty() => What::SubAgent,
+            None if turn.used == 0 => What::Prompt,
+            None if turn.last_message == LastMessage::Request && self.facts.denials.of() == 0 => What::NoTool,
+            None => What::ToolResult,
+        };
+        // What is received is heard, although the log does not have it yet.
+        let heard = reception.and_then(|reception| reception.heard()).filter(|heard| heard.awake > progress.awake);
+        let heard = heard.unwrap_or(progress);
+        // Another try of the model is heard, too.
+        let tried = self.facts.asked.filter(|asked| waits && self.facts.tries > 0 && asked.awake > heard.awake);
+        let heard = tried.unwrap_or(heard);
+        if waits {
+            // Before the first look, the limits of what it would find.
+            let finding = finding.unwrap_or(Finding::Silent { may_not_stream: false });
+            let (_, quiet, stuck) = turn.silence_limits(compacting, Some(finding), self.limits);
+            self.look = Some(Look::plan(heard, quiet, stuck, reception.as_ref()));
+        }
+        if let Some(proven) = reception.and_then(|reception| self.proven(&reception, progress)) {
+            return proven;
+        }
+        let seen = reception.and_then(|reception| self.seen(&reception));
+        // Where the log does not show requests, a tool that does nothing may wait for its user.
+        let may_ask = self.facts.asks_unseen && tool.is_some() && !runs_long;
+        let situation = Situation { what, runs_long, seen, start_known: turn.start_known, may_ask };
+        if let Some(silent) = self.silent(Silence { since: heard, quiet, stuck, open, situation }) {
+            return silent;
+        }
+        // Without a lock, the log is the only evidence.
+        let unowned = (*self.owner == Owner::Never).then_some(Note::NoProcess);
+        let notes = (!turn.start_known).then_some(Note::StartUnknown).into_iter().chain(unowned);
+        let works = Reason::Works { work: self.work(turn, finding), background: self.background() };
+        found(Status::Working, turn.opened.wall, works.and(notes))
+    }
+
+    /// `stuck` or `quiet`, if the silence has passed its limit. If something is `open` and its server reports active
+    /// work, it is not stuck: it is busy, or has a question that we cannot see.
+    pub(super) fn silent(&mut self, silence: Silence) -> Option<Found> {
+        let Silence { since, quiet, stuck, open, situation } = silence;
+        self.heard = since;
+        let reported_busy = open && self.answer().is_some_and(|answer| answer.active);
+        let may_be_stuck = !reported_busy && !self.vitals.probing;
+        // Call `passed` even if it cannot be stuck: at this limit the CPU sample is ready, and the words depend on
+        // that.
+        if self.passed(since, stuck) && may_be_stuck && self.is_looked_into(since, stuck) {
+            let silence = self.ago(since).max(stuck);
+            return Some(found(Status::Stuck, since.wall + stuck, Reason::Silent { silence, situation }));
+        }
+        // If the limits are equal or reversed, it is quiet instead of stuck.
+        let quiet = if may_be_stuck { quiet } else { quiet.min(stuck) };
+        if self.passed(since, quiet) && self.is_looked_into(since, quiet) {
+            let silence = self.ago(since).max(quiet);
+            // A process that uses the CPU is not waiting for an answer.
+            let may_ask = situation.may_ask || reported_busy && !self.busy(since);
+            let situation = Situation { may_ask, ..situation };
+            return Some(found(Status::Quiet, since.wall + quiet, Reason::Silent { silence, situation }));
+        }
+        None
+    }
+
+    /// Whether nothing more will be found out for this limit of a silence: no look is under way, or the last one was for
+    /// it.
+    fn is_looked_into(&self, since: Moment, limit: Span) -> bool {
+        let last = self.vitals.reception(self.facts);
+        let is_looking = self.vitals.looking && self.look.is_some();
+        !is_looking || is_looked_into(since, limit, last)
+    }
+
+    /// `stuck` before any limit, if it is proven that no answer can arrive as things are.
+    fn proven(&mut self, reception: &Reception, progress: Moment) -> Option<Found> {
+        let proof = match reception.finding {
+            Finding::Unanswered => Proof::Unanswered,
+            Finding::Connecting => Proof::Connecting,
+            Finding::Unread => Proof::Unread { agent: self.agent.clone() },
+            _ => return None,
+        };
+        let (silence, agent) = (self.ago(progress), self.agent.clone());
+        Some(found(Status::Stuck, reception.at.wall, Reason::Unheard { silence, proof, agent }))
+    }
+
+    /// What was found out about a silence that only its limits can judge.
+    fn seen(&mut self, reception: &Reception) -> Option<Seen> {
+        // Where nothing has arrived yet, it has been silent for as long as its log.
+        let last = reception.last.filter(|last| last.awake > self.progress().awake).unwrap_or(self.progress());
+        Some(match reception.finding {
+            Finding::Silent { may_not_stream } => Seen::Silent { age: self.ago(last), in_one_piece: may_not_stream },
+            Finding::Kept => Seen::Kept { age: self.ago(self.progress()) },
+            Finding::NoConnection => Seen::NoConnection { agent: self.agent.clone() },
+            Finding::Unknown(_) => Seen::Unknown,
+            // It has stopped since.
+            Finding::Receiving { .. } => Seen::Silent { age: self.ago(last), in_one_piece: false },
+            Finding::Unanswered | Finding::Connecting | Finding::Unread => return None,
+        })
+    }
+
+    fn work(&self, turn: &Turn, finding: Option<Finding>) -> Work {
+        match &turn.tools[..] {
+            _ if let Some(Finding::Receiving { bytes, within }) = finding => {
+                // No more than is shown: a reason that is worded alike is the same.
+                Work::Receives { bytes: bytes.map(least_of_size), within }
+            }
+            [] if self.facts.compaction.is_some() => Work::Compacts,
+            [] if turn.resumed.is_some() => Work::Resumed,
+            [] if self.facts.tries > 0 => Work::Retries { tries: self.facts.tries as usize },
+            [] => Work::Thinks,
+            tools => Work::Tools { calls: Calls::of(tools.iter().map(|tool| &*tool.name)) },
+        }
+    }
+
+    /// Whether the open tool counts as busy.
+    pub(super) fn busy(&self, progress: Moment) -> bool {
+        self.vitals.has_active_work == Some(true)
+            || self.vitals.busy.is_some_and(|sample| sample.busy && sample.at.awake > progress.awake)
+    }
+
+    /// When to sample the CPU use: ahead of the limit that depends on it, and again when the sample expires.
+    pub(super) fn sample_at(&self, turn: &Turn, status: Status) -> Option<Time> {
+        let waits = status.is_silent() || status == Status::Working;
+        if !waits
+            || turn.tools.is_empty()
+            || !matches!(self.owner, Owner::Alive { .. })
+            || self.vitals.has_active_work.is_some()
+        {
+            return None;
+        }
+        let progress = self.progress().awake;
+        let due = progress + (self.limits.tool_stuck - SAMPLE_LEAD).max(Span::ZERO);
+        match self.vitals.busy.filter(|sample| sample.at.awake > progress) {
+            // Beyond this limit another sample changes nothing.
+            Some(_) if self.now.since(self.progress()) >= self.limits.tool_busy_stuck => None,
+            Some(sample) => Some(due.max(sample.at.awake + SAMPLE_VALID_FOR)),
+            None => Some(due),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Sessions that are over: ended, crashed, or ended denied.
+
+use super::{Found, Judge, Status, after_error, found};
+use crate::owner::Owner;
+use crate::time::{Moment, Span, Time};
+use crate::turn::{Closed, DENIED, Ending, Phase, Turn};
+use crate::words::calls::Calls;
+use crate::words::reason::{Note, Reason};
+
+impl Judge<'_> {
+    /// `ended` or `crashed`, if the session is over.
+    pub(super) fn over(
+        &mut self,
+        turn: Option<&Turn>,
+        closed: Option<&Closed>,
+        requests: bool,
+        seen: Option<Time>,
+    ) -> Option<Found> {
+        let last = self.progress();
+        if let Some(at) = self.facts.shut_down {
+            let (why, more) = shut_down(closed);
+            return Some(self.ended(at, why, more, closed, seen));
+        }
+        let answered = turn.is_some_and(|turn| matches!(turn.phase, Phase::Answered(_) | Phase::MayContinue(_)));
+        if let Some(at) = self.ended_as_stated() {
+            let lost = turn.is_some() && !answered;
+            let more = if lost { Some(self.left_open(turn)) } else { after_error(closed) };
+            return Some(self.ended(at, Reason::ProcessEnded, more, closed, seen));
+        }
+        match *self.owner {
+            Owner::Gone { at, .. } => {
+                // Nobody saw its end: it was there when something was last heard of it.
+                let last =
+                    self.stated.map_or(last, |stated| if stated.since.wall > last.wall { stated.since } else { last });
+                let (gone, is_seen) = (
+                    at.map_or(last, |at| Moment { wall: at, awake: self.now.awake - (self.now.wall - at) }),
+                    at.is_some(),
+                );
+                let lost = self.was_at_work().unwrap_or(turn.is_some() && !answered || requests);
+                if !lost {
+                    return Some(self.ended(gone, Reason::ProcessGone { is_seen }, after_error(closed), closed, seen));
+                }
+                let open = Some(self.left_open(turn));
+                if self.passed(gone, self.limits.crashed) {
+                    let crashed = Reason::Crashed { ago: self.ago(gone), is_seen };
+                    return Some(found(Status::Ended, gone.wall, crashed.and(open)));
+                }
+                Some(found(Status::Crashed, gone.wall, Reason::ProcessGone { is_seen }.and(open)))
+            }
+            Owner::Never if self.facts.progress.is_some() => {
+                // One more millisecond: longer than the limit, not equal to it.
+                if !self.passed(last, self.limits.ownerless + Span(1)) {
+                    return None;
+                }
+                let silent = Reason::Unowned { limit: self.limits.ownerless };
+                if turn.is_none() {
+                    let at = last.plus(self.limits.ownerless);
+                    return Some(self.ended(at, silent, after_error(closed), closed, seen));
+                }
+                let silent = silent.and(Some(self.left_open(turn)));
+                Some(found(Status::Ended, last.wall + self.limits.ownerless, silent))
+            }
+            _ => None,
+        }
+    }
+
+    /// `ended`, by a shutdown or with its process; or `failed`, if its tools were denied up to the end, until seen or
+    /// for [`Limits::crashed`].
+    fn ended(
+        &mut self,
+        at: Moment,
+        why: Reason,
+        more: Option<Note>,
+        closed: Option<&Closed>,
+        seen: Option<Time>,
+    ) -> Found {
+        let after_error =
+            matches!(closed.map(|it| &it.ending), Some(Ending::Shutdown { error: Some(_), .. } | Ending::Failed(_)));
+        let (denied, of) = (self.facts.denials.after(self.vitals.attached), self.facts.denials.of());
+        if denied < DENIED || after_error {
+            return found(Status::Ended, at.wall, why.and(more));
+        }
+        if seen.is_some_and(|seen| seen >= at.wall) || self.passed(at, self.limits.crashed) {
+            let more = more.into_iter().chain([Note::EndedDenied { denied, of }]);
+            return found(Status::Ended, at.wall, why.and(more));
+        }
+        found(Status::Failed, at.wall, Reason::EndedDenied { denied, of })
+    }
+
+    /// What was open when the owner ended.
+    pub(super) fn left_open(&self, turn: Option<&Turn>) -> Note {
+        let tools = Calls::of(turn.iter().flat_map(|turn| &turn.tools).map(|tool| &*tool.name));
+        match (tools.is_empty(), self.facts.requests.is_empty()) {
+            (false, _) => Note::Unfinished { tools },
+            (true, false) => Note::RequestOpen,
+            (true, true) => Note::TurnOpen,
+        }
+    }
+}
+
+/// How a session was shut down, and with what unfinished.
+fn shut_down(closed: Option<&Closed>) -> (Reason, Option<Note>) {
+    match closed.map(|closed| &closed.ending) {
+        Some(Ending::Shutdown { unfinished, .. }) if !unfinished.is_empty() => {
+            (Reason::ShutDown, Some(Note::Unfinished { tools: Calls::of(unfinished.iter().map(|name| &**name)) }))
+        }
+        Some(Ending::Shutdown { error: Some(fault), .. } | Ending::Failed(fault)) => {
+            (Reason::ShutDownAfterError { fault: fault.clone() }, None)
+        }
+        _ => (Reason::ShutDown, None),
+    }
+}

@@ -1,0 +1,79 @@
+//! What an action would do to a session.
+
+use crate::text::counted;
+
+said! {
+    /// What an action would do.
+    Does {
+        Answers { verb: &'static str, open: usize } =>
+            "{verb} what it asks for, once ({} open)", counted(*open, "request");
+        Replies { open: usize } => "answers what it asks you ({} open)", counted(*open, "question");
+        Recovers { by: Way } => "{by}";
+        Continues { by: Option<Way>, after_turn: bool, sends: Sends } =>
+            "{}{}{sends}", first(*by), if *after_turn { "when its turn is over, " } else { "" };
+        Resends { by: Option<Way> } => "{}sends the last prompt again", first(*by);
+        Stops { even_if_waiting: bool } =>
+            "stops the running turn{}; the session goes on",
+            if *even_if_waiting { ", even if it only waits for you" } else { "" };
+        Ends { pid: u32, tool: bool } =>
+            "ends process {pid}: {}it can be resumed", if *tool { "its tool is killed, and " } else { "" };
+        Kills { pid: u32, tool: bool } =>
+            "kills process {pid}: nothing more is saved{}; it can be resumed",
+            if *tool { ", its tool may run on" } else { "" };
+        ShowsTerminal => "brings its terminal to the front";
+        EndsHosting => "detaches: the server that Pilotlight started for it ends, and it can be resumed";
+        Detaches => "detaches; if no other client has it open, its server ends its work";
+        There { what: Box<str> } => "{what}";
+        ResumesThere { host: Box<str> } => "opens a terminal that resumes it on {host}";
+        AsksThere =>
+            "Copilot asks in its terminal whether Pilotlight may answer there: 1 for this session, 2 for this folder";
+    }
+}
+
+said! {
+    /// How a session is brought back.
+    #[derive(Copy)]
+    Way {
+        Attach => "attaches to its server, takes over what it asks for and keeps the connection";
+        AttachAndStop => "attaches to its server, stops the silent turn and keeps the connection";
+        Host =>
+            "resumes it in a server of our own, for as long as Pilotlight runs, {}; its instructions are kept if its log has them",
+            without_program(true);
+        Resume => "resumes it in a terminal, in its folder";
+    }
+}
+
+said! {
+    /// What a session is sent so that it goes on.
+    Sends {
+        Prompt => "sends your last prompt again";
+        PromptThere => "sends your last prompt again, in its terminal";
+        GoOn => "tells it to go on (your last prompt is not sent again: a tool ran since, or may have)";
+        GoOnThere => "tells it in its terminal to go on (your last prompt is not sent again: a tool ran since, or may have)";
+        Nothing => "sends nothing before you tell it to go on once more";
+    }
+}
+
+fn first(by: Option<Way>) -> String {
+    by.map(|way| format!("{way}; ")).unwrap_or_default()
+}
+
+/// What a session that we host lacks: only the program that started it knew that. Its log may have its instructions.
+pub const fn without_program(has_instructions: bool) -> &'static str {
+    if has_instructions {
+        "without the tools and hooks that its program gave it"
+    } else {
+        "without the tools, hooks and instructions that its program gave it"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn a_hosted_session_lacks_its_instructions_unless_its_log_has_them() {
+        assert_eq!(without_program(true), "without the tools and hooks that its program gave it");
+        assert!(without_program(false).contains("tools, hooks and instructions"));
+        assert!(Way::Host.to_string().contains(without_program(true)));
+    }
+}

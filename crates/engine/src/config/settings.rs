@@ -1,0 +1,255 @@
+//! The list of settings. Reading, the printed config and the hint at the nearest key are all driven by it: a new
+//! setting is a field in [`Config`] and an entry here. Only `[[server]]`, which may occur any number of times, has its
+//! own list in `server_keys.rs`.
+//!
+//! Defaults are not repeated here: a setting's default is what its field holds in `Config::default()`.
+
+use super::form::{self, Value, Wrong};
+use super::values::Config;
+use pilotlight_agents::wing::Wing;
+use pilotlight_core::limits::Limits;
+
+/// One key of the config. Its functions are given the key.
+#[derive(Clone, Copy)]
+pub(super) struct Setting {
+    /// Its table; empty at the top level.
+    pub(super) table: &'static str,
+    pub(super) key: &'static str,
+    /// What it does, for the user.
+    pub(super) meaning: &'static str,
+    /// What its value must be, for the user.
+    pub(super) form: &'static str,
+    set: fn(&mut Config, &'static str, &Value<'_>) -> Result<(), Wrong>,
+    reset: fn(&mut Config, &'static str),
+    copy: fn(&mut Config, &Config, &'static str),
+    show: fn(&Config, &'static str) -> String,
+}
+
+impl Setting {
+    /// The key with its table.
+    pub(super) fn name(&self) -> String {
+        name(self.table, self.key)
+    }
+
+    /// The default value as TOML.
+    pub(super) fn default(&self) -> String {
+        self.show(&Config::default())
+    }
+
+    /// Sets the field; leaves it unchanged if the value is wrong.
+    pub(super) fn set(&self, config: &mut Config, value: &Value<'_>) -> Result<(), Wrong> {
+        (self.set)(config, self.key, value)
+    }
+
+    /// Sets the field to its default.
+    pub(super) fn reset(&self, config: &mut Config) {
+        (self.reset)(config, self.key);
+    }
+
+    /// Sets the field to the value that it has in another config.
+    pub(super) fn copy(&self, config: &mut Config, from: &Config) {
+        (self.copy)(config, from, self.key);
+    }
+
+    /// The field's value as TOML.
+    pub fn show(&self, config: &Config) -> String {
+        (self.show)(config, self.key)
+    }
+}
+
+/// A key with its table.
+pub(super) fn name(table: &str, key: &str) -> String {
+    if table.is_empty() { key.to_owned() } else { format!("{table}.{key}") }
+}
+
+/// The table of this name, if it holds settings.
+pub(super) fn table(name: &str) -> Option<&'static str> {
+    SETTINGS.iter().map(|setting| setting.table).find(|&table| table == name && !table.is_empty())
+}
+
+/// Tables of entries `"key": FORM => field;`, each below a doc comment that is shown to the user.
+macro_rules! settings {
+    ($([$table:literal] $($(#[doc = $meaning:literal])+ $key:literal: $form:ident => $($field:ident).+;)+)+) => {
+        &[$($(Setting {
+            table: $table,
+            key: $key,
+            meaning: concat!($($meaning),+).trim_ascii_start(),
+            form: form::$form.text,
+            set: |config, _, value| {
+                config.$($field).+ = (form::$form.read)(value)?;
+                Ok(())
+            },
+            reset: |config, _| config.$($field).+ = Config::default().$($field).+,
+            copy: |config, from, _| config.$($field).+.clone_from(&from.$($field).+),
+            show: |config, _| (form::$form.show)(&config.$($field).+),
+        }),+),+]
+    };
+}
+
+/// All settings in the order in which they are printed: grouped by table, the top level first.
+pub(super) const SETTINGS: &[Setting] = &{
+    let mut all = [switch(Wing::FIRST); FIELDS.len() + Wing::ALL.len()];
+    let mut n = 0;
+    while n < all.len() {
+        all[n] = if n < FIELDS.len() { FIELDS[n] } else { switch(Wing::ALL[n - FIELDS.len()]) };
+        n += 1;
+    }
+    all
+};
+
+/// The setting that switches an agent off.
+const fn switch(wing: Wing) -> Setting {
+    Setting {
+        table: "agents",
+        key: wing.profile().names.name,
+        meaning: "Watch this agent's sessions, where its home is there. If not: no folder, no watch, no row.",
+        form: form::SWITCH.text,
+        set: |config, agent, value| {
+            config.agents.set((form::SWITCH.read)(value)?, agent);
+            Ok(())
+        },
+        reset: |config, agent| config.agents.set(true, agent),
+        copy: |config, from, agent| config.agents.set(!from.agents.off.contains(&agent), agent),
+        show: |config, agent| (form::SWITCH.show)(&!config.agents.off.contains(&agent)),
+    }
+}
+
+/// The settings that are a field each.
+const FIELDS: &[Setting] = settings! {
+    [""]
+    /// Further homes of agents to watch, besides the usual ones (COPILOT_HOME or ~/.copilot, and so on). Which agent a home
+    /// is of is told by what is in it.
+    "homes": FOLDERS => homes;
+
+    ["limits"]
+    /// No tool used in this turn: `quiet` after this silence.
+    "fresh-quiet": SPAN => limits.fresh_quiet;
+    /// No tool used in this turn: `stuck` after this silence.
+    "fresh-stuck": SPAN => limits.fresh_stuck;
+    /// Tools used in this turn, none open (the model thinks): `quiet` after this silence.
+    "thinking-quiet": SPAN => limits.thinking_quiet;
+    /// Tools used in this turn, none open: `stuck` after this silence.
+    "thinking-stuck": SPAN => limits.thinking_stuck;
+    /// Its connection to the model shows signs of life, but no text: `stuck` after this silence.
+    "kept-stuck": SPAN => limits.kept_stuck;
+    /// A tool is open: `quiet` after this silence.
+    "tool-quiet": SPAN => limits.tool_quiet;
+    /// A tool is open, its process unknown or using no CPU: `stuck` after this silence.
+    "tool-stuck": SPAN => limits.tool_stuck;
+    /// A tool is open and its process is busy: `stuck` ("running long") after this.
+    "tool-busy-stuck": SPAN => limits.tool_busy_stuck;
+    /// How long the end of a turn that may yet go on stays `finishing`.
+    "finishing": SPAN => limits.finishing;
+    /// How long an answer may wait for the end of its turn before the turn counts as over.
+    "answered": SPAN => limits.answered;
+    /// A turn that was resumed with pending work, or is older than its owner, and has nothing open is over after this.
+    "resumed": SPAN => limits.resumed;
+    /// A session that never had an owner counts as ended after this silence.
+    "ownerless": SPAN => limits.ownerless;
+    /// A crashed session is listed as `crashed` for this long, then as `ended`.
+    "crashed": SPAN => limits.crashed;
+    /// A sub-agent in the background that is silent for this long no longer counts.
+    "background-agent": SPAN => limits.background_agent;
+
+    ["owners"]
+    /// File names of further programs that own sessions, besides `copilot` itself.
+    "names": PROGRAMS => owners.names;
+
+    ["list"]
+    /// How long a session that ended stays listed.
+    "ended-for": SPAN => list.ended_for;
+    /// How many ended sessions are listed at most, the latest first.
+    "ended-most": COUNT => list.ended_most;
+
+    ["tray"]
+    /// Show the number of sessions that need you on the icon.
+    "count": SWITCH => tray.count;
+    /// Draw the icon in black and white; its shape still shows the state, on a panel of any colour.
+    "high-contrast": SWITCH => tray.high_contrast;
+
+    ["actions"]
+    /// The terminal that sessions are opened in, word by word. Where no word is {command}, the command comes last;
+    /// {folder} is the session's folder. Empty: $TERMINAL, the desktop's, or a well-known one.
+    "terminal": TERMINAL => actions.terminal;
+    /// The Copilot CLI that resumes sessions, in a terminal or a server of our own. Empty: `copilot`, found on PATH.
+    "copilot": OWN_PROGRAM => actions.program;
+    /// What to do with permission requests in sessions that Pilotlight is attached to: ask you, approve all, or leave
+    /// them to other clients.
+    "permissions": PERMISSIONS => actions.permissions;
+    /// Reconnect without asking to sessions that lost their permissions, once the denied turn is over, at most twice
+    /// each.
+    "auto-reconnect": SWITCH => actions.auto_reconnect;
+    /// After reconnecting without asking, have the session continue: with its last prompt if no tool ran since, else
+    /// with `continue-prompt`.
+    "resend": SWITCH => actions.resend;
+    /// The prompt that has a session continue when its last one must not be sent again, because a tool ran since. Empty:
+    /// Pilotlight's own.
+    "continue-prompt": PROMPT => actions.continue_prompt;
+    /// Ask a session's server what it does before the session is called stuck, over a connection that attaches to
+    /// nothing.
+    "ask-servers": SWITCH => actions.ask_servers;
+    /// Stop, answer and approve over the bridge in untested versions of Copilot too.
+    "bridge-untried": SWITCH => actions.bridge_untried;
+    /// Approve and answer also for a command that a tool of the session may have started: a script, a timer, a
+    /// desktop's shortcut. Otherwise Pilotlight asks you.
+    "scripts-may-answer": SWITCH => actions.scripts_may_answer;
+
+    ["codex"]
+    /// Codex's daemon, which runs the sessions of all its terminals: ask it when you approve, deny or stop something, also
+    /// watch what its sessions ask, or never connect to it. It is neither started nor kept alive.
+    "daemon": SERVICE => service;
+
+    ["notifications"]
+    /// Show notifications at all.
+    "enabled": SWITCH => notifications.enabled;
+    /// Notify when a session waits for a permission.
+    "needs-permission": SWITCH => notifications.rules.kinds.needs_permission;
+    /// Notify when a session waits for an answer.
+    "needs-input": SWITCH => notifications.rules.kinds.needs_input;
+    /// Notify when a session's tools are denied because nobody can be asked.
+    "permission-lost": SWITCH => notifications.rules.kinds.permission_lost;
+    /// Notify when a session is stuck.
+    "stuck": SWITCH => notifications.rules.kinds.stuck;
+    /// Notify when a session's owner is gone, with work still open.
+    "crashed": SWITCH => notifications.rules.kinds.crashed;
+    /// Notify when a session's last turn ends in an error.
+    "failed": SWITCH => notifications.rules.kinds.failed;
+    /// Notify when a long turn is done.
+    "done": SWITCH => notifications.rules.kinds.done;
+    /// A turn is long if it took at least this.
+    "done-min": SPAN => notifications.rules.done_min;
+    /// Popups may make a sound.
+    "sound": SWITCH => notifications.rules.sound;
+    /// Do not notify twice about the same thing in a session within this.
+    "cooldown": SPAN => notifications.rules.cooldown;
+    /// Notify once more about what still holds after this and was not dismissed.
+    "escalate": WAIT => notifications.rules.escalate_after;
+    /// No popups in this part of the day, which may go past midnight.
+    "quiet-hours": HOURS => notifications.rules.quiet_hours;
+    /// What a popup shows: everything, only the session's name and what it does, or neither.
+    "detail": DETAIL => notifications.rules.detail;
+    /// Show no popup for a permission that is given within this.
+    "permission-delay": SPAN => notifications.rules.permission_delay;
+    /// Wait this long with a session's popup while its terminal has the focus.
+    "focus-delay": WAIT => notifications.rules.focus_delay;
+    /// No popups for this long after the start, for what began before it.
+    "after-start": SPAN => notifications.rules.start_grace;
+    /// No popups for this long after the machine wakes up.
+    "after-sleep": SPAN => notifications.rules.wake_grace;
+
+    ["log"]
+    /// How much the tray writes to its log: each change of a status with "info" or more.
+    "level": LOG_LEVEL => log.level;
+};
+
+/// Two keys of `[limits]` of which the first is above the second and must not be: a session cannot be `stuck` before it is
+/// `quiet`.
+pub(super) fn contradiction(limits: &Limits) -> Option<[&'static str; 2]> {
+    let pairs = [
+        (["fresh-quiet", "fresh-stuck"], limits.fresh_quiet > limits.fresh_stuck),
+        (["thinking-quiet", "thinking-stuck"], limits.thinking_quiet > limits.thinking_stuck),
+        (["tool-quiet", "tool-stuck"], limits.tool_quiet > limits.tool_stuck),
+        (["tool-quiet", "tool-busy-stuck"], limits.tool_quiet > limits.tool_busy_stuck),
+    ];
+    pairs.into_iter().find_map(|(keys, is_wrong)| is_wrong.then_some(keys))
+}

@@ -1,0 +1,59 @@
+//! Whoever tells more of sessions than their files do, and carries out orders for them: servers, services, bridges to
+//! terminals, the connections that are kept to these, and the sockets of a silent session's process.
+
+mod bridges;
+mod looks;
+mod server_probes;
+mod server_search;
+mod services;
+
+use super::disk::{Disk, Sighting};
+use super::parts::looks::Looks;
+use super::parts::server_searches::ServerSearches;
+use super::parts::tasks::Tasks;
+use super::world::World;
+use pilotlight_agents::bridges::Bridges;
+use std::path::PathBuf;
+
+/// Whoever tells more of sessions than their files do.
+pub(super) struct Contacts {
+    /// What is being done with sessions, and the connections that are kept to their servers.
+    pub(super) tasks: Tasks,
+    pub(super) bridges: Bridges,
+    pub(super) looks: Looks,
+    pub(super) server_searches: ServerSearches,
+    /// The folders in which commands of ours serve the sessions that they hold.
+    pub(super) holder_folders: Vec<PathBuf>,
+}
+
+impl Contacts {
+    /// Nobody is asked yet.
+    pub(super) fn new() -> Self {
+        Self {
+            tasks: Tasks::new(),
+            bridges: Bridges::default(),
+            looks: Looks::default(),
+            server_searches: ServerSearches::default(),
+            holder_folders: Vec::new(),
+        }
+    }
+
+    /// Takes up what was seen on disk: applies what servers and bridges say of the sessions that were read, and judges
+    /// these; forgets what is kept of those that are gone.
+    pub(super) fn take_up_sightings(&mut self, world: &mut World, disk: &mut Disk) {
+        for sighting in std::mem::take(&mut disk.sightings) {
+            match sighting {
+                Sighting::Read(key) => {
+                    self.update_server(world, disk, &key);
+                    self.update_bridge(world, &key);
+                    world.judge(&key);
+                }
+                Sighting::Gone(key) => {
+                    self.server_searches.forget(&key);
+                    self.looks.forget(&key);
+                    self.tasks.forget(&key);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The control socket on Linux and macOS: a Unix socket next to the lock of the running tray.
+//!
+//! It is created under another name, restricted to its user, and then renamed. So it is never accessible to others
+//! under its own name, and there is no moment between a dead tray's socket and the new one without a socket.
+
+use super::probe_result::Probe;
+use pilotlight_system::descriptors;
+use pilotlight_system::identity::Identity;
+use pilotlight_system::runtime::{NEW_SOCKET, Runtime, SOCKET};
+use rustix::process::geteuid;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::net::{UnixListener, UnixStream};
+
+/// Delay before the next attempt when the socket's backlog is full.
+const CONNECT_RETRY: Duration = Duration::from_millis(50);
+
+/// The client's end.
+pub(crate) type ClientStream = UnixStream;
+/// The tray's end.
+pub(crate) type ServerStream = UnixStream;
+
+/// Accepts clients.
+pub(crate) struct Listener(UnixListener);
+
+/// The socket's file, removed with this value.
+#[derive(Debug)]
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    file: Identity,
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // If the lock was not held, the file may belong to the next tray by now.
+        if fs::symlink_metadata(&self.path).is_ok_and(|meta| Identity::of(&meta) == self.file) {
+            let _ = fs::remove_file(&self.path); // the next tray replaces it
+        }
+    }
+}
+
+/// The socket's path, for the user.
+pub(crate) fn display_path(folder: &Path) -> String {
+    folder.join(SOCKET).display().to_string()
+}
+
+/// Creates the socket, replacing an existing one.
+pub(crate) fn bind(folder: &Path) -> io::Result<(Listener, SocketFile)> {
+    Runtime::open(folder)?
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("there is no folder {}", folder.display())))?;
+    let (new, path) = (folder.join(NEW_SOCKET), folder.join(SOCKET));
+    let made = || {
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&new)?;
+        fs::set_permissions(&new, Permissions::from_mode(0o600))?;
+        let file = Identity::of(&fs::symlink_metadata(&new)?);
+        fs::rename(&new, &path)?;
+        Ok((Listener(listener), file))
+    };
+    let (listener, file) =
+        made().map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+    Ok((listener, SocketFile { path, file }))
+}
+
+impl Listener {
+    /// Accepts the next client; its process, if the system reports that. `None` for another user's client, whose
+    /// connection is closed.
+    pub(crate) async fn accept(&mut self) -> io::Result<Option<(ServerStream, Option<u32>)>> {
+        let (stream, _) = self.0.accept().await?;
+        let Ok(peer) = stream.peer_cred() else { return Ok(None) }; // it has already disconnected
+        if peer.uid() != geteuid().as_raw() {
+            tracing::warn!("another user (number {}) tried the control socket", peer.uid());
+            return Ok(None);
+        }
+        let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0);
+        Ok(Some((stream, pid)))
+    }
+}
+
+/// Checks whether a tray serves the socket in `folder`, without waiting for it.
+///
+/// # Errors
+/// If the folder is not ours alone, or the socket cannot be used. The message is for the user.
+pub fn probe(folder: &Path) -> io::Result<Probe> {
+    use rustix::io::{Errno, FdFlags, fcntl_setfd, ioctl_fionbio};
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
+    if Runtime::open(folder)?.is_none() {
+        return Ok(Probe::Absent);
+    }
+    let Ok(address) = SocketAddrUnix::new(folder.join(SOCKET)) else { return Ok(Probe::Absent) }; // a path that is too long for any tray
+    let socket = socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
+    ioctl_fionbio(&socket, true)?;
+    match connect(&socket, &address) {
+        // The backlog is full.
+        Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS) => Ok(Probe::Served),
+        Err(Errno::NOENT) => Ok(Probe::Absent),
+        Err(Errno::CONNREFUSED) => Ok(Probe::Stale),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether this connection uses a descriptor that is reserved for other purposes.
+pub(crate) fn is_scarce(stream: &ServerStream) -> bool {
+    descriptors::is_scarce(stream)
+}
+
+/// The process that serves this connection, if the system reports that.
+pub(crate) fn server_of(stream: &ClientStream) -> Option<u32> {
+    stream.peer_cred().ok()?.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0)
+}
+
+/// Connects to the tray; `None` if none serves the socket.
+pub(crate) async fn connect(folder: &Path) -> io::Result<Option<ClientStream>> {
+    use io::ErrorKind::{ConnectionRefused, InvalidInput, NotFound, WouldBlock};
+    if Runtime::open(folder)?.is_none() {
+        return Ok(None);
+    }
+    let stream = loop {
+        match UnixStream::connect(folder.join(SOCKET)).await {
+            Ok(stream) => break stream,
+            // The backlog is full, and no event reports when it is not.
+            Err(error) if error.kind() == WouldBlock => tokio::time::sleep(CONNECT_RETRY).await,
+            // No socket, one that a dead tray left behind, or a path that is too long for any tray to serve.
+            Err(error) if matches!(error.kind(), NotFound | ConnectionRefused | InvalidInput) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    };
+    let owner = stream.peer_cred()?.uid();
+    if owner != geteuid().as_raw() {
+        let words = format!("another user (number {owner}) serves it");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
+    }
+    Ok(Some(stream))
+}

@@ -1,0 +1,135 @@
+//! What is on disk, and how it is followed: the homes of agents with their sessions, the processes that have these
+//! open, the settings, and what our own processes leave in the state folder.
+//!
+//! It knows nothing of servers, orders and views. What it sees of sessions that concerns others is in
+//! [`Disk::sightings`], for the engine to hand on.
+
+mod file_events;
+mod file_systems;
+mod history;
+mod initial_scan;
+mod processes;
+mod resumes;
+mod scan;
+mod seen;
+mod sessions;
+mod settings;
+mod timers;
+
+use super::last_seen::Seen;
+use super::ledger::{Ledger, Page};
+use super::parts::agenda::Agenda;
+use super::parts::file_systems::FileSystems;
+use super::parts::history::History;
+use super::parts::homes::Homes;
+use super::parts::owners::Owners;
+use super::parts::polled_sessions::PolledSessions;
+use super::parts::process_scans::ProcessScans;
+use super::parts::resumes::RecentResumes;
+use super::parts::settings_file::SettingsFile;
+use super::parts::throttle::Throttle;
+use pilotlight_agents::reading::Reading;
+use pilotlight_agents::source::Source;
+use pilotlight_agents::tail::ReadContext;
+use crate::config::Config;
+use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::time::{Moment, Span, Time};
+use pilotlight_system::watcher::Watcher;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// How often everything is checked without an event (file systems that lose events, folders that could not be watched).
+const RESCAN_INTERVAL: Span = Span::seconds(60);
+/// Minimum interval between full checks after lost file events: in a storm they may be lost many times a second.
+const LOST_EVENTS_INTERVAL: Span = Span::seconds(1);
+
+/// What is on disk.
+pub(super) struct Disk {
+    pub(super) homes: Homes,
+    pub(super) settings_file: Option<SettingsFile>,
+    /// Where an agent that is used for the first time will make its home.
+    pub(super) awaited: Vec<PathBuf>,
+    pub(super) history: History,
+    pub(super) agenda: Agenda,
+    pub(super) watcher: Watcher,
+    pub(super) owners: Owners,
+    polled_sessions: PolledSessions,
+    pub(super) file_systems: FileSystems,
+    /// Sessions that are left alone because their file system does not answer.
+    untouched: HashSet<Key>,
+    /// Homes of which a warning has said that their file system does not answer.
+    said_silent: HashSet<SourceId>,
+    pub(super) process_scans: ProcessScans,
+    pub(super) recent_resumes: RecentResumes,
+    pub(super) seen: Seen,
+    ledger: Ledger,
+    pub(super) rescan_at: Time,
+    /// Requests for a full check after lost file events.
+    lost_events: Throttle,
+    buffer: Vec<u8>,
+    /// What was seen of sessions since the engine last handed it on, in this order.
+    pub(super) sightings: Vec<Sighting>,
+}
+
+/// What was seen of a session on disk, for those who keep something about it themselves.
+pub(super) enum Sighting {
+    /// It was read.
+    Read(Key),
+    /// It is gone.
+    Gone(Key),
+}
+
+impl Disk {
+    /// Follows these homes. Nothing is read yet.
+    pub(super) fn new(sources: &[Source], seen: Seen, now: Time) -> Self {
+        Self {
+            watcher: Watcher::new(
+                sources.iter().map(|source| (source.watch_plan(), source.root())),
+                seen.path().map(Path::to_owned),
+            ),
+            homes: Homes::new(sources, now),
+            settings_file: None,
+            awaited: Vec::new(),
+            ledger: Ledger::new(seen.path().and_then(Path::parent)),
+            history: History::default(),
+            agenda: Agenda::default(),
+            owners: Owners::new(),
+            polled_sessions: PolledSessions::default(),
+            file_systems: FileSystems::default(),
+            untouched: HashSet::new(),
+            said_silent: HashSet::new(),
+            process_scans: ProcessScans::new(),
+            recent_resumes: RecentResumes::default(),
+            seen,
+            rescan_at: now + RESCAN_INTERVAL,
+            lost_events: Throttle::new(LOST_EVENTS_INTERVAL),
+            buffer: Vec::new(),
+            sightings: Vec::new(),
+        }
+    }
+
+    /// The session's page, shared by all our processes.
+    pub(super) fn page(&self, key: &Key) -> Page {
+        self.ledger.page(self.homes.source(key.source), &key.id)
+    }
+}
+
+#[cfg(test)]
+impl Disk {
+    /// What is on disk, without anybody else.
+    fn alone(sources: &[Source], config: Config, seen: Seen) -> (Self, super::world::World) {
+        let world = super::world::World::new(config);
+        (Self::new(sources, seen, world.now().awake), world)
+    }
+}
+
+/// What a session folder is read with.
+fn reading<'a>(config: &'a Config, owners: &'a Owners, process_scans: &'a ProcessScans, now: Moment) -> Reading<'a> {
+    Reading {
+        context: ReadContext { now, limits: &config.limits, until: None },
+        owner_names: &config.owners.names,
+        known: owners.known(),
+        openings: process_scans.openings(),
+        all: false,
+    }
+}

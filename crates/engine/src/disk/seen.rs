@@ -1,0 +1,131 @@
+//! Seen marks: the user's, and those that other processes of ours write.
+
+use pilotlight_agents::reader::Reader;
+use pilotlight_core::session::{Key, Session};
+use pilotlight_core::time::Time;
+use crate::disk::Disk;
+use crate::last_seen::{AHEAD, Marks};
+use crate::world::World;
+use pilotlight_system::paths;
+use std::path::Path;
+
+impl Disk {
+    /// A session of which nothing is known yet but what is remembered of it, and its reader.
+    pub(super) fn new_session(&self, key: &Key, now: Time) -> (Reader, Session) {
+        let source = self.homes.source(key.source);
+        let mut session = source.session(&key.id);
+        self.seen.recall(self.homes.hash(key.source), &mut session, now);
+        (source.reader(&key.id), session)
+    }
+
+    /// Remembers that the user has seen these sessions, and judges them again.
+    pub(crate) fn mark_seen(&mut self, world: &mut World, keys: &[Key]) {
+        let now = world.now();
+        for key in keys.iter().filter(|key| key.host.is_none()) {
+            if let Some(session) = world.fleet.session(key) {
+                session.seen = Some(now.wall);
+                let seen = Marks { seen: Some(now.wall), ..Marks::default() };
+                self.seen.note(self.homes.hash(key.source), &key.id, seen, now.wall);
+                world.changes.redraw = true;
+            }
+            world.judge(key);
+        }
+        if let Err(error) = self.seen.save(now.wall) {
+            tracing::warn!("{error:#}");
+        }
+    }
+
+    /// Remembers this of a session, also for our other processes.
+    pub(crate) fn remember(&mut self, world: &mut World, key: &Key, marks: Marks) {
+        if marks == Marks::default() {
+            return;
+        }
+        let (home, now) = (self.homes.hash(key.source), world.now().wall);
+        self.seen.note(home, &key.id, marks, now);
+        if let Some(session) = world.fleet.session(key) {
+            self.seen.recall(home, session, now);
+        }
+        if let Err(error) = self.seen.save(now) {
+            tracing::warn!("{error:#}");
+        }
+    }
+
+    /// Starts to watch for seen marks that other processes of ours write.
+    pub(crate) fn watch_seen(&mut self) {
+        if let Some(folder) = self.seen.path().and_then(Path::parent)
+            && paths::make_folder(folder).is_ok()
+        {
+            self.watcher.watch(folder);
+        }
+    }
+
+    /// Drops marks from before the clock was set back: later than now, they would hide whatever comes next.
+    pub(crate) fn drop_future_marks(&mut self, world: &mut World) {
+        let latest = world.now().wall + AHEAD;
+        if world.fleet.entries().any(|(_, entry)| entry.session().seen > Some(latest)) {
+            self.apply_seen(world);
+        }
+    }
+
+    /// Applies the seen marks that another process wrote.
+    pub(super) fn apply_seen(&mut self, world: &mut World) {
+        let now = world.now().wall;
+        for key in world.fleet.keys().collect::<Vec<_>>() {
+            if let Some(session) = world.fleet.session(&key) {
+                self.seen.recall(self.homes.hash(key.source), session, now);
+            }
+            world.judge(&key);
+        }
+        world.changes.redraw = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pilotlight_agents::source::Source;
+    use crate::config::Config;
+    use pilotlight_core::session::SourceId;
+    use crate::last_seen::{FILE, Seen};
+    use std::fs;
+    use std::path::PathBuf;
+
+    /// What is on disk, where these homes were read, each with a session of the same id.
+    fn read(homes: &[PathBuf], state: &Path) -> (Disk, World) {
+        let sources: Vec<_> = homes.iter().map(|home| Source::at(home)).collect();
+        let (mut disk, mut world) = Disk::alone(&sources, Config::default(), Seen::load(Some(state.join(FILE))));
+        disk.check_homes(&world);
+        for number in 0..homes.len() {
+            let key = key(number);
+            let (reader, session) = disk.new_session(&key, world.now().wall);
+            disk.add_session(&mut world, &key, reader, session);
+        }
+        (disk, world)
+    }
+
+    fn key(home: usize) -> Key {
+        Key::new(SourceId(home), "one")
+    }
+
+    fn seen(world: &mut World) -> [bool; 2] {
+        [0, 1].map(|home| world.fleet.session(&key(home)).unwrap().seen.is_some())
+    }
+
+    #[test]
+    fn case_249_two_homes_with_a_session_of_one_id_share_no_marks() {
+        let scratch = tempfile::tempdir().unwrap();
+        let homes = ["original", "copy"].map(|name| scratch.path().join(name));
+        for home in &homes {
+            fs::create_dir_all(Source::at(home).path("one")).unwrap();
+        }
+        let (mut first, mut firsts) = read(&homes, scratch.path());
+        let (mut second, mut seconds) = read(&homes, scratch.path());
+        first.mark_seen(&mut firsts, &[key(1)]);
+        first.apply_seen(&mut firsts);
+        assert_eq!(seen(&mut firsts), [false, true]);
+        assert!(second.seen.reload(seconds.now().wall), "other processes learn of it");
+        second.apply_seen(&mut seconds);
+        assert_eq!(seen(&mut seconds), [false, true]);
+        assert_eq!(seen(&mut read(&homes, scratch.path()).1), [false, true], "after a restart, too");
+    }
+}

@@ -1,0 +1,277 @@
+//! The engine's event loop: observations and timers come in, the core judges, a [`View`] shows the result.
+//!
+//! Nothing polls. The loop sleeps until a file event, an owner's exit, a signal, or the earliest time at which a status
+//! can change without an event. In addition there is a slow rescan, for file systems that lose events, and only while
+//! there is something to watch. A changed age does not wake the loop: ages are reworded with the rescan.
+//!
+//! Nothing blocks the loop for long either: what remains to be read waits in the [agenda](parts::agenda), and each
+//! iteration does part of it.
+//!
+//! One iteration: `next_wakeup` waits, `handle_wakeup` applies what came and records what changed in [`changes`],
+//! `run_due_work` does part of the agenda and everything that is due, and `show_changes` passes the changes to the
+//! view.
+//!
+//! - This file is the loop: the [`Engine`] and its iteration.
+//! - [`world`] is what every step works on: the settings, the sessions, the time, and what has changed.
+//! - [`disk`] follows what is on disk. It is given the world, and knows nobody else.
+//! - [`contacts`] are whoever tells more of sessions, and acts on them. They are given the world and what is on disk.
+//! - [`steps`] are the rest of `impl Engine`: what concerns them all, above all orders, one kind of work per file.
+//! - [`parts`] are the fields of all these. Each owns its state, knows nothing of the engine and is tested alone.
+//! - [`wakeup`], [`view`] and [`changes`] define types that they share.
+//! - [`snapshot`] reads everything once, for commands that do not run the loop. [`ledger`], [`last_seen`] and
+//!   [`exit_note`] are what our processes leave in the state folder for each other.
+//!
+//! Steps import the engine, which imports contacts, which import the disk, which imports the world, and all of them
+//! import parts: never the other way round.
+//!
+//! May import: core, system, agent, config, terminal, control, hosts.
+
+mod changes;
+pub mod config;
+mod contacts;
+pub mod control;
+mod disk;
+pub mod exit_note;
+pub mod hosts;
+pub mod last_seen;
+pub mod ledger;
+mod parts;
+pub mod snapshot;
+mod steps;
+pub mod terminal;
+mod view;
+mod wakeup;
+mod world;
+
+use changes::Changes;
+pub use parts::fleet::{Entry, Fleet, LastProgress, Shown};
+pub use parts::fleet::{Trouble, Twin, unreached};
+pub use parts::probe::{apply_probe, due_probe};
+pub use parts::settings_file::SettingsSource;
+pub use view::{Settings, View};
+
+use pilotlight_agents::bridges::{BridgeConfig, BridgeEvent};
+use pilotlight_agents::source::{Resume, Source};
+use crate::config::Config;
+use crate::control::Command;
+use crate::control::opened::OpenedWindows;
+use pilotlight_core::session::Key;
+use crate::hosts::Purpose;
+use pilotlight_system::heap;
+use pilotlight_system::signals::Signals;
+use contacts::Contacts;
+use disk::Disk;
+use last_seen::Seen;
+use parts::hosts::Hosts;
+use parts::orders::Orders;
+use parts::outboxes::Outboxes;
+use parts::status_log::StatusLog;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use wakeup::WakeupSources;
+use world::World;
+
+/// How long to wait at exit for connections to close.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(800);
+
+/// The event loop and its state.
+pub struct Engine {
+    world: World,
+    disk: Disk,
+    contacts: Contacts,
+    orders: Orders,
+    outboxes: Outboxes,
+    hosts: Hosts,
+    status_log: StatusLog,
+    /// The windows that clicks opened.
+    windows: OpenedWindows,
+    /// The user was told what ends with us: the next Ctrl-C exits.
+    warned_of_exit: bool,
+    commands: mpsc::UnboundedReceiver<Command>,
+    /// Keeps the command channel open even when nobody else has a sender.
+    command_sender: mpsc::UnboundedSender<Command>,
+}
+
+impl Engine {
+    /// Creates an engine for these homes. Nothing is read before [`run`](Self::run).
+    pub fn new(sources: &[Source], config: Config, seen: Seen) -> Self {
+        let (command_sender, commands) = mpsc::unbounded_channel();
+        let world = World::new(config);
+        Self {
+            disk: Disk::new(sources, seen, world.now().awake),
+            world,
+            contacts: Contacts::new(),
+            orders: Orders::default(),
+            outboxes: Outboxes::default(),
+            hosts: Hosts::default(),
+            status_log: StatusLog::default(),
+            windows: OpenedWindows::default(),
+            warned_of_exit: false,
+            commands,
+            command_sender,
+        }
+    }
+
+    /// Follows a settings file. Must be called before [`run`](Self::run).
+    pub fn follow_settings(&mut self, source: SettingsSource) {
+        self.disk.follow_settings(&self.world, source);
+    }
+
+    /// From now on, orders for a session that a command holds are forwarded to that command, which serves it in one of
+    /// these folders.
+    pub fn forward_to_holders(&mut self, runtime_folders: Vec<PathBuf>) {
+        self.contacts.holder_folders = runtime_folders;
+    }
+
+    /// Calls `serve` once, right before the first order that may leave us connected to a session, and before anything
+    /// is sent for it. At that moment, no other process of ours acts on the session or holds it.
+    pub fn on_first_attach(&mut self, serve: impl FnOnce() + Send + 'static) {
+        self.orders.on_first_attach = Some(Box::new(serve));
+    }
+
+    /// Notes whether the user has installed the bridge: another process may listen for it.
+    pub fn note_bridge(&mut self, is_installed: bool) {
+        self.contacts.bridges.note_installed(is_installed);
+    }
+
+    /// Sets where to listen for bridges from now on.
+    pub fn listen_to_bridges(&mut self, config: BridgeConfig) {
+        self.contacts.bridges.configure(config);
+    }
+
+    /// Takes the events of scripted sessions' bridges from here.
+    pub fn connect_bridges(&mut self, events: mpsc::Receiver<BridgeEvent>) {
+        self.contacts.bridges.connect(events);
+    }
+
+    /// From now on, a session that is to be resumed in a terminal is resumed by whoever receives what to run.
+    pub fn resume_here(&mut self, here: mpsc::UnboundedSender<Resume>) {
+        self.contacts.tasks.resumes_here = Some(here);
+    }
+
+    /// Shows the sessions of the machines in the settings as well: of these alone, if any are named, and of these agents.
+    pub fn show_hosts(&mut self, only: Vec<String>, agents: Vec<Box<str>>, purpose: Purpose) {
+        self.hosts.want(only, agents, purpose);
+    }
+
+    /// Where windows are noted that are opened at clicks: what is typed there is the user's.
+    pub fn opened_windows(&self) -> OpenedWindows {
+        self.windows.clone()
+    }
+
+    /// A sender for commands to this engine.
+    pub fn command_sender(&self) -> mpsc::UnboundedSender<Command> {
+        self.command_sender.clone()
+    }
+
+    /// Runs until the view or one of these signals ends the program.
+    pub async fn run(mut self, mut signals: Signals, view: &mut dyn View) {
+        if self.start_up(&mut signals, view).await.is_break() {
+            return;
+        }
+        let mut flow = self.show_changes(view);
+        let mut sources = WakeupSources::new(signals);
+        while flow.is_continue() {
+            let wakeup = self.next_wakeup(&mut sources, view).await;
+            flow = self.handle_wakeup(wakeup, view);
+            if flow.is_continue() {
+                flow = self.run_due_work(view);
+            }
+        }
+        self.shut_down().await;
+    }
+
+    /// Reads everything once. Breaks if a signal ends the program in the meantime.
+    async fn start_up(&mut self, signals: &mut Signals, view: &mut dyn View) -> ControlFlow<()> {
+        tracing::info!(tag = "start", version = env!("CARGO_PKG_VERSION"), "Pilotlight starts watching");
+        self.disk.file_systems.reload(&self.disk.homes);
+        self.disk.ask_file_systems(&mut self.world);
+        self.contacts.bridges.start();
+        self.disk.watch_seen();
+        self.disk.start_following_config(&self.world, view);
+        self.machines().follow();
+        self.disk.scan_processes_now(&mut self.world);
+        self.disk.run_initial_scan(&mut self.world, signals).await?;
+        self.take_up_sightings();
+        self.world.changes.updated.extend(self.world.fleet.entries().map(|(key, _)| key.clone()));
+        self.world.changes.redraw = true; // also if there is no session yet
+        self.contacts.look_into_silences(&mut self.world, &self.disk, view.asks_servers());
+        if view.asks_servers() {
+            self.contacts.probe_silent_sessions(&mut self.world, &self.disk);
+            self.contacts.watch_services(&mut self.world);
+        }
+        if view.wants_history() {
+            self.disk.history.queue_all_to_show();
+        }
+        // Startup needs much memory that is not needed later: free it before the first display.
+        heap::release();
+        self.disk.agenda.mark_large();
+        ControlFlow::Continue(())
+    }
+
+    /// Does part of the agenda and everything that is due, then shows what changed. Breaks if the view ends the
+    /// program.
+    fn run_due_work(&mut self, view: &mut dyn View) -> ControlFlow<()> {
+        self.disk.ask_file_systems(&mut self.world);
+        self.disk.work_on_agenda(&mut self.world);
+        self.take_up_sightings();
+        if self.disk.history.has_unshown() && self.disk.agenda.only_long_reads() {
+            self.disk.show_history(&self.world, view)?;
+        }
+        self.retry_postponed();
+        self.run_due_timers(view);
+        self.reload_config_if_due(view);
+        self.contacts.look_into_silences(&mut self.world, &self.disk, view.asks_servers());
+        self.reconnect_automatically(view.may_auto_reconnect());
+        if view.asks_servers() {
+            self.contacts.probe_silent_sessions(&mut self.world, &self.disk);
+            self.contacts.watch_services(&mut self.world);
+        }
+        self.show_changes(view)
+    }
+
+    /// Reports outstanding results and closes all connections.
+    async fn shut_down(mut self) {
+        self.contacts.tasks.deliver_remaining();
+        self.orders.fail_postponed();
+        self.contacts.tasks.disconnect_all(DISCONNECT_TIMEOUT).await;
+        tracing::info!(tag = "end", "Pilotlight stops watching");
+    }
+
+    /// Passes what changed in this iteration to the view.
+    fn show_changes(&mut self, view: &mut dyn View) -> ControlFlow<()> {
+        self.world.count_shared_owners();
+        let World { fleet, changes, clock, .. } = &mut self.world;
+        fleet.disambiguate_rows(&mut changes.updated);
+        self.contacts.tasks.update_log_views(fleet, std::mem::take(&mut changes.judged).iter().chain(&changes.updated));
+        // For the view, a session that is no longer listed is gone.
+        changes.removed.extend(changes.updated.extract_if(.., |key| fleet.shown_as(key).is_none()));
+        let told = changes.removed.iter().chain(&changes.updated).filter(|key| key.host.is_none());
+        self.outboxes.update(fleet, told, clock.now());
+        let redraw = changes.redraw || changes.ended_lull && view.shows_ages();
+        if changes.updated.is_empty() && changes.removed.is_empty() && !redraw {
+            return ControlFlow::Continue(());
+        }
+        for keys in [&mut changes.updated, &mut changes.removed] {
+            keys.sort_unstable();
+            keys.dedup();
+        }
+        self.status_log.log_updated(fleet, changes);
+        let flow = view.show(fleet, &changes.updated, &changes.removed, clock.now());
+        *changes = Changes::default();
+        flow
+    }
+
+    /// Takes up what was seen on disk.
+    fn take_up_sightings(&mut self) {
+        self.contacts.take_up_sightings(&mut self.world, &mut self.disk);
+    }
+
+    /// Reads a session before something is done with it, to the end of its log if that is possible in time.
+    fn read_session_now(&mut self, key: &Key) {
+        self.disk.read_session_now(&mut self.world, key);
+        self.take_up_sightings();
+    }
+}

@@ -1,0 +1,80 @@
+//! Whoever on another machine is told of our sessions as they change.
+
+use super::fleet::Fleet;
+use crate::control::pipe::outbox::Outbox;
+use pilotlight_core::session::Key;
+use pilotlight_core::time::{Moment, Span, Time};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+/// At most this often it is told that something was heard of a session which did not change otherwise.
+const HEARD_INTERVAL: Span = Span::seconds(5);
+
+/// All that are told.
+#[derive(Debug, Default)]
+pub(crate) struct Outboxes {
+    boxes: Vec<Weak<Outbox>>,
+    /// What was last told of when something was heard.
+    heard: BTreeMap<Key, Time>,
+    /// When that is told next, by the awake clock, if something was heard since.
+    heard_at: Option<Time>,
+    /// When it was last told.
+    told_heard: Option<Time>,
+}
+
+impl Outboxes {
+    /// Tells this of all sessions, now and as they change, as long as somebody holds it.
+    pub(crate) fn add(&mut self, outbox: &Arc<Outbox>, fleet: &Fleet, now: Moment) {
+        for (key, entry) in fleet.entries() {
+            outbox.put(key, entry.account(now));
+            self.heard.insert(key.clone(), entry.last_progress.get());
+        }
+        outbox.is_complete();
+        self.boxes.push(Arc::downgrade(outbox));
+    }
+
+    /// Tells of these sessions, which are new, changed or gone.
+    pub(crate) fn update<'a>(&mut self, fleet: &Fleet, keys: impl Iterator<Item = &'a Key>, now: Moment) {
+        self.boxes.retain(|outbox| outbox.strong_count() > 0);
+        if self.boxes.is_empty() {
+            (self.heard, self.heard_at) = (BTreeMap::new(), None);
+            return;
+        }
+        let boxes: Vec<_> = self.boxes.iter().filter_map(Weak::upgrade).collect();
+        for key in keys {
+            match fleet.get(key) {
+                Some(entry) => {
+                    self.heard.insert(key.clone(), entry.last_progress.get());
+                    boxes.iter().for_each(|outbox| outbox.put(key, entry.account(now)));
+                }
+                None => {
+                    self.heard.remove(key);
+                    boxes.iter().for_each(|outbox| outbox.remove(key));
+                }
+            }
+        }
+        let heard: Vec<_> = fleet
+            .entries()
+            .map(|(key, entry)| (key, entry.last_progress.get()))
+            .filter(|(key, at)| self.heard.get(*key).is_some_and(|told| told < at))
+            .collect();
+        self.heard_at = None;
+        if heard.is_empty() {
+            return;
+        }
+        let due = self.told_heard.map(|told| told + HEARD_INTERVAL).filter(|due| *due > now.awake);
+        self.heard_at = due;
+        if due.is_none() {
+            for (key, at) in heard {
+                boxes.iter().for_each(|outbox| outbox.hear(key, at));
+                self.heard.insert(key.clone(), at);
+            }
+            self.told_heard = Some(now.awake);
+        }
+    }
+
+    /// When there is something to tell even if nothing changes, by the awake clock.
+    pub(crate) const fn wake_at(&self) -> Option<Time> {
+        self.heard_at
+    }
+}

@@ -1,0 +1,373 @@
+//! Tasks that carry out orders, and the connections that they leave behind.
+//!
+//! An order names a session and what is asked of it. [`core::action`](pilotlight_core::action) decides whether it may be
+//! carried out, on the session's current state, whatever a menu showed before. An allowed order runs as a task next to
+//! the loop and sends messages back: steps, which are logged by their tag and passed on, and finally its end.
+//! Connections that must stay are kept here. A connection has a generation, so that messages of one that has been
+//! replaced can be dropped.
+
+pub(crate) mod message;
+mod order_task;
+mod start;
+
+pub(crate) use message::{Continuation, TaskEnd, TaskId, TaskMessage};
+pub(crate) use order_task::OrderTask;
+
+use super::fleet::Fleet;
+use super::resumes::{ResumeRecord, Resumer};
+use pilotlight_agents::channel::connection::Connection;
+use pilotlight_agents::channel::connection_event::ConnectionEvent;
+use pilotlight_agents::channel::fault::Place;
+use pilotlight_agents::channel::site::{LogView, LoggedRequest};
+use pilotlight_agents::channel::warnings::ServerWarnings;
+use pilotlight_agents::source::Resume;
+use crate::control::PendingOrder;
+use pilotlight_core::action::{Action, ServerState, Trait};
+use pilotlight_core::attempts::Attempts;
+use pilotlight_core::fleet::Session;
+use pilotlight_core::form::FormAnswer;
+use pilotlight_core::order::{Operation, Outcome, Reply, Report, Step};
+use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::time::Time;
+use pilotlight_core::turn::Ending;
+use pilotlight_core::verdict::Status;
+use crate::ledger::{LockGuard, Section};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
+
+impl Section for Attempts {
+    const NAME: &'static str = "attempts";
+}
+
+/// At most this many recoveries run at a time; more would only compete for the same machine.
+const RECOVERIES_MAX: usize = 3;
+
+struct RunningTask {
+    key: Key,
+    pending: PendingOrder,
+    action: Action,
+    /// The session's last turn had been denied or cut off when this began.
+    cut_off: bool,
+    log_view: watch::Sender<LogView>,
+    /// The session's lock, kept while the task runs.
+    guard: Option<LockGuard>,
+    /// The session had no owner, and this gives it one.
+    new_owner: Option<NewOwner>,
+    /// Events of the task's connection from before it is kept.
+    early: Vec<ConnectionEvent>,
+    /// When the task was started, by the wall clock.
+    started_at: Time,
+}
+
+/// A session's new owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NewOwner {
+    /// A server of our own, which ends with us.
+    Server,
+    /// A terminal, which outlives us.
+    Terminal,
+}
+
+struct KeptConnection {
+    connection: Arc<Connection>,
+    generation: u64,
+    log_view: watch::Sender<LogView>,
+    /// When, by the awake clock, its server last reported whether the session works.
+    activity_reported_at: Option<Time>,
+}
+
+/// All running tasks and kept connections.
+pub(crate) struct Tasks {
+    sender: mpsc::UnboundedSender<TaskMessage>,
+    messages: mpsc::UnboundedReceiver<TaskMessage>,
+    running: HashMap<TaskId, RunningTask>,
+    connections: HashMap<Key, KeptConnection>,
+    generation: u64,
+    pub(crate) warned: ServerWarnings,
+    /// The last sign of life in each session's log when its server was last probed.
+    pub(crate) probed: HashMap<Key, Time>,
+    /// Who resumes sessions instead of a new terminal, if anybody.
+    pub(crate) resumes_here: Option<mpsc::UnboundedSender<Resume>>,
+    /// The tasks that listen to services, and until when no other one is started.
+    pub(crate) watches: HashMap<SourceId, (AbortHandle, Time)>,
+    /// For each session that was reconnected automatically: since when its permissions had been lost.
+    pub(crate) auto_reconnected: HashMap<Key, Time>,
+}
+
+impl Tasks {
+    /// No tasks, no connections.
+    pub(crate) fn new() -> Self {
+        let (sender, messages) = mpsc::unbounded_channel();
+        Self {
+            sender,
+            messages,
+            running: HashMap::new(),
+            connections: HashMap::new(),
+            generation: 0,
+            warned: ServerWarnings::default(),
+            probed: HashMap::new(),
+            resumes_here: None,
+            watches: HashMap::new(),
+            auto_reconnected: HashMap::new(),
+        }
+    }
+
+    /// Drops what is kept for a session that is gone from disk. A connection to it stays until its server reports the
+    /// session gone: the folder may only have been moved, and disconnecting could end what runs.
+    pub(crate) fn forget(&mut self, key: &Key) {
+        if let Some(kept) = self.connections.get(key) {
+            kept.connection.recheck_loaded();
+        }
+        self.probed.remove(key);
+        self.auto_reconnected.remove(key);
+    }
+
+    /// The next message of a task or connection.
+    pub(crate) async fn next_message(&mut self) -> Option<TaskMessage> {
+        self.messages.recv().await
+    }
+
+    /// Reports what tasks have sent by now, at exit: a command that waits for its order must learn that it may have
+    /// happened.
+    pub(crate) fn deliver_remaining(&mut self) {
+        while let Ok(message) = self.messages.try_recv() {
+            match message {
+                TaskMessage::Report(task, report) => self.report(task, report),
+                TaskMessage::End(task, end) => drop(self.finish(task, end)),
+                TaskMessage::MaySend(..)
+                | TaskMessage::Receives(_)
+                | TaskMessage::Connection(_)
+                | TaskMessage::Probed(_)
+                | TaskMessage::ServiceSays(..)
+                | TaskMessage::Heard(..) => {}
+            }
+        }
+    }
+
+    /// A sender for messages to the loop.
+    pub(crate) fn sender(&self) -> mpsc::UnboundedSender<TaskMessage> {
+        self.sender.clone()
+    }
+
+    /// Whether this action may start now, or too many recoveries are running.
+    pub(crate) fn has_room(&self, action: Action) -> bool {
+        !action.is(Trait::Recovery)
+            || self.running.values().filter(|running| running.action.is(Trait::Recovery)).count() < RECOVERIES_MAX
+    }
+
+    /// How we are connected to a session, if we are.
+    pub(crate) fn connection_state(&self, key: &Key) -> Option<ServerState> {
+        self.connections.get(key).map(|kept| kept.connection.state())
+    }
+
+    /// Passes the current state of these sessions to their tasks and connections.
+    pub(crate) fn update_log_views<'a>(&self, fleet: &Fleet, keys: impl IntoIterator<Item = &'a Key>) {
+        if self.running.is_empty() && self.connections.is_empty() {
+            return;
+        }
+        for (key, entry) in keys.into_iter().filter_map(|key| Some((key, fleet.get(key)?))) {
+            let senders = self.running.values().filter(|running| running.key == *key).map(|running| &running.log_view);
+            for log_view in senders.chain(self.connections.get(key).map(|kept| &kept.log_view)) {
+                let now = log_view_of(entry.session(), entry.verdict.status);
+                log_view.send_if_modified(|before| {
+                    let differs = *before != now;
+                    *before = now.clone();
+                    differs
+                });
+            }
+        }
+    }
+
+    /// Whether a task that excludes others is running on a session.
+    pub(crate) fn is_busy(&self, key: &Key) -> bool {
+        self.running.values().any(|running| running.key == *key && running.action.excludes_others())
+    }
+
+    /// A task's session and action.
+    pub(crate) fn session_and_action(&self, task: TaskId) -> Option<(Key, Action)> {
+        self.running.get(&task).map(|running| (running.key.clone(), running.action))
+    }
+
+    /// The order that a task carries out.
+    pub(crate) fn order_of(&self, task: TaskId) -> Option<&PendingOrder> {
+        self.running.get(&task).map(|running| &running.pending)
+    }
+
+    /// Saves how often a session was recovered, for whichever process acts on it next.
+    pub(crate) fn save_attempts(&self, task: TaskId, attempts: &Attempts) {
+        let guard = self.running.get(&task).and_then(|running| running.guard.as_ref());
+        if let Some(guard) = guard.filter(|guard| guard.page().read::<Attempts>().unwrap_or_default() != *attempts)
+            && let Err(error) = guard.write(attempts)
+        {
+            tracing::warn!("cannot save for other processes how often a session was recovered: {error:#}");
+        }
+    }
+
+    /// Whether a task gives its session a new owner.
+    pub(crate) fn creates_owner(&self, task: TaskId) -> bool {
+        self.running.get(&task).is_some_and(|running| running.new_owner.is_some())
+    }
+
+    /// Records for other processes that a task is resuming its session: until this process ends, if there is one.
+    fn write_resume_record(&self, task: TaskId, now: Time, by: Option<Resumer>) {
+        let guard = self.running.get(&task).and_then(|running| running.guard.as_ref());
+        if let Some(Err(error)) = guard.map(|guard| guard.write(&ResumeRecord { at: now.0, by })) {
+            tracing::warn!("cannot record for other processes that a session is being resumed: {error:#}");
+        }
+    }
+
+    /// Call this right before a task acts. From then on, the terminal that it opens may bring the session its new owner
+    /// even if this process ends.
+    pub(crate) fn note_permit(&self, task: TaskId, now: Time) {
+        if self.running.get(&task).is_some_and(|running| running.new_owner == Some(NewOwner::Terminal)) {
+            self.write_resume_record(task, now, None);
+        }
+    }
+
+    /// Removes the record that a task is resuming its session, because the new owner has appeared or the resume failed:
+    /// other processes need not wait any more.
+    pub(crate) fn clear_resume_record(&self, task: TaskId) {
+        let guard = self.running.get(&task).and_then(|running| running.guard.as_ref());
+        if let Some(Err(error)) = guard.map(LockGuard::remove::<ResumeRecord>) {
+            tracing::warn!("cannot remove the record that a session was resumed: {error:#}");
+        }
+    }
+
+    /// When a task was started, if its session's last turn had been denied or cut off by then.
+    pub(crate) fn cut_off_before(&self, task: TaskId) -> Option<Time> {
+        self.running.get(&task).filter(|running| running.cut_off).map(|running| running.started_at)
+    }
+
+    /// Buffers an event of a connection that is not kept yet. Returns the event if its task is over, so that the
+    /// connection is kept, or has been replaced.
+    pub(crate) fn buffer_early(&mut self, event: ConnectionEvent) -> Option<ConnectionEvent> {
+        match self.running.get_mut(&event.generation) {
+            Some(running) => {
+                running.early.push(event);
+                None
+            }
+            None => Some(event),
+        }
+    }
+
+    /// Passes a report on to whoever gave the order. Only a step is logged, too, by its tag.
+    pub(crate) fn report(&self, task: TaskId, report: Report) {
+        let Some(running) = self.running.get(&task) else { return };
+        if let Report::Step(step, words) = &report {
+            tracing::info!(tag = step.tag(), session = %running.key.id, "{words}");
+        }
+        running.pending.report(report);
+    }
+
+    /// Ends a task: keeps its connection and reports its outcome. Returns the events that the connection sent in the
+    /// meantime.
+    pub(crate) fn finish(&mut self, task: TaskId, end: TaskEnd) -> Vec<ConnectionEvent> {
+        let Some(running) = self.running.remove(&task) else { return Vec::new() };
+        let key = &running.key;
+        let tag = match &end.outcome {
+            Outcome::Done(_) => "done",
+            Outcome::Failed(_) => Step::GiveUp.tag(),
+            Outcome::Unconfirmed(_) => "unconfirmed",
+            Outcome::Refused(_) | Outcome::Unknown => "refused",
+        };
+        // The words of an answer are for the user alone.
+        let has_words = |with: &FormAnswer| matches!(with, FormAnswer::Choice(_) | FormAnswer::Text(_));
+        let is_private = matches!(end.outcome, Outcome::Done(_))
+            && matches!(&running.pending.order.operation, Operation::Answer(Reply::Give { with, .. }) if has_words(with));
+        let words = if is_private { "answered" } else { end.outcome.words() };
+        let by = if running.pending.is_by_command() { "command" } else { "click" };
+        let giver = running.pending.giver;
+        tracing::info!(tag, action = running.action.name(), session = %key.id, by, giver, "{words}");
+        if let Some(connection) = end.connection {
+            let kept =
+                KeptConnection { connection, generation: task, log_view: running.log_view, activity_reported_at: None };
+            self.connections.insert(key.clone(), kept);
+        } else if running.action == Action::Detach
+            && let Some(kept) = self.connections.remove(key)
+        {
+            tokio::spawn(disconnect(kept.connection));
+        }
+        running.pending.report(Report::End(end.outcome));
+        running.early
+    }
+
+    /// When, by the awake clock, a session's server last reported whether it works.
+    pub(crate) fn activity_reported_at(&self, key: &Key) -> Option<Time> {
+        self.connections.get(key)?.activity_reported_at
+    }
+
+    /// Notes that a session's server has just reported whether it works.
+    pub(crate) fn note_activity_report(&mut self, key: &Key, now: Time) {
+        if let Some(kept) = self.connections.get_mut(key) {
+            kept.activity_reported_at = Some(now);
+        }
+    }
+
+    /// The session whose kept connection has this generation; `None` if it was replaced.
+    pub(crate) fn session_of(&self, generation: u64) -> Option<Key> {
+        self.connections.iter().find(|(_, kept)| kept.generation == generation).map(|(key, _)| key.clone())
+    }
+
+    /// The server that a session's connection goes to.
+    pub(crate) fn server_of(&self, key: &Key) -> Option<Place> {
+        self.connections.get(key).map(|kept| kept.connection.place())
+    }
+
+    /// A session's kept connection.
+    pub(crate) fn connection_to(&self, key: &Key) -> Option<&Connection> {
+        self.connections.get(key).map(|kept| &*kept.connection)
+    }
+
+    /// The sessions known to end when we disconnect.
+    pub(crate) fn ending_with_us(&self) -> impl Iterator<Item = &Key> {
+        self.connections.iter().filter(|(_, kept)| kept.connection.ends_with_us()).map(|(key, _)| key)
+    }
+
+    /// Drops a connection that was lost, or whose session is gone. Returns whether there was one.
+    pub(crate) fn drop_connection(&mut self, key: &Key) -> bool {
+        self.connections.remove(key).is_some()
+    }
+
+    /// Disconnects from everything in an orderly way, for at most `patience`.
+    pub(crate) async fn disconnect_all(&mut self, patience: Duration) {
+        let all = self.connections.drain().map(|(_, kept)| async move { disconnect(kept.connection).await });
+        let all: Vec<_> = all.map(tokio::spawn).collect();
+        let gone = async {
+            for one in all {
+                let _ = one.await; // a connection whose task panicked is closed as well
+            }
+        };
+        let _ = tokio::time::timeout(patience, gone).await; // what takes longer ends when we exit
+    }
+}
+
+/// Closes a connection in an orderly way. If a task still uses it, the task closes it at its end.
+async fn disconnect(connection: Arc<Connection>) {
+    if let Some(connection) = Arc::into_inner(connection) {
+        connection.close().await;
+    }
+}
+
+/// What a task may see of a session.
+pub(crate) fn log_view_of(session: &Session, status: Status) -> LogView {
+    let facts = &session.observed.facts;
+    let aborted = facts.closed.as_ref().filter(|closed| closed.ending == Ending::Aborted).map(|closed| closed.at.wall);
+    LogView {
+        turn_open: facts.turn.is_some(),
+        tools_open: facts.turn.as_ref().map_or(0, |turn| turn.tools.len()),
+        ran: facts.ran,
+        prompt: facts.marks.prompt,
+        root: facts.root.clone(),
+        denied: facts.denials.after(None) > 0,
+        answered: facts.answered.iter().copied().collect(),
+        requests: facts.requests.iter().map(LoggedRequest::of).collect(),
+        shows_requests: !facts.asks_unseen,
+        commands: facts.requests.iter().filter_map(|request| Some((request.id, request.command.clone()?))).collect(),
+        events: facts.events,
+        aborted,
+        silent: status == Status::Stuck,
+    }
+}

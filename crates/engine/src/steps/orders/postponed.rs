@@ -1,0 +1,194 @@
+//! Orders that wait: for the end of their session's log, for another answer to the same session, for an owner that is
+//! just exiting, for one that is just starting, for the session's bridge, or for other recoveries.
+
+use super::refuse;
+use pilotlight_agents::channel::PROBE_TIMEOUT;
+use pilotlight_agents::reading::GRACE;
+use crate::control::PendingOrder;
+use pilotlight_core::action::{Action, ServerState, Trait};
+use pilotlight_core::fleet::{Kind, Session};
+use pilotlight_core::owner::{Held, Owner};
+use pilotlight_core::session::Key;
+use pilotlight_core::time::{Span, Time};
+use crate::Engine;
+use crate::parts::orders::{Patience, PostponedOrder, WaitFor};
+use crate::parts::probe::due_probe;
+use pilotlight_system::note::Note;
+use pilotlight_system::process::{is_ending, is_gone, is_stopped};
+
+/// How long an order waits for the end of its session's log.
+const LOG_READ_WITHIN: Span = Span::seconds(5);
+/// How long an order waits for an owner that is exiting. A Copilot that uses much memory takes a second.
+const OWNER_ENDS_WITHIN: Span = Span::seconds(2);
+/// How long an order waits for a server's answer: a second longer than the probe takes at most.
+const PROBED_WITHIN: Span = Span(PROBE_TIMEOUT.as_millis() as i64 + 1000);
+
+/// How long an order waits for the bridge to its session. A running bridge connects milliseconds after we begin to
+/// listen; on a busy machine it takes longer.
+const BRIDGE_CONNECTS_WITHIN: Span = Span::seconds(2);
+
+/// How long an answer waits for others to the same session. Each may wait until its dialog is drawn.
+const TURN_WITHIN: Span = Span::seconds(120);
+/// How long a lock may have no note that says who has it.
+const NOTED_WITHIN: Span = Span::seconds(2);
+/// How long until a lock of another Pilotlight is tried again.
+const LOCK_RETRY: Span = Span(100);
+
+impl Engine {
+    /// Tries the orders again whose wait is over.
+    pub(crate) fn retry_postponed(&mut self) {
+        let now = self.world.now().awake;
+        // One at a time: of those that wait for each other, the first keeps the next waiting.
+        while let Some(due) = self.orders.postponed.iter().position(|it| it.until <= now || self.is_over(&it.waits_for))
+        {
+            let PostponedOrder { pending, waits_for, until } = self.orders.postponed.remove(due);
+            let end = match waits_for {
+                WaitFor::Log(key, patience) => {
+                    self.go_on_after_log(pending, &key, patience);
+                    continue;
+                }
+                WaitFor::Room(key) => {
+                    self.world.update_control(&key, |control| control.under_way = None);
+                    self.handle_order(pending);
+                    continue;
+                }
+                WaitFor::Lock(end) => end,
+                WaitFor::Turn(_) => until,
+                // Several may have waited for the same.
+                WaitFor::End(_) | WaitFor::Owner(_) | WaitFor::Bridge(_) | WaitFor::Probe(_) => now + TURN_WITHIN,
+            };
+            self.run_or_postpone(pending, Patience::ForTurn(end));
+        }
+    }
+
+    /// Whether what an order waits for has happened.
+    fn is_over(&self, waits_for: &WaitFor) -> bool {
+        match waits_for {
+            WaitFor::Log(key, _) => !self.disk.agenda.is_reading(key),
+            WaitFor::End(pid) => !is_ending(*pid),
+            WaitFor::Owner(key) => self.world.fleet.is_settled(key),
+            WaitFor::Bridge(session) => self.contacts.bridges.has_reported(session),
+            WaitFor::Probe(key) => self.world.fleet.get(key).is_none_or(|entry| !entry.session().vitals.probing),
+            WaitFor::Turn(key) => !self.contacts.tasks.is_busy(key),
+            WaitFor::Room(_) => self.contacts.tasks.has_room(Action::Reconnect),
+            WaitFor::Lock(_) => false,
+        }
+    }
+
+    /// How an action waits for another Pilotlight that answers the same session, by the note in its lock. `None` if it
+    /// must not wait: the other one does something else, or stands still.
+    pub(super) fn wait_for_lock(
+        &self,
+        action: Action,
+        note: Option<&Note>,
+        patience: Patience,
+    ) -> Option<(WaitFor, Time)> {
+        let now = self.world.now().awake;
+        let takes_turns = |action: Option<Action>| action.is_some_and(|action| action.is(Trait::TakesTurns));
+        let is_answer = takes_turns(Some(action))
+            && note.is_none_or(|note| takes_turns(Action::named(&note.doing)) && !is_stopped(note.process));
+        let end = match patience {
+            Patience::Full => now + TURN_WITHIN,
+            Patience::ForTurn(end) => end,
+        };
+        // The holder writes its note just after it has the lock.
+        let latest = if note.is_none() { end - (TURN_WITHIN - NOTED_WITHIN) } else { end };
+        (is_answer && now < latest).then(|| (WaitFor::Lock(end), end.min(now + LOCK_RETRY)))
+    }
+
+    /// Until when, by the awake clock, an order waits for the end of its session's log, which is read on now: after a start
+    /// the log may be long, or the machine busy.
+    pub(super) fn log_deadline(&mut self, key: &Key, patience: Patience) -> Option<Time> {
+        self.read_session_now(key);
+        let latest = self.world.now().awake + LOG_READ_WITHIN;
+        self.disk.agenda.is_reading(key).then(|| match patience {
+            Patience::Full => latest,
+            Patience::ForTurn(end) => latest.min(end),
+        })
+    }
+
+    /// Goes on with an order whose session's log was read to its end, and refuses any other.
+    fn go_on_after_log(&mut self, pending: PendingOrder, key: &Key, patience: Patience) {
+        if !self.disk.agenda.is_reading(key) {
+            return self.run_or_postpone(pending, patience);
+        }
+        let why = "its log is long, and still being read, so what it does now is unknown; nothing was sent: try again in a moment";
+        refuse(&pending, why);
+    }
+
+    /// Until when, by the awake clock, an order waits for a bridge: if the session may have one that is not connected.
+    pub(super) fn bridge_deadline(&mut self, key: &Key, action: Action) -> Option<Time> {
+        if !self.contacts.bridges.is_listening()
+            || !action.is(Trait::OverBridge)
+            || self.contacts.bridges.has_reported(&key.id)
+        {
+            return None;
+        }
+        self.contacts.find_server(&mut self.world, &self.disk, key);
+        let session = self.world.fleet.get(key)?.session();
+        let may_have_bridge = session.observed.owner.live().is_some() && session.observed.about.kind == Kind::Terminal;
+        let is_expected = may_have_bridge && session.control.server == ServerState::NotListening;
+        is_expected.then(|| self.world.now().awake + BRIDGE_CONNECTS_WITHIN)
+    }
+
+    /// Until when, by the awake clock, a recovery waits for what a silent session's server says: it stops a turn only if
+    /// that is not known to work or to wait. This does not depend on whether a tray, or the settings, ask by themselves:
+    /// the order contacts that server anyway.
+    pub(super) fn probe_deadline(&mut self, key: &Key, action: Action) -> Option<Time> {
+        let entry = self.world.fleet.get(key).filter(|_| action.is(Trait::Counted))?;
+        let session = entry.session();
+        let wanted = due_probe(session, entry.verdict.status).filter(|_| session.answer().is_none());
+        if let Some(((pid, _), progress)) = wanted
+            && !session.vitals.probing
+        {
+            self.contacts.probe_process(&mut self.world, &self.disk, pid, vec![(key.clone(), progress)]);
+        }
+        let is_asked = self.world.fleet.get(key).is_some_and(|entry| entry.session().vitals.probing);
+        is_asked.then(|| self.world.now().awake + PROBED_WITHIN)
+    }
+
+    /// Why an order that was refused may soon be possible, and until when, by the awake clock, it may wait for that.
+    pub(super) fn reason_to_wait(&self, key: &Key, action: Action, patience: Patience) -> Option<(WaitFor, Time)> {
+        let (session, now) = (self.world.fleet.get(key)?.session(), self.world.now().awake);
+        if action.is(Trait::TakesTurns) && session.control.under_way.is_some_and(|other| other.is(Trait::TakesTurns)) {
+            let end = match patience {
+                Patience::Full => now + TURN_WITHIN,
+                Patience::ForTurn(end) => end,
+            };
+            return (now < end).then(|| (WaitFor::Turn(key.clone()), end));
+        }
+        if matches!(patience, Patience::ForTurn(_)) {
+            return None;
+        }
+        if session.observed.held == Held::Pending {
+            return Some((WaitFor::Owner(key.clone()), now + GRACE));
+        }
+        if let Some(another) = self.session_being_opened(session, action) {
+            return Some((WaitFor::Owner(another.clone()), now + GRACE));
+        }
+        self.ending_owner(key, action).map(|pid| (WaitFor::End(pid), now + OWNER_ENDS_WITHIN))
+    }
+
+    /// The other session that a session's owner is just opening, if the action is to end that owner.
+    pub(super) fn session_being_opened(&self, session: &Session, action: Action) -> Option<&Key> {
+        let pid = session.observed.owner.pid().filter(|_| action.is(Trait::EndsOwner))?;
+        self.world.fleet.being_opened_by(pid)
+    }
+
+    /// Whether ending the session's owner would end another session, which that owner has open or is just opening.
+    pub(super) fn would_end_another(&self, session: &Session, action: Action) -> bool {
+        action.is(Trait::EndsOwner)
+            && (session.control.other_sessions > 0 || self.session_being_opened(session, action).is_some())
+    }
+
+    /// The owner, if it is exiting or has exited since it was read, and the action can resume a session without one.
+    fn ending_owner(&self, key: &Key, action: Action) -> Option<u32> {
+        let (Owner::Alive { pid, .. } | Owner::Opened { pid, .. } | Owner::Unknown { pid }) =
+            self.world.fleet.get(key)?.session().runner()
+        else {
+            return None;
+        };
+        let is_exiting = || is_ending(pid) || is_gone(pid, self.world.now().wall);
+        (action.is(Trait::Recovery) && is_exiting()).then_some(pid)
+    }
+}

@@ -1,0 +1,198 @@
+//! Handles the messages of tasks and kept connections.
+
+use pilotlight_agents::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
+use pilotlight_agents::channel::fault::Fault;
+use crate::control::PendingOrder;
+use pilotlight_core::action::{Action, ServerState, Trait};
+use pilotlight_core::order::{Operation, Outcome, Report, Step};
+use pilotlight_core::session::Key;
+use crate::Engine;
+use crate::last_seen::Marks;
+use crate::parts::tasks::{Continuation, TaskEnd, TaskId, TaskMessage};
+
+impl Engine {
+    /// Handles a message of a task or a kept connection.
+    pub(super) fn handle_task_message(&mut self, message: TaskMessage) {
+        match message {
+            TaskMessage::Report(task, report) => self.task_reports(task, report),
+            TaskMessage::MaySend(task, answer) => {
+                let _ = answer.send(self.may_send(task)); // the task may have ended
+            }
+            TaskMessage::Receives(task) => {
+                if let Some((key, _)) = self.contacts.tasks.session_and_action(task) {
+                    self.contacts.note_receiving(&mut self.world, &key);
+                }
+            }
+            TaskMessage::End(task, end) => self.task_ended(task, end),
+            TaskMessage::Connection(event) => {
+                if let Some(event) = self.contacts.tasks.buffer_early(event) {
+                    self.handle_connection_event(event);
+                }
+            }
+            TaskMessage::ServiceSays(source, says) => {
+                self.contacts.service_says(&mut self.world, &mut self.disk, source, &says);
+            }
+            TaskMessage::Probed(probed) => self.contacts.apply_probes(&mut self.world, probed),
+            TaskMessage::Heard(key, look, word) => self.contacts.looks.answered(&key, look, word),
+        }
+    }
+
+    /// Passes on what a task reports. What we send ourselves must not count as the user continuing the session.
+    fn task_reports(&mut self, task: TaskId, report: Report) {
+        let step = match &report {
+            Report::Step(step, _) => Some(*step),
+            Report::Request(_) | Report::Question(_) | Report::End(_) => None,
+        };
+        self.contacts.tasks.report(task, report);
+        let now = self.world.now().wall;
+        let Some((key, action)) = self.contacts.tasks.session_and_action(task) else { return };
+        let Some(session) = self.world.fleet.session(&key) else { return };
+        let attempts = &mut session.control.attempts;
+        match step {
+            Some(Step::Abort) => attempts.note_abort(now),
+            // A denial ends the turn.
+            Some(Step::TakeOver) if action == Action::Deny => attempts.note_abort(now),
+            Some(Step::Resend) => attempts.note_prompt(now),
+            _ => return,
+        }
+        self.save_attempts(task, &key);
+    }
+
+    /// Keeps what a task leaves behind, and notes in its session how it ended.
+    fn task_ended(&mut self, task: TaskId, end: TaskEnd) {
+        let Some((key, action)) = self.contacts.tasks.session_and_action(task) else { return };
+        let now = self.world.now().wall;
+        let (outcome, refused, continuation) = (end.outcome.clone(), end.refused.clone(), end.continuation);
+        self.warn_of_faults(&end.faults);
+        end.healthy.iter().for_each(|place| self.contacts.tasks.warned.succeeded(*place));
+        let is_reached = !end.healthy.is_empty();
+        if let Some(session) = self.world.fleet.session(&key).filter(|_| action.is(Trait::LeavesMarks)) {
+            session.control.attempts.note_end(&session.observed.facts.marks, now);
+            self.save_attempts(task, &key);
+        }
+        let may_be_done = matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_));
+        if self.contacts.tasks.creates_owner(task) {
+            self.resume_ended(task, &key, may_be_done);
+        }
+        let cut_off = self.contacts.tasks.cut_off_before(task);
+        // One that only looks at a request is of the same action.
+        let approves =
+            |order: &PendingOrder| order.is_by_command() && matches!(order.order.operation, Operation::Approve(_));
+        let is_approval_by_command = self.contacts.tasks.order_of(task).is_some_and(approves);
+        let early = self.contacts.tasks.finish(task, end);
+        let is_attached = self.contacts.tasks.connection_state(&key).is_some();
+        if let Some(session) = self.world.fleet.session(&key) {
+            session.control.outcome = Some((now, outcome.words().into()));
+            if matches!((&outcome, action), (Outcome::Done(_), Action::Stop)) {
+                session.vitals.stopped = Some(now);
+            }
+            if action.is(Trait::Counted) {
+                session.control.pending_continue =
+                    (continuation == Continuation::Waiting).then_some(session.observed.facts.marks);
+            }
+            if action.excludes_others() {
+                session.control.under_way = None;
+            }
+            // Only if it is known that nothing was sent. What may have been sent is looked for in the log instead.
+            let is_known =
+                matches!(outcome, Outcome::Done(_) | Outcome::Failed(_)) && continuation != Continuation::Sent;
+            let is_undone = is_known && action.is(Trait::Counted) && is_attached;
+            let is_approved = is_approval_by_command && may_be_done;
+            let marks = Marks {
+                attached: (is_attached && !session.control.server.is_attached()).then_some(now),
+                left_undone: cut_off.filter(|_| is_undone),
+                approved: is_approved.then_some(now),
+                // Whoever ended it knows in what state it is.
+                seen: (action.is(Trait::EndsOwner) && matches!(outcome, Outcome::Done(_))).then_some(now),
+                ..Marks::default()
+            };
+            if let Some(why) = refused {
+                session.control.server = ServerState::Refused(why);
+            } else if is_reached && matches!(session.control.server, ServerState::Refused(_)) {
+                session.control.server = ServerState::Listening;
+            }
+            self.disk.remember(&mut self.world, &key, marks);
+        }
+        self.connection_changed(&key);
+        for event in early {
+            self.handle_connection_event(event);
+        }
+    }
+
+    /// Ends the record that a task resumes a session, unless its new owner has yet to appear.
+    fn resume_ended(&mut self, task: TaskId, key: &Key, done: bool) {
+        if self.disk.resume_ended(&mut self.world, key, done) {
+            self.contacts.tasks.clear_resume_record(task);
+        }
+        self.disk.refresh_recent_resumes(&mut self.world);
+    }
+
+    /// Handles an event of a kept connection.
+    pub(super) fn handle_connection_event(&mut self, event: ConnectionEvent) {
+        // Events of a connection that has been replaced say nothing about the one that is kept.
+        let Some(key) = self.contacts.tasks.session_of(event.generation) else { return };
+        let active = match event.kind {
+            ConnectionEventKind::Idle => Some(false),
+            ConnectionEventKind::Active(active) => Some(active),
+            ConnectionEventKind::Activity => return,
+            ConnectionEventKind::Approves(all) => {
+                let now = self.world.now().wall;
+                if let Some(session) = self.world.fleet.session(&key) {
+                    session.vitals.approves_all = Some((all, now));
+                }
+                return self.world.judge(&key);
+            }
+            ConnectionEventKind::Asks(questions) => {
+                if let Some(session) = self.world.fleet.session(&key) {
+                    session.vitals.questions = questions;
+                }
+                return self.world.judge(&key);
+            }
+            ConnectionEventKind::Lost(fault) => {
+                self.warn_of_faults(std::slice::from_ref(&fault));
+                self.contacts.tasks.drop_connection(&key);
+                let now = self.world.now().wall;
+                self.world.update_control(&key, |control| {
+                    control.outcome = Some((now, format!("the connection to its server was lost: {fault}").into()));
+                });
+                return self.connection_changed(&key);
+            }
+        };
+        self.contacts.tasks.note_activity_report(&key, self.world.now().awake);
+        if let Some(place) = self.contacts.tasks.server_of(&key) {
+            self.contacts.tasks.warned.succeeded(place);
+        }
+        if let Some(session) = self.world.fleet.session(&key) {
+            session.vitals.has_active_work = active;
+        }
+        self.world.judge(&key);
+    }
+
+    /// Updates a session after its connection was made or closed.
+    pub(super) fn connection_changed(&mut self, key: &Key) {
+        if self.contacts.tasks.connection_state(key).is_none()
+            && let Some(session) = self.world.fleet.session(key)
+        {
+            session.vitals.has_active_work = None;
+            session.vitals.questions.clear();
+            if session.control.server.is_attached() {
+                session.control.server = ServerState::Unknown;
+            }
+        }
+        self.contacts.find_server(&mut self.world, &self.disk, key);
+        self.world.changes.redraw = true;
+        self.disk.read_session(&mut self.world, key);
+        self.take_up_sightings();
+    }
+
+    /// Warns of faults; of a server that fails, only once.
+    pub(super) fn warn_of_faults(&mut self, faults: &[Fault]) {
+        let now = self.world.now().awake;
+        for fault in faults {
+            let place = fault.place().filter(|_| fault.affects_whole_server());
+            if place.is_none_or(|place| self.contacts.tasks.warned.failed(place, now)) {
+                tracing::warn!("{fault}");
+            }
+        }
+    }
+}

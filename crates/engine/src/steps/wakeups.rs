@@ -1,0 +1,120 @@
+//! Waits for what wakes the loop, and hands it to the step that handles it.
+
+use crate::control::Command;
+use crate::wakeup::{Wakeup, WakeupSources};
+use crate::{Engine, View};
+use pilotlight_system::signals::{Signal, suspend};
+use std::ops::ControlFlow;
+
+impl Engine {
+    /// Waits for the next wakeup. Returns at once if work remains.
+    pub(crate) async fn next_wakeup(&mut self, sources: &mut WakeupSources, view: &dyn View) -> Wakeup {
+        let wake = self.world.clock.instant(self.wake_at(view));
+        let is_busy = self.disk.is_busy();
+        if !is_busy {
+            self.disk.release_memory();
+        }
+        if is_busy || sources.event_storm {
+            // Tokio polls signals and sockets only when no task is ready, and in a storm one always is.
+            tokio::task::yield_now().await;
+        }
+        let wakeup = tokio::select! {
+            biased;
+            signal = sources.signals.next() => Wakeup::Signal(signal),
+            // Before file events: what we are about to do must be known before its traces appear on disk.
+            Some(message) = self.contacts.tasks.next_message() => Wakeup::Task(message),
+            event = self.contacts.bridges.next_event() => Wakeup::Bridge(event),
+            news = self.hosts.next_news() => news.map_or(Wakeup::Timer, Wakeup::News),
+            hints = self.disk.watcher.changed(is_busy) => Wakeup::Disk(hints),
+            Some(command) = self.commands.recv() => Wakeup::Command(command),
+            () = self.disk.file_systems.answered() => Wakeup::FileSystem,
+            pid = self.disk.owners.next_exit() => Wakeup::Exit(pid),
+            () = sources.alarm.until(wake), if !is_busy => Wakeup::Timer,
+            () = std::future::ready(()), if is_busy => Wakeup::Timer,
+        };
+        sources.event_storm = matches!(&wakeup, Wakeup::Disk(hints) if hints.at_once);
+        wakeup
+    }
+
+    /// Handles a wakeup. Breaks if it ends the program.
+    pub(crate) fn handle_wakeup(&mut self, wakeup: Wakeup, view: &mut dyn View) -> ControlFlow<()> {
+        if matches!(&wakeup, Wakeup::Disk(hints) if hints.routes) {
+            self.disk.file_systems.reload(&self.disk.homes);
+        }
+        self.disk.ask_file_systems(&mut self.world);
+        match wakeup {
+            Wakeup::Signal(signal) => return self.handle_signal(signal, view),
+            Wakeup::Task(message) => self.handle_task_message(message),
+            Wakeup::Bridge(event) => self.contacts.handle_bridge_event(&mut self.world, event),
+            Wakeup::News(news) => self.machines().take_news(news),
+            Wakeup::FileSystem => {}
+            Wakeup::Disk(hints) => self.disk.handle_file_events(&mut self.world, hints),
+            Wakeup::Command(Command::Quit) => return ControlFlow::Break(()),
+            Wakeup::Command(Command::End) => {
+                self.record_ended_sessions(view);
+                return ControlFlow::Break(());
+            }
+            Wakeup::Command(Command::Refresh) => {
+                self.disk.rescan(&self.world);
+                self.hosts.retry(None, false);
+            }
+            Wakeup::Command(Command::RetryHost(retry)) => self.machines().retry(retry),
+            Wakeup::Command(Command::ReportHosts(reply)) => drop(reply.send(self.machines().reports())),
+            Wakeup::Command(Command::HoldWindow(comer, reply)) => {
+                self.windows.hold(comer);
+                let _ = reply.send(()); // who asked may have gone
+            }
+            Wakeup::Command(Command::Redraw) => self.world.changes.redraw = true,
+            Wakeup::Command(Command::Act(order)) => self.handle_order(order),
+            // Who asked may have gone.
+            Wakeup::Command(Command::ReportOverlays(reply)) => {
+                drop(reply.send(self.contacts.overlays(&self.world, &self.disk)));
+            }
+            Wakeup::Command(Command::RestartBridgeListener(reply)) => {
+                self.contacts.restart_bridge_listener(&mut self.world);
+                let _ = reply.send(());
+            }
+            Wakeup::Command(Command::Seen(keys)) => {
+                self.machines().mark_seen(&keys);
+                self.disk.mark_seen(&mut self.world, &keys);
+            }
+            Wakeup::Command(Command::TellAll(outbox)) => {
+                self.outboxes.add(&outbox, &self.world.fleet, self.world.now());
+            }
+            Wakeup::Command(Command::SeenByIds(ids)) => {
+                let keys: Vec<_> = self.world.fleet.keys().filter(|key| ids.iter().any(|id| **id == *key.id)).collect();
+                self.disk.mark_seen(&mut self.world, &keys);
+            }
+            Wakeup::Command(Command::SeenAll) => {
+                let far: Vec<_> = self.world.fleet.shown().map(|shown| shown.key.clone()).collect();
+                self.machines().mark_seen(&far);
+                let keys: Vec<_> = self.world.fleet.keys().collect();
+                self.disk.mark_seen(&mut self.world, &keys);
+            }
+            Wakeup::Exit(pid) => self.disk.owner_exited(&mut self.world, pid),
+            // What is due is done in every iteration.
+            Wakeup::Timer => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn handle_signal(&mut self, signal: Signal, view: &mut dyn View) -> ControlFlow<()> {
+        match signal {
+            Signal::Interrupt if view.leaves_interrupt() || self.warn_before_exit(view) => {}
+            Signal::Interrupt => return ControlFlow::Break(()),
+            Signal::End => {
+                self.record_ended_sessions(view);
+                return ControlFlow::Break(());
+            }
+            Signal::Redraw => {
+                view.resume();
+                self.world.changes.redraw = true;
+            }
+            Signal::Suspend => {
+                view.suspend();
+                suspend();
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}

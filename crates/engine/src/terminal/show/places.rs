@@ -1,0 +1,66 @@
+//! Terminals that hold several programs, in tabs or panes, and select one when they are asked to. What they tell the
+//! programs in them, in the environment, says whom to ask. Environments are inherited, so that each is asked first
+//! whether it really holds the process; zellij alone does not say, and has to be one of its ancestors.
+//!
+//! Observed: kitty 0.26.5 (`kitty @`, where `allow_remote_control` and `listen_on` are set) and Konsole 22.12 (its
+//! interface on the session bus). Of WezTerm (`wezterm cli`) and zellij (`zellij action`, from 0.44 on) the manuals were
+//! read.
+
+mod kitty;
+mod konsole;
+mod wezterm;
+mod zellij;
+
+use super::place::{How, Place, Told, Wanted, text};
+use pilotlight_system::process::variables;
+use std::path::Path;
+
+/// The variables by which terminals are found.
+const VARIABLES: [&str; 6] =
+    [kitty::TO, wezterm::SOCKET, konsole::SERVICE, konsole::SESSION, zellij::SESSION, zellij::PANE];
+
+fn told(pid: u32) -> Told {
+    variables(pid, &VARIABLES).unwrap_or_default().into_iter().filter(|(_, value)| !value.is_empty()).collect()
+}
+
+/// Whether some terminal told a process how to be asked.
+pub(super) fn is_told(pid: u32) -> bool {
+    let told = told(pid);
+    [kitty::TO, wezterm::SOCKET, konsole::SERVICE, zellij::PANE].iter().any(|name| text(&told, name).is_some())
+}
+
+/// The place of a process. `programs` is the folder of the terminals' programs; `None` for those in the search path. `None`
+/// if no terminal has it that can be asked.
+///
+/// # Errors
+/// The terminal that may have it does not answer.
+pub(super) fn find(programs: Option<&Path>, wanted: &Wanted<'_>) -> Result<Option<Place>, String> {
+    let told = told(wanted.chain.first().copied().unwrap_or_default());
+    if told.is_empty() {
+        return Ok(None);
+    }
+    let mut failed = None;
+    // zellij runs in one of the others, and of it the least is certain.
+    for find in [kitty::find, wezterm::find, konsole::find, zellij::find] {
+        match find(&told, programs, wanted) {
+            Ok(Some(place)) => return Ok(Some(place)),
+            Ok(None) => {}
+            Err(why) => failed = failed.or(Some(why)),
+        }
+    }
+    failed.map_or(Ok(None), Err)
+}
+
+/// Has its terminal show a place.
+///
+/// # Errors
+/// In words for the user.
+pub(super) fn select(programs: Option<&Path>, place: &Place) -> Result<(), String> {
+    match &place.how {
+        How::Run(program, words) => {
+            let done = program.ask(programs, words)?.map(drop);
+            done.ok_or_else(|| format!("{} will not select it: it may have closed", program.name))
+        }
+        How::Konsole { service, window, session } => konsole::select(service, window, *session),
+    }
+}

@@ -1,0 +1,45 @@
+//! What wakes the loop, and where that comes from.
+
+use super::parts::tasks::TaskMessage;
+use pilotlight_agents::bridges::BridgeEvent;
+use crate::control::Command;
+use crate::hosts::News;
+use pilotlight_system::signals::{Signal, Signals};
+use pilotlight_system::timer::Alarm;
+use pilotlight_system::watcher::Hints;
+
+/// What the loop wakes for.
+pub(super) enum Wakeup {
+    /// A signal to exit, stop or redraw.
+    Signal(Signal),
+    /// A message from a task or a kept connection.
+    Task(TaskMessage),
+    /// Another machine has told something.
+    News(News),
+    /// A bridge has connected, reported something, or disconnected.
+    Bridge(BridgeEvent),
+    /// Files or folders changed.
+    Disk(Hints),
+    /// A file system has answered at last.
+    FileSystem,
+    /// A command from the user or another part of the program.
+    Command(Command),
+    /// The process with this id has exited.
+    Exit(u32),
+    /// A timer has fired, or work remains and nothing else arrived.
+    Timer,
+}
+
+/// The sources of wakeups that the engine does not own itself.
+pub(super) struct WakeupSources {
+    pub(super) signals: Signals,
+    pub(super) alarm: Alarm,
+    /// Files change faster than they are read.
+    pub(super) event_storm: bool,
+}
+
+impl WakeupSources {
+    pub(super) fn new(signals: Signals) -> Self {
+        Self { signals, alarm: Alarm::default(), event_storm: false }
+    }
+}

@@ -1,0 +1,53 @@
+//! What every step works on.
+
+use super::changes::Changes;
+use super::parts::fleet::Fleet;
+use crate::config::Config;
+use pilotlight_core::action::Control;
+use pilotlight_core::session::Key;
+use pilotlight_core::time::Moment;
+use pilotlight_system::clock::Clock;
+
+/// What every step works on: the settings in force, the sessions, the time, and what has changed since a view was last
+/// shown it.
+pub(super) struct World {
+    pub(super) config: Config,
+    pub(super) fleet: Fleet,
+    pub(super) clock: Clock,
+    pub(super) changes: Changes,
+}
+
+impl World {
+    pub(super) fn new(config: Config) -> Self {
+        Self { fleet: Fleet::new(config.limits), config, clock: Clock::start(), changes: Changes::default() }
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    /// Judges a session.
+    pub(super) fn judge(&mut self, key: &Key) {
+        let last = self.fleet.get(key).map(|entry| entry.last_progress.get());
+        if self.fleet.judge(key, self.clock.now()) {
+            self.changes.updated.push(key.clone());
+        }
+        let entry = self.fleet.get(key).zip(last);
+        self.changes.ended_lull |= entry.is_some_and(|(entry, last)| entry.row.ended_lull(last));
+        self.changes.judged.push(key.clone());
+    }
+
+    /// Changes a session's control state and judges the session again.
+    pub(super) fn update_control(&mut self, key: &Key, change: impl FnOnce(&mut Control)) {
+        if let Some(session) = self.fleet.session(key) {
+            change(&mut session.control);
+        }
+        self.changes.redraw = true;
+        self.judge(key);
+    }
+
+    /// Notes which owners run several sessions.
+    pub(super) fn count_shared_owners(&mut self) {
+        self.fleet.count_shared_owners(self.clock.now(), &mut self.changes.updated);
+    }
+}
