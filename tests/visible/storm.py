@@ -214,7 +214,7 @@ class Done:
         return effects | {f"note: {title}" for title, _ in self.record.notes[self.notes :] if title.startswith("Pilotlight: a")}
 
     def pause(self):
-        paused = json.loads(contents(QUIET) or "{}").get("paused")
+        paused = json.loads(contents(QUIET) or "{}").get("content", {}).get("paused")
         if not isinstance(paused, dict):
             return "resumed" if paused else "nothing"
         end = datetime.datetime.fromisoformat(paused["until"].replace("Z", "+00:00")).timestamp()
