@@ -19,8 +19,8 @@ PICTURED = os.environ.get("PICTURED")
 ROW = int(os.environ.get("ROW") or 0) or None
 # What a menu differs from the display at least, but not its shadow; half of an icon.
 MENU_CONTRAST, ICON_HALF = "5%", 12
-# How long a popup may stay.
-POPUP_MAX = 30
+# How long a popup may stay, in seconds, and by how much an open menu may get wider.
+POPUP_MAX, GROWTH_MAX = 30, 60
 ROW_HEIGHTS = range(18, 41)
 
 
@@ -168,14 +168,16 @@ class Pictures(Windows):
         return [int(word) for word in found] if len(found) == 4 and "-" not in "".join(found) else None
 
     def windows(self, parents):
-        left = parents[-1].x if parents else int(os.environ["ICON_X"]) - ICON_HALF
+        # A menu whose words get longer grows to the left, beside its submenu.
+        left = parents[-1].x - GROWTH_MAX if parents else int(os.environ["ICON_X"]) - ICON_HALF
         shot(now := self.empty.replace("empty", "now"))
         top = 0 if PICTURED == "over" else PANEL_HEIGHT + 2  # with the panel's edge
         crop = f"{left}x{int(os.environ['HEIGHT']) - top}+0+{top}"
         found = self.changed(self.empty, now, crop)
-        if found and found[0] > 100 and found[1] > 2 * EDGE:
+        least, hidden = (30, GROWTH_MAX) if parents else (100, 0)
+        if found and found[0] > least and found[1] > 2 * EDGE:
             width, height, x, y = found
-            yield len(parents), Place(x - 1, y - 1 + top, width, height)
+            yield len(parents), Place(x - 1, y - 1 + top, width + hidden, height)
 
 
 class Drawn:

@@ -39,6 +39,8 @@ put_up() {
 put_up_popups() {
     begin_kwin
     begin_panel
+    # With its usual panels, which come late, it shows popups already.
+    until_true 60 'the first panels' has org.freedesktop.Notifications
     until_true 60 'the desktop' lay_out org.kde.plasma.notifications
     until_true 60 'the notifications' has org.freedesktop.Notifications
 }
