@@ -4,9 +4,10 @@
 #
 #   tests/visible/newer.sh [DESKTOP]...      these desktops; without a name, all that are listed below
 #
-# PILOTLIGHT_CHROOT is the folder of that system, which is kept: what is missing in it is installed, 2.5 GB for all desktops. NEWER_CHECKS
-# names the checks, all by default. What the scripts read (STORM_PRESSES, STARTS, VISIBLE_PROGRAM and so on) is passed on. Pictures and
-# records go to target/visible/debian-13/DESKTOP. Needs root: it makes namespaces, mounts and a user. Linux only.
+# PILOTLIGHT_CHROOT is the folder of that system, which is kept: what is missing in it is installed, 2.5 GB for all desktops.
+# NEWER_CHECKS names the checks, all by default. What the scripts read (STORM_PRESSES, STARTS and so on) is passed on; without
+# VISIBLE_VARIANTS each desktop is tried in the first of its variants. Pictures and records go to target/visible/debian-13/DESKTOP.
+# Needs root: it makes namespaces, mounts and a user. Linux only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # shellcheck source-path=SCRIPTDIR source=stage.sh
@@ -103,6 +104,12 @@ copy_in() {
     chroot "$root" chown -R "$WHO:" "$THERE"
 }
 
+# first_variant DESKTOP: what its script names first, as light or dark.
+first_variant() {
+    # shellcheck disable=SC2016 # for that shell
+    bash -c 'source tests/visible/display.sh; source "$1"; echo "${VARIANTS[0]%%:*}"' - "tests/visible/desktops/$1.sh"
+}
+
 # checks DESKTOP: the checks that make sense on it: a line for each that it prints, with its script.
 checks() {
     local file=tests/visible/desktops/$1.sh functions
@@ -133,7 +140,7 @@ main() {
     for word in "$@"; do
         while read -r name script; do
             [[ " ${NEWER_CHECKS:-${CHECKS[*]}} " == *" $name "* ]] || continue
-            enter "$WHO" --net bash "$script" "$word" </dev/null || { status=1 && echo "$word: $name failed"; }
+            VISIBLE_VARIANTS=${VISIBLE_VARIANTS:-$(first_variant "$word")} enter "$WHO" --net bash "$script" "$word" </dev/null || { status=1 && echo "$word: $name failed"; }
         done < <(checks "$word")
         mkdir -p "$out"
         [[ ! -d $root$THERE/target/visible/$word ]] || cp -r "$root$THERE/target/visible/$word" "$out/"
