@@ -67,6 +67,8 @@ X
 put_up() {
     write_settings
     begin openbox
+    # A panel that is there first may not appear.
+    until_true 20 'the window manager' xdotool get_desktop
     begin_panel
     begin_notifier
 }
