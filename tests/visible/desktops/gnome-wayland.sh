@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC2034
 # GNOME's Wayland session, in a window of the X server, whose mouse and keyboard it gets.
 
 # shellcheck source=gnome.sh
@@ -16,20 +16,12 @@ begin_panel() {
     leave_overview
 }
 
+# A popup leaves when the pointer does, and the next one appears in its place (bodies.sh).
+LEAVES_WITH_POINTER=1
+
 # The test itself is the panel that icons register with.
 put_up_popups() {
     prepare
     gsettings set org.gnome.shell enabled-extensions '[]'
     begin_panel
-}
-
-# A popup shows its buttons while the pointer is on it. Those of a crashed session, "Resume" and "Mute", share its width.
-first_button() {
-    if [[ $(xdotool getmouselocation) != *y:9?\ * ]]; then
-        sleep 1
-        xdotool mousemove --sync 640 200 sleep 0.3 mousemove --sync 640 130 sleep 0.2 mousemove --sync 640 100 sleep 0.2 mousemove 645 90
-        sleep 1
-    fi
-    find_popup && ((body_height > 100)) || return 1
-    echo "$((body_x + body_width / 4)) $((body_y + body_height - 28))"
 }
