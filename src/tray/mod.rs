@@ -191,7 +191,13 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     let followers = Vec::new();
     let (send, console) = (to_main.clone(), start.console);
     let show = move |view| send(MainEvent::View(view));
-    let feed = Feed::new(start.menu, notifier, login, show, from_desktop, console, welcome)
+    #[cfg_attr(not(target_os = "linux"), allow(unused_mut))]
+    let mut menu = start.menu;
+    #[cfg(target_os = "linux")]
+    if let Some(rows) = bus::least_capacity() {
+        menu.set_capacity(rows);
+    }
+    let feed = Feed::new(menu, notifier, login, show, from_desktop, console, welcome)
         .with_exit_notes(ended)
         .with_bridge(start.bridge, offer);
     let (main_returned, main_done) = mpsc::channel::<()>();

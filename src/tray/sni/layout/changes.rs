@@ -4,6 +4,10 @@ use super::appearance::Wording;
 use super::appearance::{Appearance, EntryType};
 use super::entry::Entry;
 use crate::tray::sni::property::Properties;
+use std::collections::BTreeMap;
+
+/// The names of changed properties, by entry.
+pub(crate) type ChangedNames = BTreeMap<i32, Vec<&'static str>>;
 
 /// Changed properties, as `ItemsPropertiesUpdated` sends them.
 #[derive(Debug, Default)]
@@ -29,6 +33,18 @@ impl Changes {
         if !unset.is_empty() {
             self.unset.push((*number, unset));
         }
+    }
+
+    /// The names of what changed, by entry, for a reply that has it.
+    pub(crate) fn into_names(self) -> ChangedNames {
+        let mut names = ChangedNames::new();
+        for (number, set) in self.set {
+            names.entry(number).or_default().extend(set.into_keys());
+        }
+        for (number, unset) in self.unset {
+            names.entry(number).or_default().extend(unset);
+        }
+        names
     }
 
     /// Whether nothing changed.

@@ -93,7 +93,7 @@ impl Rebuild<'_> {
         Entry { number, id: item.id().cloned(), effect: item.effect().cloned(), sent_label, appearance, entries }
     }
 
-    fn forget(&mut self, entries: impl Iterator<Item = Entry>) {
+    pub(super) fn forget(&mut self, entries: impl Iterator<Item = Entry>) {
         for entry in entries {
             self.gone.extend(entry.click().map(|click| (entry.number, click)));
             self.forget(entry.entries.into_iter());

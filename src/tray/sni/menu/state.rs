@@ -1,7 +1,7 @@
 //! The menu as panels know it, and what they reported about it. Pure.
 
 use super::super::fit::{Size, fit};
-use super::super::layout::{Changes, Layout, LayoutReply, Wording};
+use super::super::layout::{ChangedNames, Changes, Layout, LayoutReply, Wording};
 use super::super::presence::Presence;
 use super::super::property::{Properties, Property, ROOT};
 use super::super::readers::{Readers, Sign};
@@ -159,7 +159,11 @@ impl MenuState {
         if self.layout.try_update(&items, how, &mut changes) {
             return Update { changes, revision: None };
         }
-        self.layout.rebuild(&items, how, &mut changes);
+        if self.sent_types.is_placing(now) {
+            self.layout.rebuild_anew(&items, how);
+        } else {
+            self.layout.rebuild(&items, how, &mut changes);
+        }
         self.rebuilt = now;
         Update { changes, revision: Some(self.next_revision()) }
     }
@@ -205,6 +209,10 @@ impl MenuState {
         if !self.layout.contains(number) {
             return None;
         }
+        if number == ROOT && self.asks_unopened() {
+            let (is_new, revision) = (self.pending.is_some(), self.revision);
+            return Some(Opening { update: Update::default(), is_new, later: Vec::new(), revision });
+        }
         let opens = self.presence.about_to_show(number, now);
         let mut update = self.appear(opens, now);
         let is_new = update.revision.is_some();
@@ -216,6 +224,13 @@ impl MenuState {
             false => self.to_announce(number, now),
         };
         Some(Opening { update, is_new, later, revision: self.revision })
+    }
+
+    /// Whether the panel that says that it is about to show the menu only asks whether what it has is current: GNOME's
+    /// extension, which reports before that it opens it.
+    fn asks_unopened(&self) -> bool {
+        let is_gnomes = self.opener.as_deref().is_some_and(|opener| self.sent_types.is_reader(opener));
+        is_gnomes && !self.presence.is_reported_open()
     }
 
     /// The menu is no longer on the screen, although its panel does not say so.
@@ -270,7 +285,11 @@ impl MenuState {
         let numbers = (self.layout.last_number(), self.layout.newest());
         let known = self.sent_types.of_layout(caller, scope, &names, numbers, now);
         let names = if known.is_some() { sent_types::layout_properties() } else { names };
-        let reply = self.layout.reply(scope, names, known, self.wording_for(caller));
+        let (changes, in_reply) = match known.is_some() && !self.presence.is_reported_open() {
+            true => (Changes::default(), changes.into_names()),
+            false => (changes, ChangedNames::new()),
+        };
+        let reply = self.layout.reply(scope, names, (known, in_reply), self.wording_for(caller));
         Reading { changes, revision: self.revision, submenus, tooltip, reply }
     }
 
@@ -291,9 +310,10 @@ impl MenuState {
         caller: &str,
         numbers: &[i32],
         names: &[String],
+        now: Instant,
     ) -> Vec<(i32, Properties)> {
         let mut reply = self.layout.properties(numbers, names, self.wording_for(caller));
-        self.sent_types.of_properties(caller, names, &mut reply);
+        self.sent_types.of_properties(caller, names, &mut reply, now);
         reply
     }
 
