@@ -169,7 +169,7 @@ mod tests {
     use zbus::zvariant::serialized::Context;
     use zbus::zvariant::{DynamicType, LE, StructureBuilder, Value, serialized_size, to_bytes};
 
-    const NOW: Wording = Wording { now: Moment::of(Time(1_700_000_000_000)), sign: Sign::Picture };
+    const NOW: Wording = Wording { now: Moment::of(Time(1_700_000_000_000)), sign: Sign::Picture, spaced: false };
 
     /// Properties as `zvariant` values.
     type Values = BTreeMap<&'static str, Value<'static>>;

@@ -61,7 +61,7 @@ impl MenuState {
     /// Creates the menu with its first view.
     pub(crate) fn new(view: &MenuView, now: Instant) -> Self {
         let (mut layout, clock) = (Layout::default(), view.clock);
-        let how = Wording { now: clock.now(), sign: Sign::default() };
+        let how = Wording { now: clock.now(), sign: Sign::default(), spaced: false };
         layout.rebuild(&view.items, how, &mut Changes::default());
         Self {
             layout,
@@ -196,7 +196,8 @@ impl MenuState {
 
     /// The wording for what is sent to all.
     fn wording(&self) -> Wording {
-        Wording { now: self.ages_at.unwrap_or_else(|| self.clock.now()), sign: self.readers.panel() }
+        let now = self.ages_at.unwrap_or_else(|| self.clock.now());
+        Wording { now, sign: self.readers.panel(), spaced: self.reads_levels }
     }
 
     /// The wording for a reader with this bus name.
@@ -279,8 +280,8 @@ impl MenuState {
         if sent_types::asks_for_types(scope, &names) {
             self.layout.use_slots(SLOTS, self.wording());
         }
-        let Update { changes, revision: _ } = self.read(number, now);
         self.reads_levels |= number == ROOT && depth == 1;
+        let Update { changes, revision: _ } = self.read(number, now);
         let submenus = if number == ROOT { self.to_announce(ROOT, now) } else { Vec::new() };
         let numbers = (self.layout.last_number(), self.layout.newest());
         let known = self.sent_types.of_layout(caller, scope, &names, numbers, now);
