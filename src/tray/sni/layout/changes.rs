@@ -4,10 +4,10 @@ use super::appearance::Wording;
 use super::appearance::{Appearance, EntryType};
 use super::entry::Entry;
 use crate::tray::sni::property::Properties;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The names of changed properties, by entry.
-pub(crate) type ChangedNames = BTreeMap<i32, Vec<&'static str>>;
+pub(crate) type ChangedNames = BTreeMap<i32, BTreeSet<&'static str>>;
 
 /// Changed properties, as `ItemsPropertiesUpdated` sends them.
 #[derive(Debug, Default)]
@@ -35,16 +35,14 @@ impl Changes {
         }
     }
 
-    /// The names of what changed, by entry, for a reply that has it.
-    pub(crate) fn into_names(self) -> ChangedNames {
-        let mut names = ChangedNames::new();
+    /// Adds the names of what changed, for replies that have it.
+    pub(crate) fn add_names(self, names: &mut ChangedNames) {
         for (number, set) in self.set {
             names.entry(number).or_default().extend(set.into_keys());
         }
         for (number, unset) in self.unset {
             names.entry(number).or_default().extend(unset);
         }
-        names
     }
 
     /// Whether nothing changed.

@@ -44,6 +44,8 @@ pub(crate) struct MenuState {
     was_read: bool,
     /// Whether it reads one level at a time.
     reads_levels: bool,
+    /// What GNOME's extension was sent with layouts since it closed the menu: it may have dropped any of those for the next one.
+    changed_unseen: ChangedNames,
     /// When a panel was told at an opening that the menu is new, if it has not read it since.
     unread: Option<Instant>,
     /// When the layout last changed.
@@ -74,6 +76,7 @@ impl MenuState {
             stale: Stale::default(),
             was_read: false,
             reads_levels: false,
+            changed_unseen: ChangedNames::new(),
             unread: None,
             rebuilt: now,
             icon_clicked: None,
@@ -287,7 +290,10 @@ impl MenuState {
         let known = self.sent_types.of_layout(caller, scope, &names, numbers, now);
         let names = if known.is_some() { sent_types::layout_properties() } else { names };
         let (changes, in_reply) = match known.is_some() && !self.presence.is_reported_open() {
-            true => (Changes::default(), changes.into_names()),
+            true => {
+                changes.add_names(&mut self.changed_unseen);
+                (Changes::default(), self.changed_unseen.clone())
+            }
             false => (changes, ChangedNames::new()),
         };
         let reply = self.layout.reply(scope, names, (known, in_reply), self.wording_for(caller));
@@ -357,7 +363,12 @@ impl MenuState {
                 let opens = self.presence.opened(number, now);
                 outcome.update = self.appear(opens, now);
             }
-            "closed" => self.presence.closed(number, now),
+            "closed" => {
+                self.presence.closed(number, now);
+                if number == ROOT {
+                    self.changed_unseen.clear();
+                }
+            }
             "clicked" => {
                 outcome.click = self.click(number, now);
                 self.presence.close(now);

@@ -594,7 +594,12 @@ fn case_671_gnomes_extension_is_told_of_no_property_while_the_menu_is_closed() {
     assert!(read.changes.is_empty());
     let labels: Vec<_> = read.reply.unwrap().labels();
     assert_eq!(labels, ["two"], "what it knows already is sent with what changed");
+    let again: Vec<_> = menu.read().reply.unwrap().labels();
+    assert_eq!(again, ["two"], "it may have dropped the one before");
     menu.state.handle_event(ROOT, "opened", menu.now);
     let changed = menu.state.show(&view(vec![row("three"), seen("a")]), menu.now);
     assert_eq!(changed.changes.set.len(), 1, "while it is open it takes them up at once");
+    menu.state.handle_event(ROOT, "closed", menu.now);
+    menu.now += Duration::from_secs(1);
+    assert!(menu.read().reply.unwrap().labels().is_empty());
 }
