@@ -26,6 +26,9 @@ put_up() {
     [[ $VARIANT == light ]] || colour='#1d2027' theme=Adwaita:dark
     export GTK_THEME=$theme
     begin_sway
+    # Where several servers of popups are installed, the bus might start one that is of no use here.
+    begin mako
+    until_true 20 'mako' has org.freedesktop.Notifications
     mkdir -p "$XDG_CONFIG_HOME/waybar"
     printf '{"layer": "top", "position": "top", "height": %d, "modules-right": ["tray"], "tray": {"icon-size": 18}}\n' "$PANEL_HEIGHT" \
         >"$XDG_CONFIG_HOME/waybar/config"
