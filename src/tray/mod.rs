@@ -191,12 +191,9 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     let followers = Vec::new();
     let (send, console) = (to_main.clone(), start.console);
     let show = move |view| send(MainEvent::View(view));
-    #[cfg_attr(not(target_os = "linux"), allow(unused_mut))]
-    let mut menu = start.menu;
+    let menu = start.menu;
     #[cfg(target_os = "linux")]
-    if let Some(rows) = bus::least_capacity() {
-        menu.set_capacity(rows);
-    }
+    let menu = menu.with_capacity(bus::least_capacity());
     let feed = Feed::new(menu, notifier, login, show, from_desktop, console, welcome)
         .with_exit_notes(ended)
         .with_bridge(start.bridge, offer);

@@ -35,7 +35,8 @@ type State = (u32, Vec<Monitor>, Vec<LogicalMonitor>, Properties);
 /// The height of the smallest display that is common, in logical pixels.
 const SMALL: f64 = 768.0;
 
-/// The number of rows of a menu before more is known, which is read at the first opening; `None` on other desktops.
+/// The number of rows that fit a small display with large text: GNOME reads the menu before its window manager and the portal
+/// have answered. `None` on other desktops.
 pub(crate) fn least_capacity() -> Option<usize> {
     is_gnome().then(|| rows(SMALL, UNKNOWN_TEXT))
 }

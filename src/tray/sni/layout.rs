@@ -63,8 +63,8 @@ impl Layout {
         self.gone.drain(..before.min(self.gone.len().saturating_sub(GONE_MAX)));
     }
 
-    /// Builds the tree anew: no entry keeps its number. For a panel that may still be adding the entries that it was sent
-    /// last: of an entry that it knows already, it could take the place before the others are there.
+    /// Builds the tree anew: no entry keeps its number. For a panel that may still be adding the entries of its last layout,
+    /// and would mix these up with those of the next one.
     pub(super) fn rebuild_anew(&mut self, items: &[Item], how: Wording) {
         let old = Arc::unwrap_or_clone(std::mem::take(&mut self.entries));
         let changes = &mut Changes::default();

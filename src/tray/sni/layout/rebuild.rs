@@ -43,8 +43,9 @@ impl Rebuild<'_> {
         self.renumber_moved(entries, &numbers, last)
     }
 
-    /// Gives new numbers to the entries that the panel would move past others that it is still to add: those behind an entry
-    /// that is gone, and behind a new one. `numbers` are those of the old entries, `last` the highest given out then.
+    /// Gives new numbers to the entries behind one that is gone and one that is new. The panel would move them at once, to
+    /// their places in a menu that has the new one, which it adds later. `numbers` are those of the old entries, `last` is
+    /// the highest one given out before.
     fn renumber_moved(&mut self, entries: Vec<Entry>, numbers: &[i32], last: i32) -> Vec<Entry> {
         let is_kept = |number: &i32| entries.iter().any(|entry| entry.number == *number);
         let stay: HashSet<_> = numbers.iter().copied().take_while(is_kept).collect();
@@ -135,8 +136,8 @@ fn is_slot(item: &Item) -> bool {
     matches!(item, Item::Submenu { id, .. } if goes_into_slot(id))
 }
 
-/// For each item, the index of the old entry whose number it keeps, if any. GNOME's extension first inserts new numbers
-/// at their index among the old ones, including those that are gone, then removes the latter, and moves none. So
+/// For each item, the index of the old entry whose number it keeps, if any. GNOME's extension (up to AppIndicator 59) first
+/// inserts new numbers at their index among the old ones, including those that are gone, then removes the latter, and moves none. So
 /// entries that keep their numbers must keep their order, and no entry in front of a new one may be gone.
 fn keep_numbers(old: &[Entry], items: &[Item]) -> Vec<Option<usize>> {
     let mut kept = vec![None; items.len()];

@@ -6,8 +6,6 @@
 use super::appearance::Wording;
 use super::changes::ChangedNames;
 use super::entry::{Entry, find};
-#[cfg(test)]
-use crate::tray::sni::property::Property;
 use crate::tray::sni::property::{Properties, ROOT, default_of, filtered, root_properties};
 use crate::tray::view::Worded;
 use serde::ser::SerializeSeq;
@@ -34,13 +32,9 @@ impl LayoutReply {
         self.entries.iter().map(|entry| entry.number).collect()
     }
 
-    /// The labels that are sent of the entries right below the root.
-    pub(crate) fn labels(&self) -> Vec<String> {
-        let label = |entry: &Entry| match self.filter.of(entry).remove("label") {
-            Some(Property::Text(label)) => Some(label),
-            _ => None,
-        };
-        self.entries.iter().filter_map(label).collect()
+    /// The properties that are sent of the entries right below the root.
+    pub(crate) fn sent(&self) -> Vec<Properties> {
+        self.entries.iter().map(|entry| self.filter.of(entry)).collect()
     }
 }
 
@@ -163,6 +157,7 @@ mod tests {
     use crate::core::verdict::Status;
     use crate::engine::LastProgress;
     use crate::tray::icon::badge;
+    use crate::tray::sni::property::Property;
     use crate::tray::sni::readers::Sign;
     use crate::tray::view::{Effect, Item, ItemId, Kind, Text};
     use std::collections::HashMap;
