@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks that take too long for every change, in addition to tests/all.sh: the tests marked `#[ignore]`, the benches, a
-# random part of the mutants of the core, packages, desktops, and the fuzz targets for ten minutes each
+# random part of the mutants of the core, packages, desktops of two Debian releases, and the fuzz targets for ten minutes each
 # (PILOTLIGHT_FUZZ_SECONDS changes that).
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=all.sh
@@ -142,6 +142,8 @@ if ((EUID == 0)); then
     stage 'first openings of submenus' tests/visible/submenus.sh kde
     stage 'clicks on popups' tests/visible/bodies.sh xfce mate lxqt kde gnome dunst mako swaync cinnamon
     stage 'the film in README' tests/visible/film.sh
+    # Of what tests/visible/newer.sh knows, what fits in an hour.
+    stage 'the desktops of debian 13' env STORM_PRESSES=10 STARTS=6 tests/visible/newer.sh
     stage 'an hour of changes on gnome' env STORM_MINUTES=60 STORM_RATES=1 VISIBLE_VARIANTS=dark tests/visible/storm.sh gnome
 else
     echo '== desktops  skipped: they need root; or run tests/visible.sh DESKTOP, which says what to install'

@@ -7,6 +7,8 @@
 
 mod menu_capacity;
 
+pub(crate) use menu_capacity::least_capacity;
+
 use super::messages::BusEvent;
 use pilotlight_core::text::plain;
 use pilotlight_system::timer::Alarm;

@@ -152,7 +152,7 @@ impl Menu {
         Self { demo, ..self }
     }
 
-    /// The same menu, which offers to edit the settings or does not: there may be no place for a file.
+    /// The same menu, with or without the entries that change the settings file: there may be no place for one.
     #[must_use]
     pub(crate) fn editing_settings(self, edits_settings: bool) -> Self {
         Self { edits_settings, ..self }
@@ -211,6 +211,13 @@ impl Menu {
         if self.troubles != troubles {
             self.troubles = troubles.to_vec();
         }
+    }
+
+    /// The same menu, for a desktop that opens submenus below their rows, where so many rows fit until more is known.
+    /// `None`: on other desktops.
+    #[must_use]
+    pub(crate) fn with_capacity(self, rows: Option<usize>) -> Self {
+        Self { flat: rows.map(Flat::of), ..self }
     }
 
     /// Sets how many rows fit the display, not counting separators, on a desktop that opens submenus below their rows; from

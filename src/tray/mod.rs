@@ -191,7 +191,10 @@ pub(crate) fn run(start: Start) -> anyhow::Result<()> {
     let followers = Vec::new();
     let (send, console) = (to_main.clone(), start.console);
     let show = move |view| send(MainEvent::View(view));
-    let feed = Feed::new(start.menu, notifier, login, show, from_desktop, console, welcome)
+    let menu = start.menu;
+    #[cfg(target_os = "linux")]
+    let menu = menu.with_capacity(bus::least_capacity());
+    let feed = Feed::new(menu, notifier, login, show, from_desktop, console, welcome)
         .with_exit_notes(ended)
         .with_bridge(start.bridge, offer);
     let (main_returned, main_done) = mpsc::channel::<()>();

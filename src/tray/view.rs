@@ -278,7 +278,9 @@ impl Text {
             None => gist.words_within(room - least, now),
         };
         if self.head.is_empty() || words.is_empty() {
-            return format!("{lead}{}", isolated(&fit(&format!("{}{words}", self.head), COLUMNS - lead.width())));
+            let room = COLUMNS - lead.width();
+            let mark = if self.head.is_empty() || whole > room { "" } else { &self.mark };
+            return format!("{lead}{}", isolated(&fit(&format!("{}{mark}{words}", self.head), room)));
         }
         let words = fit(&words, room - least);
         let left = room - words.width();

@@ -26,6 +26,13 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
+# debian_release: the number of this Debian's release; a large one where it has none yet.
+debian_release() {
+    local release
+    release=$(sed -n 's/^VERSION_ID="*\([0-9]*\).*/\1/p' /etc/os-release)
+    echo "${release:-99}"
+}
+
 # until_true SECONDS WHAT COMMAND...: waits until the command succeeds.
 until_true() {
     local tries=$(($1 * 10)) what=$2

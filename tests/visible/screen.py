@@ -19,6 +19,8 @@ PICTURED = os.environ.get("PICTURED")
 ROW = int(os.environ.get("ROW") or 0) or None
 # What a menu differs from the display at least, but not its shadow; half of an icon.
 MENU_CONTRAST, ICON_HALF = "5%", 12
+# How long a popup may stay, in seconds, and by how much an open menu may get wider.
+POPUP_MAX, GROWTH_MAX = 30, 60
 ROW_HEIGHTS = range(18, 41)
 
 
@@ -27,8 +29,9 @@ def mouse(*words):
 
 
 def point(x, y):
-    """Moves the pointer there in two steps, as a hand would: menus react to motion."""
-    mouse("mousemove", "--sync", x + 3, y + 1, "sleep", "0.05", "mousemove", x, y)
+    """Moves the pointer there in steps, as a hand would: menus react to motion, and GNOME's shell in a window may miss what comes
+    right after a click."""
+    mouse("mousemove", "--sync", x + 3, y + 1, "sleep", "0.05", "mousemove", x + 1, y, "sleep", "0.1", "mousemove", x, y)
 
 
 def shot(path):
@@ -90,6 +93,9 @@ class Windows:
         self.display = display.Display()
         self.row = ROW
 
+    def settle(self):
+        """Waits, with the pointer away from the panel, until nothing is in the way."""
+
     def look(self):
         """The display as it is without menus is looked at."""
 
@@ -136,22 +142,42 @@ class Pictures(Windows):
 
     def __init__(self):
         super().__init__()
-        self.empty = f"{os.environ['SCRATCH']}/empty.ppm"
+        self.bare, self.empty = (f"{os.environ['SCRATCH']}/{name}.ppm" for name in ("bare", "empty"))
+
+    def settle(self):
+        """A popup that leaves while a menu is looked for would be taken for a part of it."""
+        if not os.path.exists(self.bare):
+            shot(self.bare)
+        until(POPUP_MAX, self.is_bare)
+
+    def is_bare(self):
+        """Whether the display looks below the panel as it did at first."""
+        shot(self.empty)
+        return not self.changed(self.bare, self.empty, f"{os.environ['WIDTH']}x{os.environ['HEIGHT']}+0+{PANEL_HEIGHT + 2}")
 
     def look(self):
         shot(self.empty)
 
+    @staticmethod
+    def changed(before, after, crop):
+        """The width, height, left and top of what differs in this part of two pictures, with a border of one pixel."""
+        words = ["convert", before, after, "-compose", "difference", "-composite", "-crop", crop, "+repage"]
+        words += ["-colorspace", "gray", "-threshold", MENU_CONTRAST, "-bordercolor", "black", "-border", "1", "-trim", "-format", "%w %h %X %Y", "info:"]
+        found = subprocess.run(words, capture_output=True, text=True, check=False).stdout.replace("+", "").split()
+        # Where nothing differs, there is nothing to trim to.
+        return [int(word) for word in found] if len(found) == 4 and "-" not in "".join(found) else None
+
     def windows(self, parents):
-        left = parents[-1].x if parents else int(os.environ["ICON_X"]) - ICON_HALF
+        # A menu whose words get longer grows to the left, beside its submenu.
+        left = parents[-1].x - GROWTH_MAX if parents else int(os.environ["ICON_X"]) - ICON_HALF
         shot(now := self.empty.replace("empty", "now"))
         top = 0 if PICTURED == "over" else PANEL_HEIGHT + 2  # with the panel's edge
         crop = f"{left}x{int(os.environ['HEIGHT']) - top}+0+{top}"
-        words = ["convert", self.empty, now, "-compose", "difference", "-composite", "-crop", crop, "+repage"]
-        words += ["-colorspace", "gray", "-threshold", MENU_CONTRAST, "-bordercolor", "black", "-border", "1", "-trim", "-format", "%w %h %X %Y", "info:"]
-        found = subprocess.run(words, capture_output=True, text=True, check=False).stdout.replace("+", "").split()
-        if len(found) == 4 and int(found[0]) > 100 and int(found[1]) > 2 * EDGE:
-            width, height, x, y = map(int, found)
-            yield len(parents), Place(x - 1, y - 1 + top, width, height)
+        found = self.changed(self.empty, now, crop)
+        least, hidden = (30, GROWTH_MAX) if parents else (100, 0)
+        if found and found[0] > least and found[1] > 2 * EDGE:
+            width, height, x, y = found
+            yield len(parents), Place(x - 1, y - 1 + top, width + hidden, height)
 
 
 class Drawn:
@@ -159,8 +185,10 @@ class Drawn:
 
     row = None
 
-    def look(self):
+    def settle(self):
         """Where they are is known."""
+
+    look = settle
 
     def find(self, entries, parents):
         right, top, width, height = DRAWN

@@ -93,8 +93,8 @@ on_desktop() {
     return "$status"
 }
 
-# What reads the bus and the menus.
-readonly READER_PACKAGES=(/usr/lib/python3/dist-packages/Xlib:python3-xlib busctl:systemd)
+# What reads the bus, the menus and what was copied.
+readonly READER_PACKAGES=(/usr/lib/python3/dist-packages/Xlib:python3-xlib busctl:systemd xclip:xclip)
 
 # The desktop's script, inside.
 if [[ -n ${DESKTOP:-} ]]; then

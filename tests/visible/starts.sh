@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Starts the tray twenty times on a desktop, with sessions that need somebody, in a panel that has just started or has shown
 # other icons before, and counts the icons that are drawn: those that look as the first one did, which must be looked at
-# (target/visible/DESKTOP/*-start-1.png). GNOME's extension used to lose icons that own a well-known name on the bus, and
+# (target/visible/DESKTOP/*-start-1.png). Every fifth time the panel is killed while the program runs, whose icon must return. GNOME's extension used to lose icons that own a well-known name on the bus, and
 # MATE's indicator drew "missing image" where the icon's file was written too late.
 #
 #   tests/visible/starts.sh [DESKTOP]...      on these desktops; without a name, GNOME
@@ -17,11 +17,15 @@ readonly A_PANEL=5
 
 not() { ! "$@"; }
 
-# renew_panel: kills the panel, and starts another one.
-renew_panel() {
+# restart_panel: kills the panel, and starts another one.
+restart_panel() {
     { kill -KILL "$panel" && wait "$panel"; } 2>/dev/null || true
     begin_panel
     until_true 60 'the panel' has org.kde.StatusNotifierWatcher
+}
+
+renew_panel() {
+    restart_panel
     until_true 20 'a panel without our icon' not find_icon
 }
 
@@ -36,7 +40,7 @@ looks_as_first() {
 }
 
 inside() {
-    local start program drawn=0 width height icon icon_x icon_y
+    local start program drawn=0 killed=0 back=0 width height icon icon_x icon_y
     set_stage panel
     crashed_session 1
     for ((start = 1; start <= STARTS; start++)); do
@@ -52,12 +56,21 @@ inside() {
         else
             shot "start-$start-missing"
         fi
+        if ((start % A_PANEL == 0)); then
+            restart_panel
+            killed=$((killed + 1))
+            if (until_true 30 "the icon on panel $killed" looks_as_first) 2>/dev/null; then
+                back=$((back + 1))
+            else
+                shot "panel-$killed-missing"
+            fi
+        fi
         kill "$program"
         wait "$program" || fail "the program exited with $?"
         until_true 20 'the icon to disappear' not find_icon
     done
-    echo "$DESKTOP, $VARIANT: $drawn icons of $STARTS starts"
-    ((drawn == STARTS))
+    echo "$DESKTOP, $VARIANT: $drawn icons of $STARTS starts, $back of $killed back after the panel was killed"
+    ((drawn == STARTS && back == killed))
 }
 
 export STARTS=${STARTS:-20}

@@ -39,6 +39,12 @@ def contents(path):
         return ""
 
 
+def clipboard():
+    """What was copied last."""
+    program = ["wl-paste", "--no-newline"] if PICTURED else ["xclip", "-selection", "clipboard", "-out"]
+    return subprocess.run(program, capture_output=True, text=True, timeout=10, check=False).stdout
+
+
 def crashed_in(text):
     """The crashed session that a label names."""
     found = re.search(r"crash-(\d)", text)
@@ -83,18 +89,26 @@ def more(record):
     return [[one, "crash-", "Resume in a terminal"] for one in folds if "crashed" in one[1].label]
 
 
-KINDS = [(remedy, 8), (headline, 2), (reopen, 2), (leave, 1), (notifications, 3), (session, 2), (more, 2)]
+def copy(record):
+    """The id of a session is copied, but of none whose id was copied last: that would change nothing."""
+    sessions = [one for one in record.below() if one[1].has_menu and crashed_in(one[1].label)]
+    return [[one, "More", "Copy id"] for one in sessions if id_of(crashed_in(one[1].label)) != clipboard()]
+
+
+KINDS = [(remedy, 8), (headline, 2), (reopen, 2), (leave, 1), (notifications, 3), (session, 2), (more, 2), (copy, 2)]
 # Submenus that open below their entries scroll, or have no room at all: what they show is not known here. In pictures, a menu
 # that lies on another one is not found: GTK opens those of submenus there.
 KINDS_OF = {
     "below": [(kind, weight) for kind, weight in KINDS if kind in (remedy, headline, reopen, leave)],
-    "pictured": [(kind, weight) for kind, weight in KINDS if kind is not more],
+    "pictured": [(kind, weight) for kind, weight in KINDS if kind not in (more, copy)],
 }
 
 
 def wanted_of(labels):
     """What a click on the entry with this path of labels must do."""
     label = labels[-1]
+    if label == "Copy id":
+        return {f"copied {id_of(crashed_in(' '.join(labels)))}"}
     if label == "Resume in a terminal":
         return {f"resume {crashed_in(' '.join(labels))}"}
     if label.startswith("Resume crash-"):
@@ -183,7 +197,7 @@ class Press:
         before, self.labels = self.labels, self.under_pointer(*aimed)
         moved = before[-1] != self.labels[-1] and "need" not in before[-1]
         shot(f"{OUT}/{self.name}.png")
-        done = Done(self.stage)
+        done = Done(self.stage, self.labels)
         self.record.say(f"PRESSED {' > '.join(self.labels)!r} at {aimed[1]} in {aimed[0][-1]}")
         mouse("click", "1")
         self.came = done.judge(self.labels, wanted_of(self.labels))
@@ -195,9 +209,10 @@ class Press:
 class Done:
     """What is done from now on."""
 
-    def __init__(self, stage):
+    def __init__(self, stage, labels):
         self.stage, self.record = stage, stage.record
         self.commands, self.quiet = len(contents(COMMANDS)), contents(QUIET)
+        self.copied = clipboard() if labels[-1] == "Copy id" else ""
         self.notes, self.clicks = len(self.record.notes), len(self.record.clicks)
 
     def effects(self, labels):
@@ -209,12 +224,14 @@ class Done:
             effects = {f"resumes {len(effects)}"}
         if contents(QUIET) != self.quiet:
             effects.add("paused for an hour" if self.pause() == "hour" else f"paused until {self.pause()}")
+        if labels[-1] == "Copy id" and (copied := clipboard()) != self.copied:
+            effects.add(f"copied {copied}")
         if self.stage.program.poll() is not None:
             effects.add("quit" if self.stage.program.returncode == 0 else f"exit {self.stage.program.returncode}")
         return effects | {f"note: {title}" for title, _ in self.record.notes[self.notes :] if title.startswith("Pilotlight: a")}
 
     def pause(self):
-        paused = json.loads(contents(QUIET) or "{}").get("paused")
+        paused = json.loads(contents(QUIET) or "{}").get("content", {}).get("paused")
         if not isinstance(paused, dict):
             return "resumed" if paused else "nothing"
         end = datetime.datetime.fromisoformat(paused["until"].replace("Z", "+00:00")).timestamp()

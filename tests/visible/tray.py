@@ -63,6 +63,7 @@ class Stage:
     def open_root(self):
         self.close_menus()
         time.sleep(0.6)
+        self.menus.settle()
         point(*self.icon)
         self.menus.look()
         openings = self.record.openings

@@ -32,10 +32,23 @@ type Monitor = (Name, Vec<Mode>, Properties);
 type LogicalMonitor = (i32, i32, f64, u32, bool, Vec<Name>, Properties);
 type State = (u32, Vec<Monitor>, Vec<LogicalMonitor>, Properties);
 
+/// The height of the smallest display that is common, in logical pixels.
+const SMALL: f64 = 768.0;
+
+/// The number of rows that fit a small display with large text: GNOME reads the menu before its window manager and the portal
+/// have answered. `None` on other desktops.
+pub(crate) fn least_capacity() -> Option<usize> {
+    is_gnome().then(|| rows(SMALL, UNKNOWN_TEXT))
+}
+
+fn is_gnome() -> bool {
+    let desktops = std::env::var("XDG_CURRENT_DESKTOP").unwrap_or_default();
+    desktops.split(':').any(|desktop| desktop == "GNOME")
+}
+
 /// The number of rows that fit the display with the panel; `None` on other desktops, or if it is unknown.
 pub(super) async fn menu_capacity(connection: &Connection) -> Option<usize> {
-    let desktops = std::env::var("XDG_CURRENT_DESKTOP").unwrap_or_default();
-    if !desktops.split(':').any(|desktop| desktop == "GNOME") {
+    if !is_gnome() {
         return None;
     }
     let manager = "org.gnome.Mutter.DisplayConfig";

@@ -25,7 +25,7 @@ use crate::tray::messages::Click;
 use crate::tray::view::{Item, Text};
 pub(super) use appearance::Wording;
 use appearance::{Appearance, EntryType};
-pub(super) use changes::Changes;
+pub(super) use changes::{ChangedNames, Changes};
 use entry::{Entry, collect, find, find_mut};
 use rebuild::Rebuild;
 use reply::PropertyFilter;
@@ -61,6 +61,15 @@ impl Layout {
         self.entries = Arc::new(entries);
         // Those that went just now may still be on the screen.
         self.gone.drain(..before.min(self.gone.len().saturating_sub(GONE_MAX)));
+    }
+
+    /// Builds the tree anew: no entry keeps its number. For a panel that may still be adding the entries of its last layout,
+    /// and would mix these up with those of the next one.
+    pub(super) fn rebuild_anew(&mut self, items: &[Item], how: Wording) {
+        let old = Arc::unwrap_or_clone(std::mem::take(&mut self.entries));
+        let changes = &mut Changes::default();
+        Rebuild { last: &mut self.last_number, gone: &mut self.gone, how, changes }.forget(old.into_iter());
+        self.rebuild(items, how, changes);
     }
 
     /// Gives rows slots from now on, at least so many: for a panel that adds new entries on the screen.
@@ -147,12 +156,12 @@ impl Layout {
     }
 
     /// The reply to `GetLayout`: an entry with `depth` levels below it, or all of them if that is negative. Entries up
-    /// to the number `known` are sent without properties.
+    /// to the number `known` are sent without properties, but for those of these names.
     pub(super) fn reply(
         &self,
         (number, depth): (i32, i32),
         names: Vec<String>,
-        known: Option<i32>,
+        known: (Option<i32>, ChangedNames),
         how: Wording,
     ) -> Option<LayoutReply> {
         self.contains(number).then(|| {

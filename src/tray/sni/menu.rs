@@ -142,7 +142,7 @@ impl Menu {
         ids: Vec<i32>,
         property_names: Vec<String>,
     ) -> Vec<(i32, Properties)> {
-        lock(&self.state).read_properties(caller(&header), &ids, &property_names)
+        lock(&self.state).read_properties(caller(&header), &ids, &property_names, Instant::now())
     }
 
     fn get_property(&self, #[zbus(header)] header: Header<'_>, id: i32, name: String) -> fdo::Result<Property> {

@@ -143,6 +143,11 @@ impl Presence {
         self.reported
     }
 
+    /// Whether the whole menu was reported open, and not closed since.
+    pub(super) fn is_reported_open(&self) -> bool {
+        self.open.contains(&ROOT)
+    }
+
     /// Whether some panel says that the menu is open, and not only that it will be.
     pub(super) const fn says_opened(&self) -> bool {
         self.says_opened

@@ -25,6 +25,16 @@ pub(super) fn filtered(mut properties: Properties, names: &[String]) -> Properti
     properties
 }
 
+/// The value of a property that an entry does not have, of those that may change; `None` of others.
+pub(super) fn default_of(name: &str) -> Option<Property> {
+    Some(match name {
+        "enabled" | "visible" => true.into(),
+        "label" | "toggle-type" => "".into(),
+        "toggle-state" => (-1).into(),
+        _ => return None,
+    })
+}
+
 /// The properties of the root entry.
 pub(super) fn root_properties() -> Properties {
     Properties::from([("children-display", "submenu".into())])

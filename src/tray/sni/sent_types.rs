@@ -11,6 +11,15 @@
 //! Its second call also proves that it received the reply to the first. If its garbage collection loses that reply, it
 //! waits for it for ever and asks for no layout again. It drops a reply that it no longer waits for because it asked
 //! again: until its second call, every layout has all properties of what is new since.
+//!
+//! A change of properties that is signalled while the menu is closed makes it ask for all properties of everything when the
+//! menu is opened, and replace all entries on the screen. So such a change goes into the next layout, too: of an entry that it
+//! knows, it takes up what a layout has. And it asks whether what it has is current not only when the menu is opened, which it
+//! reports before, but also when it is given the menu.
+//!
+//! It adds new entries to the menu itself one by one, whenever it is idle, each at the place that it had in its layout. A
+//! second layout that comes before they are there mixes up the order, and it stays mixed up. So until they must be there, a
+//! layout of another structure has new numbers alone: it drops what it has not added yet.
 
 use super::property::{Properties, ROOT};
 use std::time::{Duration, Instant};
@@ -24,6 +33,10 @@ const LAYOUT_PROPERTIES: [&str; 7] =
 const READERS_MAX: usize = 4;
 /// How long after a layout with new entries the extension, which asks for their properties when it is idle, may take.
 const PROPERTIES_MAX: Duration = Duration::from_secs(10);
+
+/// How long after it asked for the properties of new entries it may still be adding them, one by one whenever it is idle. A
+/// busy machine takes 2 s.
+const PLACED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The readers that ask for types only, and what each was sent.
 #[derive(Debug, Default)]
@@ -39,6 +52,8 @@ struct Reader {
     last: i32,
     /// When it was sent a layout with new entries, if it has not asked for their properties since.
     owes: Option<Instant>,
+    /// When it last asked for the properties of new entries.
+    asked: Option<Instant>,
 }
 
 /// The properties that a layout sends to such a reader.
@@ -72,18 +87,38 @@ impl SentTypes {
         if self.0.len() == READERS_MAX {
             self.0.remove(0);
         }
-        self.0.push(Reader { name: name.into(), before: ROOT, last, owes: Some(now) });
+        self.0.push(Reader { name: name.into(), before: ROOT, last, owes: Some(now), asked: None });
         Some(ROOT)
     }
 
     /// A reader asks for these properties of entries: it received its last layout. Removes from the reply the entries
     /// that came with that.
-    pub(super) fn of_properties(&mut self, name: &str, names: &[String], reply: &mut Vec<(i32, Properties)>) {
+    pub(super) fn of_properties(
+        &mut self,
+        name: &str,
+        names: &[String],
+        reply: &mut Vec<(i32, Properties)>,
+        now: Instant,
+    ) {
         let reader = self.0.iter_mut().find(|reader| reader.name == name);
         let Some(reader) = reader.filter(|_| names.is_empty()) else { return };
         let sent = reader.before + 1..=reader.last;
         reply.retain(|(number, _)| !sent.contains(number));
-        (reader.before, reader.owes) = (reader.last, None);
+        if reader.owes.take().is_some() {
+            reader.asked = Some(now);
+        }
+        reader.before = reader.last;
+    }
+
+    /// Whether this is the bus name of such a reader.
+    pub(super) fn is_reader(&self, name: &str) -> bool {
+        self.0.iter().any(|reader| reader.name == name)
+    }
+
+    /// Whether a reader may still be adding the entries of its last layout.
+    pub(super) fn is_placing(&self, now: Instant) -> bool {
+        let has_asked = |at: Instant| now.saturating_duration_since(at) < PLACED_WITHIN;
+        self.0.iter().any(|reader| reader.owes.is_some() || reader.asked.is_some_and(has_asked))
     }
 
     /// When a reader that has not asked for the properties of new entries must have lost the layout.
@@ -117,7 +152,7 @@ mod tests {
     fn asks(sent: &mut SentTypes, asks_for: &[i32]) -> Vec<i32> {
         let entry = |&number: &i32| (number, Properties::from([("type", "x".into()), ("label", "x".into())]));
         let mut reply: Vec<_> = asks_for.iter().map(entry).collect();
-        sent.of_properties("panel", &[], &mut reply);
+        sent.of_properties("panel", &[], &mut reply, Instant::now());
         assert!(reply.iter().all(|(_, properties)| properties.len() == 2), "what it resets is sent whole");
         reply.into_iter().map(|(number, _)| number).collect()
     }
@@ -152,8 +187,8 @@ mod tests {
         }
         sent.of_layout("panel", (ROOT, -1), &types, (9, 9), Instant::now());
         let mut reply = vec![(1, Properties::from([("type", "x".into())]))];
-        sent.of_properties("other", &[], &mut reply);
-        sent.of_properties("panel", &types[..1], &mut reply);
+        sent.of_properties("other", &[], &mut reply, Instant::now());
+        sent.of_properties("panel", &types[..1], &mut reply, Instant::now());
         assert_eq!(reply[0].1.len(), 1);
     }
 
@@ -167,7 +202,7 @@ mod tests {
         };
         assert_eq!(reads(3, begun), Some(begun + PROPERTIES_MAX));
         assert_eq!(reads(5, begun + PROPERTIES_MAX / 2), Some(begun + PROPERTIES_MAX), "the first one is still out");
-        sent.of_properties("panel", &[], &mut Vec::new());
+        sent.of_properties("panel", &[], &mut Vec::new(), begun);
         assert_eq!(sent.lost_at(), None);
         // Without new entries there is nothing to ask for.
         sent.of_layout("panel", (ROOT, -1), &types, (5, 4), begun);

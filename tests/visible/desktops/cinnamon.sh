@@ -2,7 +2,7 @@
 # Cinnamon's panel and popups, as a window manager on X11. A process beside the panel (xapp-sn-watcher) shows the menus of icons of
 # this kind, with GTK.
 
-PACKAGES=(cinnamon:cinnamon '/usr/libexec/xapps/sn-watcher/xapp-sn-watcher:xapp-sn-watcher' '/usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri')
+PACKAGES=(cinnamon:cinnamon '/usr/lib*/*/*/xapp-sn-watcher:xapp-sn-watcher' '/usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri')
 VARIANTS=(light:1280x800)
 ENVIRONMENT=(GSETTINGS_BACKEND=keyfile XDG_CURRENT_DESKTOP=X-Cinnamon XDG_SESSION_TYPE=x11 DESKTOP_SESSION=cinnamon)
 # A click with the left button is one on the icon.
@@ -37,5 +37,5 @@ begin_shell() {
 begin_panel() {
     begin_shell
     panel=$!
-    begin /usr/libexec/xapps/sn-watcher/xapp-sn-watcher
+    begin /usr/lib*/*/*/xapp-sn-watcher
 }

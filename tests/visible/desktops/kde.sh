@@ -1,11 +1,14 @@
 # shellcheck shell=bash disable=SC2034
 # KDE Plasma: plasmashell with its system tray, and KWin.
 
+# 5.27 in Debian 12, 6 in later releases.
+PLASMA=5
+(($(debian_release) < 13)) || PLASMA=6
 PACKAGES=(plasmashell:plasma-workspace kwin_x11:kwin-x11 '/usr/share/plasma/layout-templates/*:plasma-desktop'
-    '/usr/share/icons/breeze:breeze-icon-theme' '/usr/lib/*/qt5/plugins/styles/breeze.so:kde-style-breeze'
-    '/usr/lib/*/qt5/plugins/platformthemes/KDEPlasmaPlatformTheme.so:plasma-integration')
+    '/usr/share/icons/breeze:breeze-icon-theme' '/usr/lib/*/qt[56]/plugins/styles/breeze*.so:kde-style-breeze'
+    '/usr/lib/*/qt[56]/plugins/platformthemes/KDEPlasmaPlatformTheme*.so:plasma-integration')
 VARIANTS=(light:1280x800 dark:1024x600)
-ENVIRONMENT=(XDG_CURRENT_DESKTOP=KDE KDE_FULL_SESSION=true KDE_SESSION_VERSION=5 XDG_SESSION_TYPE=x11 XDG_MENU_PREFIX=plasma-
+ENVIRONMENT=(XDG_CURRENT_DESKTOP=KDE KDE_FULL_SESSION=true KDE_SESSION_VERSION="$PLASMA" XDG_SESSION_TYPE=x11 XDG_MENU_PREFIX=plasma-
     QT_QPA_PLATFORM=xcb QT_QUICK_BACKEND=software KWIN_COMPOSE=N PLASMA_USE_QT_SCALING=1)
 PANEL_HEIGHT=36 LINE=9 EDGE=4 DENY=78
 
@@ -14,7 +17,12 @@ write_settings() {
     [[ $VARIANT == light ]] || scheme=BreezeDark theme=breeze-dark
     printf '[General]\nColorScheme=%s\n[Icons]\nTheme=%s\n[KDE]\nAnimationDurationFactor=0\n' "$scheme" "${theme/-light/}" \
         >"$XDG_CONFIG_HOME/kdeglobals"
-    printf '[Theme]\nname=%s\n' "$theme" >"$XDG_CONFIG_HOME/plasmarc"
+    if ((PLASMA == 5)); then
+        printf '[Theme]\nname=%s\n' "$theme" >"$XDG_CONFIG_HOME/plasmarc"
+    else
+        # The default theme has the colours of the scheme, which is only read from here.
+        cat "/usr/share/color-schemes/$scheme.colors" >>"$XDG_CONFIG_HOME/kdeglobals"
+    fi
     printf '[KSplash]\nEngine=none\n' >"$XDG_CONFIG_HOME/ksplashrc"
     printf '[Basic Settings]\nIndexing-Enabled=false\n' >"$XDG_CONFIG_HOME/baloofilerc"
 }
@@ -22,7 +30,7 @@ write_settings() {
 put_up() {
     write_settings
     begin kwin_x11
-    begin kded5
+    begin "kded$PLASMA"
     begin_panel
     until_true 60 'the notifications' has org.freedesktop.Notifications
     until_true 60 'the desktop' lay_out
@@ -38,12 +46,12 @@ put_up_popups() {
     until_true 60 'the notifications' has org.freedesktop.Notifications
 }
 
-# lay_out [WIDGET]: creates a panel with this widget at its right; without a name, the system tray.
+# lay_out [WIDGET]: creates a panel with this widget at its right; without a name, the system tray. Panels float in Plasma 6.
 lay_out() {
     gdbus call --session -d org.kde.plasmashell -o /PlasmaShell -m org.kde.PlasmaShell.evaluateScript "
         panels().forEach(function (p) { p.remove(); });
         desktops().forEach(function (d) { d.wallpaperPlugin = 'org.kde.color'; });
-        var p = new Panel; p.location = 'top'; p.height = $PANEL_HEIGHT;
+        var p = new Panel; p.location = 'top'; p.height = $PANEL_HEIGHT; p.floating = false;
         p.addWidget('org.kde.plasma.panelspacer'); p.addWidget('${1:-org.kde.plasma.systemtray}');"
 }
 

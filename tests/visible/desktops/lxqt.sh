@@ -2,7 +2,7 @@
 # LXQt's panel and its notification daemon.
 
 PACKAGES=(lxqt-panel:lxqt-panel lxqt-notificationd:lxqt-notificationd openbox:openbox '/usr/share/lxqt/themes/dark:lxqt-themes'
-    '/usr/lib/*/qt5/plugins/platformthemes/libqtlxqt.so:lxqt-qtplugin' '/usr/share/icons/breeze:breeze-icon-theme')
+    '/usr/lib/*/qt[56]/plugins/platformthemes/libqtlxqt.so:lxqt-qtplugin' '/usr/share/icons/breeze:breeze-icon-theme')
 VARIANTS=(light:1024x600 dark:1024x600)
 ENVIRONMENT=(XDG_CURRENT_DESKTOP=LXQt QT_QPA_PLATFORM=xcb QT_QPA_PLATFORMTHEME=lxqt)
 PANEL_HEIGHT=32 LINE=1 EDGE=4
@@ -67,6 +67,8 @@ X
 put_up() {
     write_settings
     begin openbox
+    # A panel that is there first may not appear.
+    until_true 20 'the window manager' xdotool get_desktop
     begin_panel
     begin_notifier
 }
@@ -86,3 +88,5 @@ approve_button() {
     popup_window || return 1
     echo "$((popup_x + 72)) $((popup_y + popup_height - 39))"
 }
+
+first_button() { approve_button; }

@@ -4,7 +4,6 @@
 # shellcheck source=sway.sh
 source "$(dirname "${BASH_SOURCE[0]}")/sway.sh"
 unset -f put_up
-PACKAGES+=(mako:mako-notifier)
 VARIANTS=(light:1024x600)
 
 put_up_popups() {

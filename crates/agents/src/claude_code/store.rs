@@ -126,7 +126,8 @@ pub(crate) fn named_by(home: &Path, pid: u32) -> Option<Arc<str>> {
 /// Tells at once whether sessions are history: what is asked of all of them is read once.
 #[derive(Debug)]
 pub(crate) struct Glimpses {
-    run: HashSet<Box<str>>,
+    /// The sessions that its processes name. `None`: their files cannot be listed, and any may be run.
+    run: Option<HashSet<Box<str>>>,
     /// Processes whose file cannot be read, and when the first of them started that may run any session written since.
     unreadable: Vec<u32>,
     may_run_since: OnceLock<Option<Time>>,
@@ -140,9 +141,10 @@ pub(crate) struct Glimpses {
 
 impl Glimpses {
     pub(crate) fn new(home: &Path, root: &Path, listed: Option<&LogPaths>) -> Self {
-        let said = pid_file::list(home).unwrap_or_default();
-        let run = said.files.into_iter().map(|file| file.session).collect();
-        let unreadable = said.unreadable;
+        let (run, unreadable) = match pid_file::list(home) {
+            Ok(said) => (Some(said.files.into_iter().map(|file| file.session).collect()), said.unreadable),
+            Err(_) => (None, Vec::new()),
+        };
         Self {
             run,
             unreadable,
@@ -160,7 +162,10 @@ impl Glimpses {
             let others = reading.openings.homes(Wing::ClaudeCode).filter(|other| **other != *self.home);
             others.flat_map(pid_file::all).map(|file| file.session).collect()
         };
-        if reading.all || self.run.contains(id) || self.run_elsewhere.get_or_init(elsewhere).contains(id) {
+        if reading.all
+            || self.run.as_ref().is_none_or(|run| run.contains(id))
+            || self.run_elsewhere.get_or_init(elsewhere).contains(id)
+        {
             return None;
         }
         let log = match &self.logs {

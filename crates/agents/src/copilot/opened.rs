@@ -50,8 +50,8 @@ const OPEN_SESSIONS_MAX: u64 = 1 << 20;
 /// How long after its start a Copilot that was asked to resume an unnamed session may be about to open any session. It
 /// logs which one within a second; a busy machine takes longer.
 const STARTING: Span = Span::seconds(15);
-/// A process that does not log when it opened its session did so at the end of the second in which it started: not later than
-/// its first prompt, for which a Copilot takes longer, and not earlier than what came before the process.
+/// How long after the beginning of the second in which it started a process counts as having opened its session, if it does not
+/// log when. A prompt of the process before it came earlier, its own first one comes later.
 const OPENING: Span = Span::seconds(1);
 
 /// Scans processes, and remembers how far it has read their logs.

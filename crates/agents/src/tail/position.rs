@@ -139,6 +139,9 @@ impl Position {
         while let Some(end) = memchr::memchr(b'\n', rest) {
             self.line(&rest[..end], facts, pass);
             rest = &rest[end + 1..];
+            // A log may be millions of line breaks.
+            let breaks = rest.iter().take_while(|byte| **byte == b'\n').count();
+            rest = &rest[breaks..];
         }
         self.carry.push(rest);
     }
@@ -150,11 +153,7 @@ impl Position {
             return self.carry.clear();
         }
         if self.carry.is_empty() {
-            // A log may be nothing but line breaks.
-            if !end.is_empty() {
-                fold((pass.dialect.parse)(end), end, facts, pass);
-            }
-            return;
+            return fold((pass.dialect.parse)(end), end, facts, pass);
         }
         self.carry.push(end);
         if self.carry.end.is_empty() {

@@ -208,7 +208,12 @@ fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError
     }
     let texts: HashSet<_> =
         rows.iter().map(|item| text(item).split(" — ").next().unwrap_or_default().to_owned()).collect();
-    prop_assert_eq!(texts.len(), rows.len(), "no two look alike");
+    prop_assert_eq!(
+        texts.len(),
+        rows.len(),
+        "no two look alike: {:?}",
+        rows.iter().map(|item| text(item)).collect::<Vec<_>>()
+    );
 
     // A remedy belongs to the row above it, whose status calls for one.
     for pair in view.items.windows(2).filter(|pair| is_remedy(&&pair[1])) {
@@ -234,4 +239,12 @@ proptest! {
         let sessions: Vec<_> = fleet.iter().enumerate().map(|(n, spec)| session(n, spec)).collect();
         check_menu(&sessions, capacity)?;
     }
+}
+
+/// Case 667: nothing is said of what either asks for.
+#[test]
+fn case_667_two_agents_with_one_title_in_one_folder_do_not_look_alike() {
+    let fleet = [(vec![(5, 145, 0)], 83, 0, 207, 74, None), (vec![(5, 159, 0)], 128, 0, 165, 46, None)];
+    let sessions: Vec<_> = fleet.iter().enumerate().map(|(n, spec)| session(n, spec)).collect();
+    check_menu(&sessions, 12).unwrap();
 }

@@ -14,7 +14,12 @@ pub(crate) struct Wording {
     pub(crate) now: Moment,
     /// What tells the status of a session in its row.
     pub(crate) sign: Sign,
+    /// Whether the arrow of a submenu is kept apart from its label: Plasma 6.7 leaves no room between them.
+    pub(crate) spaced: bool,
 }
+
+/// What keeps an arrow apart. Not a space, which would be cut off.
+const SPACE: &str = "\u{a0}\u{a0}";
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Appearance {
@@ -82,7 +87,8 @@ impl Appearance {
             properties.insert("type", "separator".into());
             return properties;
         }
-        properties.insert("label", escaped(&label.text).into());
+        let space = if how.spaced && self.entry_type == EntryType::Submenu { SPACE } else { "" };
+        properties.insert("label", (escaped(&label.text) + space).into());
         if !self.enabled {
             properties.insert("enabled", false.into());
         }

@@ -4,6 +4,10 @@ use super::appearance::Wording;
 use super::appearance::{Appearance, EntryType};
 use super::entry::Entry;
 use crate::tray::sni::property::Properties;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The names of changed properties, by entry.
+pub(crate) type ChangedNames = BTreeMap<i32, BTreeSet<&'static str>>;
 
 /// Changed properties, as `ItemsPropertiesUpdated` sends them.
 #[derive(Debug, Default)]
@@ -28,6 +32,16 @@ impl Changes {
         }
         if !unset.is_empty() {
             self.unset.push((*number, unset));
+        }
+    }
+
+    /// Adds the names of what changed, for replies that have it.
+    pub(crate) fn add_names(self, names: &mut ChangedNames) {
+        for (number, set) in self.set {
+            names.entry(number).or_default().extend(set.into_keys());
+        }
+        for (number, unset) in self.unset {
+            names.entry(number).or_default().extend(unset);
         }
     }
 

@@ -5,6 +5,7 @@ use super::changes::Changes;
 use super::entry::{Entry, goes_into_slot};
 use crate::tray::messages::Click;
 use crate::tray::view::Item;
+use std::collections::HashSet;
 
 /// A new tree in the making.
 pub(super) struct Rebuild<'a> {
@@ -24,6 +25,7 @@ impl Rebuild<'_> {
     pub(super) fn with_slots(&mut self, items: &[Item], mut old: Vec<Entry>, least: usize) -> Vec<Entry> {
         let (first, end) = slots(items, |item| matches!(item, Item::Separator), is_slot);
         let is_separator = |entry: &Entry| entry.appearance.entry_type == EntryType::Separator;
+        let (numbers, last): (Vec<_>, _) = (old.iter().map(|entry| entry.number).collect(), *self.last);
         let (old_first, old_end) = slots(&old, is_separator, Entry::is_slot);
         let footer = old.split_off(old_end);
         let mut known = old.split_off(old_first).into_iter();
@@ -38,7 +40,28 @@ impl Rebuild<'_> {
             entries.push(self.hidden(known));
         }
         entries.extend(self.entries(&items[end..], footer));
-        entries
+        self.renumber_moved(entries, &numbers, last)
+    }
+
+    /// Gives new numbers to the entries behind one that is gone and one that is new. The panel would move them at once, to
+    /// their places in a menu that has the new one, which it adds later. `numbers` are those of the old entries, `last` is
+    /// the highest one given out before.
+    fn renumber_moved(&mut self, entries: Vec<Entry>, numbers: &[i32], last: i32) -> Vec<Entry> {
+        let is_kept = |number: &i32| entries.iter().any(|entry| entry.number == *number);
+        let stay: HashSet<_> = numbers.iter().copied().take_while(is_kept).collect();
+        let new = entries.iter().position(|entry| entry.number > last).unwrap_or(entries.len());
+        let renumbered = entries.into_iter().enumerate().map(|(at, entry)| {
+            let is_moved = entry.number <= last && !stay.contains(&entry.number);
+            if is_moved && at > new { self.renumbered(entry) } else { entry }
+        });
+        renumbered.collect()
+    }
+
+    fn renumbered(&mut self, mut entry: Entry) -> Entry {
+        self.gone.extend(entry.click().map(|click| (entry.number, click)));
+        entry.number = self.next_number();
+        entry.entries = entry.entries.into_iter().map(|inner| self.renumbered(inner)).collect();
+        entry
     }
 
     /// Adds hidden slots to entries that were built without.
@@ -93,7 +116,7 @@ impl Rebuild<'_> {
         Entry { number, id: item.id().cloned(), effect: item.effect().cloned(), sent_label, appearance, entries }
     }
 
-    fn forget(&mut self, entries: impl Iterator<Item = Entry>) {
+    pub(super) fn forget(&mut self, entries: impl Iterator<Item = Entry>) {
         for entry in entries {
             self.gone.extend(entry.click().map(|click| (entry.number, click)));
             self.forget(entry.entries.into_iter());
@@ -113,8 +136,8 @@ fn is_slot(item: &Item) -> bool {
     matches!(item, Item::Submenu { id, .. } if goes_into_slot(id))
 }
 
-/// For each item, the index of the old entry whose number it keeps, if any. GNOME's extension first inserts new numbers
-/// at their index among the old ones, including those that are gone, then removes the latter, and moves none. So
+/// For each item, the index of the old entry whose number it keeps, if any. GNOME's extension (up to AppIndicator 59) first
+/// inserts new numbers at their index among the old ones, including those that are gone, then removes the latter, and moves none. So
 /// entries that keep their numbers must keep their order, and no entry in front of a new one may be gone.
 fn keep_numbers(old: &[Entry], items: &[Item]) -> Vec<Option<usize>> {
     let mut kept = vec![None; items.len()];

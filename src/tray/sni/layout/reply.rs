@@ -4,8 +4,9 @@
 //! take kilobytes, and each byte of a picture some eighty. This serializes the same bytes straight from the layout.
 
 use super::appearance::Wording;
+use super::changes::ChangedNames;
 use super::entry::{Entry, find};
-use crate::tray::sni::property::{Properties, ROOT, filtered, root_properties};
+use crate::tray::sni::property::{Properties, ROOT, default_of, filtered, root_properties};
 use crate::tray::view::Worded;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
@@ -24,22 +25,41 @@ pub(crate) struct LayoutReply {
     pub(super) filter: PropertyFilter,
 }
 
+#[cfg(test)]
+impl LayoutReply {
+    /// The numbers of the entries right below the root.
+    pub(crate) fn numbers(&self) -> Vec<i32> {
+        self.entries.iter().map(|entry| entry.number).collect()
+    }
+
+    /// The properties that are sent of the entries right below the root.
+    pub(crate) fn sent(&self) -> Vec<Properties> {
+        self.entries.iter().map(|entry| self.filter.of(entry)).collect()
+    }
+}
+
 /// Which properties a reply includes.
 #[derive(Debug)]
 pub(super) struct PropertyFilter {
     pub(super) names: Vec<String>,
-    /// Entries up to this number are sent without properties.
+    /// Entries up to this number are sent without properties, but for those that changed.
     pub(super) known: Option<i32>,
+    pub(super) changed: ChangedNames,
     pub(super) how: Wording,
     /// The labels that have an age, by the number of their entry.
     pub(super) aged: BTreeMap<i32, Worded>,
 }
 
 impl PropertyFilter {
-    pub(super) fn new(entries: &[Entry], names: Vec<String>, known: Option<i32>, how: Wording) -> Self {
+    pub(super) fn new(
+        entries: &[Entry],
+        names: Vec<String>,
+        (known, changed): (Option<i32>, ChangedNames),
+        how: Wording,
+    ) -> Self {
         let mut aged = BTreeMap::new();
         collect_aged(entries, how, &mut aged);
-        Self { names, known, how, aged }
+        Self { names, known, changed, how, aged }
     }
 
     fn of(&self, entry: &Entry) -> Properties {
@@ -48,7 +68,12 @@ impl PropertyFilter {
             None => entry.properties(self.how),
         };
         match self.known {
-            Some(known) if entry.number <= known => Properties::new(),
+            Some(known) if entry.number <= known => {
+                let Some(names) = self.changed.get(&entry.number) else { return Properties::new() };
+                let mut all = properties();
+                let value = |name: &'static str| Some((name, all.remove(name).or_else(|| default_of(name))?));
+                filtered(names.iter().copied().filter_map(value).collect(), &self.names)
+            }
             _ => filtered(properties(), &self.names),
         }
     }
@@ -139,7 +164,7 @@ mod tests {
     use zbus::zvariant::serialized::Context;
     use zbus::zvariant::{DynamicType, LE, StructureBuilder, Value, serialized_size, to_bytes};
 
-    const NOW: Wording = Wording { now: Moment::of(Time(1_700_000_000_000)), sign: Sign::Picture };
+    const NOW: Wording = Wording { now: Moment::of(Time(1_700_000_000_000)), sign: Sign::Picture, spaced: false };
 
     /// Properties as `zvariant` values.
     type Values = BTreeMap<&'static str, Value<'static>>;
@@ -207,17 +232,20 @@ mod tests {
         let layout = menu();
         assert_eq!(<(u32, LayoutReply)>::SIGNATURE.to_string_no_parens(), "u(ia{sv}av)");
         for depth in [-1, 0, 1, 2] {
-            let reply = layout.reply((ROOT, depth), Vec::new(), None, NOW).unwrap();
+            let reply = layout.reply((ROOT, depth), Vec::new(), (None, ChangedNames::new()), NOW).unwrap();
             let values = (7_u32, (ROOT, values(&root_properties()), below(&layout.entries, depth)));
             same_bytes(&(7_u32, reply), &values);
         }
         let row = &layout.entries[2];
-        let reply = layout.reply((row.number, 1), Vec::new(), None, NOW).unwrap();
+        let reply = layout.reply((row.number, 1), Vec::new(), (None, ChangedNames::new()), NOW).unwrap();
         same_bytes(&reply, &(row.number, values(&row.properties(NOW)), below(&row.entries, 1)));
-        assert!(layout.reply((99, -1), Vec::new(), None, NOW).is_none());
+        assert!(layout.reply((99, -1), Vec::new(), (None, ChangedNames::new()), NOW).is_none());
         // As an independent reader decodes it.
-        let bytes =
-            to_bytes(Context::new_dbus(LE, 0), &layout.reply((ROOT, -1), Vec::new(), None, NOW).unwrap()).unwrap();
+        let bytes = to_bytes(
+            Context::new_dbus(LE, 0),
+            &layout.reply((ROOT, -1), Vec::new(), (None, ChangedNames::new()), NOW).unwrap(),
+        )
+        .unwrap();
         let ((number, _, below), _): ((i32, HashMap<String, OwnedValue>, Vec<OwnedValue>), _) =
             bytes.deserialize().unwrap();
         assert_eq!((number, below.len()), (ROOT, 4));
@@ -235,7 +263,7 @@ mod tests {
         let row = Item::action(ItemId::own(Kind::Seen), Text::since_last("Last activity", &last), Effect::Seen);
         let mut layout = Layout::default();
         layout.rebuild(&[row], NOW, &mut Changes::default());
-        let reply = layout.reply((ROOT, -1), Vec::new(), None, NOW).unwrap();
+        let reply = layout.reply((ROOT, -1), Vec::new(), (None, ChangedNames::new()), NOW).unwrap();
         let length = || serialized_size(Context::new_dbus(LE, 0), &reply).unwrap().size();
         let before = length();
         last.set(Time(NOW.now.wall.0 - 7_654_321));
@@ -247,7 +275,8 @@ mod tests {
     fn a_layout_omits_entries_the_panel_knows_and_properties_it_did_not_ask_for() {
         let mut layout = menu();
         let known = layout.entries[2].number;
-        let reply = layout.reply((ROOT, -1), vec!["label".to_owned()], Some(known), NOW).unwrap();
+        let reply =
+            layout.reply((ROOT, -1), vec!["label".to_owned()], (Some(known), ChangedNames::new()), NOW).unwrap();
         // A change while the reply is being sent does not affect it.
         layout.rebuild(&[], NOW, &mut Changes::default());
         let bytes = to_bytes(Context::new_dbus(LE, 0), &reply).unwrap();

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use proptest::sample::subsequence;
 use unicode_width::UnicodeWidthStr;
 
-const NOW: Wording = Wording { now: Moment::of(Time(1_700_000_000_000)), sign: Sign::Mark };
+const NOW: Wording = Wording { now: Moment::of(Time(1_700_000_000_000)), sign: Sign::Mark, spaced: false };
 const DRAWN: Wording = Wording { sign: Sign::Picture, ..NOW };
 
 fn seen(id: &str, text: &str) -> Item {
@@ -367,4 +367,20 @@ fn case_656_rows_in_slots_come_and_go_without_a_new_number_in_the_menu_itself() 
     assert!(known[2..6].iter().all(|slot| layout.clicked(*slot).is_none()), "a slot does nothing");
     layout.rebuild(&of("abcdef"), NOW, &mut Changes::default());
     assert_eq!(numbers(&layout).len(), known.len() + 2, "more than there were slots");
+}
+
+#[test]
+fn a_label_is_kept_apart_from_the_arrow_of_its_submenu_where_a_panel_does_not() {
+    let mut layout = Layout::default();
+    layout.rebuild(&[row("x", vec![seen("a", "1")]), seen("b", "2")], NOW, &mut Changes::default());
+    let labels = |spaced| {
+        let properties = layout.properties(&[], &["label".to_owned()], Wording { spaced, ..DRAWN });
+        properties.into_iter().map(|(_, mut properties)| properties.remove("label")).collect::<Vec<_>>()
+    };
+    let (apart, plain) = (labels(true), labels(false));
+    assert_eq!(apart[1..], plain[1..], "only submenus have one");
+    let [Some(Property::Text(apart)), Some(Property::Text(plain))] = [&apart[0], &plain[0]] else {
+        panic!("{apart:?}")
+    };
+    assert_eq!(*apart, format!("{plain}\u{a0}\u{a0}"));
 }

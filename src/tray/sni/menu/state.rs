@@ -1,7 +1,7 @@
 //! The menu as panels know it, and what they reported about it. Pure.
 
 use super::super::fit::{Size, fit};
-use super::super::layout::{Changes, Layout, LayoutReply, Wording};
+use super::super::layout::{ChangedNames, Changes, Layout, LayoutReply, Wording};
 use super::super::presence::Presence;
 use super::super::property::{Properties, Property, ROOT};
 use super::super::readers::{Readers, Sign};
@@ -44,6 +44,8 @@ pub(crate) struct MenuState {
     was_read: bool,
     /// Whether it reads one level at a time.
     reads_levels: bool,
+    /// What GNOME's extension was sent with layouts since it closed the menu: it may have dropped any of those for the next one.
+    changed_unseen: ChangedNames,
     /// When a panel was told at an opening that the menu is new, if it has not read it since.
     unread: Option<Instant>,
     /// When the layout last changed.
@@ -61,7 +63,7 @@ impl MenuState {
     /// Creates the menu with its first view.
     pub(crate) fn new(view: &MenuView, now: Instant) -> Self {
         let (mut layout, clock) = (Layout::default(), view.clock);
-        let how = Wording { now: clock.now(), sign: Sign::default() };
+        let how = Wording { now: clock.now(), sign: Sign::default(), spaced: false };
         layout.rebuild(&view.items, how, &mut Changes::default());
         Self {
             layout,
@@ -74,6 +76,7 @@ impl MenuState {
             stale: Stale::default(),
             was_read: false,
             reads_levels: false,
+            changed_unseen: ChangedNames::new(),
             unread: None,
             rebuilt: now,
             icon_clicked: None,
@@ -159,7 +162,11 @@ impl MenuState {
         if self.layout.try_update(&items, how, &mut changes) {
             return Update { changes, revision: None };
         }
-        self.layout.rebuild(&items, how, &mut changes);
+        if self.sent_types.is_placing(now) {
+            self.layout.rebuild_anew(&items, how);
+        } else {
+            self.layout.rebuild(&items, how, &mut changes);
+        }
         self.rebuilt = now;
         Update { changes, revision: Some(self.next_revision()) }
     }
@@ -192,7 +199,8 @@ impl MenuState {
 
     /// The wording for what is sent to all.
     fn wording(&self) -> Wording {
-        Wording { now: self.ages_at.unwrap_or_else(|| self.clock.now()), sign: self.readers.panel() }
+        let now = self.ages_at.unwrap_or_else(|| self.clock.now());
+        Wording { now, sign: self.readers.panel(), spaced: self.reads_levels }
     }
 
     /// The wording for a reader with this bus name.
@@ -205,6 +213,10 @@ impl MenuState {
         if !self.layout.contains(number) {
             return None;
         }
+        if number == ROOT && self.asks_unopened() {
+            let (is_new, revision) = (self.pending.is_some(), self.revision);
+            return Some(Opening { update: Update::default(), is_new, later: Vec::new(), revision });
+        }
         let opens = self.presence.about_to_show(number, now);
         let mut update = self.appear(opens, now);
         let is_new = update.revision.is_some();
@@ -216,6 +228,13 @@ impl MenuState {
             false => self.to_announce(number, now),
         };
         Some(Opening { update, is_new, later, revision: self.revision })
+    }
+
+    /// Whether the panel that says that it is about to show the menu only asks whether what it has is current: GNOME's
+    /// extension, which reports before that it opens it.
+    fn asks_unopened(&self) -> bool {
+        let is_gnomes = self.opener.as_deref().is_some_and(|opener| self.sent_types.is_reader(opener));
+        is_gnomes && !self.presence.is_reported_open()
     }
 
     /// The menu is no longer on the screen, although its panel does not say so.
@@ -264,13 +283,20 @@ impl MenuState {
         if sent_types::asks_for_types(scope, &names) {
             self.layout.use_slots(SLOTS, self.wording());
         }
-        let Update { changes, revision: _ } = self.read(number, now);
         self.reads_levels |= number == ROOT && depth == 1;
+        let Update { changes, revision: _ } = self.read(number, now);
         let submenus = if number == ROOT { self.to_announce(ROOT, now) } else { Vec::new() };
         let numbers = (self.layout.last_number(), self.layout.newest());
         let known = self.sent_types.of_layout(caller, scope, &names, numbers, now);
         let names = if known.is_some() { sent_types::layout_properties() } else { names };
-        let reply = self.layout.reply(scope, names, known, self.wording_for(caller));
+        let (changes, in_reply) = match known.is_some() && !self.presence.is_reported_open() {
+            true => {
+                changes.add_names(&mut self.changed_unseen);
+                (Changes::default(), self.changed_unseen.clone())
+            }
+            false => (changes, ChangedNames::new()),
+        };
+        let reply = self.layout.reply(scope, names, (known, in_reply), self.wording_for(caller));
         Reading { changes, revision: self.revision, submenus, tooltip, reply }
     }
 
@@ -291,9 +317,10 @@ impl MenuState {
         caller: &str,
         numbers: &[i32],
         names: &[String],
+        now: Instant,
     ) -> Vec<(i32, Properties)> {
         let mut reply = self.layout.properties(numbers, names, self.wording_for(caller));
-        self.sent_types.of_properties(caller, names, &mut reply);
+        self.sent_types.of_properties(caller, names, &mut reply, now);
         reply
     }
 
@@ -336,7 +363,12 @@ impl MenuState {
                 let opens = self.presence.opened(number, now);
                 outcome.update = self.appear(opens, now);
             }
-            "closed" => self.presence.closed(number, now),
+            "closed" => {
+                self.presence.closed(number, now);
+                if number == ROOT {
+                    self.changed_unseen.clear();
+                }
+            }
             "clicked" => {
                 outcome.click = self.click(number, now);
                 self.presence.close(now);

@@ -465,3 +465,182 @@ fn case_163_case_164_case_165_every_click_does_what_was_shown_at_the_press() {
         TestRunner::new(config).run(&vec(act(), 20..60), run).unwrap();
     }
 }
+
+/// The rows of the menu itself in GNOME's extension (AppIndicator 59 and 66), which adds new ones later, one by one.
+#[derive(Default)]
+struct Shell {
+    /// The entries that it knows, in their order.
+    known: Vec<i32>,
+    /// Those on the screen.
+    shown: Vec<i32>,
+    /// Those that are still to be added, each at its place.
+    adding: Vec<(i32, usize)>,
+    /// Whether it moves an entry on the screen, as 66 does; 59 tries to.
+    moves: bool,
+}
+
+impl Shell {
+    /// As its `_doLayoutUpdate` and `moveItemInMenu` do.
+    fn read(&mut self, layout: &[i32]) {
+        let mut old = self.known.clone();
+        for (at, number) in layout.iter().enumerate() {
+            if !old.contains(number) {
+                self.known.insert(at, *number);
+                self.adding.push((*number, at));
+                continue;
+            }
+            old.retain(|other| other != number);
+            let from = self.known.iter().position(|other| other == number).unwrap();
+            if from == at {
+                continue;
+            }
+            self.known.remove(from);
+            self.known.insert(at, *number);
+            if let Some(from) = self.shown.iter().position(|other| other == number).filter(|_| self.moves) {
+                let before = self.shown.get(at).copied().filter(|before| before != number);
+                self.shown.remove(from);
+                let to = before.and_then(|before| self.shown.iter().position(|other| *other == before));
+                self.shown.insert(to.unwrap_or(self.shown.len()), *number);
+            }
+        }
+        for gone in &old {
+            self.known.retain(|number| number != gone);
+            self.shown.retain(|number| number != gone);
+            self.adding.retain(|(number, _)| number != gone);
+        }
+    }
+
+    /// It is idle for so many entries.
+    fn idle(&mut self, entries: usize) {
+        for (number, at) in self.adding.drain(..entries.min(self.adding.len())) {
+            self.shown.insert(at.min(self.shown.len()), number);
+        }
+    }
+}
+
+/// A menu that GNOME's extension has, with the bus name `gnome`.
+struct GnomeMenu {
+    state: MenuState,
+    shell: Shell,
+    now: Instant,
+}
+
+impl GnomeMenu {
+    fn new(items: Vec<Item>, moves: bool) -> Self {
+        let now = Instant::now();
+        let shell = Shell { moves, ..Shell::default() };
+        let mut menu = Self { state: MenuState::new(&view(items), now), shell, now };
+        menu.read();
+        menu
+    }
+
+    /// The numbers of the entries in the menu itself.
+    fn numbers(&self) -> Vec<i32> {
+        let reply = self.state.layout.reply((ROOT, 1), Vec::new(), (None, ChangedNames::new()), self.state.wording());
+        reply.unwrap().numbers()
+    }
+
+    fn read(&mut self) -> Reading {
+        let names = sent_types::TYPE_PROPERTIES.map(String::from).to_vec();
+        let reading = self.state.read_layout("gnome", (ROOT, -1), names, self.now);
+        let numbers = self.numbers();
+        let new: Vec<_> = numbers.iter().copied().filter(|number| !self.shell.known.contains(number)).collect();
+        self.shell.read(&numbers);
+        if !new.is_empty() {
+            self.state.read_properties("gnome", &new, &[], self.now);
+        }
+        reading
+    }
+
+    fn asks(&mut self) -> Opening {
+        self.state.opened_by("gnome");
+        self.state.about_to_show(ROOT, self.now).unwrap()
+    }
+}
+
+/// Reads these menus one after the other: the entries, how many of the last ones were added by then, and after how many
+/// seconds. Returns the entries on the screen once all were added, and those that should be.
+fn shown_in_the_end(menus: &[(Vec<char>, usize, u64)], moves: bool) -> (Vec<i32>, Vec<i32>) {
+    let items = |menu: &[char]| menu.iter().map(|id| seen(&id.to_string())).collect::<Vec<_>>();
+    let mut menu = GnomeMenu::new(items(&menus[0].0), moves);
+    for (ids, idle, seconds) in menus {
+        // It is there within seconds.
+        menu.shell.idle(if *seconds >= 5 { usize::MAX } else { *idle });
+        menu.now += Duration::from_secs(*seconds);
+        menu.state.show(&view(items(ids)), menu.now);
+        menu.read();
+    }
+    menu.shell.idle(usize::MAX);
+    let numbers = menu.numbers();
+    (menu.shell.shown, numbers)
+}
+
+/// Case 670: what the property below found once.
+#[test]
+fn case_670_menus_that_were_out_of_order() {
+    for menus in [[("adeighfkj", 0), ("bjkiehf", 5)], [("i", 0), ("abcefghi", 0)], [("abcefghi", 0), ("aefbkgci", 0)]] {
+        let menus = menus.map(|(ids, seconds)| (ids.chars().collect(), 0, seconds));
+        for moves in [false, true] {
+            let (shown, numbers) = shown_in_the_end(&menus, moves);
+            assert_eq!(shown, numbers, "{menus:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Case 670: layouts that follow each other faster than the shell adds their entries.
+    #[test]
+    fn case_670_gnomes_menu_is_in_order_although_its_entries_are_added_later(
+        menus in vec((proptest::sample::subsequence(('a'..='k').collect::<Vec<_>>(), 0..=11).prop_shuffle(), 0_usize..20, 0_u64..9), 1..8),
+        moves: bool,
+    ) {
+        let (shown, numbers) = shown_in_the_end(&menus, moves);
+        prop_assert_eq!(shown, numbers);
+    }
+}
+
+/// Case 671: told of changed properties while it is closed, the extension replaces everything once it is opened.
+#[test]
+fn case_671_gnomes_extension_is_told_of_no_property_while_the_menu_is_closed() {
+    let row = |words: &str| Item::action(ItemId::own(Kind::Quit), words, Effect::Quit(Vec::new()));
+    let mut menu = GnomeMenu::new(vec![row("one"), seen("a")], true);
+    // It is given the menu, and asks whether it is still current.
+    let asked = menu.asks();
+    assert!(asked.update.changes.is_empty() && asked.update.revision.is_none() && !asked.is_new);
+    let marked = menu.state.show(&view(vec![row("two"), seen("a")]), menu.now);
+    assert!(marked.changes.is_empty() && marked.revision.is_some());
+    assert!(menu.asks().is_new);
+    let read = menu.read();
+    assert!(read.changes.is_empty());
+    let labels = |reading: Reading| {
+        let sent = reading.reply.unwrap().sent().into_iter();
+        sent.filter_map(|mut sent| sent.remove("label")).collect::<Vec<_>>()
+    };
+    assert_eq!(labels(read), ["two".into()], "what it knows already is sent with what changed");
+    assert_eq!(labels(menu.read()), ["two".into()], "it may have dropped the one before");
+    menu.state.handle_event(ROOT, "opened", menu.now);
+    let changed = menu.state.show(&view(vec![row("three"), seen("a")]), menu.now);
+    assert_eq!(changed.changes.set.len(), 1, "while it is open it takes them up at once");
+    menu.state.handle_event(ROOT, "closed", menu.now);
+    menu.now += Duration::from_secs(1);
+    assert!(labels(menu.read()).is_empty());
+}
+
+/// Case 671: what an entry no longer has is sent as what it is without.
+#[test]
+fn case_671_what_an_entry_loses_while_the_menu_is_closed_is_in_the_next_layout() {
+    let check = |enabled| Item::Check {
+        id: ItemId::own(Kind::Quit),
+        text: "Start at login".into(),
+        enabled,
+        checked: false,
+        effect: Effect::Quit(Vec::new()),
+    };
+    let mut menu = GnomeMenu::new(vec![check(false), seen("a")], true);
+    menu.state.show(&view(vec![check(true), seen("a")]), menu.now);
+    let mut sent = menu.read().reply.unwrap().sent();
+    sent.retain(|properties| !properties.is_empty());
+    assert_eq!(sent, [Properties::from([("enabled", Property::Flag(true))])], "it was sent as disabled");
+}

@@ -544,3 +544,29 @@ fn case_290_a_line_without_an_end_is_said_and_what_was_known_is_back_when_it_is_
     scene.says(&busy());
     assert_eq!(scene.row().status, Status::Working);
 }
+
+/// Case 582: of a session that nobody is known to run, that is not enough to call it history.
+#[test]
+fn case_582_nothing_is_history_at_a_glance_where_the_files_of_processes_cannot_be_listed() {
+    let world = World::new();
+    let log = format!("projects/-work-shop/{ID}.jsonl");
+    world.write(&log, prompt().as_bytes());
+    let written = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1);
+    fs::File::open(world.home().join(log)).unwrap().set_modified(written).unwrap();
+    let is_past = || {
+        let known = HashSet::new();
+        let reading = Reading {
+            context: ReadContext { now: Moment::of(NOW), limits: &world.limits, until: None },
+            owner_names: &[],
+            known: &known,
+            openings: OpenSessions::NONE,
+            all: false,
+        };
+        store::Glimpses::new(world.home(), &world.home().join(store::PROJECTS), None).past(ID, &reading).is_some()
+    };
+    assert!(is_past());
+    let folder = world.home().join(pid_file::FOLDER);
+    fs::remove_dir(&folder).unwrap();
+    fs::write(&folder, "").unwrap();
+    assert!(!is_past());
+}
