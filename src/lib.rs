@@ -25,14 +25,6 @@
 /// alone (see build.rs).
 pub const VERSION: &str = env!("PILOTLIGHT_VERSION");
 
-pub mod agent;
 pub mod cli;
-pub mod config;
-pub mod control;
-pub mod core;
 pub mod doctor;
-pub mod engine;
-pub(crate) mod hosts;
-pub mod system;
-pub mod terminal;
 pub mod tray;

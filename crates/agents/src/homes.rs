@@ -10,23 +10,23 @@ use std::path::{Path, PathBuf};
 /// What leads to homes.
 pub struct Wanted<'a> {
     /// Those that the command line names: they replace all others.
-    pub(crate) named: &'a [PathBuf],
+    pub named: &'a [PathBuf],
     /// Those that the settings add.
-    pub(crate) added: &'a [PathBuf],
+    pub added: &'a [PathBuf],
     /// The names of the agents that are switched off: only the command line leads to a home of theirs.
-    pub(crate) off: &'a [&'static str],
-    pub(crate) user_home: Option<&'a Path>,
+    pub off: &'a [&'static str],
+    pub user_home: Option<&'a Path>,
 }
 
 /// The homes that are followed.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Those that can be read.
-    pub(crate) sources: Vec<Source>,
+    pub sources: Vec<Source>,
     /// Those whose file system does not answer, or may not and was not asked.
-    pub(crate) unread: Vec<Source>,
+    pub unread: Vec<Source>,
     /// Why they are not read, of those that were asked.
-    pub(crate) silent: Vec<SilentHome>,
+    pub silent: Vec<SilentHome>,
     /// Those that an agent will make when it is used for the first time.
     pub(crate) awaited: Vec<Source>,
 }

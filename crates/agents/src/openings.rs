@@ -27,7 +27,7 @@ pub struct OpenSession {
 
 /// What a process has open.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Opened {
+pub enum Opened {
     /// One session, but it is not known yet which.
     Some,
     /// Maybe sessions, of which it leaves no trace. It works in this folder; `None` if that cannot be read.
@@ -75,7 +75,7 @@ impl OpenSession {
 
 impl OpenSessions {
     /// Nothing was scanned.
-    pub(crate) const NONE: &'static Self = &Self { open: Vec::new(), runners: Vec::new(), homes: Vec::new() };
+    pub const NONE: &'static Self = &Self { open: Vec::new(), runners: Vec::new(), homes: Vec::new() };
 
     pub(super) fn new(mut open: Vec<OpenSession>) -> Self {
         open.sort_by(|one, other| one.opened.cmp(&other.opened));

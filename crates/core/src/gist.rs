@@ -38,7 +38,7 @@ impl Default for Gist {
 
 impl Gist {
     /// Text from a session, made safe to display on one line.
-    pub(crate) fn of(words: impl Display) -> Self {
+    pub fn of(words: impl Display) -> Self {
         Self::Words(plain(&words.to_string(), COMMAND_MAX))
     }
 

@@ -82,7 +82,7 @@ impl Verdict {
 }
 
 /// A status with its reason, before the rest of the verdict is known.
-struct Found {
+pub struct Found {
     status: Status,
     since: Time,
     because: Because,

@@ -50,7 +50,7 @@ const CPU_SAMPLE_TIME: Span = Span(500);
 const FIRST_LOCK_RECHECK: Span = Span(6);
 
 /// A session that was read.
-struct Found {
+pub struct Found {
     source: SourceId,
     reader: Reader,
     session: Session,

@@ -39,12 +39,12 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-#[cfg(test)]
-pub(crate) mod testing {
+#[cfg(any(test, feature = "testing"))]
+pub mod testing {
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     /// A compressed file with this text.
-    pub(crate) fn pack(text: &[u8]) -> Vec<u8> {
+    pub fn pack(text: &[u8]) -> Vec<u8> {
         compress_to_vec(text, CompressionLevel::Fastest)
     }
 }

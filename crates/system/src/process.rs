@@ -44,8 +44,8 @@ mod reading;
 mod scripts;
 mod signal;
 mod terminal;
-#[cfg(test)]
-pub(crate) mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 mod tie;

@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// The running tray's lock.
-pub(crate) const LOCK: &str = "pilotlight.lock";
+pub const LOCK: &str = "pilotlight.lock";
 /// Names the lock's holder, and where its light is.
 pub(crate) const NOTE: &str = "pilotlight.pid";
 /// The note while it is written.

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// The folder of a home that holds the logs.
-pub(super) const SESSIONS: &str = "sessions";
+pub const SESSIONS: &str = "sessions";
 /// How many folders lie between that folder and a log: year, month and day.
 pub(super) const DEPTH: usize = 3;
 /// The length of a thread's id.

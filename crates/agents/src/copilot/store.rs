@@ -9,5 +9,5 @@ pub use folder::Folder;
 pub(crate) use folder::owner::owner_now;
 pub(crate) use glimpse::Root;
 pub use layout::lock_pid;
-pub(crate) use layout::{LOG, SESSIONS, SessionIds, WORKSPACE, session_ids};
+pub use layout::{LOG, SESSIONS, SessionIds, WORKSPACE, session_ids};
 pub(crate) use locks::lock_pids_in_use;

@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn a_recorded_file_is_read() {
         let about = parse(include_bytes!(
-            "../../../tests/traces/20a-tui-permission-pending/3aac719f-417a-4d8d-8f65-497fcb1526c7/workspace.yaml"
+            "../../../../tests/traces/20a-tui-permission-pending/3aac719f-417a-4d8d-8f65-497fcb1526c7/workspace.yaml"
         ));
         assert_eq!(about.name.as_deref(), Some("SCRIPT:two"));
         assert_eq!(about.cwd.as_deref(), Some("/home/dev/project"));

@@ -53,7 +53,7 @@ struct Ancestor {
 
 /// The nearest ancestor of this process that lives on. `None` if it is not known, because a process between it and this
 /// one has ended. `now` is the wall clock.
-pub(crate) fn caller(now: Time) -> Option<Process> {
+pub fn caller(now: Time) -> Option<Process> {
     for pid in ancestors(std::process::id()) {
         match Ancestor::read(pid, now) {
             Some(it) if it.is_passing() => {}

@@ -15,14 +15,14 @@
 //! A report changes nothing but its own row. Nothing is done with its session, no process is signalled for it, and one
 //! with the id of a session that is read itself is not shown at all.
 
-pub mod caller;
+mod caller;
 pub(super) mod demo;
 mod places;
 mod reader;
 mod record;
 mod store;
 
-pub(crate) use caller::caller;
+pub use caller::caller;
 pub use places::homes;
 pub(super) use places::{given_id, list, path};
 pub(crate) use reader::Told;

@@ -51,7 +51,7 @@ impl State {
 
 /// A process that will not be taken for another one that gets its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Process {
+pub struct Process {
     pub(super) pid: u32,
     /// When it started, in the system's unit.
     pub(super) born: u64,

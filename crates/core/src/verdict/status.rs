@@ -47,7 +47,7 @@ pub enum Remedy {
 }
 
 /// What is the same about a status for every session.
-pub(crate) struct Nature {
+pub struct Nature {
     name: &'static str,
     mark: (&'static str, &'static str),
     /// The group of a session that is not set aside.

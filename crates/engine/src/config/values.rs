@@ -23,7 +23,7 @@ pub struct Config {
     pub notifications: Notifications,
     pub log: Log,
     /// Which use is made of an agent's service.
-    pub(crate) service: ServiceUse,
+    pub service: ServiceUse,
     /// All on loopback, no two with the same address.
     pub servers: Vec<ServerSetting>,
     pub on_change: Vec<OnChange>,
@@ -89,7 +89,7 @@ impl OnChange {
 
 /// `[agents]`: whose sessions are watched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Agents {
+pub struct Agents {
     /// The names of those that are switched off, in order.
     pub off: Vec<&'static str>,
 }
@@ -107,7 +107,7 @@ impl Agents {
 
 /// `[owners]`: which processes count as Copilot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Owners {
+pub struct Owners {
     pub names: Vec<String>,
 }
 
@@ -140,13 +140,13 @@ pub struct Actions {
     /// As written: [`pilotlight_system::paths::expand`] expands a leading `~`. `None`: the one on `PATH`.
     pub program: Option<PathBuf>,
     pub permissions: Permissions,
-    pub(crate) auto_reconnect: bool,
-    pub(crate) resend: bool,
+    pub auto_reconnect: bool,
+    pub resend: bool,
     /// `None`: a prompt of ours.
-    pub(crate) continue_prompt: Option<String>,
+    pub continue_prompt: Option<String>,
     pub ask_servers: bool,
     pub bridge_untried: bool,
-    pub(crate) scripts_may_answer: bool,
+    pub scripts_may_answer: bool,
 }
 
 impl Default for Actions {
@@ -180,7 +180,7 @@ impl Default for Notifications {
 
 /// `[log]`: our own log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Log {
+pub struct Log {
     pub level: LogLevel,
 }
 

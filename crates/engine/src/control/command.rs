@@ -70,11 +70,11 @@ pub struct HostReport {
 /// To try to reach a machine again now.
 #[derive(Debug)]
 pub struct RetryHost {
-    pub(crate) host: Box<str>,
+    pub host: Box<str>,
     /// By another connection: what runs there was replaced.
-    pub(crate) anew: bool,
+    pub anew: bool,
     /// Who wants to know what came of it.
-    pub(crate) reply: Option<oneshot::Sender<Option<HostReport>>>,
+    pub reply: Option<oneshot::Sender<Option<HostReport>>>,
 }
 
 /// An order on its way to the engine, with the channel for its reports.

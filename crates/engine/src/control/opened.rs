@@ -45,7 +45,7 @@ struct Window {
 
 /// The process that came with a ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Process {
+pub struct Process {
     pid: u32,
     /// When it started, in the system's unit: another process may get its id.
     born: u64,

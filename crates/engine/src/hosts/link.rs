@@ -58,7 +58,7 @@ pub enum Said {
 /// News of a host.
 #[derive(Debug)]
 pub struct News {
-    pub(crate) host: Arc<str>,
+    pub host: Arc<str>,
     /// Tells a link from the one before it of the same host.
     pub(crate) generation: u64,
     pub said: Vec<Said>,

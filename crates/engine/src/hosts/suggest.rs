@@ -77,9 +77,9 @@ impl Candidate {
 /// The machines that could be added, and what is not known of others.
 #[derive(Debug, Default)]
 pub struct Suggested {
-    pub(crate) candidates: Vec<Candidate>,
+    pub candidates: Vec<Candidate>,
     /// Why some may be missing: a line each, for the user.
-    pub(crate) missing: Vec<String>,
+    pub missing: Vec<String>,
 }
 
 /// What a source calls a machine, and how it is reached.

@@ -65,7 +65,7 @@ pub struct There {
 
 /// What the program there is used for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Uses {
+pub struct Uses {
     /// It has put its bridge into Copilot.
     pub has_bridge: bool,
     /// A process that runs from it: its id and its command line.
@@ -74,7 +74,7 @@ pub(crate) struct Uses {
 
 /// A Pilotlight on a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub struct Found {
     pub path: String,
     pub version: Box<str>,
     /// Whether it and this one understand each other.

@@ -76,9 +76,9 @@ pub(crate) fn others_of_owner(session: &Session, owners: &HashMap<u32, usize>) -
 /// A session that is held.
 #[derive(Debug)]
 pub struct Entry {
-    pub(crate) reader: Reader,
+    pub reader: Reader,
     /// It, as observed, and our relation to it.
-    pub(crate) session: Session,
+    pub session: Session,
     pub verdict: Verdict,
     /// When that was judged, by the awake clock.
     judged_at: Time,

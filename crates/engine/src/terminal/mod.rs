@@ -58,7 +58,7 @@ pub struct Terminals {
 
 /// A terminal that was opened. Its `Display` form is the message for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Opened {
+pub struct Opened {
     /// The terminal's name.
     pub terminal: String,
     /// If it opened in another folder than the requested one: where, and why.

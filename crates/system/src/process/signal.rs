@@ -41,8 +41,7 @@ impl Handle {
     }
 
     /// The process id.
-    #[cfg(test)]
-    pub(crate) fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.pid
     }
 

@@ -1,5 +1,8 @@
 //! Processes for tests, and waiting for what they do.
 
+// What a test starts fails in the test.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 #[cfg(target_os = "linux")]
 use std::ffi::OsStr;
 #[cfg(unix)]
@@ -18,15 +21,17 @@ use std::time::Instant;
 use pilotlight_core::time::Time;
 
 /// How long a test waits for what should happen at once. Only a failing test waits that long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The file name of the program that [`waiting`] runs.
-pub(crate) const WAITING: &str = if cfg!(windows) { "cmd" } else { "cat" };
+pub const WAITING: &str = if cfg!(windows) { "cmd" } else { "cat" };
 
 /// Has the test that says so run in a process of its own, where it starts all children, opens all files and holds all
 /// locks itself. The process of all tests has the children of others as well, and each of them has for a moment, between
 /// fork and exec, the environment, the open files and the locks of that process: it is taken for a child of ours, keeps a
 /// lock that was dropped, or a program from being run that was just written (ETXTBSY). To be said first.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! alone {
     () => {
         fn here() {}
@@ -35,14 +40,14 @@ macro_rules! alone {
         }
     };
 }
-pub(crate) use alone;
+pub use alone;
 
 /// The variable that names the test of a process that runs no other.
 const ALONE: &str = "PILOTLIGHT_TEST_ALONE";
 
 /// Runs the test that contains the function `here` of this path in a process of its own, and returns `true`; `false` in
 /// that process.
-pub(crate) fn ran_alone(here: &str) -> bool {
+pub fn ran_alone(here: &str) -> bool {
     // `pilotlight::module::test::here`, and within `async` one that is called `{{closure}}`.
     let path = here.trim_end_matches("::here").replace("::{{closure}}", "");
     let test = path.split_once("::").unwrap().1;
@@ -59,7 +64,7 @@ pub(crate) fn ran_alone(here: &str) -> bool {
 }
 
 /// The id of a process that has ended.
-pub(crate) fn ended() -> u32 {
+pub fn ended() -> u32 {
     let test = std::env::current_exe().unwrap();
     let mut child = Command::new(test).arg("--help").stdout(Stdio::null()).spawn().unwrap();
     child.wait().unwrap();
@@ -68,15 +73,15 @@ pub(crate) fn ended() -> u32 {
 
 /// Makes a FIFO. By a program, because `rustix` makes none on macOS.
 #[cfg(unix)]
-pub(crate) fn make_pipe(path: &Path) {
+pub fn make_pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg("-m600").arg(path).status().unwrap().success());
 }
 
 /// A process that ends with the test.
-pub(crate) struct Running(pub(crate) Child);
+pub struct Running(pub Child);
 
 impl Running {
-    pub(crate) fn start(command: &mut Command) -> Self {
+    pub fn start(command: &mut Command) -> Self {
         // In a process group of its own, so that its children end with it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(command, 0);
@@ -91,17 +96,17 @@ impl Running {
         process
     }
 
-    pub(crate) fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.0.id()
     }
 
     /// Kills it (SIGKILL), which leaves a zombie on Unix.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         self.0.kill().unwrap();
     }
 
     /// Kills it and waits for it, which frees its id.
-    pub(crate) fn end(&mut self) {
+    pub fn end(&mut self) {
         self.kill();
         self.0.wait().unwrap();
     }
@@ -121,7 +126,7 @@ impl Drop for Running {
 }
 
 /// A process that waits for input that never arrives.
-pub(crate) fn waiting() -> Running {
+pub fn waiting() -> Running {
     let command = &mut Command::new(WAITING);
     Running::start(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()))
 }
@@ -129,7 +134,7 @@ pub(crate) fn waiting() -> Running {
 /// A process that runs these lines of perl and then execs `program`, which waits for input. The files that perl opened
 /// stay open.
 #[cfg(target_os = "linux")]
-pub(crate) fn after(perl: &str, program: &Path, arguments: &[&OsStr]) -> Running {
+pub fn after(perl: &str, program: &Path, arguments: &[&OsStr]) -> Running {
     let script = format!("$^F = 255; {perl} my $program = shift; exec {{ $program }} $program, @ARGV or die");
     let mut command = Command::new("perl");
     command.args(["-e", &script]).arg(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::null());
@@ -146,13 +151,13 @@ pub(crate) fn after(perl: &str, program: &Path, arguments: &[&OsStr]) -> Running
 /// Copies a program under another name, by another program: a child that another test starts at that moment would
 /// inherit what this process has open for writing, which cannot be run then (ETXTBSY).
 #[cfg(target_os = "linux")]
-pub(crate) fn copy(program: &str, to: &Path) {
+pub fn copy(program: &str, to: &Path) {
     assert!(Command::new("cp").arg(program).arg(to).status().unwrap().success());
 }
 
 /// Writes a program, such as a script, in the same way.
 #[cfg(unix)]
-pub(crate) fn write_program(path: &Path, text: &[u8]) {
+pub fn write_program(path: &Path, text: &[u8]) {
     let mut install = Command::new("sh");
     install.args(["-c", "mkdir -p \"${1%/*}\" && cat >\"$1\" && chmod 755 \"$1\"", "sh"]).arg(path);
     let mut install = install.stdin(Stdio::piped()).spawn().unwrap();
@@ -162,7 +167,7 @@ pub(crate) fn write_program(path: &Path, text: &[u8]) {
 
 /// A running program of the given name that waits for input, with its path and the folder that it is in.
 #[cfg(target_os = "linux")]
-pub(crate) fn named(name: &OsStr) -> (tempfile::TempDir, PathBuf, Running) {
+pub fn named(name: &OsStr) -> (tempfile::TempDir, PathBuf, Running) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     copy("/bin/cat", &path);
@@ -172,7 +177,7 @@ pub(crate) fn named(name: &OsStr) -> (tempfile::TempDir, PathBuf, Running) {
 
 /// A process that has ended and that nobody has waited for.
 #[cfg(target_os = "linux")]
-pub(crate) fn zombie() -> Running {
+pub fn zombie() -> Running {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
     let mut process = waiting();
     process.kill();
@@ -183,15 +188,15 @@ pub(crate) fn zombie() -> Running {
 
 /// A thread of this process that lives until it is dropped.
 #[cfg(target_os = "linux")]
-pub(crate) struct Thread {
-    pub(crate) id: u32,
+pub struct Thread {
+    pub id: u32,
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[cfg(target_os = "linux")]
 impl Thread {
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         let (id_sender, id) = channel();
         let (end, ended) = channel();
         let thread = std::thread::spawn(move || {
@@ -213,7 +218,7 @@ impl Drop for Thread {
 
 /// Waits until `condition` holds.
 #[cfg(target_os = "linux")]
-pub(crate) fn wait_until(description: &str, mut condition: impl FnMut() -> bool) {
+pub fn wait_until(description: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !condition() {
         assert!(Instant::now() < deadline, "waited {PATIENCE:?} for: {description}");
@@ -222,7 +227,7 @@ pub(crate) fn wait_until(description: &str, mut condition: impl FnMut() -> bool)
 }
 
 /// The wall clock.
-pub(crate) fn now() -> Time {
+pub fn now() -> Time {
     Time(jiff::Timestamp::now().as_millisecond())
 }
 

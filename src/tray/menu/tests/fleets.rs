@@ -150,7 +150,7 @@ fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError
     let mut all: Vec<_> = sessions.iter().map(|session| session.row(NOW, &Limits::default()).0).collect();
     distinguish(&mut all);
     let keys: Vec<Key> = sessions.iter().map(|session| Key::new(SourceId::default(), &*session.id)).collect();
-    let (home, last_progress) = (agent::source::Source::at(Path::new("/nowhere")), &LastProgress::default());
+    let (home, last_progress) = (pilotlight_agents::source::Source::at(Path::new("/nowhere")), &LastProgress::default());
     let readers: Vec<_> = keys.iter().map(|key| home.reader(&key.id)).collect();
     let sources = keys.iter().zip(&all).zip(sessions).zip(&readers);
     let sources = sources.map(|(((key, row), session), reader)| Source {

@@ -62,7 +62,7 @@ impl World {
 
     pub(super) fn after(&mut self, span: Span) -> Option<Arc<MenuView>> {
         self.now = self.now.plus(span);
-        let home = agent::source::Source::at(Path::new("/nowhere"));
+        let home = pilotlight_agents::source::Source::at(Path::new("/nowhere"));
         let readers: Vec<_> = self.sessions.iter().map(|(key, ..)| home.reader(&key.id)).collect();
         let last_progress = &self.last_progress;
         let sources = self.sessions.iter().zip(&readers);

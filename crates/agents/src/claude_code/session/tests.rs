@@ -245,7 +245,7 @@ fn labels(folder: &Path) -> Vec<(usize, i64, String, i64)> {
 
 /// What is wrong about a recording.
 fn faults(folder: &Path) -> Vec<String> {
-    let name = folder.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().display().to_string();
+    let name = folder.strip_prefix(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap().display().to_string();
     let (steps, mut faults) = (play(folder), Vec::new());
     for (session, from, statuses, until) in labels(folder) {
         let in_time = |t: i64| t >= from + LATE && t < until - EARLY;
@@ -266,7 +266,7 @@ fn faults(folder: &Path) -> Vec<String> {
 /// Case 251.
 #[test]
 fn case_251_recordings_are_told_as_they_were_labelled() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/claude-code");
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("tests/claude-code");
     let mut folders = Vec::new();
     for version in fs::read_dir(root).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
         folders.extend(fs::read_dir(version.path()).unwrap().flatten().map(|entry| entry.path()));

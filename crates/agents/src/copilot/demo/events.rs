@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// The state of one session's log that its next lines depend on.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Log {
+pub struct Log {
     /// Number of lines written.
     written: u64,
     /// Number of tools started. Only the last one can be open.

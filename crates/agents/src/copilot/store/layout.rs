@@ -6,23 +6,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The folder of a home that holds the session folders.
-pub(crate) const SESSIONS: &str = "session-state";
+pub const SESSIONS: &str = "session-state";
 /// A session's log.
-pub(crate) const LOG: &str = "events.jsonl";
+pub const LOG: &str = "events.jsonl";
 /// A session's description.
-pub(crate) const WORKSPACE: &str = "workspace.yaml";
+pub const WORKSPACE: &str = "workspace.yaml";
 
 /// Lists the session folders in `sessions`. Folders whose names begin with a dot, links and files are not sessions.
 ///
 /// # Errors
 /// Where the folder cannot be listed.
-pub(crate) fn session_ids(sessions: &Path) -> io::Result<SessionIds> {
+pub fn session_ids(sessions: &Path) -> io::Result<SessionIds> {
     fs::read_dir(sessions).map(SessionIds)
 }
 
 /// Iterates over the names of session folders.
 #[derive(Debug)]
-pub(crate) struct SessionIds(fs::ReadDir);
+pub struct SessionIds(fs::ReadDir);
 
 impl Iterator for SessionIds {
     type Item = Arc<str>;

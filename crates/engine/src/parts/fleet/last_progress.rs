@@ -11,12 +11,12 @@ pub struct LastProgress(Arc<AtomicI64>);
 
 impl LastProgress {
     /// A time that stays.
-    #[cfg(test)]
-    pub(crate) fn at(time: Time) -> Self {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn at(time: Time) -> Self {
         Self(Arc::new(AtomicI64::new(time.0)))
     }
 
-    pub(crate) fn set(&self, time: Time) {
+    pub fn set(&self, time: Time) {
         self.0.store(time.0, Ordering::Relaxed);
     }
 

@@ -47,11 +47,11 @@ pub(super) struct FarEntry {
 pub struct Trouble {
     pub host: Arc<str>,
     /// Why it is not reached.
-    pub(crate) why: Box<str>,
+    pub why: Box<str>,
     /// Since when, by the wall clock.
-    pub(crate) since: Time,
+    pub since: Time,
     /// When it is tried again, by the wall clock.
-    pub(crate) again: Option<Time>,
+    pub again: Option<Time>,
 }
 
 impl Trouble {
