@@ -14,8 +14,8 @@ mod docs {
     mod workflows;
 }
 
-use pilotlight_engine::config::{Config, parse};
 use pilotlight_core::verdict::Status;
+use pilotlight_engine::config::{Config, parse};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -392,16 +392,16 @@ fn case_178_only_the_system_opens_files_and_nothing_else_does() {
     ];
     /// Where something is opened all the same, and why that cannot wait.
     const ALLOWED: [(&str, &str); 13] = [
-        ("src/system/plain_file.rs", "the one place"),
-        ("src/system/process", "`/proc`, which holds no pipes"),
-        ("src/system/runtime.rs", "passes options to the one place"),
-        ("src/system/log/capped.rs", "passes options to the one place"),
-        ("src/agent/reported/store.rs", "passes options to the one place"),
-        ("src/engine/ledger.rs", "passes options to the one place, and locks a folder, which is opened as one"),
-        ("src/terminal/macos.rs", "a file of a new name"),
-        ("src/agent/copilot/demo", "a scratch folder of its own"),
-        ("src/agent/demo", "the same folder"),
-        ("src/agent/codex/demo.rs", "passes options to the one place"),
+        ("crates/system/src/plain_file.rs", "the one place"),
+        ("crates/system/src/process", "`/proc`, which holds no pipes"),
+        ("crates/system/src/runtime.rs", "passes options to the one place"),
+        ("crates/system/src/log/capped.rs", "passes options to the one place"),
+        ("crates/agents/src/reported/store.rs", "passes options to the one place"),
+        ("crates/engine/src/ledger.rs", "passes options to the one place, and locks a folder, which is opened as one"),
+        ("crates/engine/src/terminal/macos.rs", "a file of a new name"),
+        ("crates/agents/src/copilot/demo", "a scratch folder of its own"),
+        ("crates/agents/src/demo", "the same folder"),
+        ("crates/agents/src/codex/demo.rs", "passes options to the one place"),
         ("src/cli/demo.rs", "the same folder"),
         ("src/cli/host/talk.rs", "passes options to the one place"),
         ("src/cli/pages.rs", "a folder that the user names"),
@@ -497,8 +497,8 @@ fn core_is_pure() {
         ".exists(",
         ".metadata(",
     ];
-    let mut files = sources(&root().join("src/core"));
-    files.extend(sources(&root().join("src/agent/copilot/dialect")));
+    let mut files = sources(&root().join("crates/core/src"));
+    files.extend(sources(&root().join("crates/agents/src/copilot/dialect")));
     assert!(files.len() > 20, "the files of core were found");
     for path in files.iter().filter(|path| !path.ends_with("tests.rs")) {
         let code = code_of(path);

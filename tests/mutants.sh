@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Mutates the core and the dialects, to see which mutants no test notices: tests/mutants.sh [OPTION OF CARGO-MUTANTS...],
-# for example `tests/mutants.sh --file src/core/gist.rs`, or `tests/mutants.sh --sharding round-robin --shard 3/60` for some
+# for example `tests/mutants.sh --file crates/core/src/gist.rs`, or `tests/mutants.sh --sharding round-robin --shard 3/60` for some
 # of each file. They, and what the cases read logs with, are made a crate of their own, so that a mutant takes seconds
 # instead of minutes. What it reports as missed may still be noticed by tests of other modules. Needs cargo-mutants
 # (tests/long.sh).
@@ -10,9 +10,9 @@ crate=$(mktemp -d)
 trap 'rm -rf "$crate"' EXIT
 mkdir -p "$crate/src/system"
 cp Cargo.lock "$crate"
-cp -r --parents src/core src/agent/asked.rs src/agent/tail{,.rs} src/agent/{copilot,codex}/dialect{,.rs} "$crate"
+cp -r --parents crates/core/src crates/agents/src/asked.rs crates/agents/src/tail{,.rs} crates/agents/src/{copilot,codex}/dialect{,.rs} "$crate"
 cp -r --parents tests/{cases{,.rs},tail,traces,traces-codex} "$crate"
-cp src/system/{clock,identity,file_times,plain_file}.rs "$crate/src/system"
+cp crates/system/src/{clock,identity,file_times,plain_file}.rs "$crate/src/system"
 # Their own tests need more of the system, and `places` needs the menu.
 sed -i '/^#\[cfg(test)\]$/,$d' "$crate/src/system/"{clock,plain_file}.rs
 sed -i '/mod places;/d' "$crate/tests/cases.rs"
@@ -37,4 +37,4 @@ RUST
 } >"$crate/Cargo.toml"
 target=${CARGO_TARGET_DIR:-$PWD/target}
 CARGO_TARGET_DIR=$target/mutants cargo mutants --dir "$crate" --in-place --exclude 'src/{agent/tail,system}/**' \
-    --exclude src/agent/tail.rs --output "$target" --cargo-arg=--offline --colors never "$@"
+    --exclude crates/agents/src/tail.rs --output "$target" --cargo-arg=--offline --colors never "$@"

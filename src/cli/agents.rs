@@ -2,13 +2,13 @@
 
 use super::context::{Context, names_wing};
 use super::report::{USAGE, say};
+use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use pilotlight_agents::homes::usual_home;
 use pilotlight_agents::reported::agent_name;
 use pilotlight_agents::source::is_reported;
 use pilotlight_agents::wing::Wing;
 use pilotlight_core::text::{any_of, listed, plain};
 use pilotlight_system::clock::Clock;
-use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use std::ffi::OsStr;
 use std::process::ExitCode;
 use std::slice;

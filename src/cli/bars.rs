@@ -4,10 +4,10 @@
 //! Each bar interprets markup in its input, and session names are untrusted text. Whatever a bar would interpret is
 //! escaped, or replaced by a lookalike where the bar has no escape for it.
 
+use clap::ValueEnum;
 use pilotlight_core::fleet::{Glance, Group, Row, State, distinguish, sort};
 use pilotlight_core::text::{NAME_MAX, capitalised, fit, plain};
 use pilotlight_core::verdict::Status;
-use clap::ValueEnum;
 use serde::Serialize;
 
 /// Maximum width of a label in a bar, in columns.

@@ -4,8 +4,8 @@
 use super::context::runtime;
 use super::trays::ask_first;
 use pilotlight_agents::bridges::{BridgeConfig, BridgeFiles, is_listened_to, meet};
-use pilotlight_engine::control::{self, origin};
 use pilotlight_core::fleet::Session;
+use pilotlight_engine::control::{self, origin};
 use pilotlight_system::paths;
 use pilotlight_system::runtime::Runtime;
 use std::time::Duration;

@@ -2,13 +2,13 @@
 
 use super::context::Context;
 use super::report::{USAGE, say};
-use pilotlight_engine::config::{self, load};
-use pilotlight_core::text::counted;
-use pilotlight_system::descriptors;
-use pilotlight_system::paths;
 use crate::tray::open;
 use crate::tray::open_files::make_config;
 use anyhow::{Context as _, bail};
+use pilotlight_core::text::counted;
+use pilotlight_engine::config::{self, load};
+use pilotlight_system::descriptors;
+use pilotlight_system::paths;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;

@@ -6,10 +6,10 @@ use super::enrich::enrich_from_tray;
 use super::fold::{on_stdout, on_stdout_from};
 use super::report::{LINE_MAX, REFUSED, say};
 use super::{color, json};
-use pilotlight_core::text::{counted, plain};
 use crate::doctor::bridge::running;
 use crate::doctor::{Examined, Finding, Level, examine};
 use clap::ColorChoice;
+use pilotlight_core::text::{counted, plain};
 use std::io::{self, Write};
 use std::process::ExitCode;
 

@@ -98,9 +98,9 @@ fn list<T: AsRef<str>>(text: &mut String, entries: &[(&str, T)], literal: Style)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pilotlight_agents::wing::Wing;
     use crate::cli::{Arguments, command_line};
     use clap::CommandFactory;
+    use pilotlight_agents::wing::Wing;
 
     #[test]
     fn every_command_is_in_one_group() {

@@ -5,14 +5,14 @@
 
 use super::command_line;
 use super::report::exit_code;
+use anyhow::{Context as _, Error};
+use clap::ValueEnum;
+use clap::error::ContextKind;
 use pilotlight_agents::reported::{Report, State, agent_name, caller, homes, put, session_id};
 use pilotlight_core::scan::Scan;
 use pilotlight_core::time::Time;
 use pilotlight_system::clock::wall_nanoseconds;
 use pilotlight_system::deadline::run_within;
-use anyhow::{Context as _, Error};
-use clap::ValueEnum;
-use clap::error::ContextKind;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::path::{PathBuf, absolute};

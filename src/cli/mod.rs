@@ -41,12 +41,12 @@ mod trays;
 mod watch;
 mod writer;
 
-use pilotlight_core::order::Operation;
-use pilotlight_system::clock::wall_nanoseconds;
-use pilotlight_system::{descriptors, log};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use context::Context;
 use pick::Named;
+use pilotlight_core::order::Operation;
+use pilotlight_system::clock::wall_nanoseconds;
+use pilotlight_system::{descriptors, log};
 use report::{USAGE, exit_code, flush_stdout, say};
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -3,13 +3,13 @@
 use super::context::Context;
 use super::hosts::{Known, Which, known};
 use super::report::{FAILED, NO_HOME, USAGE, say};
+use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use pilotlight_core::confusable::doubt;
 use pilotlight_core::fleet::{Label, Row, Session, ShortIds, distinguish, limit_ended};
 use pilotlight_core::text::{NAME_MAX, counted, plain};
 use pilotlight_core::time::Moment;
 use pilotlight_engine::snapshot::{self, Snapshot};
 use pilotlight_system::clock::Clock;
-use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::ops::Deref;

@@ -5,11 +5,11 @@
 
 use super::charset::{columns, has_unicode_stdout};
 use super::color;
+use clap::ColorChoice;
 use pilotlight_core::fleet::{Row, ShortIds};
 use pilotlight_core::text::{counted, fit, plain};
 use pilotlight_core::time::Time;
 use pilotlight_core::verdict::Status;
-use clap::ColorChoice;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The style of a table.

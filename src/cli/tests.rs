@@ -2,22 +2,22 @@
 
 use super::explain::{Refusals, page};
 use super::table::{Style, lines};
+use crate::tray::details;
+use crate::tray::menu::Menu;
+use crate::tray::notifier::alertable;
 use pilotlight_agents::source::Source;
-use pilotlight_engine::config::Config;
-use pilotlight_engine::config::List;
 use pilotlight_core::alert::{Alerts, Change, Now, Quiet, Settings};
 use pilotlight_core::fleet::{Row, Session, ShortIds, distinguish};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_core::verdict::Status;
+use pilotlight_engine::config::Config;
+use pilotlight_engine::config::List;
 use pilotlight_engine::last_seen::Seen;
 use pilotlight_engine::{Engine, Fleet, View, snapshot};
 use pilotlight_system::clock::Clock;
 use pilotlight_system::signals::Signals;
-use crate::tray::details;
-use crate::tray::menu::Menu;
-use crate::tray::notifier::alertable;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;

@@ -2,8 +2,8 @@
 
 use super::finding::{Finding, Level};
 use pilotlight_agents::source::Source;
-use pilotlight_engine::config::{Config, Problem};
 use pilotlight_core::fleet::Session;
+use pilotlight_engine::config::{Config, Problem};
 use pilotlight_engine::last_seen::Seen;
 use pilotlight_system::mounts::SilentHome;
 use std::path::PathBuf;

@@ -4,8 +4,8 @@ use super::finding::Finding;
 #[cfg(target_os = "linux")]
 use {
     super::{check::block_on, redact},
-    pilotlight_system::paths,
     crate::tray::{bus, clipboard::shares_with_x11, notify},
+    pilotlight_system::paths,
     std::path::Path,
     std::time::Duration,
     tokio::time::timeout,

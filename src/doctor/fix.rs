@@ -1,12 +1,12 @@
 //! Repairs of our own files. Each needs the user's consent, and nothing that a person wrote is lost.
 
 use super::ours::Ours;
+use anyhow::{Context, anyhow, bail};
 use pilotlight_agents::bridges::BridgeFiles;
-use pilotlight_engine::config::{self, Config};
 use pilotlight_core::text::plain;
+use pilotlight_engine::config::{self, Config};
 use pilotlight_system::plain_file;
 use pilotlight_system::state_file;
-use anyhow::{Context, anyhow, bail};
 use std::fs;
 use std::io::Write;
 use std::ops::Range;

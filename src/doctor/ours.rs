@@ -1,9 +1,9 @@
 //! Our own files, and whether one is broken.
 
-use pilotlight_engine::last_seen;
 #[cfg(target_os = "linux")]
 use crate::tray::autostart::Login;
 use crate::tray::notifier;
+use pilotlight_engine::last_seen;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;

@@ -5,10 +5,10 @@ use super::check::{Examined, Ground};
 use super::redact::Redactor;
 #[cfg(target_os = "linux")]
 use super::redact::{desktops, version};
-use pilotlight_engine::config::redacted;
 use pilotlight_core::fleet::Kind;
 use pilotlight_core::text::counted;
 use pilotlight_core::verdict::Status;
+use pilotlight_engine::config::redacted;
 use pilotlight_system::clock::Clock;
 use pilotlight_system::log;
 #[cfg(target_os = "linux")]

@@ -4,9 +4,9 @@
 //! lock to clean up. A note next to it names the holder. Both are in the [runtime folder](pilotlight_system::runtime),
 //! which is checked before either is opened.
 
+use anyhow::Context;
 use pilotlight_system::note::Note;
 use pilotlight_system::runtime::Runtime;
-use anyhow::Context;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 

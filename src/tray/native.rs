@@ -5,8 +5,8 @@
 use super::icon::Icon;
 use super::messages::Click;
 use super::view::{Item, MenuView};
-use pilotlight_core::time::Moment;
 use anyhow::Context;
+use pilotlight_core::time::Moment;
 use std::time::{Duration, Instant};
 use tray_icon::menu::{CheckMenuItem, IsMenuItem, Menu, MenuId, MenuItem, PredefinedMenuItem, Submenu};
 use tray_icon::{TrayIcon, TrayIconBuilder};

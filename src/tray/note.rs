@@ -1,9 +1,9 @@
 //! Notes, which are notifications about what was done, with one button: as values, apart from who shows them.
 
-use pilotlight_core::action::Action;
-use pilotlight_core::order::Outcome;
 use crate::tray::icon::State;
 use crate::tray::view::Effect;
+use pilotlight_core::action::Action;
+use pilotlight_core::order::Outcome;
 
 /// What a click on a note leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]

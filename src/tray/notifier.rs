@@ -17,10 +17,12 @@ use super::notify::{Note, Offer, Popups};
 use super::on_change::OnChange;
 use super::trust::DesktopTrust;
 use super::view::Effect;
+use clicks::{ClickAction, question};
 use pilotlight_agents::reader::Reader;
-use pilotlight_engine::config::{Config, Notifications};
 use pilotlight_core::action::{Action, ServerState, is_bridged, offer};
-use pilotlight_core::alert::{Alertable, Alerts, Completed, Kinds, Now, OpenQuestion, PopupId, Quiet, Request, Settings};
+use pilotlight_core::alert::{
+    Alertable, Alerts, Completed, Kinds, Now, OpenQuestion, PopupId, Quiet, Request, Settings,
+};
 use pilotlight_core::fleet::{Kind as Use, Row, Session};
 use pilotlight_core::order::Outcome;
 use pilotlight_core::session::Key;
@@ -29,10 +31,10 @@ use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_core::turn::Ending;
 use pilotlight_core::verdict::Status;
 use pilotlight_core::words::refusal::Refusal;
+use pilotlight_engine::config::{Config, Notifications};
 use pilotlight_engine::{Fleet, Shown};
 use pilotlight_system::clock::{WallClock, slept};
 use pilotlight_system::state_file::{self, Unusable};
-use clicks::{ClickAction, question};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;

@@ -34,10 +34,10 @@ pub use note::NoteSender;
 #[cfg(target_os = "linux")]
 pub use popups::Popups;
 
-#[cfg(target_os = "linux")]
-use pilotlight_core::text::plain;
 #[cfg(not(target_os = "linux"))]
 use note::show;
+#[cfg(target_os = "linux")]
+use pilotlight_core::text::plain;
 #[cfg(target_os = "linux")]
 use {
     note::notification,

@@ -5,11 +5,11 @@
 //! and what it prints goes nowhere. At most [`AT_ONCE`] run at once, each for at most [`LIMIT`]; then its process group
 //! is killed, and so it is when the tray ends.
 
-use pilotlight_engine::config::OnChange as Command;
 use pilotlight_core::alert::{Alertable, Detail, Now, Occasions, Quiet, Settings, told};
 use pilotlight_core::session::Key;
 use pilotlight_core::text::escaped_json;
 use pilotlight_core::time::Time;
+use pilotlight_engine::config::OnChange as Command;
 use pilotlight_system::{descriptors, paths};
 use std::io;
 use std::path::PathBuf;

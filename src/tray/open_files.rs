@@ -4,9 +4,9 @@
 //! exactly what was shown, and not newly collected.
 
 use super::open;
+use anyhow::Context as _;
 use pilotlight_engine::config;
 use pilotlight_system::state_file;
-use anyhow::Context as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 

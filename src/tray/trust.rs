@@ -8,10 +8,10 @@
 //! and such a panel's Approve opens that window as well.
 
 use pilotlight_agents::callers::agent_above;
-use pilotlight_engine::control::origin::{Runner, is_older};
 use pilotlight_core::action::questions;
 use pilotlight_core::session::Session;
 use pilotlight_engine::Fleet;
+use pilotlight_engine::control::origin::{Runner, is_older};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 

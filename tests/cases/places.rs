@@ -1,16 +1,16 @@
 //! The positions of the menu's rows, whatever happens to the sessions: an open menu must not move under the pointer.
 
+use pilotlight::tray::details::Source;
+use pilotlight::tray::menu::Menu;
+use pilotlight::tray::view::{Item, ItemId, MenuView};
 use pilotlight_agents::source;
-use pilotlight_engine::config::List;
 use pilotlight_core::fleet::{About, Row, Session};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::session::{Key, Observed, SourceId};
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_core::verdict::Status;
 use pilotlight_engine::LastProgress;
-use pilotlight::tray::details::Source;
-use pilotlight::tray::menu::Menu;
-use pilotlight::tray::view::{Item, ItemId, MenuView};
+use pilotlight_engine::config::List;
 use proptest::prelude::*;
 use std::path::Path;
 use std::sync::Arc;

@@ -54,7 +54,7 @@ fn nothing_outside_the_agents_names_one() {
     let mut needed = BTreeSet::new();
     for path in sources(&root().join("src")) {
         let name = path.strip_prefix(root()).unwrap().to_str().unwrap();
-        if name.starts_with("src/agent/") || name.contains("/tests/") || name.ends_with("tests.rs") {
+        if name.starts_with("crates/agents/src/") || name.contains("/tests/") || name.ends_with("tests.rs") {
             continue;
         }
         let named = agents_in(&code_of(&path));
@@ -77,7 +77,7 @@ fn an_agent_is_found_in_code_and_not_in_words() {
 
 #[test]
 fn the_agents_of_the_table_are_those_that_are_looked_for() {
-    let table = std::fs::read_to_string(root().join("src/agent/wing.rs")).unwrap();
+    let table = std::fs::read_to_string(root().join("crates/agents/src/wing.rs")).unwrap();
     let variants = table.split_once("enum Wing {").unwrap().1.split_once("\n}").unwrap().0;
     let variants = variants.lines().map(str::trim).filter(|line| line.starts_with(|it: char| it.is_ascii_uppercase()));
     // What hooks report is of no agent in particular.

@@ -56,12 +56,7 @@ impl Reader {
     }
 
     /// Reads the log of an old session, to show how it ended.
-    pub fn read_history(
-        &mut self,
-        reading: &Reading<'_>,
-        observed: &mut Observed,
-        buffer: &mut Vec<u8>,
-    ) -> ReadStatus {
+    pub fn read_history(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
         match self {
             Self::Copilot(folder) => folder.read_history(reading, observed, buffer),
             Self::ClaudeCode(session) => session.read_history(reading, observed, buffer),

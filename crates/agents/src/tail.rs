@@ -16,10 +16,10 @@ mod position;
 mod rebuild;
 mod stamp;
 
-use pilotlight_core::facts::Facts;
 use backwards::Start;
 use file::{open, written};
 use pass::Pass;
+use pilotlight_core::facts::Facts;
 use position::{Compared, Position};
 use rebuild::Rebuild;
 use stamp::Stamp;

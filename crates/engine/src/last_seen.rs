@@ -5,12 +5,12 @@
 //! once too often. A mark that is later than now was made while the clock was wrong. It counts as absent, and the next
 //! save drops it: otherwise nothing new would ever count as unseen.
 
+use anyhow::Context;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::hash::hash;
 use pilotlight_core::time::{Span, Time};
 use pilotlight_system::mounts::Mounts;
 use pilotlight_system::state_file::{self, Unusable};
-use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,5 +1,13 @@
 //! Reads every session once, for commands that do not keep running.
 
+use crate::config::{Config, ServiceUse};
+use crate::last_seen::{HomeHash, Seen};
+use crate::ledger::Ledger;
+use crate::parts::fleet::{count_holders, end_sample, find_terminal, others_of_owner};
+use crate::parts::looks::{SocketReader, asked_by};
+use crate::parts::resumes::RecentResumes;
+use crate::parts::server_searches::server_state;
+use crate::parts::shares::for_shares;
 use pilotlight_agents::channel::endpoints;
 use pilotlight_agents::listing::SessionIds;
 use pilotlight_agents::openings::OpenSessions;
@@ -9,19 +17,11 @@ use pilotlight_agents::reading::{Glimpse, LogPaths, Reading};
 use pilotlight_agents::scanner::OpenScanner;
 use pilotlight_agents::source::{Source, reached};
 use pilotlight_agents::tail::ReadContext;
-use crate::config::{Config, ServiceUse};
 use pilotlight_core::fleet::{Kind, Session};
 use pilotlight_core::owner::Held;
 use pilotlight_core::session::{Key, NoAnswer, Observed, SourceId};
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_core::verdict::Reception;
-use crate::last_seen::{HomeHash, Seen};
-use crate::ledger::Ledger;
-use crate::parts::fleet::{count_holders, end_sample, find_terminal, others_of_owner};
-use crate::parts::looks::{SocketReader, asked_by};
-use crate::parts::resumes::RecentResumes;
-use crate::parts::server_searches::server_state;
-use crate::parts::shares::for_shares;
 use pilotlight_system::clock::Clock;
 use pilotlight_system::mounts::{Mounts, silent_mount};
 use pilotlight_system::paths;

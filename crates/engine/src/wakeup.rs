@@ -1,9 +1,9 @@
 //! What wakes the loop, and where that comes from.
 
 use super::parts::tasks::TaskMessage;
-use pilotlight_agents::bridges::BridgeEvent;
 use crate::control::Command;
 use crate::hosts::News;
+use pilotlight_agents::bridges::BridgeEvent;
 use pilotlight_system::signals::{Signal, Signals};
 use pilotlight_system::timer::Alarm;
 use pilotlight_system::watcher::Hints;

@@ -25,10 +25,7 @@ pub fn run_within<T: Send + 'static>(
 ///
 /// # Errors
 /// The system refuses a thread.
-pub fn start<T: Send + 'static>(
-    name: &str,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> io::Result<Receiver<T>> {
+pub fn start<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> io::Result<Receiver<T>> {
     let (sender, result) = channel();
     let send = move || {
         let _ = sender.send(work()); // fails if nobody waits any longer

@@ -123,12 +123,7 @@ pub fn make_folder(folder: &Path) -> std::io::Result<()> {
 /// those that the config adds, in which a leading `~` is the user's home.
 ///
 /// All are absolute, and need not exist. If two are the same folder, even by a symlink, only the first is kept.
-pub fn homes(
-    cli: &[PathBuf],
-    usual: Vec<PathBuf>,
-    config: &[PathBuf],
-    user_home: Option<&Path>,
-) -> Vec<PathBuf> {
+pub fn homes(cli: &[PathBuf], usual: Vec<PathBuf>, config: &[PathBuf], user_home: Option<&Path>) -> Vec<PathBuf> {
     let wanted: Vec<PathBuf> = if cli.is_empty() {
         usual.into_iter().chain(config.iter().filter_map(|path| expand(path, user_home))).collect()
     } else {

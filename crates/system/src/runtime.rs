@@ -124,12 +124,7 @@ impl Runtime {
     fn file(&self, name: &str, make: bool) -> io::Result<File> {
         let mut options = File::options();
         options.read(true).write(make).create(make).truncate(false);
-        Ok(crate::plain_file::open_with(
-            &mut options,
-            &self.folder.join(name),
-            crate::plain_file::Links::Refused,
-        )?
-        .0)
+        Ok(crate::plain_file::open_with(&mut options, &self.folder.join(name), crate::plain_file::Links::Refused)?.0)
     }
 
     #[cfg(not(unix))]

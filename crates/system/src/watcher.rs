@@ -21,13 +21,13 @@ mod portable;
 mod route;
 mod throttle;
 
-use pilotlight_core::session::{Key, NoFileEvents, SourceId};
 use crate::mounts::Mounts;
 use crate::timer::Alarm;
 use filter::{Filter, Home};
 use hints::Refusal;
 #[cfg(target_os = "linux")]
 use linux::Source;
+use pilotlight_core::session::{Key, NoFileEvents, SourceId};
 #[cfg(not(target_os = "linux"))]
 use portable::Source;
 use std::collections::{BTreeSet, HashSet};

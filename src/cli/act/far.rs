@@ -3,13 +3,13 @@
 
 use super::output::Reporter;
 use crate::cli::context::{Context, runtime};
-use pilotlight_engine::control::{Command, PendingOrder};
 use pilotlight_core::action::Trait;
 use pilotlight_core::order::{Order, Outcome, Report};
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Moment;
-use pilotlight_engine::{Fleet, View};
+use pilotlight_engine::control::{Command, PendingOrder};
 use pilotlight_engine::hosts::Purpose;
+use pilotlight_engine::{Fleet, View};
 use pilotlight_system::signals::Signals;
 use std::ops::ControlFlow;
 use std::pin::pin;

@@ -3,9 +3,9 @@
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked, pick};
 use crate::cli::report::{FAILED, REFUSED, UNCONFIRMED, USAGE, say};
-use pilotlight_engine::control::caller::agent_behind;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::order::{Operation, Order, Outcome};
+use pilotlight_engine::control::caller::agent_behind;
 use std::process::ExitCode;
 
 /// Finds the session, runs `act` on it, and turns the outcome into an exit code.

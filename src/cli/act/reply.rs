@@ -12,11 +12,11 @@ use crate::cli::ask::{confirm, prompt};
 use crate::cli::context::Context;
 use crate::cli::pick::{Named, Picked};
 use crate::cli::report::say;
-use pilotlight_engine::control::ORDER_MAX;
 use pilotlight_core::confusable::doubt;
 use pilotlight_core::form::{Field, FieldType, Form, FormAnswer, Kind};
 use pilotlight_core::order::{Operation, Outcome, Reply, Report};
 use pilotlight_core::text::{NAME_MAX, plain};
+use pilotlight_engine::control::ORDER_MAX;
 use std::process::ExitCode;
 use tokio::time::Instant;
 

@@ -5,9 +5,9 @@ use super::super::hosts::ask_tray;
 use super::super::report::{FAILED, USAGE, say};
 use super::talk::{tell, wait};
 use super::{Row, tell_tray};
+use futures_util::future::join_all;
 use pilotlight_engine::config::Host;
 use pilotlight_system::clock::Clock;
-use futures_util::future::join_all;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]

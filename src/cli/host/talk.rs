@@ -3,11 +3,11 @@
 use super::super::ask::confirm;
 use super::super::fold::on_stdout;
 use super::super::report::{LINE_MAX, say};
+use anyhow::{Context as _, anyhow, bail};
 use pilotlight_core::text::plain;
 use pilotlight_system::plain_file::{self, Links};
 use pilotlight_system::signals::Signals;
 use pilotlight_system::{deadline, paths, state_file};
-use anyhow::{Context as _, anyhow, bail};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

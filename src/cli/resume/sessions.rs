@@ -4,11 +4,11 @@
 
 use crate::cli::context::{Context, runtime};
 use crate::cli::hosts::{Query, TOLD_WITHIN, Which, ask_tray};
-use pilotlight_engine::config::Host;
 use pilotlight_core::fleet::{Finder, Row, Session, distinguish};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::text::listed;
 use pilotlight_core::time::Moment;
+use pilotlight_engine::config::Host;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -157,9 +157,9 @@ fn note(query: &Query, is_patient: bool) -> Option<String> {
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
+    use pilotlight_core::far::Account;
     use pilotlight_engine::config::Reach;
     use pilotlight_engine::control::pipe::lines::FromHost;
-    use pilotlight_core::far::Account;
     use pilotlight_system::clock::Clock;
     use std::fmt::Write as _;
 

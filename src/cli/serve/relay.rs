@@ -3,12 +3,12 @@
 //! are read for whoever asks, and nobody keeps them.
 
 use crate::cli::context::Context;
-use pilotlight_engine::control::pipe::lines::{FromHost, PAST_MAX, STARTS_AGAIN, ToHost};
-use pilotlight_engine::control::pipe::read_line;
+use anyhow::bail;
 use pilotlight_core::far::Account;
 use pilotlight_core::fleet::Session;
+use pilotlight_engine::control::pipe::lines::{FromHost, PAST_MAX, STARTS_AGAIN, ToHost};
+use pilotlight_engine::control::pipe::read_line;
 use pilotlight_engine::snapshot::{self, Snapshot};
-use anyhow::bail;
 use std::cmp::Reverse;
 use std::io;
 use std::pin::pin;

@@ -3,9 +3,9 @@
 //! Its last line has our mark and a checksum of everything before it. A file that was edited no longer matches and
 //! belongs to the user; so does a file without the line, a link, or a folder.
 
+use anyhow::{Context as _, bail};
 use pilotlight_core::hash::hash;
 use pilotlight_system::state_file;
-use anyhow::{Context as _, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -3,9 +3,9 @@
 
 use super::arguments::arguments;
 use super::state::State;
+use anyhow::Context;
 use pilotlight_system::paths;
 use pilotlight_system::state_file;
-use anyhow::Context;
 use std::path::{Path, PathBuf};
 
 /// The bundle's identifier, and the agent's.

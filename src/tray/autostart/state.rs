@@ -1,7 +1,7 @@
 //! Whether this program is started at login, and the menu entry that shows and changes it.
 
-use pilotlight_core::text::{lines, plain};
 use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind};
+use pilotlight_core::text::{lines, plain};
 use unicode_width::UnicodeWidthStr;
 
 /// Maximum length of a note in the menu, in characters.

@@ -3,9 +3,9 @@
 
 use super::arguments::arguments;
 use super::state::{StartLine, State};
+use anyhow::Context;
 use pilotlight_system::deadline::run_within;
 use pilotlight_system::state_file;
-use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;

@@ -1,11 +1,11 @@
 //! Which sessions the entries below the list are about.
 
+use crate::tray::details::Source;
 use pilotlight_core::action::{Action, ServerState, offer};
 use pilotlight_core::fleet::Kind as Use;
 use pilotlight_core::order::{Operation, Order};
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::Allows;
-use crate::tray::details::Source;
 
 /// Orders to resume the sessions whose process died without a shutdown, as all do when the machine goes down.
 pub(super) fn left_open(sources: &[Source<'_>]) -> Vec<Order> {

@@ -11,10 +11,10 @@
 
 use super::session::{self, WHY};
 use super::{Sorted, names::Names};
-use pilotlight_core::fleet::folded;
 use crate::tray::actions;
 use crate::tray::details::{self, DetailsContext, Source};
 use crate::tray::view::{Effect, Item, ItemId, Kind, ROWS};
+use pilotlight_core::fleet::folded;
 
 /// Maximum number of rows, besides separators.
 const ROOT_MAX: usize = 10;

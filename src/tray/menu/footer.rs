@@ -1,11 +1,11 @@
 //! The entries below the sessions: always the same ones in the same order, so that they are easy to find.
 
-use pilotlight_core::fleet::LABEL_DISTINCT_WIDTH;
-use pilotlight_core::text::{counted, fit, isolated, lines, plain};
 use crate::tray::autostart::State as Login;
 use crate::tray::details::Source;
 use crate::tray::notifications::NotificationState;
 use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind, ROWS};
+use pilotlight_core::fleet::LABEL_DISTINCT_WIDTH;
+use pilotlight_core::text::{counted, fit, isolated, lines, plain};
 
 /// The entries below the sessions. `ends` are the sessions that may end with the program. `edits_settings`: there is a
 /// settings file, or a place for one.

@@ -1,14 +1,14 @@
 //! The headline: how many sessions need the user, and what the first one needs. A click on it leads there.
 
 use super::names::Names;
+use crate::tray::actions;
+use crate::tray::details::Source;
+use crate::tray::view::{COLUMNS, Effect};
 use pilotlight_core::alert::Detail;
 use pilotlight_core::fleet::{Glance, Row, Session};
 use pilotlight_core::text::{COMMAND_MAX, fit, isolated, plain};
 use pilotlight_core::turn::request_verb;
 use pilotlight_core::verdict::Status;
-use crate::tray::actions;
-use crate::tray::details::Source;
-use crate::tray::view::{COLUMNS, Effect};
 use unicode_width::UnicodeWidthStr;
 
 /// Between the parts of the headline.

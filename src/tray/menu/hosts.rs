@@ -1,10 +1,10 @@
 //! The rows of machines that are not reached.
 
+use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind};
 use pilotlight_core::session::far::Unreached;
 use pilotlight_core::text::{lines, plain};
 use pilotlight_core::time::Time;
 use pilotlight_engine::Trouble;
-use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind};
 
 /// Maximum number of such machines with a row of their own.
 pub(super) const ROWS_MAX: usize = 2;

@@ -1,9 +1,9 @@
 //! How much of a session's name the menu must show: what sets it apart from the others.
 
-use pilotlight_core::fleet::{LABEL_DISTINCT_WIDTH, Label};
-use pilotlight_core::text::{NAME_MAX, fit, plain};
 use crate::tray::details::Source;
 use crate::tray::view::RowName;
+use pilotlight_core::fleet::{LABEL_DISTINCT_WIDTH, Label};
+use pilotlight_core::text::{NAME_MAX, fit, plain};
 use std::collections::HashMap;
 use unicode_width::UnicodeWidthStr;
 

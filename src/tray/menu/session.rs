@@ -1,11 +1,11 @@
 //! The row of a session and its submenu of at most ten entries.
 
 use super::names::{NAME_MIN_WIDTH, Names};
-use pilotlight_agents::reader::Reader;
-use pilotlight_core::text::isolated;
 use crate::tray::actions;
 use crate::tray::details::{self, DetailsContext, Source};
 use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind, Lead, ROWS, Text, fold};
+use pilotlight_agents::reader::Reader;
+use pilotlight_core::text::isolated;
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 

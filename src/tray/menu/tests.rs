@@ -9,7 +9,6 @@ mod world;
 
 use super::*;
 use pilotlight_agents::copilot::dialect;
-use pilotlight_engine::config::{Problem, parse};
 use pilotlight_core::action::{Action, ServerState};
 use pilotlight_core::alert::Pause;
 use pilotlight_core::fleet::Kind as Use;
@@ -22,6 +21,7 @@ use pilotlight_core::session::{Allows, Key, NoFileEvents};
 use pilotlight_core::turn::{Call, Request};
 use pilotlight_core::verdict::Status;
 use pilotlight_engine::LastProgress;
+use pilotlight_engine::config::{Problem, parse};
 use std::path::Path;
 use world::{World, names, text};
 

@@ -3,15 +3,15 @@
 //! The popup shows what was true when it was raised, and the session may have moved on. So its request is looked up
 //! among those open now, by id and text; if it is over, nothing is done, and the user is notified.
 
+use crate::tray::actions::looking_at;
+use crate::tray::messages::PopupEvent;
+use crate::tray::view::{Effect, Reviewed};
 use pilotlight_core::action::{Action, Trait, questions};
 use pilotlight_core::alert::{About, Button, Cause, Popup, ShownRequest};
 use pilotlight_core::fleet::{Row, Session};
 use pilotlight_core::form::{Form, FormAnswer};
 use pilotlight_core::order::{Operation, Order, Reply, Which};
 use pilotlight_engine::Shown;
-use crate::tray::actions::looking_at;
-use crate::tray::messages::PopupEvent;
-use crate::tray::view::{Effect, Reviewed};
 
 #[derive(Debug)]
 pub(super) enum ClickAction {
@@ -130,6 +130,7 @@ fn choose(popup: &Popup, shown: &Shown<'_>, index: u8) -> ClickAction {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tray::notifier::alertable;
     use pilotlight_agents::copilot::dialect;
     use pilotlight_core::action::ServerState;
     use pilotlight_core::agent::Agent;
@@ -143,7 +144,6 @@ mod tests {
     use pilotlight_core::time::{Moment, Time};
     use pilotlight_core::verdict::Status;
     use pilotlight_engine::LastProgress;
-    use crate::tray::notifier::alertable;
 
     fn popup(cause: Cause, buttons: &[Button]) -> Popup {
         Popup {

@@ -1,7 +1,7 @@
 //! What popups need from their caller.
 
-use pilotlight_core::alert::PopupId;
 use crate::tray::messages::PopupEvent;
+use pilotlight_core::alert::PopupId;
 use std::time::Instant;
 use tokio::runtime::Handle;
 

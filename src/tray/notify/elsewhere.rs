@@ -5,9 +5,9 @@
 
 use super::config::PopupConfig;
 use super::note::NoteSender;
-use pilotlight_core::alert::{Change, PopupId};
 use crate::tray::messages::PopupEvent;
 use crate::tray::note::Note;
+use pilotlight_core::alert::{Change, PopupId};
 use std::sync::Arc;
 
 /// Shows popups.

@@ -7,8 +7,8 @@ use super::server;
 #[cfg(target_os = "linux")]
 use super::server::{NO_REPLY, TIMEOUT};
 use super::text::{TITLE_MAX, body};
-use pilotlight_core::text::plain;
 use crate::tray::note::{Note, OfferTaken};
+use pilotlight_core::text::plain;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Handle;

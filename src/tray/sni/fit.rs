@@ -44,8 +44,8 @@ pub(super) fn fit(items: &[Item], size: Size) -> Option<Vec<Item>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pilotlight_core::time::Moment;
     use crate::tray::view::Effect;
+    use pilotlight_core::time::Moment;
 
     fn shown(items: &[Item]) -> Vec<String> {
         items.iter().map(|item| item.words().map_or("-".into(), |text| text.at(Moment::default()))).collect()

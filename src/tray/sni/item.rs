@@ -2,10 +2,10 @@
 
 use super::menu::{self, ICON_CLICK, MenuState, lock};
 use super::pictures::Pictures;
-use pilotlight_core::text::escaped;
 use crate::tray::icon::{Icon, Picture};
 use crate::tray::messages::{EventSender, MainEvent};
 use crate::tray::view::MenuView;
+use pilotlight_core::text::escaped;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use zbus::fdo;

@@ -6,10 +6,10 @@
 //! there before the icon is registered, and those for all other settings soon after, before somebody can change them:
 //! GTK looks into a folder of icons only every 5 s, and draws "image missing" for one that came in between.
 
+use crate::tray::icon::{Icon, Picture, decode};
 use pilotlight_system::paths::make_folder;
 use pilotlight_system::plain_file::{self, Links};
 use pilotlight_system::state_file;
-use crate::tray::icon::{Icon, Picture, decode};
 use std::collections::HashSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};

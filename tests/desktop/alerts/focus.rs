@@ -1,5 +1,5 @@
 //! Popups about a session that the user looks at. The test is the compositor, whose only window is its own: the sessions'
-//! processes are its children. Real windows are in `src/terminal/show/tests/focus.rs`.
+//! processes are its children. Real windows are in `crates/engine/src/terminal/show/tests/focus.rs`.
 
 use super::*;
 use std::io::{Read, Write};

@@ -19,8 +19,7 @@ use tokio::time::{sleep, timeout};
 pub(crate) const EFFECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait for the log to confirm a call that the server did not answer. A server that was frozen takes a
 /// second after it continues, and longer on a busy machine.
-pub(crate) const CONFIRM_TIMEOUT: Duration =
-    if cfg!(test) { Duration::from_secs(1) } else { Duration::from_secs(3) };
+pub(crate) const CONFIRM_TIMEOUT: Duration = if cfg!(test) { Duration::from_secs(1) } else { Duration::from_secs(3) };
 /// The interval at which the server is polled for an effect. Changes on disk notify us.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Long enough for events that have already happened to be processed.

@@ -7,10 +7,10 @@
 mod line;
 
 use crate::tail::{Dialect, has_line_with};
+use line::Line;
 use pilotlight_core::event::{Body, Event};
 use pilotlight_core::scan::{LastMembers, Malformed, Scan, Text};
 use pilotlight_core::time::Time;
-use line::Line;
 
 /// How Claude Code writes its log.
 pub const DIALECT: Dialect = Dialect { is_start, parse, parse_ends, is_fresh_prompt, sub_agents: None };

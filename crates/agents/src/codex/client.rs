@@ -6,8 +6,8 @@
 
 use super::door::{ANSWER_TIMEOUT, Door};
 use crate::channel::failure::Failure;
-use pilotlight_core::order::Step;
 use futures_util::{SinkExt, StreamExt};
+use pilotlight_core::order::Step;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::net::UnixStream;

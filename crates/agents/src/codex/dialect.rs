@@ -10,10 +10,10 @@
 mod payload;
 
 use crate::tail::{Dialect, has_line_with};
+use payload::Payload;
 use pilotlight_core::event::{Body, Event};
 use pilotlight_core::scan::{Malformed, Scan, Text, keys};
 use pilotlight_core::time::Time;
-use payload::Payload;
 
 /// How Codex writes a thread's log. What runs in the background of a thread is a thread of its own, with its own log, so
 /// reading one never has to go back beyond the last prompt.

@@ -1,7 +1,7 @@
 //! A home, and the far side of its daemon's socket, for tests.
 
-use pilotlight_system::process::start_ticks;
 use futures_util::{SinkExt, StreamExt};
+use pilotlight_system::process::start_ticks;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

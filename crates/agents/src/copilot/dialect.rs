@@ -12,10 +12,10 @@ mod data;
 mod types;
 
 use crate::tail::{Dialect, FIRST_LINES, SubAgentsInLog};
+use data::Data;
 use pilotlight_core::event::{Body, Event};
 use pilotlight_core::scan::{LastMembers, Malformed, Scan, Text, keys};
 use pilotlight_core::time::Time;
-use data::Data;
 use types::without_data;
 
 /// How Copilot writes its log.

@@ -36,11 +36,7 @@ impl Told {
     /// # Errors
     /// The session is over: it was reported so, its process has ended, or nobody has said anything for long. Or it is of
     /// an agent that is not wanted.
-    pub(crate) fn refresh(
-        &mut self,
-        reading: &Reading<'_>,
-        observed: &mut Observed,
-    ) -> io::Result<ReadStatus> {
+    pub(crate) fn refresh(&mut self, reading: &Reading<'_>, observed: &mut Observed) -> io::Result<ReadStatus> {
         let now = reading.context.now;
         let is_wanted = |record: &Record| self.only.as_ref().is_none_or(|only| only.contains(&record.agent));
         let record = Record::read(&self.path).filter(|record| is_wanted(record) && record.is_current(now.wall));

@@ -5,13 +5,13 @@
 
 use super::places::{FOLDER, MOST, apart, list, path};
 use super::record::{Record, Report, State};
+use anyhow::{Context, ensure};
 use pilotlight_core::time::{Span, Time};
 use pilotlight_system::deadline::lock_in_turn;
 use pilotlight_system::paths::make_folder;
 use pilotlight_system::plain_file::{self, Links};
 use pilotlight_system::runtime::Runtime;
 use pilotlight_system::state_file;
-use anyhow::{Context, ensure};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;

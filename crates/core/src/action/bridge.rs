@@ -7,8 +7,7 @@ use crate::words::offer::Does;
 use crate::words::refusal::{Refusal, untried};
 
 /// What is said of a bridge that is not of this program's version: it runs as long as its session.
-pub const OTHER_VERSION: &str =
-    "it is of another version than this Pilotlight: restart the session to have this one";
+pub const OTHER_VERSION: &str = "it is of another version than this Pilotlight: restart the session to have this one";
 
 /// Describes what the bridge to its terminal may do.
 pub fn bridge_words(session: &Session) -> Option<String> {

@@ -1,10 +1,10 @@
 //! Applies what the bridges to terminals report to their sessions.
 
+use crate::contacts::Contacts;
+use crate::world::World;
 use pilotlight_agents::bridges::{BridgeEvent, BridgeNews, ConnectedBridge};
 use pilotlight_agents::channel::BridgeHandle;
 use pilotlight_core::session::Key;
-use crate::contacts::Contacts;
-use crate::world::World;
 
 impl Contacts {
     /// Starts or stops listening after the bridge was installed or removed.

@@ -1,18 +1,18 @@
 //! Looks into silences before they reach a limit: whether the session receives its model's answer, which its log does
 //! not have until it is whole.
 
-use pilotlight_agents::channel::listener::Listener;
-use pilotlight_core::fleet::Kind;
-use pilotlight_core::reception::{Finding, Found, WINDOW, Word};
-use pilotlight_core::session::Key;
-use pilotlight_core::time::{Span, Time};
-use pilotlight_core::verdict::{Look, Reception};
 use crate::Entry;
 use crate::contacts::Contacts;
 use crate::disk::Disk;
 use crate::parts::looks::{BeginLook, EndedLook, SocketReader, SocketView, asked_by};
 use crate::parts::tasks::TaskMessage;
 use crate::world::World;
+use pilotlight_agents::channel::listener::Listener;
+use pilotlight_core::fleet::Kind;
+use pilotlight_core::reception::{Finding, Found, WINDOW, Word};
+use pilotlight_core::session::Key;
+use pilotlight_core::time::{Span, Time};
+use pilotlight_core::verdict::{Look, Reception};
 
 /// A look that is so much overdue was missed, not late: its limit has passed already.
 const MISSED: Span = Span::seconds(1);

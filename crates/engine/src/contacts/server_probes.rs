@@ -1,16 +1,16 @@
 //! Probes the servers of silent sessions, without an order: each once before its silence is called `stuck`. Also
 //! reports what servers and kept connections say to `status`, over the control socket, so that it shows what we show.
 
-use pilotlight_agents::channel::{PROBE_TIMEOUT, probe};
-use pilotlight_core::overlay::Overlay;
-use pilotlight_core::session::Key;
-use pilotlight_core::time::Time;
 use crate::Entry;
 use crate::contacts::Contacts;
 use crate::disk::Disk;
 use crate::parts::probe::{ProbedSession, apply_probe, due_probe};
 use crate::parts::tasks::TaskMessage;
 use crate::world::World;
+use pilotlight_agents::channel::{PROBE_TIMEOUT, probe};
+use pilotlight_core::overlay::Overlay;
+use pilotlight_core::session::Key;
+use pilotlight_core::time::Time;
 use pilotlight_system::paths::canonical;
 use std::collections::BTreeMap;
 
@@ -37,13 +37,7 @@ impl Contacts {
     }
 
     /// Probes the server of a process about these sessions, each with the last sign of life in its log.
-    pub(crate) fn probe_process(
-        &mut self,
-        world: &mut World,
-        disk: &Disk,
-        pid: u32,
-        wanted: Vec<(Key, Time)>,
-    ) {
+    pub(crate) fn probe_process(&mut self, world: &mut World, disk: &Disk, pid: u32, wanted: Vec<(Key, Time)>) {
         let endpoints =
             wanted.first().map(|(key, _)| self.verified_endpoints_of(world, disk, pid, key)).unwrap_or_default();
         if endpoints.is_empty() {

@@ -1,18 +1,18 @@
 //! Finds out where a session's server listens: only when it matters, not on every read of the session.
 
-use pilotlight_agents::channel::endpoint::Endpoint;
-use pilotlight_agents::channel::{Service, endpoints};
-use pilotlight_agents::source::reached;
-use crate::config::ServiceUse;
-use crate::control::{self, Probe};
-use pilotlight_core::action::ServerState;
-use pilotlight_core::owner::Owner;
-use pilotlight_core::session::{Allows, Key, Session};
 use crate::Entry;
+use crate::config::ServiceUse;
 use crate::contacts::Contacts;
+use crate::control::{self, Probe};
 use crate::disk::Disk;
 use crate::parts::server_searches::server_state;
 use crate::world::World;
+use pilotlight_agents::channel::endpoint::Endpoint;
+use pilotlight_agents::channel::{Service, endpoints};
+use pilotlight_agents::source::reached;
+use pilotlight_core::action::ServerState;
+use pilotlight_core::owner::Owner;
+use pilotlight_core::session::{Allows, Key, Session};
 use pilotlight_system::paths;
 use pilotlight_system::process;
 use std::path::PathBuf;
@@ -80,13 +80,7 @@ impl Contacts {
     }
 
     /// Where a process listens. `is_trusted`: whether a token may go there.
-    pub(crate) fn endpoints_at(
-        &self,
-        world: &World,
-        disk: &Disk,
-        pid: u32,
-        is_trusted: bool,
-    ) -> Vec<Endpoint> {
+    pub(crate) fn endpoints_at(&self, world: &World, disk: &Disk, pid: u32, is_trusted: bool) -> Vec<Endpoint> {
         let homes = reached(disk.homes.sources());
         endpoints(pid, is_trusted, &homes, &world.config.servers, paths::user_home().as_deref())
     }

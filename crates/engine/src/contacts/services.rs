@@ -1,15 +1,15 @@
 //! Listens to the services that run sessions, where the settings say so: they tell at once that a session asks for a
 //! permission, which no log has.
 
-use pilotlight_agents::channel::says::ServiceSays;
 use crate::config::ServiceUse;
-use pilotlight_core::session::{Key, SourceId};
-use pilotlight_core::time::{Span, Time};
-use pilotlight_core::verdict::Answer;
 use crate::contacts::Contacts;
 use crate::disk::Disk;
 use crate::parts::tasks::TaskMessage;
 use crate::world::World;
+use pilotlight_agents::channel::says::ServiceSays;
+use pilotlight_core::session::{Key, SourceId};
+use pilotlight_core::time::{Span, Time};
+use pilotlight_core::verdict::Answer;
 
 /// How long after the end of a connection another one is made, if a session world.changes.
 const AGAIN_AFTER: Span = Span::seconds(10);
@@ -52,13 +52,7 @@ impl Contacts {
     }
 
     /// Applies what a service says of one of its sessions.
-    pub(crate) fn service_says(
-        &mut self,
-        world: &mut World,
-        disk: &mut Disk,
-        source: SourceId,
-        says: &ServiceSays,
-    ) {
+    pub(crate) fn service_says(&mut self, world: &mut World, disk: &mut Disk, source: SourceId, says: &ServiceSays) {
         if world.config.service != ServiceUse::Watch {
             return; // it was said before the settings changed
         }
@@ -82,10 +76,10 @@ impl Contacts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pilotlight_agents::source::Source;
-    use crate::config::Config;
     use crate::changes::Changes;
+    use crate::config::Config;
     use crate::last_seen::Seen;
+    use pilotlight_agents::source::Source;
     use serde_json::json;
     use std::fs;
 

@@ -40,8 +40,8 @@ pub use command::{Command, HostReport, PendingOrder, RetryHost};
 pub use transport::{Probe, probe};
 pub use wire::ORDER_MAX;
 
-use pilotlight_core::order::{Outcome, Report};
 use caller::CallerPolicy;
+use pilotlight_core::order::{Outcome, Report};
 use pipe::{Service, serve_pipe};
 use serde::Serialize;
 use std::io;

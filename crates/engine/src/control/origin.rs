@@ -102,8 +102,8 @@ pub(crate) fn check(
     session: &Session,
     now: Time,
 ) -> Result<(), &'static str> {
-    use pilotlight_system::process::{group_of, has_ssh_to_itself, lineage};
     use linux::Giver;
+    use pilotlight_system::process::{group_of, has_ssh_to_itself, lineage};
     let Ages { since, first } = ages(session, now);
     if allowed.is_some_and(|allowed| allowed < session.observed.about.created.unwrap_or(since)) {
         return Ok(());

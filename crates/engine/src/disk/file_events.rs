@@ -1,8 +1,8 @@
 //! Handles changes of files and folders, and recovers when the system lost some of them.
 
-use pilotlight_core::session::{Key, SourceId};
 use crate::disk::Disk;
 use crate::world::World;
+use pilotlight_core::session::{Key, SourceId};
 use pilotlight_system::watcher::Hints;
 use std::collections::HashSet;
 

@@ -1,12 +1,12 @@
 //! Leaves alone what is on a file system that does not answer, and takes it up again when it does.
 
-use pilotlight_agents::reading::Reading;
-use pilotlight_agents::tail::ReadContext;
-use pilotlight_core::session::Key;
 use crate::disk::Disk;
 use crate::parts::agenda::READ_SLICE;
 use crate::parts::file_systems::Read;
 use crate::world::World;
+use pilotlight_agents::reading::Reading;
+use pilotlight_agents::tail::ReadContext;
+use pilotlight_core::session::Key;
 use std::time::Instant;
 
 impl Disk {
@@ -120,11 +120,11 @@ impl Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pilotlight_agents::source::Source;
     use crate::config::Config;
-    use pilotlight_core::session::SourceId;
     use crate::last_seen::Seen;
     use crate::parts::file_systems::tests::{block, on, release};
+    use pilotlight_agents::source::Source;
+    use pilotlight_core::session::SourceId;
     use std::time::Duration;
 
     #[test]

@@ -1,13 +1,13 @@
 //! The history: shows it once, watches its folders, and reads the sessions that ended last.
 
 use super::reading;
-use pilotlight_agents::reading::ReadStatus;
-use pilotlight_core::order::Outcome;
-use pilotlight_core::session::Key;
 use crate::View;
 use crate::disk::Disk;
 use crate::parts::agenda::READ_SLICE;
 use crate::world::World;
+use pilotlight_agents::reading::ReadStatus;
+use pilotlight_core::order::Outcome;
+use pilotlight_core::session::Key;
 use pilotlight_system::heap;
 use pilotlight_system::watcher::WATCHES_TREES;
 use std::collections::HashMap;

@@ -3,12 +3,12 @@
 
 use super::reading;
 use super::scan::NAMES_PER_STEP;
-use pilotlight_agents::listing::Glimpses;
-use pilotlight_agents::reading::{Glimpse, Reading};
-use pilotlight_core::session::Key;
 use crate::disk::Disk;
 use crate::parts::shares::for_shares;
 use crate::world::World;
+use pilotlight_agents::listing::Glimpses;
+use pilotlight_agents::reading::{Glimpse, Reading};
+use pilotlight_core::session::Key;
 use pilotlight_system::signals::Signals;
 use std::iter;
 use std::ops::{ControlFlow, Range};
@@ -25,11 +25,7 @@ const STEP_TIME: Duration = Duration::from_millis(20);
 
 impl Disk {
     /// Reads everything for the first time. Breaks if a signal ends the program in the meantime.
-    pub(crate) async fn run_initial_scan(
-        &mut self,
-        world: &mut World,
-        signals: &mut Signals,
-    ) -> ControlFlow<()> {
+    pub(crate) async fn run_initial_scan(&mut self, world: &mut World, signals: &mut Signals) -> ControlFlow<()> {
         self.check_homes(world);
         let started = Instant::now();
         while self.agenda.is_busy() && !(self.agenda.only_long_reads() && started.elapsed() >= FIRST_READ_LIMIT) {
@@ -103,10 +99,10 @@ fn glimpses(source: &Glimpses<'_>, ids: &[Arc<str>], reading: &Reading<'_>) -> V
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
-    use pilotlight_agents::source::Source;
     use crate::config::Config;
-    use pilotlight_core::session::SourceId;
     use crate::last_seen::Seen;
+    use pilotlight_agents::source::Source;
+    use pilotlight_core::session::SourceId;
     use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
     use std::collections::BTreeSet;
     use std::fs;

@@ -1,10 +1,10 @@
 //! Handles the exits of processes, and scans for those that have sessions open without a lock.
 
-use pilotlight_core::session::Key;
-use pilotlight_core::time::Moment;
 use crate::Entry;
 use crate::disk::Disk;
 use crate::world::World;
+use pilotlight_core::session::Key;
+use pilotlight_core::time::Moment;
 
 impl Disk {
     /// Handles the exit of a process that some lock names.

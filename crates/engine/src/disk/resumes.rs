@@ -1,13 +1,13 @@
 //! Keeps sessions that were resumed a moment ago from being resumed again.
 
+use crate::disk::Disk;
+use crate::parts::resumes::{RESUME_TIMEOUT, ResumeRecord};
+use crate::world::World;
 use pilotlight_core::action::{Action, Trait};
 use pilotlight_core::fleet::Session;
 use pilotlight_core::order::{Doubt, Order};
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Time;
-use crate::disk::Disk;
-use crate::parts::resumes::{RESUME_TIMEOUT, ResumeRecord};
-use crate::world::World;
 use std::path::Path;
 
 impl Disk {

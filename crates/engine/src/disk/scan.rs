@@ -1,10 +1,10 @@
 //! Works on the agenda: lists homes, and reads sessions, a little in each iteration of the loop.
 
 use super::RESCAN_INTERVAL;
-use pilotlight_core::session::{Key, SourceId};
 use crate::disk::Disk;
 use crate::parts::agenda::Listing;
 use crate::world::World;
+use pilotlight_core::session::{Key, SourceId};
 use pilotlight_system::file_system::without_file_events;
 use pilotlight_system::heap;
 use pilotlight_system::plain_file::is_absence;

@@ -1,11 +1,11 @@
 //! Seen marks: the user's, and those that other processes of ours write.
 
-use pilotlight_agents::reader::Reader;
-use pilotlight_core::session::{Key, Session};
-use pilotlight_core::time::Time;
 use crate::disk::Disk;
 use crate::last_seen::{AHEAD, Marks};
 use crate::world::World;
+use pilotlight_agents::reader::Reader;
+use pilotlight_core::session::{Key, Session};
+use pilotlight_core::time::Time;
 use pilotlight_system::paths;
 use std::path::Path;
 
@@ -83,10 +83,10 @@ impl Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pilotlight_agents::source::Source;
     use crate::config::Config;
-    use pilotlight_core::session::SourceId;
     use crate::last_seen::{FILE, Seen};
+    use pilotlight_agents::source::Source;
+    use pilotlight_core::session::SourceId;
     use std::fs;
     use std::path::PathBuf;
 

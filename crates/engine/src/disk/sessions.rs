@@ -1,15 +1,15 @@
 //! Reads one session, and holds or forgets it.
 
 use super::reading;
-use pilotlight_agents::reader::Reader;
-use pilotlight_agents::reading::{Glimpse, ReadStatus};
-use pilotlight_core::owner::{Doubt, Owner};
-use pilotlight_core::session::{Key, Observed, Session};
 use crate::Entry;
 use crate::disk::{Disk, Sighting};
 use crate::parts::agenda::READ_SLICE;
 use crate::parts::fleet::find_terminal;
 use crate::world::World;
+use pilotlight_agents::reader::Reader;
+use pilotlight_agents::reading::{Glimpse, ReadStatus};
+use pilotlight_core::owner::{Doubt, Owner};
+use pilotlight_core::session::{Key, Observed, Session};
 use pilotlight_system::watcher::{WATCHES_TREES, Watcher};
 use std::io;
 use std::time::{Duration, Instant};

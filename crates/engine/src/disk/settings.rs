@@ -1,12 +1,12 @@
 //! Follows the settings file, and the homes that the settings lead to.
 
-use pilotlight_agents::homes::Followed;
-use pilotlight_agents::source::Source;
-use pilotlight_core::session::{Key, SourceId};
 use crate::disk::Disk;
 use crate::parts::settings_file::{SettingsFile, SettingsSource};
 use crate::view::View;
 use crate::world::World;
+use pilotlight_agents::homes::Followed;
+use pilotlight_agents::source::Source;
+use pilotlight_core::session::{Key, SourceId};
 use pilotlight_system::paths;
 use std::collections::HashSet;
 
@@ -57,11 +57,7 @@ impl Disk {
 
     /// Follows exactly the homes that the settings lead to now, and those with a session that `is_attached` says we are
     /// attached to. Returns, in words, what must wait for the next start.
-    pub(crate) fn follow_homes(
-        &mut self,
-        world: &mut World,
-        is_attached: impl Fn(&Key) -> bool,
-    ) -> Vec<String> {
+    pub(crate) fn follow_homes(&mut self, world: &mut World, is_attached: impl Fn(&Key) -> bool) -> Vec<String> {
         let mut later = Vec::new();
         let Some(wanted) = self.settings_file.as_ref().map(|file| file.homes(&world.config)) else { return later };
         let wanted = self.await_homes(wanted);
@@ -162,8 +158,8 @@ impl Disk {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use pilotlight_core::session::SourceId;
     use crate::last_seen::Seen;
+    use pilotlight_core::session::SourceId;
     use std::fs;
     use std::time::Duration;
     use tokio::time::timeout;

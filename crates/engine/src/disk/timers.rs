@@ -1,9 +1,9 @@
 //! What is due on disk through time alone, but for the rescan.
 
-use pilotlight_core::time::Time;
 use crate::disk::Disk;
 use crate::parts::settings_file::SettingsFile;
 use crate::world::World;
+use pilotlight_core::time::Time;
 use std::collections::BTreeSet;
 
 impl Disk {

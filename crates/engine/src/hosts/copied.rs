@@ -1,9 +1,9 @@
 //! Which programs were copied to other machines by `host add`, so that `host remove` takes away those, and no others.
 
 use super::command::Way;
+use anyhow::anyhow;
 use pilotlight_system::plain_file::{self, Links, OpenError};
 use pilotlight_system::state_file;
-use anyhow::anyhow;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Display;

@@ -8,6 +8,7 @@ pub use last_progress::LastProgress;
 pub use shown::Shown;
 pub use shown::{Trouble, Twin, unreached};
 
+use crate::terminal::why_not;
 use pilotlight_agents::channel::Service;
 use pilotlight_agents::evidence::Evidence;
 use pilotlight_agents::reader::Reader;
@@ -18,7 +19,6 @@ use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_core::verdict::{Look, SAMPLE_DURATION, Sample, Status, Verdict};
 use pilotlight_system::process::{CpuSample, cpu_of_descendants};
-use crate::terminal::why_not;
 use shown::{FarEntry, FarSessions};
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,10 +1,10 @@
 //! The homes that are followed, and whether the folder in each place is still the one that was read.
 
+use crate::last_seen::HomeHash;
 use pilotlight_agents::source::Source;
 use pilotlight_agents::stamps::Stamps;
 use pilotlight_core::session::{Key, SourceId};
 use pilotlight_core::time::{Span, Time};
-use crate::last_seen::HomeHash;
 use pilotlight_system::identity::Identity;
 use std::collections::HashSet;
 use std::fs;

@@ -3,11 +3,11 @@
 use super::fleet::{Fleet, Trouble, Twin};
 use crate::config;
 use crate::control::HostReport;
+use crate::hosts::{Link, News, Purpose, ToLink};
 use pilotlight_core::agent::Agent;
 use pilotlight_core::far::Clocks;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
-use crate::hosts::{Link, News, Purpose, ToLink};
 use pilotlight_system::awakening::Awakening;
 use pilotlight_system::identity;
 use pilotlight_system::network::Network;

@@ -1,8 +1,8 @@
 //! Sessions that were resumed a moment ago: they must not be resumed again before their new owner appears.
 
+use crate::ledger::{Ledger, Page, Section};
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
-use crate::ledger::{Ledger, Page, Section};
 use pilotlight_system::process::{Reading, SLACK, read};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;

@@ -7,10 +7,10 @@
 //! If no event reports a change (the file's folder was replaced or created later, or cannot be watched), the rescan
 //! notices that the file is not the one that was read.
 
-use pilotlight_agents::homes::Followed;
 use crate::config::{self, Config, Problem};
-use pilotlight_core::time::{Span, Time};
 use crate::view::{Settings, View};
+use pilotlight_agents::homes::Followed;
+use pilotlight_core::time::{Span, Time};
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;

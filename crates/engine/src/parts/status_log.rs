@@ -1,10 +1,10 @@
 //! Logs each change of a status with its reason by name, so nothing that a session wrote.
 
 use super::fleet::Fleet;
+use crate::changes::Changes;
 use pilotlight_core::session::Key;
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::verdict::Status;
-use crate::changes::Changes;
 use std::collections::HashMap;
 
 /// The last status of each session.

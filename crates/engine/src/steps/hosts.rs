@@ -1,9 +1,15 @@
 //! Other machines: what they tell, and what is asked of them.
 
-use pilotlight_agents::wing::agent_named;
+use crate::Engine;
 use crate::control::HostReport;
 use crate::control::pipe::lines::{FromHost, SHOWN_MAX};
 use crate::control::{PendingOrder, RetryHost, origin};
+use crate::hosts::{News, Said, ToLink, command};
+use crate::parts::hosts::Hosts;
+use crate::parts::settings_file::SettingsFile;
+use crate::terminal::Terminals;
+use crate::world::World;
+use pilotlight_agents::wing::agent_named;
 use pilotlight_core::action::{Trait, offer};
 use pilotlight_core::far::{self, Account, Clocks};
 use pilotlight_core::order::{Operation, Outcome, Report};
@@ -11,13 +17,7 @@ use pilotlight_core::session::Key;
 use pilotlight_core::session::far::Host as FarHost;
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Span;
-use crate::Engine;
-use crate::parts::hosts::Hosts;
-use crate::parts::settings_file::SettingsFile;
-use crate::world::World;
-use crate::hosts::{News, Said, ToLink, command};
 use pilotlight_system::clock::slept;
-use crate::terminal::Terminals;
 use std::collections::BTreeMap;
 
 /// What our own commands are told of a machine that was not reached yet.

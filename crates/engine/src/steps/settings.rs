@@ -1,9 +1,9 @@
 //! Puts changed settings in force: new limits, other homes, other servers.
 
 use crate::config::Config;
-use pilotlight_core::action::ServerState;
 use crate::parts::settings_file::Reloaded;
 use crate::{Engine, View};
+use pilotlight_core::action::ServerState;
 
 impl Engine {
     /// Reads the file if it is due.

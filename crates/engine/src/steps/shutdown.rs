@@ -1,9 +1,9 @@
 //! Sessions that end with the program: those in servers of our own, and those whose last client we are. They are named
 //! before the program exits, or, if nobody can be asked, reported at the next start.
 
-use pilotlight_core::session::Key;
 use crate::exit_note::{self, EndedSession, ExitNote};
 use crate::{Engine, View};
+use pilotlight_core::session::Key;
 use std::path::Path;
 
 impl Engine {

@@ -1,14 +1,14 @@
 //! Handles the messages of tasks and kept connections.
 
+use crate::Engine;
+use crate::control::PendingOrder;
+use crate::last_seen::Marks;
+use crate::parts::tasks::{Continuation, TaskEnd, TaskId, TaskMessage};
 use pilotlight_agents::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
 use pilotlight_agents::channel::fault::Fault;
-use crate::control::PendingOrder;
 use pilotlight_core::action::{Action, ServerState, Trait};
 use pilotlight_core::order::{Operation, Outcome, Report, Step};
 use pilotlight_core::session::Key;
-use crate::Engine;
-use crate::last_seen::Marks;
-use crate::parts::tasks::{Continuation, TaskEnd, TaskId, TaskMessage};
 
 impl Engine {
     /// Handles a message of a task or a kept connection.

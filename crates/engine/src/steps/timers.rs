@@ -1,8 +1,8 @@
 //! What happens through time alone: when the loop must wake without an event, and what it does then.
 
-use pilotlight_core::time::{Span, Time};
 use crate::parts::settings_file::SettingsFile;
 use crate::{Engine, View};
+use pilotlight_core::time::{Span, Time};
 
 /// A rescan that is due within this is brought forward when the program is awake anyway because time changed a status.
 const RESCAN_EARLY: Span = Span::seconds(20);

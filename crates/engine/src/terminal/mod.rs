@@ -32,9 +32,9 @@ mod tests;
 #[cfg(any(windows, test))]
 mod windows;
 
-use pilotlight_system::paths::{self, is_local_folder};
 use choice::{Launch, Method};
 use environment::Environment;
+use pilotlight_system::paths::{self, is_local_folder};
 use quote::{shell_line, shown};
 use start::WATCH_TIME;
 use std::ffi::OsString;

@@ -18,8 +18,8 @@ mod tests;
 mod tmux;
 mod x11;
 
-use pilotlight_system::process::{ancestors, terminal_of, variables};
 use compositor::Compositor;
+use pilotlight_system::process::{ancestors, terminal_of, variables};
 use place::{Place, Wanted};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -7,8 +7,8 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use pilotlight_core::time::Span;
 use crate::netlink::{HEADER, attribute, message, take};
+use pilotlight_core::time::Span;
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with};

@@ -4,10 +4,10 @@ use super::filter::Filter;
 use super::hints::{Hints, Refusal};
 use super::names_of;
 use super::plan::WatchPlan;
-use pilotlight_core::session::{Key, NoFileEvents};
 use crate::file_system::without_file_events;
 use notify::event::{EventKind, ModifyKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use pilotlight_core::session::{Key, NoFileEvents};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -235,9 +235,9 @@ fn handle(event: notify::Result<Event>, filter: &Filter, hints: &mut Hints) -> b
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pilotlight_core::session::SourceId;
     use crate::watcher::filter::Home;
     use crate::watcher::plan::{TEST_FILES, TEST_NAMES};
+    use pilotlight_core::session::SourceId;
     use std::fs;
     use std::time::Duration;
 

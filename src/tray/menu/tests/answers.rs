@@ -1,11 +1,11 @@
 //! Requests and questions: they are shown in the submenu, and answered there only if shown in full.
 
 use super::*;
+use crate::tray::view::Reviewed;
 use pilotlight_core::form::{Form, FormAnswer};
 use pilotlight_core::order::{Reply, Which};
 use pilotlight_core::question::Question;
 use pilotlight_core::verdict::Asking;
-use crate::tray::view::Reviewed;
 
 #[test]
 fn a_submenu_shows_the_request_and_the_possible_actions() {

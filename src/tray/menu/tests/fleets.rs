@@ -1,14 +1,14 @@
 //! Properties of the menu for random fleets: its bounds and its consistency.
 
 use super::*;
+use crate::tray::menu::remedies::REMEDIES_MAX;
+use crate::tray::view::{COLUMNS, ROWS};
 use pilotlight_agents;
 use pilotlight_agents::copilot::dialect::parse;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::fleet::distinguish;
 use pilotlight_core::owner::Held;
 use pilotlight_core::session::{Key, Observed, SourceId};
-use crate::tray::menu::remedies::REMEDIES_MAX;
-use crate::tray::view::{COLUMNS, ROWS};
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::HashSet;
@@ -150,7 +150,8 @@ fn check_menu(sessions: &[Session], capacity: usize) -> Result<(), TestCaseError
     let mut all: Vec<_> = sessions.iter().map(|session| session.row(NOW, &Limits::default()).0).collect();
     distinguish(&mut all);
     let keys: Vec<Key> = sessions.iter().map(|session| Key::new(SourceId::default(), &*session.id)).collect();
-    let (home, last_progress) = (pilotlight_agents::source::Source::at(Path::new("/nowhere")), &LastProgress::default());
+    let (home, last_progress) =
+        (pilotlight_agents::source::Source::at(Path::new("/nowhere")), &LastProgress::default());
     let readers: Vec<_> = keys.iter().map(|key| home.reader(&key.id)).collect();
     let sources = keys.iter().zip(&all).zip(sessions).zip(&readers);
     let sources = sources.map(|(((key, row), session), reader)| Source {

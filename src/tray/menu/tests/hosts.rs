@@ -1,12 +1,12 @@
 //! Sessions of other machines in the menu, and machines that are not reached.
 
 use super::*;
+use crate::tray::view::Reviewed;
 use pilotlight_core::action::Which;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::far::{Account, Clocks, read};
 use pilotlight_core::session::far::Host;
 use pilotlight_engine::Trouble;
-use crate::tray::view::Reviewed;
 
 /// Adds a session of devbox that asks to run this.
 fn add_far(world: &mut World, command: &str) -> Key {

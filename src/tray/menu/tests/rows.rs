@@ -1,9 +1,9 @@
 //! Tests of what the menu says of its sessions: the headline, remedies, folds, and how much of a name is shown.
 
 use super::*;
+use crate::tray::view::Reviewed;
 use pilotlight_core::alert::Detail;
 use pilotlight_core::owner::Held;
-use crate::tray::view::Reviewed;
 
 #[test]
 fn a_remedy_that_mends_comes_before_one_that_only_shows_a_terminal() {

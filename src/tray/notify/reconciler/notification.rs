@@ -1,11 +1,11 @@
 //! The notification of a popup.
 
-use pilotlight_core::action::{Action, Trait};
-use pilotlight_core::alert::{Button, Cause, Popup};
-use pilotlight_core::text::plain;
 use crate::tray::icon;
 use crate::tray::notify::server::{Notification, Server};
 use crate::tray::notify::text::{TITLE_MAX, body};
+use pilotlight_core::action::{Action, Trait};
+use pilotlight_core::alert::{Button, Cause, Popup};
+use pilotlight_core::text::plain;
 
 /// Maximum number of actions for a server with
 /// [`few_actions`](super::super::server::Capabilities::few_actions). GNOME Shell draws as many, and drops the rest.

@@ -2,8 +2,8 @@
 
 use super::failure::Failure;
 use super::{RETRY_MAX, RETRY_MIN, Reconciler};
-use pilotlight_core::alert::PopupId;
 use crate::tray::notify::wanted::{State, lock};
+use pilotlight_core::alert::PopupId;
 use tokio::time::Instant;
 
 impl Reconciler {

@@ -1,11 +1,11 @@
 //! The appearance of an entry, and the dbusmenu properties that describe it.
 
-use pilotlight_core::time::Moment;
-use pilotlight_core::verdict::Status;
 use crate::tray::icon::badge;
 use crate::tray::sni::property::{Properties, Property};
 use crate::tray::sni::readers::Sign;
 use crate::tray::view::{Item, Lead, Text, Worded};
+use pilotlight_core::time::Moment;
+use pilotlight_core::verdict::Status;
 
 /// How entries are worded for a panel.
 #[derive(Clone, Copy, Debug)]

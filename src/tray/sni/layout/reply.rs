@@ -152,14 +152,14 @@ impl Serialize for Children<'_> {
 mod tests {
     use super::super::{Changes, Layout};
     use super::*;
-    use pilotlight_core::session::{Key, SourceId};
-    use pilotlight_core::time::{Moment, Time};
-    use pilotlight_core::verdict::Status;
-    use pilotlight_engine::LastProgress;
     use crate::tray::icon::badge;
     use crate::tray::sni::property::Property;
     use crate::tray::sni::readers::Sign;
     use crate::tray::view::{Effect, Item, ItemId, Kind, Text};
+    use pilotlight_core::session::{Key, SourceId};
+    use pilotlight_core::time::{Moment, Time};
+    use pilotlight_core::verdict::Status;
+    use pilotlight_engine::LastProgress;
     use std::collections::HashMap;
     use zbus::zvariant::serialized::Context;
     use zbus::zvariant::{DynamicType, LE, StructureBuilder, Value, serialized_size, to_bytes};

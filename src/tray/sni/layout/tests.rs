@@ -1,6 +1,9 @@
 //! Numbers, order and properties as panels receive them.
 
 use super::*;
+use crate::tray::icon::badge;
+use crate::tray::sni::readers::Sign;
+use crate::tray::view::{COLUMNS, Effect, ItemId, Kind, Lead, RowName, Text};
 use pilotlight_core::gist::Gist;
 use pilotlight_core::order::{Operation, Order};
 use pilotlight_core::session::{Key, SourceId};
@@ -8,9 +11,6 @@ use pilotlight_core::time::Moment;
 use pilotlight_core::time::{Span, Time};
 use pilotlight_core::verdict::Status;
 use pilotlight_engine::LastProgress;
-use crate::tray::icon::badge;
-use crate::tray::sni::readers::Sign;
-use crate::tray::view::{COLUMNS, Effect, ItemId, Kind, Lead, RowName, Text};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::subsequence;

@@ -7,10 +7,10 @@ use super::super::property::{Properties, Property, ROOT};
 use super::super::readers::{Readers, Sign};
 use super::super::sent_types::{self, SentTypes};
 use super::super::stale::Stale;
-use pilotlight_core::time::Moment;
-use pilotlight_system::clock::Clock;
 use crate::tray::messages::Click;
 use crate::tray::view::{Item, MenuView};
+use pilotlight_core::time::Moment;
+use pilotlight_system::clock::Clock;
 use std::time::{Duration, Instant};
 
 /// For this long after a new layout, a click may have been meant for an entry of the old one, unless the menu was opened

@@ -6,10 +6,10 @@
 
 use super::wire::hex;
 use super::{NAME, PROTOCOL};
+use anyhow::{Context, anyhow};
 use pilotlight_system::plain_file::{self, Links};
 use pilotlight_system::state_file::Unusable;
 use pilotlight_system::{paths, state_file};
-use anyhow::{Context, anyhow};
 use serde_json::json;
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -11,7 +11,9 @@ use crate::copilot::identity::{names_copilot, runs_copilot};
 use crate::copilot::owner::hold::home_with_open_file;
 use crate::program_file::is_node;
 use pilotlight_core::time::Time;
-use pilotlight_system::process::{Birth, arguments, births, executable_link, inner_id, open_files, sees_same, variables};
+use pilotlight_system::process::{
+    Birth, arguments, births, executable_link, inner_id, open_files, sees_same, variables,
+};
 
 /// The processes that are still to be checked.
 #[derive(Debug)]

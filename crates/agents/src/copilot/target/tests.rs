@@ -10,7 +10,9 @@ use rustix::process::Signal;
 use super::*;
 use crate::copilot::owner::testing::{World, holding};
 use pilotlight_core::time::Span;
-use pilotlight_system::process::testing::{Running, Thread, WAITING, after, copy, named, now, wait_until, waiting, zombie};
+use pilotlight_system::process::testing::{
+    Running, Thread, WAITING, after, copy, named, now, wait_until, waiting, zombie,
+};
 
 fn lock_of(pid: u32) -> Lock {
     Lock { pid, made: now() }

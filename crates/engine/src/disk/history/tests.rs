@@ -1,14 +1,14 @@
 //! Sessions that a process opens after they were taken for history.
 
 use super::*;
-use pilotlight_agents::source::Source;
 use crate::config::Config;
+use crate::last_seen::Seen;
+use crate::{Engine, Fleet};
+use pilotlight_agents::source::Source;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::session::Key;
 use pilotlight_core::session::SourceId;
 use pilotlight_core::time::Moment;
-use crate::last_seen::Seen;
-use crate::{Engine, Fleet};
 use std::fs;
 use std::future::Future;
 use std::path::PathBuf;

@@ -1,5 +1,7 @@
 //! Messages from tasks to the loop, and the connections that tasks make.
 
+use crate::parts::looks::LookId;
+use crate::parts::probe::ProbedSession;
 use pilotlight_agents::channel::connection::Connection;
 use pilotlight_agents::channel::connection_event::ConnectionEvent;
 use pilotlight_agents::channel::fault::{Fault, Place};
@@ -7,8 +9,6 @@ use pilotlight_agents::channel::says::ServiceSays;
 use pilotlight_core::order::{Outcome, Report};
 use pilotlight_core::reception::Word;
 use pilotlight_core::session::{Key, SourceId};
-use crate::parts::looks::LookId;
-use crate::parts::probe::ProbedSession;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 

@@ -5,6 +5,7 @@ mod process;
 mod reconnect;
 
 use super::message::{Continuation, TaskEnd, TaskId, TaskMessage};
+use crate::config::Actions;
 use pilotlight_agents::channel::connection::Connection;
 use pilotlight_agents::channel::endpoint::Endpoint;
 use pilotlight_agents::channel::failure::{Failure, FailureKind};
@@ -13,7 +14,6 @@ use pilotlight_agents::channel::site::{RECEIVES, Site};
 use pilotlight_agents::channel::{BridgeHandle, Channel, Service, shown};
 use pilotlight_agents::evidence::Evidence;
 use pilotlight_agents::source::{Resume, Source};
-use crate::config::Actions;
 use pilotlight_core::action::Trait;
 use pilotlight_core::fleet::Kind;
 use pilotlight_core::order::{Operation, Order, Outcome, Reply, Which};

@@ -3,14 +3,14 @@
 use super::message::{TaskId, TaskMessage};
 use super::order_task::OrderTask;
 use super::{NewOwner, RunningTask, Tasks};
+use crate::control::PendingOrder;
+use crate::ledger::LockGuard;
+use crate::parts::resumes::Resumer;
 use pilotlight_agents::channel::connection::Connection;
 use pilotlight_agents::channel::site::{LogView, Permit, Reports};
-use crate::control::PendingOrder;
 use pilotlight_core::action::{Action, Trait, is_cut_off};
 use pilotlight_core::fleet::{Kind, Session};
 use pilotlight_core::session::Key;
-use crate::ledger::LockGuard;
-use crate::parts::resumes::Resumer;
 use std::sync::Arc;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::watch;

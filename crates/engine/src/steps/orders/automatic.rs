@@ -1,13 +1,13 @@
 //! Orders that the engine gives itself: continuing sessions, and reconnecting them if the settings ask for it.
 
 use crate::control::PendingOrder;
+use crate::{Engine, Entry};
 use pilotlight_core::action::{Action, is_bridged, offer};
 use pilotlight_core::attempts::UNCOUNTED;
 use pilotlight_core::facts::Facts;
 use pilotlight_core::order::{Operation, Order};
 use pilotlight_core::session::{Observed, Session};
 use pilotlight_core::verdict::Status;
-use crate::{Engine, Entry};
 use tokio::sync::mpsc;
 
 /// Logged when an order to continue was postponed to the end of the session's turn.

@@ -2,17 +2,17 @@
 //! just exiting, for one that is just starting, for the session's bridge, or for other recoveries.
 
 use super::refuse;
+use crate::Engine;
+use crate::control::PendingOrder;
+use crate::parts::orders::{Patience, PostponedOrder, WaitFor};
+use crate::parts::probe::due_probe;
 use pilotlight_agents::channel::PROBE_TIMEOUT;
 use pilotlight_agents::reading::GRACE;
-use crate::control::PendingOrder;
 use pilotlight_core::action::{Action, ServerState, Trait};
 use pilotlight_core::fleet::{Kind, Session};
 use pilotlight_core::owner::{Held, Owner};
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Span, Time};
-use crate::Engine;
-use crate::parts::orders::{Patience, PostponedOrder, WaitFor};
-use crate::parts::probe::due_probe;
 use pilotlight_system::note::Note;
 use pilotlight_system::process::{is_ending, is_gone, is_stopped};
 

@@ -1,17 +1,17 @@
 //! Starts the task of an order that may be carried out, and says right before it sends something whether it still may.
 
 use super::check_turn;
+use crate::Engine;
+use crate::control::PendingOrder;
+use crate::ledger::LockGuard;
+use crate::parts::tasks::{OrderTask, TaskId, log_view_of};
 use pilotlight_agents::channel::is_of_our_server;
 use pilotlight_agents::channel::site::{LogView, Site};
-use crate::control::PendingOrder;
 use pilotlight_core::action::Trait;
 use pilotlight_core::fleet::Kind;
 use pilotlight_core::order::{Order, Outcome, Report};
 use pilotlight_core::owner::Held;
 use pilotlight_core::session::{Key, Observed};
-use crate::Engine;
-use crate::ledger::LockGuard;
-use crate::parts::tasks::{OrderTask, TaskId, log_view_of};
 use pilotlight_system::process::terminal_of;
 use std::path::PathBuf;
 use std::time::Instant;

@@ -1,12 +1,12 @@
 //! Recoveries that wait for others.
 
 use super::*;
-use pilotlight_agents::source::Source;
 use crate::config::Config;
-use pilotlight_core::action::Action;
-use pilotlight_core::session::SourceId;
 use crate::last_seen::Seen;
 use crate::parts::tasks::TaskMessage;
+use pilotlight_agents::source::Source;
+use pilotlight_core::action::Action;
+use pilotlight_core::session::SourceId;
 use pilotlight_system::process::testing::ended;
 use serde_json::json;
 use std::fs;

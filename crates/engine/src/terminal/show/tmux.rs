@@ -4,8 +4,8 @@
 //! sessions are named by their ids, which contain nothing that tmux would interpret.
 
 use super::asked::{ask, is_our_socket};
-use pilotlight_core::text::plain;
 use crate::terminal::quote::quoted;
+use pilotlight_core::text::plain;
 use rustix::process::getuid;
 use std::ffi::OsStr;
 use std::fmt;

@@ -1,9 +1,9 @@
 //! Tests of command lines: of each terminal, of a resumed session, and those that the user is to type.
 
 use super::*;
-use pilotlight_core::text::plain;
 use crate::terminal::known::{KNOWN, Known};
 use crate::terminal::{macos, windows};
+use pilotlight_core::text::plain;
 use std::os::unix::ffi::OsStringExt;
 
 const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";

@@ -6,8 +6,8 @@ use rustix::io::Errno;
 use rustix::process::pidfd_send_signal;
 
 use super::request::{Expected, Force, unsent};
-use pilotlight_core::time::Time;
 use crate::process::pidfd;
+use pilotlight_core::time::Time;
 
 #[derive(Debug)]
 pub struct Handle {

@@ -8,9 +8,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, kill_process};
 
 use super::request::{Expected, Force, unsent};
-use pilotlight_core::time::Time;
 use crate::process::reading::Reading;
 use crate::process::{elsewhere, exits};
+use pilotlight_core::time::Time;
 
 #[derive(Debug)]
 pub struct Handle {

@@ -20,8 +20,8 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use super::request::{Expected, Force};
-use pilotlight_core::time::Time;
 use crate::process::ancestry::ancestors;
+use pilotlight_core::time::Time;
 
 /// How long we ignore Ctrl-C after sending it, in milliseconds: it arrives on a thread of its own.
 const DELIVERY: u32 = 200;

@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
-use pilotlight_core::time::Span;
 use crate::process::testing::{Running, wait_until};
 use crate::process::{CpuSample, cpu_of_descendants};
+use pilotlight_core::time::Span;
 
 /// More ticks than chance accounts for.
 const BUSY: Span = Span(50);

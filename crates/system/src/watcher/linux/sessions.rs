@@ -2,9 +2,9 @@
 
 use super::place::Place;
 use super::{CHANGES, Source};
-use pilotlight_core::session::{Key, NoFileEvents, SourceId};
 use crate::file_system::without_file_events;
 use crate::watcher::hints::Refusal;
+use pilotlight_core::session::{Key, NoFileEvents, SourceId};
 use std::path::{Path, PathBuf};
 
 impl Source {

@@ -1,10 +1,10 @@
 //! The menu while panels of each kind open, read, close and click it.
 
 use super::*;
-use pilotlight_core::order::{Operation, Order};
-use pilotlight_core::session::{Key, SourceId};
 use crate::tray::sni::readers::GTK_PROPERTIES;
 use crate::tray::view::{Effect, ItemId, Kind};
+use pilotlight_core::order::{Operation, Order};
+use pilotlight_core::session::{Key, SourceId};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};

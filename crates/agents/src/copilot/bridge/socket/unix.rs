@@ -7,12 +7,12 @@
 use super::connection::{Bridge, BridgeEvent, ConnectionId, Reply};
 use crate::copilot::bridge::wire::{self, Hello, LINE_MAX, Message, Order, hex};
 use crate::copilot::bridge::{PROTOCOL, peer};
+use anyhow::{Context, bail, ensure};
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Span;
 use pilotlight_system::clock::Clock;
 use pilotlight_system::identity::Identity;
 use pilotlight_system::runtime::Runtime;
-use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::fs::{self, Permissions};

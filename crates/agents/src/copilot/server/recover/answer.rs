@@ -26,10 +26,7 @@ pub async fn requests(site: &Site) -> Result<Vec<Request>, Failure> {
 }
 
 /// Like [`requests`], over an existing connection.
-pub(in crate::copilot::server) async fn requests_over(
-    link: &Link,
-    site: &Site,
-) -> Result<Vec<Request>, Failure> {
+pub(in crate::copilot::server) async fn requests_over(link: &Link, site: &Site) -> Result<Vec<Request>, Failure> {
     let commands = site.log_view.borrow().commands.clone();
     let open = link.pending(&site.id).await.map_err(|fault| Failure::of(Step::TakeOver, fault))?;
     Ok(open.into_iter().map(|request| request.with_command(&commands)).collect())

@@ -1,6 +1,7 @@
 //! Orders that act on a session's process or its terminal.
 
 use super::{OrderError, OrderResult, OrderTask, done, on_thread};
+use crate::terminal::{Terminals, show};
 use pilotlight_agents::channel::{PROBE_TIMEOUT, has_loaded};
 use pilotlight_agents::source::Resume;
 use pilotlight_core::order::{Operation, Step};
@@ -10,7 +11,6 @@ use pilotlight_core::time::Span;
 use pilotlight_core::words::refusal::Refusal;
 use pilotlight_system::paths::is_local_folder;
 use pilotlight_system::process::{Force, ancestors, is_gone, is_stopped, terminal_of};
-use crate::terminal::{Terminals, show};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

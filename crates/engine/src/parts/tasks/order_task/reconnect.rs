@@ -1,19 +1,19 @@
 //! Orders that bring a session back under control, and continue it.
 
 use super::{FollowUp, OrderError, OrderResult, OrderTask, on_thread};
+use crate::config::Permissions;
+use crate::parts::tasks::message::{Continuation, TaskMessage};
 use pilotlight_agents::channel::connection::Connection;
 use pilotlight_agents::channel::connection_event::ConnectionEvent;
 use pilotlight_agents::channel::failure::FailureKind;
 use pilotlight_agents::channel::order::{Policy, Prompt, SilentTurn};
 use pilotlight_agents::channel::site::RECEIVES;
 use pilotlight_agents::channel::{self, Channel};
-use crate::config::Permissions;
 use pilotlight_core::attempts::Mark;
 use pilotlight_core::fleet::Kind;
 use pilotlight_core::order::{Doubt, Outcome};
 use pilotlight_core::verdict::Status;
 use pilotlight_core::words::offer::without_program;
-use crate::parts::tasks::message::{Continuation, TaskMessage};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 

@@ -1,8 +1,8 @@
 //! Konsole, over the session bus.
 
-use pilotlight_system::deadline::run_within;
 use crate::terminal::show::asked::TIMEOUT;
 use crate::terminal::show::place::{How, Place, Told, Wanted, text};
+use pilotlight_system::deadline::run_within;
 use std::path::Path;
 use tokio::runtime::Builder;
 use zbus::Connection;

@@ -1,8 +1,8 @@
 //! zellij, over its command line. The process is a descendant of the session's server, which has no terminal; a client
 //! shows the session in one.
 
-use pilotlight_system::process::{arguments, executable, is_of_our_user, terminal_of};
 use crate::terminal::show::place::{How, Place, Program, Told, Wanted, text};
+use pilotlight_system::process::{arguments, executable, is_of_our_user, terminal_of};
 use std::fs;
 use std::path::Path;
 
