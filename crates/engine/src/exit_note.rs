@@ -24,7 +24,7 @@ pub struct ExitNote {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct EndedSession {
+pub struct EndedSession {
     pub id: Box<str>,
     /// Its name and status: "Paint the fence (working)".
     pub name: String,

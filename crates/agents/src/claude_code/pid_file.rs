@@ -62,7 +62,7 @@ pub(super) enum Life {
 
 /// What is found under the name of a process's file.
 #[derive(Debug)]
-pub enum Found {
+pub(super) enum Found {
     /// What the process says.
     File(PidFile),
     /// Nothing, or nothing that makes sense, or the process has no session yet.

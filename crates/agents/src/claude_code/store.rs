@@ -125,7 +125,7 @@ pub(crate) fn named_by(home: &Path, pid: u32) -> Option<Arc<str>> {
 
 /// Tells at once whether sessions are history: what is asked of all of them is read once.
 #[derive(Debug)]
-pub(crate) struct Glimpses {
+pub struct Glimpses {
     /// The sessions that its processes name. `None`: their files cannot be listed, and any may be run.
     run: Option<HashSet<Box<str>>>,
     /// Processes whose file cannot be read, and when the first of them started that may run any session written since.

@@ -6,7 +6,7 @@ use pilotlight_core::time::Time;
 use pilotlight_system::process::{Expected, Force, Handle, is_of_our_user};
 /// What shows that a process runs a session: its own file.
 #[derive(Clone, Debug)]
-pub(crate) struct Claim {
+pub struct Claim {
     file: PidFile,
 }
 

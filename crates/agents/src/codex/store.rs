@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// The folder of a home that holds the logs.
-pub const SESSIONS: &str = "sessions";
+pub(crate) const SESSIONS: &str = "sessions";
 /// How many folders lie between that folder and a log: year, month and day.
 pub(super) const DEPTH: usize = 3;
 /// The length of a thread's id.
@@ -99,7 +99,7 @@ fn find_log(root: &Path, id: &str, session_of: fn(&str) -> Option<&str>) -> Opti
 
 /// Tells at once whether threads are history: what is asked of all of them is read once.
 #[derive(Debug)]
-pub(crate) struct Glimpses<'a> {
+pub struct Glimpses<'a> {
     root: &'a Path,
     /// Where the logs are, and which threads have a lock. `None`: few are asked about, and each is looked for.
     listed: Option<(LogPaths, HashSet<Arc<str>>)>,

@@ -22,7 +22,7 @@ pub enum Group {
 
 /// What goes on in a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Course {
+pub enum Course {
     /// No process runs it.
     Over,
     /// Its turn has ended.

@@ -52,7 +52,7 @@ impl Setting {
     }
 
     /// The field's value as TOML.
-    pub fn show(&self, config: &Config) -> String {
+    pub(super) fn show(&self, config: &Config) -> String {
         (self.show)(config, self.key)
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn flood(after: Duration) -> String {
 }
 
 /// Why `ssh` did not connect, if it did not.
-pub fn unreached(is_ssh: bool, code: Option<i32>, complaints: &str) -> Option<String> {
+pub(super) fn unreached(is_ssh: bool, code: Option<i32>, complaints: &str) -> Option<String> {
     let is_by_ssh = is_ssh || OF_SSH.iter().any(|said| complaints.contains(said));
     if !is_by_ssh || code != Some(SSH_FAILED) {
         return None;

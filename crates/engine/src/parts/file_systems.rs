@@ -135,7 +135,7 @@ impl FileSystems {
     }
 
     /// Asks those that have not answered a moment ago, and waits for the answer a moment.
-    pub fn ask(&mut self, now: Moment) {
+    pub(crate) fn ask(&mut self, now: Moment) {
         self.take_answers();
         let used: Vec<_> = self.used().map(|mount| (mount.id, mount.path.clone())).collect();
         for (mount, path) in used {

@@ -30,7 +30,7 @@ pub(crate) type Answer = oneshot::Sender<Option<HostReport>>;
 
 /// One machine.
 #[derive(Debug)]
-pub struct Host {
+pub(crate) struct Host {
     pub(crate) config: config::Host,
     generation: u64,
     link: Link,

@@ -12,7 +12,7 @@ pub(super) mod outboxes;
 pub(super) mod owners;
 mod polled;
 pub(super) mod polled_sessions;
-pub mod probe;
+pub(crate) mod probe;
 pub(super) mod process_scans;
 pub(super) mod resumes;
 pub(super) mod server_searches;

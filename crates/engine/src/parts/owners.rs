@@ -11,7 +11,7 @@ use std::future::pending;
 use std::io;
 
 /// The owners that are followed.
-pub struct Owners {
+pub(crate) struct Owners {
     /// `None` if the system does not report exits; the rescan finds them.
     exits: Option<Exits>,
     /// Processes whose exit will be reported.

@@ -72,7 +72,7 @@ impl SettingsFile {
 
     /// When the file that was read at startup had been changed, by the wall clock. `None` if there was none, or the
     /// system does not keep that.
-    pub const fn changed(&self) -> Option<Time> {
+    pub(crate) const fn changed(&self) -> Option<Time> {
         self.changed
     }
 

@@ -17,7 +17,7 @@ pub(crate) const LINE_MAX: usize = 4 << 20;
 
 /// The extension's first message.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Hello {
+pub struct Hello {
     /// The protocol version.
     pub v: u32,
     /// The id of the session that the extension has joined.
@@ -47,7 +47,7 @@ pub(crate) struct Hello {
 /// A message from the extension.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "t", rename_all = "kebab-case")]
-pub(crate) enum Message {
+pub enum Message {
     /// Its proof that it knows the key.
     Proof {
         /// Hexadecimal.
@@ -101,7 +101,7 @@ impl From<Event> for questions::Event {
 /// An open permission request.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Pending {
+pub struct Pending {
     pub request_id: Box<str>,
     /// The request as the terminal shows it, without texts that are too large.
     #[serde(default)]
@@ -113,7 +113,7 @@ pub(crate) struct Pending {
 
 /// The state of the user's consent to the extension answering permission requests.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Consent {
+pub struct Consent {
     /// Whether Copilot is asking.
     pub open: bool,
     /// Whether Copilot asks although no dialog was expected.
@@ -129,7 +129,7 @@ pub(crate) struct Consent {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct OrderResult {
+pub struct OrderResult {
     /// The order's id.
     pub id: u64,
     /// Whether it was carried out.

@@ -40,7 +40,7 @@ const PREFIXES: [(&str, bool); 4] = [
 
 /// A process's log, as read so far.
 #[derive(Debug, Default)]
-pub struct Log {
+pub(super) struct Log {
     path: Option<PathBuf>,
     read: u64,
     /// The sessions that it has open, each with when it opened it.

@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// The folder that holds the session folders.
 #[derive(Debug)]
-pub(crate) struct Root<'a> {
+pub struct Root<'a> {
     path: &'a Path,
     #[cfg(target_os = "linux")]
     folder: Option<rustix::fd::OwnedFd>,

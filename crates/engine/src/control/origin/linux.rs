@@ -22,7 +22,7 @@ pub(super) enum Giver {
 }
 
 /// What is known about the process that gave an order.
-pub struct Found<'a> {
+pub(super) struct Found<'a> {
     /// The process and its ancestors.
     pub(super) line: &'a [Kin],
     /// What is older is not of a tool of the process that runs the session now.

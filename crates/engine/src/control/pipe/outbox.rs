@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 /// What is still to be told. The engine puts it in, and whoever serves the pipe takes it out.
 #[derive(Debug, Default)]
-pub(crate) struct Outbox {
+pub struct Outbox {
     untold: Mutex<Untold>,
     has_changed: Notify,
 }
@@ -53,7 +53,7 @@ impl Outbox {
     }
 
     /// Waits until there is something to tell.
-    pub async fn changed(&self) {
+    pub(crate) async fn changed(&self) {
         self.has_changed.notified().await;
     }
 

@@ -19,7 +19,7 @@ const ANSWER_MAX: u64 = 4 * 1024 * 1024;
 ///
 /// # Errors
 /// It cannot be started, or does not answer: the reason, in words for the user.
-pub fn ask(name: &'static str, mut command: Command) -> Result<Option<String>, String> {
+pub(super) fn ask(name: &'static str, mut command: Command) -> Result<Option<String>, String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     descriptors::restore(&mut command);
     let mut child = match command.spawn() {

@@ -10,7 +10,7 @@ use std::path::Path;
 impl Desktop<'_> {
     /// Whether the terminal of a process has the focus, for the arguments of [`show`](Self::show). False if nobody can
     /// tell.
-    pub fn has_focus(&self, pid: u32, ancestors: &[u32], tty: Option<&Path>) -> bool {
+    pub(super) fn has_focus(&self, pid: u32, ancestors: &[u32], tty: Option<&Path>) -> bool {
         let chain: Vec<_> = std::iter::once(pid).chain(ancestors.iter().copied()).collect();
         self.chain_has_focus(&chain, tty, NESTING_MAX)
     }

@@ -50,7 +50,7 @@ impl Program {
     ///
     /// # Errors
     /// It cannot be started, or does not answer: the reason, in words for the user.
-    pub fn ask<S: AsRef<str>>(&self, folder: Option<&Path>, words: &[S]) -> Result<Option<String>, String> {
+    pub(super) fn ask<S: AsRef<str>>(&self, folder: Option<&Path>, words: &[S]) -> Result<Option<String>, String> {
         let mut command = Command::new(folder.map_or_else(|| self.name.into(), |folder| folder.join(self.name)));
         command.args(words.iter().map(AsRef::as_ref)).envs(self.env.clone());
         ask(self.name, command)

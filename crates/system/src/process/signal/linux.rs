@@ -10,7 +10,7 @@ use crate::process::pidfd;
 use pilotlight_core::time::Time;
 
 #[derive(Debug)]
-pub struct Handle {
+pub(super) struct Handle {
     pid: u32,
     process: OwnedFd,
 }

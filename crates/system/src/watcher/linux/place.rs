@@ -63,7 +63,7 @@ pub(super) enum Places {
 }
 
 #[derive(Clone, PartialEq, Eq)]
-pub enum Place {
+pub(super) enum Place {
     /// A session's folder.
     Session(u32, Arc<str>),
     /// Any other folder.
