@@ -1,12 +1,12 @@
 //! `--agent NAME`: limits a command to the sessions of some agents.
 
-use super::context::{Context, names_wing};
+use super::context::{Context, is_among};
 use super::report::{USAGE, say};
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
+use pilotlight_agents::adapter::ADAPTERS;
 use pilotlight_agents::homes::usual_home;
 use pilotlight_agents::reported::agent_name;
 use pilotlight_agents::source::is_reported;
-use pilotlight_agents::wing::Wing;
 use pilotlight_core::text::{any_of, listed, plain};
 use pilotlight_system::clock::Clock;
 use std::ffi::OsStr;
@@ -54,9 +54,9 @@ impl Agents {
                 say(&format!("no agent is called {name:?}: name {known}, or one that its hook reports"));
                 return Err(ExitCode::from(USAGE));
             };
-            let wing = Wing::ALL.iter().find(|wing| names_wing(slice::from_ref(&name), **wing));
+            let adapter = ADAPTERS.iter().find(|adapter| is_among(slice::from_ref(&name), **adapter));
             context.only.push(name.clone());
-            let Some(wing) = wing else {
+            let Some(adapter) = adapter else {
                 if !is_reported(&name, Clock::start().now().wall) {
                     if let Some(meant) = meant(&name) {
                         say(&format!("no agent is called {name}: did you mean {meant}?"));
@@ -67,8 +67,8 @@ impl Agents {
                 }
                 continue;
             };
-            let (agent, is_named) = (wing.agent(), !context.named_homes.is_empty());
-            if !is_named && context.config.agents.off.contains(&wing.profile().names.name) {
+            let (agent, is_named) = (adapter.agent(), !context.named_homes.is_empty());
+            if !is_named && context.config.agents.off.contains(&adapter.profile().names.name) {
                 say(&format!("{agent} is switched off: `[agents] {name} = false` in the settings"));
                 return Err(ExitCode::from(USAGE));
             }
@@ -77,14 +77,14 @@ impl Agents {
             return Ok(context);
         }
         let only = context.only.clone();
-        context.homes.retain(|home| names_wing(&only, home.wing()));
-        context.unread.retain(|home| names_wing(&only, home.wing()));
+        context.homes.retain(|home| is_among(&only, home.adapter()));
+        context.unread.retain(|home| is_among(&only, home.adapter()));
         let unread: Vec<_> = context.unread.iter().map(|source| source.home().to_owned()).collect();
         context.silent.retain(|silent| unread.contains(&silent.home));
         if context.homes.is_empty() && context.unread.is_empty() {
             // Where it would be.
-            let wings = Wing::ALL.iter().filter(|wing| names_wing(&only, **wing));
-            context.homes.extend(wings.filter_map(|wing| usual_home(*wing)));
+            let wings = ADAPTERS.iter().filter(|adapter| is_among(&only, **adapter));
+            context.homes.extend(wings.filter_map(|adapter| usual_home(*adapter)));
         }
         Ok(context)
     }
@@ -99,7 +99,7 @@ fn meant(name: &str) -> Option<&'static str> {
 
 /// The names of all agents that have homes.
 fn names() -> impl Iterator<Item = &'static str> {
-    Wing::ALL.iter().map(|wing| wing.profile()).filter(|profile| !profile.home.is_empty()).map(|it| it.names.name)
+    ADAPTERS.iter().map(|adapter| adapter.profile()).filter(|profile| !profile.home.is_empty()).map(|it| it.names.name)
 }
 
 fn complete(typed: &OsStr) -> Vec<CompletionCandidate> {

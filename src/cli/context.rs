@@ -5,9 +5,9 @@ use super::report::{LINE_MAX, say};
 use crate::doctor::Ground;
 use anyhow::Context as _;
 use clap::ColorChoice;
+use pilotlight_agents::adapter::{ADAPTERS, Adapter};
 use pilotlight_agents::homes::{self, Found, Wanted};
 use pilotlight_agents::source::{Source, report_homes, reported_sessions};
-use pilotlight_agents::wing::Wing;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::order::Order;
@@ -122,7 +122,7 @@ impl Context {
             let may_grow = named.is_empty() && self.demo.is_none();
             let only = self.only.clone();
             let is_elsewhere = !self.only_hosts.is_empty();
-            let is_wanted = move |home: &Source| !is_elsewhere && (only.is_empty() || names_wing(&only, home.wing()));
+            let is_wanted = move |home: &Source| !is_elsewhere && (only.is_empty() || is_among(&only, home.adapter()));
             let homes = move |config: &Config| {
                 let mut homes = homes::find_untouched(&wanted(&named, config, paths::user_home().as_deref()));
                 homes.sources.retain(&is_wanted);
@@ -182,7 +182,7 @@ impl Context {
     /// Whether it is limited to agents without homes: all that is known of those are reports.
     fn wants_reports_alone(&self) -> bool {
         !self.only_hosts.is_empty()
-            || !self.only.is_empty() && !Wing::ALL.iter().any(|wing| names_wing(&self.only, *wing))
+            || !self.only.is_empty() && !ADAPTERS.iter().any(|adapter| is_among(&self.only, *adapter))
     }
 
     /// Whether some hook reports a session that is not over.
@@ -285,8 +285,8 @@ fn wanted<'a>(named: &'a [PathBuf], config: &'a Config, user_home: Option<&'a Pa
 }
 
 /// Whether one of these names is that of an agent with homes.
-pub(super) fn names_wing(names: &[Box<str>], wing: Wing) -> bool {
-    !wing.profile().home.is_empty() && names.iter().any(|name| **name == *wing.profile().names.name)
+pub(super) fn is_among(names: &[Box<str>], adapter: &'static dyn Adapter) -> bool {
+    !adapter.profile().home.is_empty() && names.iter().any(|name| **name == *adapter.profile().names.name)
 }
 
 /// Why there is no home at all.
@@ -297,14 +297,14 @@ fn no_home(config: &Config) -> String {
             listed(&config.agents.off)
         );
     }
-    let variables = Wing::ALL.iter().map(|wing| wing.profile().home_variable);
+    let variables = ADAPTERS.iter().map(|adapter| adapter.profile().home_variable);
     let variables: Vec<_> = variables.filter(|variable| !variable.is_empty()).collect();
     format!("cannot find the home of any agent: name one with --home DIR or {}", any_of(&variables))
 }
 
 /// Why a home cannot be read. `is_any`: it stands for those of all agents but these, which are switched off.
 fn home_problem(source: &Source, is_any: bool, off: &[&str]) -> Option<String> {
-    let (home, profile) = (source.home(), source.wing().profile());
+    let (home, profile) = (source.home(), source.adapter().profile());
     let (shown, word) = (home.display(), profile.names.word);
     let error = std::fs::read_dir(source.root()).err()?;
     let sessions = source.root().file_name().unwrap_or_default();
@@ -320,9 +320,9 @@ fn home_problem(source: &Source, is_any: bool, off: &[&str]) -> Option<String> {
         }
         // No session was ever started in this home.
         (io::ErrorKind::NotFound, true) => return None,
-        (io::ErrorKind::NotFound, false) if is_any && Wing::ALL.len() > 1 => {
+        (io::ErrorKind::NotFound, false) if is_any && ADAPTERS.len() > 1 => {
             let profiles =
-                Wing::ALL.iter().map(|wing| wing.profile()).filter(|profile| !off.contains(&profile.names.name));
+                ADAPTERS.iter().map(|adapter| adapter.profile()).filter(|profile| !off.contains(&profile.names.name));
             let programs = profiles.map(|profile| profile.program).filter(|program| !program.is_empty());
             let programs: Vec<_> = programs.map(|program| format!("`{program}`")).collect();
             let start = any_of(&programs);

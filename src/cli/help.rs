@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::cli::{Arguments, command_line};
     use clap::CommandFactory;
-    use pilotlight_agents::wing::Wing;
+    use pilotlight_agents::adapter::ADAPTERS;
 
     #[test]
     fn every_command_is_in_one_group() {
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_home_of_every_agent_is_named_and_its_variable() {
-        let profiles = Wing::ALL.iter().map(|wing| wing.profile()).filter(|profile| !profile.home.is_empty());
+        let profiles = ADAPTERS.iter().map(|adapter| adapter.profile()).filter(|profile| !profile.home.is_empty());
         let profiles: Vec<_> = profiles.filter(|profile| profile.names.name != "sundial").collect(); // it is made up
         let (variables, _) = ENVIRONMENT[0];
         assert_eq!(variables, profiles.iter().map(|profile| profile.home_variable).collect::<Vec<_>>().join(", "));

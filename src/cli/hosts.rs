@@ -4,7 +4,7 @@
 use super::context::{Context, runtime};
 use super::report::say;
 use super::trays::ask_first;
-use pilotlight_agents::wing::agent_named;
+use pilotlight_agents::adapter::agent_named;
 use pilotlight_core::far::{Account, Clocks, read};
 use pilotlight_core::fleet::Session;
 use pilotlight_core::session::far::{Host as FarHost, Unreached};

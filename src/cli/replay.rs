@@ -5,7 +5,7 @@ use super::context::Context;
 use super::json;
 use super::report::say;
 use anyhow::Context as _;
-use pilotlight_agents::wing::{FIRST_DIALECT, Wing, log_of};
+use pilotlight_agents::adapter::{FIRST, FIRST_DIALECT, log_of};
 use pilotlight_core::agent::Agent;
 use pilotlight_core::replay::{Change, OwnerStory, Replay};
 use pilotlight_core::text;
@@ -77,15 +77,15 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
     }
     let start = read(&mut *lines, arguments)?;
     let log = log_of(start);
-    let agent = log.map(|(wing, _)| wing.agent());
+    let agent = log.map(|(adapter, _)| adapter.agent());
     if !arguments.json {
         let heading = match &agent {
             Some(agent) => format!("a log of {agent}"),
-            None => format!("its beginning does not tell whose log it is: read as one of {}", Wing::FIRST.agent()),
+            None => format!("its beginning does not tell whose log it is: read as one of {}", FIRST.agent()),
         };
         writeln!(out, "{}", words(&heading, has_unicode_stdout()))?;
     }
-    let dialect = log.map_or(FIRST_DIALECT, |(_, dialect)| dialect);
+    let dialect = log.map_or(&FIRST_DIALECT, |(_, dialect)| dialect);
     let mut replay = Replay::new(story, context.config.limits, dialect.parse);
     let mut line = Vec::new();
     while next_line(&mut *lines, &mut line).with_context(|| format!("cannot read {}", arguments.file.display()))? {

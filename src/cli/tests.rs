@@ -1,4 +1,4 @@
-//! A made-up agent shows everywhere, and nothing but its wing knows it (`agent/sundial`).
+//! A made-up agent (`pilotlight_agents::sundial`) shows everywhere, and nothing knows of it.
 
 use super::explain::{Refusals, page};
 use super::table::{Style, lines};
@@ -6,6 +6,7 @@ use crate::tray::details;
 use crate::tray::menu::Menu;
 use crate::tray::notifier::alertable;
 use pilotlight_agents::source::Source;
+use pilotlight_agents::sundial::Sundial;
 use pilotlight_core::alert::{Alerts, Change, Now, Quiet, Settings};
 use pilotlight_core::fleet::{Row, Session, ShortIds, distinguish};
 use pilotlight_core::limits::Limits;
@@ -73,7 +74,7 @@ impl Home {
     }
 
     fn homes(&self) -> [Source; 1] {
-        [Source::at(self.scratch.path())]
+        [Source::of(&Sundial, self.scratch.path().to_owned())]
     }
 }
 

@@ -137,7 +137,7 @@ fn say_what_is_missing(context: &Context) {
 fn menu(context: &Context) -> Menu {
     let user_home = paths::user_home().map(|home| home.to_string_lossy().into_owned());
     let followed = context.followed();
-    let programs = followed.iter().map(|source| source.wing().profile().program);
+    let programs = followed.iter().map(|source| source.adapter().profile().program);
     let mut programs = programs.filter(|program| !program.is_empty());
     let approves_all = context.config.actions.permissions == Permissions::ApproveAll;
     Menu::new(context.config.limits, context.config.list, user_home, approves_all)

@@ -4,8 +4,8 @@
 use super::check::{Ground, block_on};
 use super::finding::Finding;
 use super::redact;
+use pilotlight_agents::adapter::{ADAPTERS, Adapter, FIRST};
 use pilotlight_agents::program_version::printed_version;
-use pilotlight_agents::wing::Wing;
 use pilotlight_system::paths;
 use std::path::Path;
 use std::time::Duration;
@@ -16,26 +16,26 @@ const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 /// A finding or more for each agent that is watched, and one for each that is switched off.
 pub(super) fn agents(ground: &Ground) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for wing in Wing::ALL {
-        let (profile, agent) = (wing.profile(), wing.agent());
+    for adapter in ADAPTERS {
+        let (profile, agent) = (adapter.profile(), adapter.agent());
         let name = profile.names.name;
         if ground.config.agents.off.contains(&name) {
             let text = format!("{agent} is switched off: `[agents] {name} = false` in the settings");
             findings.push(Finding::ok(name, text).redacted("switched off"));
         }
-        let is_watched = ground.homes.iter().any(|home| home.wing() == *wing);
-        if *wing == Wing::FIRST || !is_watched || profile.program.is_empty() {
+        let is_watched = ground.homes.iter().any(|home| home.adapter() == *adapter);
+        if *adapter == FIRST || !is_watched || profile.program.is_empty() {
             continue;
         }
-        findings.extend(block_on(name, async { vec![program(*wing).await] }));
+        findings.extend(block_on(name, async { vec![program(*adapter).await] }));
         findings.extend(profile.gaps.map(|gaps| Finding::ok(name, gaps)));
     }
     findings
 }
 
 /// The agent's program, and whether Pilotlight was tried with its version.
-async fn program(wing: Wing) -> Finding {
-    let profile = wing.profile();
+async fn program(adapter: &'static dyn Adapter) -> Finding {
+    let profile = adapter.profile();
     let (name, tried) = (profile.names.name, profile.tried);
     let path = std::env::var_os("PATH");
     let Some(program) = paths::program(Path::new(profile.program), path.as_deref()) else {

@@ -4,9 +4,9 @@
 
 use super::check::{EACH, Ground};
 use super::finding::Finding;
+use pilotlight_agents::adapter::{ADAPTERS, FIRST};
 use pilotlight_agents::source::Source;
 use pilotlight_agents::tail::{LogError, length};
-use pilotlight_agents::wing::Wing;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::text::{any_of, counted, is_uuid, plain};
@@ -34,7 +34,7 @@ pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
             .push(Finding::problem("home", silent.words(), remedy).redacted("one: its file system does not answer"));
     }
     if ground.homes.is_empty() && ground.silent.is_empty() && ground.config.agents.off.is_empty() {
-        let variables = Wing::ALL.iter().map(|wing| wing.profile().home_variable);
+        let variables = ADAPTERS.iter().map(|adapter| adapter.profile().home_variable);
         let variables: Vec<_> = variables.filter(|variable| !variable.is_empty()).collect();
         let remedy = format!("name one with --home DIR or {}", any_of(&variables));
         findings.push(Finding::problem("home", "cannot tell where the home of any agent is", remedy));
@@ -54,7 +54,7 @@ pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
 
 fn one_home(source: &Source, number: usize, is_missed: bool) -> Finding {
     const CHECK: &str = "home";
-    let (home, profile) = (source.home(), source.wing().profile());
+    let (home, profile) = (source.home(), source.adapter().profile());
     let (shown, word) = (home.display(), profile.names.word);
     let (finding, redacted) = match source.list() {
         Ok(ids) => {
@@ -119,7 +119,7 @@ fn locks(sessions: &[Session]) -> Vec<Finding> {
         (
             owned_by(|owner| matches!(owner, Owner::Gone { .. }))
                 .into_iter()
-                .filter(|session| session.observed.agent == Wing::FIRST.agent())
+                .filter(|session| session.observed.agent == FIRST.agent())
                 .collect(),
             "is gone",
             "harmless, and Copilot's own: it stays after a crash, and resuming the session replaces it",

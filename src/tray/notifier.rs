@@ -18,7 +18,6 @@ use super::on_change::OnChange;
 use super::trust::DesktopTrust;
 use super::view::Effect;
 use clicks::{ClickAction, question};
-use pilotlight_agents::reader::Reader;
 use pilotlight_core::action::{Action, ServerState, is_bridged, offer};
 use pilotlight_core::alert::{
     Alertable, Alerts, Completed, Kinds, Now, OpenQuestion, PopupId, Quiet, Request, Settings,
@@ -254,7 +253,7 @@ impl Notifier {
             if self.turns.get(key).is_none_or(|turn| turn.opened != opened) {
                 let is_notified = session.observed.about.kind == Use::Terminal && self.alerts.settings.kinds.done;
                 // On another machine, nobody hears that.
-                let cli_notifies = is_notified && reader.is_some_and(Reader::agent_notifies);
+                let cli_notifies = is_notified && reader.is_some_and(|reader| reader.agent_notifies());
                 self.turns.insert(key.clone(), ObservedTurn { opened, cli_notifies, ended: None });
             }
         }

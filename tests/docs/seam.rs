@@ -60,7 +60,9 @@ fn nothing_outside_the_agents_names_one() {
         let named = agents_in(&code_of(&path));
         match PAGES.iter().find(|(page, _)| *page == name) {
             Some((page, _)) if !named.is_empty() => drop(needed.insert(*page)),
-            _ => assert!(named.is_empty(), "{name} names {named:?}: say it through `agent::wing` and what uses that"),
+            _ => {
+                assert!(named.is_empty(), "{name} names {named:?}: say it through `agent::adapter` and what uses that")
+            }
         }
     }
     let unneeded: Vec<_> = PAGES.iter().filter(|(page, _)| !needed.contains(page)).collect();
@@ -77,7 +79,7 @@ fn an_agent_is_found_in_code_and_not_in_words() {
 
 #[test]
 fn the_agents_of_the_table_are_those_that_are_looked_for() {
-    let table = std::fs::read_to_string(root().join("crates/agents/src/wing.rs")).unwrap();
+    let table = std::fs::read_to_string(root().join("crates/agents/src/adapter.rs")).unwrap();
     let variants = table.split_once("enum Wing {").unwrap().1.split_once("\n}").unwrap().0;
     let variants = variants.lines().map(str::trim).filter(|line| line.starts_with(|it: char| it.is_ascii_uppercase()));
     // What hooks report is of no agent in particular.

@@ -13,6 +13,7 @@ use pilotlight_agents::channel::endpoint::{Endpoint, ServerSetting};
 use pilotlight_agents::copilot::owner::Lock;
 use pilotlight_agents::copilot::server::servers::endpoints;
 use pilotlight_agents::copilot::target::Target;
+use pilotlight_agents::evidence::Target as _;
 use pilotlight_core::time::Time;
 use pilotlight_system::process::{Force, ancestors, is_of_our_user, listening, terminal_of};
 use serde_json::json;

@@ -13,9 +13,9 @@
 #[cfg(target_os = "linux")]
 mod tests;
 
+use super::adapter::{ADAPTERS, FIRST};
 use super::fingerprint::{Fingerprint, scripts};
 use super::program_file::is_named;
-use super::wing::Wing;
 use pilotlight_system::process::{ancestors, arguments, executable, is_started_with};
 use std::ffi::OsString;
 use std::path::Path;
@@ -43,9 +43,9 @@ const OTHERS: [(&str, Fingerprint); 2] = [
 
 /// All agents that can be recognised, the first one first.
 fn known() -> impl Iterator<Item = Known> {
-    let wings = Wing::ALL.iter().map(|wing| wing.profile());
-    let wings = wings.filter_map(|profile| Some((profile.names.word, profile.fingerprint.as_ref()?)));
-    wings.chain(OTHERS.iter().map(|(name, fingerprint)| (*name, fingerprint)))
+    let adapters = ADAPTERS.iter().map(|adapter| adapter.profile());
+    let adapters = adapters.filter_map(|profile| Some((profile.names.word, profile.fingerprint.as_ref()?)));
+    adapters.chain(OTHERS.iter().map(|(name, fingerprint)| (*name, fingerprint)))
 }
 
 /// The nearest process, starting with `pid` itself, that is an agent. `names` are further programs
@@ -95,6 +95,6 @@ fn mark_of(pid: u32) -> Option<&'static str> {
 }
 
 /// The first agent, as its user knows it.
-const fn first() -> &'static str {
-    Wing::FIRST.profile().names.word
+fn first() -> &'static str {
+    FIRST.profile().names.word
 }

@@ -1,7 +1,7 @@
 //! Which homes are followed, and which agent's each is. A file system that may not answer is not touched for that.
 
+use super::adapter::{ADAPTERS, Adapter, FIRST};
 use super::source::Source;
-use super::wing::Wing;
 use pilotlight_system::mounts::{self, Mounts, SilentHome};
 use pilotlight_system::paths;
 use std::ffi::OsString;
@@ -71,7 +71,7 @@ pub fn find_untouched(wanted: &Wanted<'_>) -> Followed {
 
 /// Where an agent has its home, unless the user names others.
 struct Usual {
-    wing: Wing,
+    adapter: &'static dyn Adapter,
     home: PathBuf,
     /// No variable names it.
     is_default: bool,
@@ -84,10 +84,11 @@ fn find_among(
     variable: impl Fn(&str) -> Option<OsString>,
     split: impl FnOnce(Vec<PathBuf>, &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>, Vec<SilentHome>),
 ) -> Found {
-    let usual: Vec<_> = Wing::ALL.iter().filter_map(|wing| usual(*wing, &variable, wanted.user_home)).collect();
-    let is_on = |wing: Wing| !wanted.named.is_empty() || !wanted.off.contains(&wing.profile().names.name);
-    let by_default = usual.iter().filter(|usual| is_on(usual.wing)).map(|usual| usual.home.clone()).collect();
-    let uncertain = usual.iter().filter(|usual| usual.is_default && usual.wing != Wing::FIRST);
+    let usual: Vec<_> = ADAPTERS.iter().filter_map(|adapter| usual(*adapter, &variable, wanted.user_home)).collect();
+    let is_on =
+        |adapter: &'static dyn Adapter| !wanted.named.is_empty() || !wanted.off.contains(&adapter.profile().names.name);
+    let by_default = usual.iter().filter(|usual| is_on(usual.adapter)).map(|usual| usual.home.clone()).collect();
+    let uncertain = usual.iter().filter(|usual| usual.is_default && usual.adapter != FIRST);
     let uncertain: Vec<_> = uncertain.filter_map(|usual| paths::absolute(&usual.home)).collect();
     let homes = paths::homes(wanted.named, by_default, wanted.added, wanted.user_home);
     let (readable, unread, mut silent) = split(homes, &uncertain);
@@ -98,46 +99,50 @@ fn find_among(
     let (absent, readable): (Vec<_>, Vec<_>) = readable.into_iter().partition(|home| is_absent(home));
     let has_usual = readable.iter().chain(&unread).any(|home| its(home).is_some());
     let source = |home: PathBuf| match its(&home) {
-        Some(usual) => Source::of(usual.wing, home),
+        Some(usual) => Source::of(usual.adapter, home),
         None => Source::at(&home),
     };
     // Whoever has none yet will make the first one.
     let mut absent = absent.into_iter();
     let first = if has_usual { None } else { absent.next() };
-    let awaited = absent.map(source).filter(|source| is_on(source.wing())).collect();
-    let sources = first.into_iter().chain(readable).map(source).filter(|source| is_on(source.wing())).collect();
+    let awaited = absent.map(source).filter(|source| is_on(source.adapter())).collect();
+    let sources = first.into_iter().chain(readable).map(source).filter(|source| is_on(source.adapter())).collect();
     // Of what does not answer, nobody knows whether it is there.
     let is_left_out = |home: &PathBuf| wanted.named.is_empty() && uncertain.contains(home);
     silent.retain(|silent| !is_left_out(&silent.home));
     let untold = |home: PathBuf| match its(&home) {
         _ if is_left_out(&home) => None,
-        Some(usual) => Some(Source::of(usual.wing, home)),
+        Some(usual) => Some(Source::of(usual.adapter, home)),
         None => Some(Source::untold(home)),
     };
     Found { sources, unread: unread.into_iter().filter_map(untold).collect(), silent, awaited }
 }
 
 /// What the agent's variable names, else what it makes in the user's home.
-fn usual(wing: Wing, variable: impl Fn(&str) -> Option<OsString>, user_home: Option<&Path>) -> Option<Usual> {
-    if wing.profile().home.is_empty() {
+fn usual(
+    adapter: &'static dyn Adapter,
+    variable: impl Fn(&str) -> Option<OsString>,
+    user_home: Option<&Path>,
+) -> Option<Usual> {
+    if adapter.profile().home.is_empty() {
         return None; // only what is named can be one
     }
-    let named = variable(wing.profile().home_variable).filter(|home| !home.is_empty());
+    let named = variable(adapter.profile().home_variable).filter(|home| !home.is_empty());
     let is_default = named.is_none();
-    let home = named.map(PathBuf::from).or_else(|| Some(user_home?.join(wing.profile().home)))?;
-    Some(Usual { wing, home, is_default })
+    let home = named.map(PathBuf::from).or_else(|| Some(user_home?.join(adapter.profile().home)))?;
+    Some(Usual { adapter, home, is_default })
 }
 
 /// Where an agent has its home, unless the user names others.
-pub fn usual_home(wing: Wing) -> Option<Source> {
-    let usual = usual(wing, |name| std::env::var_os(name), paths::user_home().as_deref())?;
-    Some(Source::of(wing, usual.home))
+pub fn usual_home(adapter: &'static dyn Adapter) -> Option<Source> {
+    let usual = usual(adapter, |name| std::env::var_os(name), paths::user_home().as_deref())?;
+    Some(Source::of(adapter, usual.home))
 }
 
 /// The home that is meant by the folder that contains it.
 pub fn below(folder: &Path) -> Option<PathBuf> {
-    let wings = Wing::ALL.iter().filter(|wing| !wing.profile().home.is_empty());
-    let mut homes = wings.map(|wing| Source::of(*wing, folder.join(wing.profile().home)));
+    let adapters = ADAPTERS.iter().filter(|adapter| !adapter.profile().home.is_empty());
+    let mut homes = adapters.map(|adapter| Source::of(*adapter, folder.join(adapter.profile().home)));
     homes.find(|source| source.root().is_dir()).map(|source| source.home().to_owned())
 }
 
@@ -152,7 +157,7 @@ mod tests {
         there.iter().for_each(|name| fs::create_dir_all(user.join(name)).unwrap());
         let value = |name: &str| variables.iter().find(|(of, _)| *of == name).map(|(_, value)| OsString::from(value));
         let found = find_among(wanted, value, |homes, _| (homes, Vec::new(), Vec::new())).followed();
-        found.into_iter().map(|source| (source.wing().profile().names.name, source.home().to_owned())).collect()
+        found.into_iter().map(|source| (source.adapter().profile().names.name, source.home().to_owned())).collect()
     }
 
     fn wanted(user: &Path) -> Wanted<'_> {
@@ -171,7 +176,7 @@ mod tests {
         assert_eq!(both, [("copilot", at(".copilot")), ("sundial", at(".sundial"))]);
         let off = Wanted { off: &["copilot"], ..wanted(user.path()) };
         assert_eq!(found(&[], &[], &off), [("sundial", at(".sundial"))]);
-        let all: Vec<_> = Wing::ALL.iter().map(|wing| wing.profile().names.name).collect();
+        let all: Vec<_> = ADAPTERS.iter().map(|adapter| adapter.profile().names.name).collect();
         let none = Wanted { off: &all, ..wanted(user.path()) };
         assert!(found(&[], &[], &none).is_empty());
         let named = [at(".sundial")];
@@ -214,6 +219,6 @@ mod tests {
         let added = [home.clone()];
         let wanted = Wanted { added: &added, ..wanted(user.path()) };
         let found = find_among(&wanted, |_| None, |homes, _| (Vec::new(), homes, Vec::new()));
-        assert_eq!(found.unread, [Source::of(Wing::FIRST, user.path().join(".copilot")), Source::untold(home)]);
+        assert_eq!(found.unread, [Source::of(FIRST, user.path().join(".copilot")), Source::untold(home)]);
     }
 }

@@ -16,6 +16,7 @@
 //!
 //! May import: core, system.
 
+pub mod adapter;
 mod asked;
 pub mod bridges;
 pub mod callers;
@@ -37,13 +38,12 @@ pub mod program_version;
 pub mod reader;
 pub mod reading;
 pub mod reported;
-mod runners;
+pub mod runners;
 pub mod scanner;
 pub mod source;
 pub mod stamps;
 mod starting;
-#[cfg(test)]
-mod sundial;
+#[cfg(any(test, feature = "testing"))]
+pub mod sundial;
 pub mod tail;
 mod walk;
-pub mod wing;

@@ -1,103 +1,86 @@
-//! What a listing of a source's sessions read and found, and glimpses of them.
+//! What a listing of a home's sessions read and found, and quick scans of them.
 
-use super::claude_code;
-use super::codex::store as threads;
-use super::copilot::store::{self, Root};
 use super::reading::{Glimpse, LogPaths, Reading};
 use super::stamps::Stamps;
+use std::fmt;
 use std::sync::Arc;
 
-/// Lists the ids of a source's sessions.
-#[derive(Debug)]
-#[cfg_attr(windows, expect(clippy::large_enum_variant, reason = "one for each listing"))]
-pub enum SessionIds {
-    /// The names of folders.
-    Copilot(store::SessionIds),
-    /// These, where their logs are, and what was read.
-    Listed(std::vec::IntoIter<Arc<str>>, LogPaths, Stamps),
+/// Lists the ids of a home's sessions.
+pub struct Listing {
+    ids: Box<dyn Iterator<Item = Arc<str>> + Send>,
+    logs: LogPaths,
+    stamps: Stamps,
 }
 
-impl SessionIds {
+impl Listing {
+    /// These, whose ids tell where they are.
+    pub fn of(ids: impl IntoIterator<Item = Arc<str>, IntoIter: Send + 'static>) -> Self {
+        Self { ids: Box::new(ids.into_iter()), logs: LogPaths::default(), stamps: Stamps::default() }
+    }
+
+    /// The same, where their logs were found, with what was read for that.
+    #[must_use]
+    pub(crate) fn with(self, logs: LogPaths, stamps: Stamps) -> Self {
+        Self { logs, stamps, ..self }
+    }
+
     /// Where the logs are, as far as the listing had to find that.
     pub fn logs(&self) -> LogPaths {
-        match self {
-            Self::Copilot(_) => LogPaths::default(),
-            Self::Listed(_, logs, _) => Arc::clone(logs),
-        }
+        Arc::clone(&self.logs)
     }
 
     /// Takes what was read, as far as that was noted.
     pub fn take_stamps(&mut self) -> Stamps {
-        match self {
-            Self::Copilot(_) => Stamps::default(),
-            Self::Listed(_, _, stamps) => std::mem::take(stamps),
-        }
+        std::mem::take(&mut self.stamps)
     }
 }
 
-/// These, whose ids tell where they are.
-impl From<Vec<Arc<str>>> for SessionIds {
-    fn from(ids: Vec<Arc<str>>) -> Self {
-        Self::from((ids, LogPaths::default(), Stamps::default()))
-    }
-}
-
-impl From<(Vec<Arc<str>>, LogPaths, Stamps)> for SessionIds {
-    fn from((ids, logs, stamps): (Vec<Arc<str>>, LogPaths, Stamps)) -> Self {
-        Self::Listed(ids.into_iter(), logs, stamps)
-    }
-}
-
-impl Iterator for SessionIds {
+impl Iterator for Listing {
     type Item = Arc<str>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self {
-            Self::Copilot(ids) => ids.next(),
-            Self::Listed(ids, ..) => ids.next(),
-        }
+        self.ids.next()
     }
 }
 
-/// Checks fast, without a reader, whether sessions of a source are history.
-#[derive(Debug)]
-pub enum Glimpses<'a> {
-    /// Relative to the folder of the sessions.
-    Copilot(Root<'a>),
-    /// By what all processes say of themselves.
-    ClaudeCode(claude_code::store::Glimpses),
-    /// By the locks, and where the logs are.
-    Codex(threads::Glimpses<'a>),
-    /// There are none: each session is read.
-    None,
+impl fmt::Debug for Listing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listing").field("logs", &self.logs.len()).finish_non_exhaustive()
+    }
 }
 
-impl Glimpses<'_> {
+/// Tells fast, without a reader, whether sessions of a home are history.
+pub trait QuickScan: fmt::Debug + Sync {
     /// Returns a glimpse of a session if it shows that nobody has the session open and that its log is too old to
     /// matter.
-    pub fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
-        match self {
-            Self::Copilot(root) => root.past(id, reading),
-            Self::ClaudeCode(glimpses) => glimpses.past(id, reading),
-            Self::Codex(glimpses) => glimpses.past(id, reading),
-            Self::None => None,
-        }
+    fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse>;
+}
+
+/// A quick scan that tells of none: each session is read.
+#[derive(Debug)]
+pub struct ReadEach;
+
+impl QuickScan for ReadEach {
+    fn past(&self, _id: &str, _reading: &Reading<'_>) -> Option<Glimpse> {
+        None
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::Source;
-    use super::super::wing::Wing;
+    use crate::adapter::Adapter;
+    use crate::source::Source;
+    use crate::{claude_code::ClaudeCode, codex::Codex};
 
     #[test]
     fn case_472_whoever_lists_once_notes_no_times_of_folders() {
-        for (wing, logs) in [(Wing::ClaudeCode, "projects/-a"), (Wing::Codex, "sessions/2026/11/21")] {
+        let homes: [(&'static dyn Adapter, &str); 2] = [(&ClaudeCode, "projects/-a"), (&Codex, "sessions/2026/11/21")];
+        for (adapter, logs) in homes {
             let home = tempfile::tempdir().unwrap();
             std::fs::create_dir_all(home.path().join(logs)).unwrap();
-            let source = Source::of(wing, home.path().to_owned());
-            assert!(!source.list().unwrap().take_stamps().stand(), "{wing:?}");
-            assert!(source.list_for_good().unwrap().take_stamps().stand(), "{wing:?}");
+            let source = Source::of(adapter, home.path().to_owned());
+            assert!(!source.list().unwrap().take_stamps().stand(), "{adapter:?}");
+            assert!(source.list_for_good().unwrap().take_stamps().stand(), "{adapter:?}");
         }
     }
 }

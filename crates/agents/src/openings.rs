@@ -1,7 +1,7 @@
 //! Which sessions live processes have open, beyond what the sessions' own files say, whichever agents they are.
 
+use super::adapter::Adapter;
 use super::runners::{Runner, shares};
-use super::wing::Wing;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::Time;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -53,7 +53,7 @@ pub struct OpenSessions {
     /// The live processes of agents that may run sessions.
     runners: Vec<Runner>,
     /// The homes that are followed.
-    homes: Vec<(Wing, PathBuf)>,
+    homes: Vec<(&'static dyn Adapter, PathBuf)>,
 }
 
 /// The sessions that the terminals of a home recorded as open, each with the time at which it was opened. It changes
@@ -84,37 +84,44 @@ impl OpenSessions {
 
     /// The same with the live processes of agents, and the homes that are followed.
     #[must_use]
-    pub(super) fn with(self, runners: Vec<Runner>, homes: Vec<(Wing, PathBuf)>) -> Self {
+    pub(super) fn with(self, runners: Vec<Runner>, homes: Vec<(&'static dyn Adapter, PathBuf)>) -> Self {
         Self { runners, homes, ..self }
     }
 
     /// The live processes of this agent that may run sessions.
-    pub(crate) fn runners(&self, wing: Wing) -> impl Iterator<Item = &Runner> {
-        self.runners.iter().filter(move |runner| runner.wing == wing)
+    pub(crate) fn runners(&self, adapter: &'static dyn Adapter) -> impl Iterator<Item = &Runner> {
+        self.runners.iter().filter(move |runner| runner.adapter == adapter)
     }
 
     /// The homes of this agent: those that are followed, and those of its live processes.
-    pub fn homes(&self, wing: Wing) -> impl Iterator<Item = &Path> {
-        let followed = self.homes.iter().filter(move |(of, _)| *of == wing).map(|(_, home)| home);
+    pub fn homes(&self, adapter: &'static dyn Adapter) -> impl Iterator<Item = &Path> {
+        let followed = self.homes.iter().filter(move |(of, _)| *of == adapter).map(|(_, home)| home);
         let homes: BTreeSet<_> = followed
-            .chain(self.runners(wing).filter_map(|runner| runner.home.as_ref()))
+            .chain(self.runners(adapter).filter_map(|runner| runner.home.as_ref()))
             .map(PathBuf::as_path)
             .collect();
         homes.into_iter()
     }
 
     /// The homes of this agent that have a log: the one that it was found in, and those that share it.
-    pub(crate) fn homes_with(&self, wing: Wing, (home, root): (&Path, &Path), log: &Path) -> Vec<PathBuf> {
-        let sessions = wing.profile().sessions;
-        let others = self.homes(wing).filter(|other| *other != home && shares(&other.join(sessions), root, log));
+    pub(crate) fn homes_with(
+        &self,
+        adapter: &'static dyn Adapter,
+        (home, root): (&Path, &Path),
+        log: &Path,
+    ) -> Vec<PathBuf> {
+        let sessions = adapter.profile().sessions;
+        let others = self.homes(adapter).filter(|other| *other != home && shares(&other.join(sessions), root, log));
         [home].into_iter().chain(others).map(Path::to_owned).collect()
     }
 
     /// The homes of live processes, of any agent, that are not followed.
-    pub fn homes_besides(&self) -> impl Iterator<Item = (Wing, &Path)> {
-        let is_followed = |wing: Wing, home: &Path| self.homes.iter().any(|(of, its)| *of == wing && its == home);
-        let homes = self.runners.iter().filter_map(|runner| Some((runner.wing, runner.home.as_deref()?)));
-        homes.filter(move |(wing, home)| !is_followed(*wing, home))
+    pub fn homes_besides(&self) -> impl Iterator<Item = (&'static dyn Adapter, &Path)> {
+        let is_followed = |adapter: &'static dyn Adapter, home: &Path| {
+            self.homes.iter().any(|(of, its)| *of == adapter && its == home)
+        };
+        let homes = self.runners.iter().filter_map(|runner| Some((runner.adapter, runner.home.as_deref()?)));
+        homes.filter(move |(adapter, home)| !is_followed(*adapter, home))
     }
 
     /// Whether other processes of agents run than at another scan, or show other sessions.

@@ -4,8 +4,8 @@
 //! they may be deleted while their process lives. Here the processes are asked instead, those of our user alone. Of their
 //! environment, only the variables that name the agent's home and the user's are looked for.
 
+use super::adapter::{ADAPTERS, Adapter};
 use super::source::Source;
-use super::wing::Wing;
 use pilotlight_core::time::Time;
 use pilotlight_system::identity::Identity;
 use pilotlight_system::process::SLACK;
@@ -15,41 +15,41 @@ use std::path::{Path, PathBuf};
 
 /// A live process of an agent that may run sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Runner {
-    pub(crate) wing: Wing,
-    pub(crate) pid: u32,
+pub struct Runner {
+    pub adapter: &'static dyn Adapter,
+    pub pid: u32,
     /// When it started, in the system's own unit: tells it from a later process with its id.
-    pub(crate) born: u64,
+    pub born: u64,
     /// When it started, by the wall clock.
-    pub(crate) started: Time,
+    pub started: Time,
     /// Its home, by a path that leads there from here. `None` if that cannot be read.
-    pub(crate) home: Option<PathBuf>,
+    pub home: Option<PathBuf>,
     /// The folder it works in.
-    pub(crate) folder: Option<PathBuf>,
+    pub folder: Option<PathBuf>,
     /// The session that its command line names.
-    pub(crate) named: Option<Box<str>>,
+    pub named: Option<Box<str>>,
     /// By its command line, it goes on with a session that it does not name: the last one of its folder, or one of a list.
-    pub(crate) continues: bool,
+    pub continues: bool,
     /// The sessions that it claims in its own home.
-    pub(crate) claims: Vec<Box<str>>,
+    pub claims: Vec<Box<str>>,
     /// The logs that it has open, with their sessions.
-    pub(crate) logs: Vec<(Box<str>, Identity)>,
+    pub logs: Vec<(Box<str>, Identity)>,
     /// It runs no session of its own, or another process does that for it.
-    pub(crate) is_helper: bool,
+    pub is_helper: bool,
 }
 
 /// What a process is by its program and its command line. `None`: it runs no session.
-pub(super) type RoleOf = fn(&Path, &[OsString]) -> Option<Role>;
+pub type RoleOf = fn(&Path, &[OsString]) -> Option<Role>;
 
 /// What an agent knows of a process by its command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Role {
+pub struct Role {
     /// The session that it names.
-    pub(super) named: Option<Box<str>>,
+    pub named: Option<Box<str>>,
     /// It goes on with a session that it does not name.
-    pub(super) continues: bool,
+    pub continues: bool,
     /// It runs no session of its own.
-    pub(super) is_helper: bool,
+    pub is_helper: bool,
 }
 
 impl Runner {
@@ -68,7 +68,7 @@ impl Runner {
 
     /// Whether its home has this log, too. One whose home cannot be read may have it.
     pub(crate) fn shares(&self, root: &Path, log: &Path) -> bool {
-        let sessions = self.wing.profile().sessions;
+        let sessions = self.adapter.profile().sessions;
         self.home.as_deref().is_none_or(|home| shares(&home.join(sessions), root, log))
     }
 }
@@ -94,9 +94,10 @@ pub(super) fn scan(sources: &[&Source], now: Time) -> Vec<Runner> {
     use pilotlight_system::process::{arguments, births, executable, folder_of, is_of_our_user};
     use std::cell::OnceCell;
     use std::collections::HashSet;
-    let wings: Vec<_> = Wing::ALL.iter().filter(|wing| sources.iter().any(|source| source.wing() == **wing)).collect();
-    let wings: Vec<_> = wings.into_iter().filter_map(|wing| Some((*wing, wing.role()?))).collect();
-    if wings.is_empty() {
+    let adapters: Vec<_> =
+        ADAPTERS.iter().filter(|adapter| sources.iter().any(|source| source.adapter() == **adapter)).collect();
+    let adapters: Vec<_> = adapters.into_iter().filter_map(|adapter| Some((*adapter, adapter.role()?))).collect();
+    if adapters.is_empty() {
         return Vec::new();
     }
     let (birth, mounts) = (births(now), OnceCell::new());
@@ -105,9 +106,10 @@ pub(super) fn scan(sources: &[&Source], now: Time) -> Vec<Runner> {
     let runner = |pid: u32| {
         let program = executable(pid)?;
         let scripts = scripts(&program, || arguments(pid));
-        let is_its =
-            |wing: Wing| wing.profile().fingerprint.as_ref().is_some_and(|its| its.is_of(&program, scripts.as_deref()));
-        let (wing, role) = wings.iter().find(|(wing, _)| is_its(*wing))?;
+        let is_its = |adapter: &'static dyn Adapter| {
+            adapter.profile().fingerprint.as_ref().is_some_and(|its| its.is_of(&program, scripts.as_deref()))
+        };
+        let (adapter, role) = adapters.iter().find(|(adapter, _)| is_its(*adapter))?;
         if pid == std::process::id() || !is_of_our_user(pid) {
             return None;
         }
@@ -115,9 +117,9 @@ pub(super) fn scan(sources: &[&Source], now: Time) -> Vec<Runner> {
         let (birth, folder) = (birth(pid)?, folder_of(pid));
         // Nothing may wait for a file system that does not answer.
         let is_local = |home: &PathBuf| mounts.get_or_init(Mounts::read).of(&home.join("any")).is_none();
-        let home = home_of(pid, *wing, folder.as_deref()).filter(is_local);
+        let home = home_of(pid, *adapter, folder.as_deref()).filter(is_local);
         let mut runner = Runner {
-            wing: *wing,
+            adapter: *adapter,
             pid,
             born: birth.ticks,
             started: birth.at,
@@ -129,7 +131,7 @@ pub(super) fn scan(sources: &[&Source], now: Time) -> Vec<Runner> {
             logs: Vec::new(),
             is_helper,
         };
-        wing.complete(&mut runner);
+        adapter.complete(&mut runner);
         Some((runner, is_node(&program), birth.parent))
     };
     let found: Vec<_> = pids.filter_map(runner).collect();
@@ -147,9 +149,9 @@ pub(super) fn scan(_: &[&Source], _: Time) -> Vec<Runner> {
 
 /// The home of a process, by its environment. In another mount namespace, a path may mean another folder.
 #[cfg(target_os = "linux")]
-fn home_of(pid: u32, wing: Wing, folder: Option<&Path>) -> Option<PathBuf> {
+fn home_of(pid: u32, adapter: &'static dyn Adapter, folder: Option<&Path>) -> Option<PathBuf> {
     use pilotlight_system::process::{sees_same, variables};
-    let profile = wing.profile();
+    let profile = adapter.profile();
     let variables = variables(pid, &[profile.home_variable, "HOME"])?;
     let home = home_in(&variables, profile.home_variable, profile.home)?;
     let home = folder.map_or_else(|| home.clone(), |folder| folder.join(&home));

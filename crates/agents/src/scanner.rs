@@ -1,81 +1,112 @@
 //! Scans all processes for the sessions that they have open, whichever agents they are.
 
-use super::copilot::opened as copilot;
-use super::openings::OpenSessions;
+use super::adapter::{Adapter, SessionScanner};
+use super::openings::{OpenSession, OpenSessions};
 use super::runners;
 use super::source::Source;
-use super::wing::Wing;
 use pilotlight_core::time::Time;
 use std::time::Instant;
 
 /// Scans processes, and remembers what it has read of them.
 #[derive(Debug, Default)]
 pub struct OpenScanner {
-    copilot: copilot::OpenScanner,
+    scanners: Vec<(&'static dyn Adapter, Box<dyn SessionScanner>)>,
+    scan: Option<OpenScan>,
 }
 
 /// A scan of all processes in progress.
-#[derive(Debug)]
-pub struct OpenScan {
-    copilot: copilot::OpenScan,
-}
-
-impl OpenScan {
-    /// Begins a scan.
-    pub fn begin() -> Self {
-        Self { copilot: copilot::OpenScan::begin() }
-    }
-
-    /// Removes a process that has ended.
-    pub fn forget(&mut self, pid: u32) {
-        self.copilot.forget(pid);
-    }
+#[derive(Debug, Default)]
+struct OpenScan {
+    /// How many agents' scans are complete.
+    complete: usize,
+    found: Vec<OpenSession>,
 }
 
 impl OpenScanner {
+    /// Whether a scan is in progress.
+    pub const fn is_running(&self) -> bool {
+        self.scan.is_some()
+    }
+
+    /// Begins a scan, in place of one in progress.
+    pub fn begin(&mut self) {
+        self.scanners.iter_mut().for_each(|(_, scanner)| scanner.begin());
+        self.scan = Some(OpenScan::default());
+    }
+
+    /// Drops the scan in progress.
+    pub fn stop(&mut self) {
+        self.scan = None;
+    }
+
     /// Scans all processes for sessions of these sources. `names` are further programs that count as Copilot, `now` is
     /// the wall clock.
     pub fn scan(&mut self, sources: &[&Source], names: &[String], now: Time) -> OpenSessions {
-        let mut scan = OpenScan::begin();
+        self.begin();
         loop {
-            if let Some(openings) = self.advance(&mut scan, sources, names, now, None) {
+            if let Some(openings) = self.advance(sources, names, now, None) {
                 return openings;
             }
         }
     }
 
-    /// Continues a scan until the deadline `until`. Returns its result once it is complete.
+    /// Continues the scan until the deadline `until`. Returns its result once it is complete.
     pub fn advance(
         &mut self,
-        scan: &mut OpenScan,
         sources: &[&Source],
         names: &[String],
         now: Time,
         until: Option<Instant>,
     ) -> Option<OpenSessions> {
-        let of = |wing: Wing| sources.iter().filter(move |source| source.wing() == wing);
-        let roots: Vec<_> = of(Wing::Copilot).map(|source| source.root().to_owned()).collect();
-        let found = self.copilot.advance(&mut scan.copilot, &roots, names, now, until)?;
-        #[cfg(test)]
-        let found = of(Wing::Sundial).fold(found, |mut found, source| {
-            found.extend(super::sundial::open_sessions(source.home(), source.root(), now));
-            found
-        });
-        let homes = sources.iter().map(|source| (source.wing(), source.home().to_owned())).collect();
+        let scan = self.scan.as_mut()?;
+        for adapter in sources.iter().map(|source| source.adapter()) {
+            if self.scanners.iter().all(|(other, _)| *other != adapter)
+                && let Some(mut scanner) = adapter.scanner()
+            {
+                scanner.begin();
+                self.scanners.push((adapter, scanner));
+            }
+        }
+        for (adapter, scanner) in self.scanners.iter_mut().skip(scan.complete) {
+            let homes: Vec<_> = sources.iter().copied().filter(|source| source.adapter() == *adapter).collect();
+            scan.found.extend(scanner.advance(&homes, names, now, until)?);
+            scan.complete += 1;
+        }
+        let found = self.scan.take()?.found;
+        let homes = sources.iter().map(|source| (source.adapter(), source.home().to_owned())).collect();
         Some(OpenSessions::new(found).with(runners::scan(sources, now), homes))
+    }
+
+    /// Removes a process that has ended from the scan in progress.
+    pub fn forget(&mut self, pid: u32) {
+        self.scanners.iter_mut().for_each(|(_, scanner)| scanner.forget(pid));
+        if let Some(scan) = &mut self.scan {
+            scan.found.retain(|open| open.pid != pid);
+        }
     }
 
     /// Whether processes that wrote to their logs may have opened or closed a session since the last scan. Reads what
     /// is new in the logs of known processes, which takes microseconds, until the deadline `until`. An unknown process
     /// needs a scan.
-    pub fn may_differ(&mut self, written: impl Iterator<Item = (Wing, u32)>, until: Option<Instant>) -> bool {
-        // What other agents' processes write is as short as a scan of it.
-        let (its, others): (Vec<_>, Vec<_>) = written.partition(|(wing, _)| *wing == Wing::Copilot);
-        self.copilot.may_differ(its.into_iter().map(|(_, pid)| pid), until) || !others.is_empty()
+    pub fn may_differ(
+        &mut self,
+        written: impl Iterator<Item = (&'static dyn Adapter, u32)>,
+        until: Option<Instant>,
+    ) -> bool {
+        let mut written: Vec<_> = written.collect();
+        let mut may_differ = false;
+        for (adapter, scanner) in &mut self.scanners {
+            let (its, others): (Vec<_>, Vec<_>) = written.into_iter().partition(|(of, _)| of == adapter);
+            let pids: Vec<u32> = its.into_iter().map(|(_, pid)| pid).collect();
+            may_differ |= !pids.is_empty() && scanner.may_differ(&pids, until);
+            written = others;
+        }
+        // What the processes of other agents write is as short as a scan of it.
+        may_differ || !written.is_empty()
     }
 
     /// Has processes that were not visible looked for again.
     pub fn forget_unseen(&mut self) {
-        self.copilot.forget_unseen();
+        self.scanners.iter_mut().for_each(|(_, scanner)| scanner.forget_unseen());
     }
 }

@@ -56,12 +56,12 @@ fn is_program(path: &Path) -> bool {
 #[cfg(unix)]
 mod tests {
     use super::*;
-    use crate::wing::Wing;
+    use crate::adapter::ADAPTERS;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     fn with_homes() -> impl Iterator<Item = &'static Profile> {
-        Wing::ALL.iter().map(|wing| wing.profile()).filter(|profile| !profile.home_variable.is_empty())
+        ADAPTERS.iter().map(|adapter| adapter.profile()).filter(|profile| !profile.home_variable.is_empty())
     }
 
     #[test]

@@ -1,12 +1,17 @@
-//! A made-up agent, for tests alone: what the least agent needs that can be watched.
+//! A made-up agent, for tests alone: all that an agent needs that is only shown.
 //!
 //! Its home has a file `sundial.toml`. A session is a file `days/<year>/<month>/<day>/<id>.json`, which is written anew
 //! whenever something happens; a process that runs a session names it in `running/<pid>`.
 
+use super::adapter::{Adapter, SessionScanner};
 use super::fingerprint::Fingerprint;
+use super::listing::Listing;
 use super::openings::{OpenSession, Opened};
 use super::profile::Profile;
+use super::reader::{Reader, SessionReader};
 use super::reading::{ReadStatus, Reading};
+use super::source::Source;
+use super::stamps::Stamps;
 use super::walk;
 use pilotlight_core::agent::Names;
 use pilotlight_core::event::{Body, Event, ToolResult};
@@ -24,6 +29,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The folder of a home in which each process names its session.
 const RUNNING: &str = "running";
@@ -35,7 +41,7 @@ const LENGTH_MAX: u64 = 1 << 20;
 const READ_ONLY: &str = "a sundial only shows the time";
 
 /// What is the same about all its homes.
-pub(crate) const PROFILE: Profile = Profile {
+const PROFILE: Profile = Profile {
     names: Names {
         name: "sundial",
         word: "Sundial",
@@ -119,7 +125,7 @@ impl Happening {
 
 /// Reads one session.
 #[derive(Debug)]
-pub struct Dial {
+struct Dial {
     root: PathBuf,
     id: Box<str>,
     path: PathBuf,
@@ -129,44 +135,54 @@ pub struct Dial {
     pid: Option<u32>,
 }
 
-impl Dial {
-    pub(super) fn new(root: &Path, id: &str) -> Self {
-        Self { root: root.to_owned(), id: id.into(), path: path(root, id), written: None, pid: None }
-    }
-
-    pub(super) fn refresh(&mut self, reading: &Reading<'_>, observed: &mut Observed) -> io::Result<ReadStatus> {
+impl SessionReader for Dial {
+    fn refresh(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<ReadStatus> {
         let meta = fs::symlink_metadata(&self.path)?;
         (observed.touched, observed.has_log) = (modified(&meta), true);
         observed.allows = Allows::Nothing { why: READ_ONLY };
         self.find_owner(reading, observed);
         observed.unread = reading.is_history(observed);
-        if !observed.unread {
-            self.read(reading, observed);
-        }
-        Ok(ReadStatus::Complete)
+        if observed.unread { Ok(ReadStatus::Complete) } else { Ok(self.read_history(reading, observed, buffer)) }
     }
 
-    pub(super) fn read(&mut self, reading: &Reading<'_>, observed: &mut Observed) {
+    fn read_history(&mut self, reading: &Reading<'_>, observed: &mut Observed, _: &mut Vec<u8>) -> ReadStatus {
         observed.unread = false;
         if self.written.replace(observed.touched) == Some(observed.touched) {
-            return;
+            return ReadStatus::Complete;
         }
-        let file = match parse(&self.path) {
-            Ok(file) => file,
-            Err(why) => return observed.problem = Some(why.to_string().into()),
-        };
-        observed.problem = None;
-        observed.about =
-            About { name: Some(file.title), cwd: Some(file.folder), kind: Kind::Terminal, ..About::default() };
-        observed.facts = Facts::default();
-        let now = reading.context.now;
-        for event in file.events.iter().filter_map(Happening::event) {
-            let wall = event.at.map_or(now.wall, |at| at.min(now.wall));
-            let at = Moment { wall, awake: now.awake - (now.wall - wall) };
-            observed.facts.fold(&event, at, reading.context.limits);
+        match parse(&self.path) {
+            Ok(file) => fold(file, reading, observed),
+            Err(why) => observed.problem = Some(why.to_string().into()),
         }
+        ReadStatus::Complete
     }
 
+    fn about(&self) -> About {
+        let file = parse(&self.path).ok();
+        file.map_or(About::default(), |file| About { name: Some(file.title), ..About::default() })
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        self.pid.into_iter().collect()
+    }
+
+    fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
+        if observed.owner.pid() == Some(pid) {
+            observed.owner = Owner::Gone { pid, at: Some(at) };
+        }
+    }
+}
+
+impl Dial {
     fn find_owner(&mut self, reading: &Reading<'_>, observed: &mut Observed) {
         let opening = reading.openings.of(&self.root, &self.id);
         self.pid = opening.map(|opening| opening.pid).or(self.pid);
@@ -177,24 +193,18 @@ impl Dial {
             (None, None) => (Held::Unverified, Owner::Never),
         };
     }
+}
 
-    pub(super) fn about(&self) -> About {
-        let file = parse(&self.path).ok();
-        file.map_or(About::default(), |file| About { name: Some(file.title), ..About::default() })
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(super) fn pid(&self) -> Option<u32> {
-        self.pid
-    }
-
-    pub(super) fn process_ended(&self, observed: &mut Observed, pid: u32, at: Time) {
-        if observed.owner.pid() == Some(pid) {
-            observed.owner = Owner::Gone { pid, at: Some(at) };
-        }
+/// Folds what happened in a session.
+fn fold(file: File, reading: &Reading<'_>, observed: &mut Observed) {
+    observed.problem = None;
+    observed.about = About { name: Some(file.title), cwd: Some(file.folder), kind: Kind::Terminal, ..About::default() };
+    observed.facts = Facts::default();
+    let now = reading.context.now;
+    for event in file.events.iter().filter_map(Happening::event) {
+        let wall = event.at.map_or(now.wall, |at| at.min(now.wall));
+        let at = Moment { wall, awake: now.awake - (now.wall - wall) };
+        observed.facts.fold(&event, at, reading.context.limits);
     }
 }
 
@@ -205,23 +215,51 @@ fn parse(path: &Path) -> io::Result<File> {
     Ok(serde_json::from_slice(&text)?)
 }
 
-/// The ids of the sessions in the folder of a home.
-pub(super) fn list(root: &Path) -> io::Result<Vec<Arc<str>>> {
-    let mut found = Vec::new();
-    walk::files(root, DEPTH, session_of, &mut |_| (), &mut |id, _| {
-        found.push(id.into());
-        true
-    })?;
-    Ok(found)
+/// The made-up agent.
+pub struct Sundial;
+
+impl Adapter for Sundial {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn list(&self, home: &Source, _: Stamps) -> io::Result<Listing> {
+        let mut found = Vec::<Arc<str>>::new();
+        walk::files(home.root(), DEPTH, session_of, &mut |_| (), &mut |id, _| {
+            found.push(id.into());
+            true
+        })?;
+        Ok(Listing::of(found))
+    }
+
+    fn path(&self, home: &Source, id: &str) -> PathBuf {
+        walk::find(home.root(), DEPTH, session_of, id).unwrap_or_else(|| home.root().join(id))
+    }
+
+    fn open(&self, home: &Source, id: &str, _: Option<PathBuf>) -> Reader {
+        let (root, path) = (home.root().to_owned(), self.path(home, id));
+        Box::new(Dial { root, id: id.into(), path, written: None, pid: None })
+    }
+
+    fn scanner(&self) -> Option<Box<dyn SessionScanner>> {
+        Some(Box::new(Scanner))
+    }
 }
 
-/// Where a session is.
-pub(super) fn path(root: &Path, id: &str) -> PathBuf {
-    walk::find(root, DEPTH, session_of, id).unwrap_or_else(|| root.join(id))
+/// Finds the sessions that processes name.
+#[derive(Debug)]
+struct Scanner;
+
+impl SessionScanner for Scanner {
+    fn begin(&mut self) {}
+
+    fn advance(&mut self, homes: &[&Source], _: &[String], now: Time, _: Option<Instant>) -> Option<Vec<OpenSession>> {
+        Some(homes.iter().flat_map(|home| open_sessions(home.home(), home.root(), now)).collect())
+    }
 }
 
 /// The sessions that processes of a home run.
-pub(super) fn open_sessions(home: &Path, root: &Path, now: Time) -> Vec<OpenSession> {
+fn open_sessions(home: &Path, root: &Path, now: Time) -> Vec<OpenSession> {
     let files = fs::read_dir(home.join(RUNNING)).into_iter().flatten().flatten();
     let open = files.filter_map(|file| {
         let pid = file.file_name().to_str()?.parse().ok().filter(|pid| !is_gone(*pid, now))?;

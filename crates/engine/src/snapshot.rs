@@ -9,7 +9,7 @@ use crate::parts::resumes::RecentResumes;
 use crate::parts::server_searches::server_state;
 use crate::parts::shares::for_shares;
 use pilotlight_agents::channel::endpoints;
-use pilotlight_agents::listing::SessionIds;
+use pilotlight_agents::listing::Listing;
 use pilotlight_agents::openings::OpenSessions;
 use pilotlight_agents::reader::Reader;
 use pilotlight_agents::reading::GRACE;
@@ -84,7 +84,7 @@ fn read_all(sources: &[Source], config: &Config, seen: &Seen, all: bool, earlies
     let (mut ids, logs) = list(sources, &openings);
     let all_ids: Vec<_> = ids.iter().map(|key| Arc::clone(&key.id)).collect();
     ids.retain(|key| !silent.contains_key(key));
-    let glimpses: Vec<_> = iter::zip(sources, &logs).map(|(source, logs)| source.glimpses(Some(logs))).collect();
+    let glimpses: Vec<_> = iter::zip(sources, &logs).map(|(source, logs)| source.quick_scan(Some(logs))).collect();
     let is_kept = |past: Glimpse| earliest == Time(i64::MIN) || past.has_log && past.touched >= earliest;
     let read = |Key { source, id, .. }: &Key, buffer: &mut Vec<u8>| {
         let past = glimpses[source.0].past(id, &reading);
@@ -130,14 +130,14 @@ fn list(sources: &[Source], openings: &OpenSessions) -> (Vec<Key>, Vec<LogPaths>
     for (number, source) in sources.iter().enumerate() {
         // An unlistable home was reported before, by the caller.
         let listed = source.list().ok();
-        logs.push(listed.as_ref().map(SessionIds::logs).unwrap_or_default());
+        logs.push(listed.as_ref().map(Listing::logs).unwrap_or_default());
         let listed = listed.into_iter().flatten().filter(|id| !source.is_read_by(id, sources.iter()));
         ids.extend(listed.map(|id| Key::new(SourceId(number), id)));
     }
-    let besides = openings.homes_besides().map(|(wing, home)| Source::of(wing, home.to_owned()));
+    let besides = openings.homes_besides().map(|(adapter, home)| Source::of(adapter, home.to_owned()));
     let besides: Vec<_> = besides.filter(|beside| sources.iter().any(|other| beside.shares_all(other))).collect();
     let is_alone = |(number, source): (usize, &Source)| {
-        !sources[..number].iter().any(|other| other.wing() == source.wing() && !source.is_by_reports())
+        !sources[..number].iter().any(|other| other.adapter() == source.adapter() && !source.is_by_reports())
     };
     if besides.is_empty() && sources.iter().enumerate().all(is_alone) {
         return (ids, logs);

@@ -4,7 +4,6 @@ use super::names::{NAME_MIN_WIDTH, Names};
 use crate::tray::actions;
 use crate::tray::details::{self, DetailsContext, Source};
 use crate::tray::view::{COLUMNS, Effect, Item, ItemId, Kind, Lead, ROWS, Text, fold};
-use pilotlight_agents::reader::Reader;
 use pilotlight_core::text::isolated;
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
@@ -99,7 +98,7 @@ pub(super) fn rarely_used(source: &Source<'_>, context: &DetailsContext<'_>) -> 
         items.push(Item::action(id(Kind::OpenLog), "Open log", Effect::OpenLog(reader.log())));
     }
     // Only an id in its agent's form may reach a command line or the clipboard; a folder can have any name.
-    if let Some(resume) = reader.and_then(Reader::resume_line) {
+    if let Some(resume) = reader.and_then(|reader| reader.resume_line()) {
         items.push(Item::action(id(Kind::CopyId), "Copy id", Effect::Copy(row.id.to_string())));
         items.push(Item::action(id(Kind::CopyResume), "Copy resume command", Effect::Copy(resume)));
     }

@@ -5,7 +5,6 @@ use super::profile::PROFILE;
 use super::session::owner_now;
 use super::store;
 use crate::demo::guest::{Act, Guest, Hold, Part, Post};
-use crate::wing::Wing;
 use anyhow::ensure;
 use pilotlight_core::time::Time;
 use pilotlight_system::clock::Clock;
@@ -18,7 +17,7 @@ use std::path::PathBuf;
 
 /// What this wing gives for a demo.
 pub(crate) const PART: Part = Part {
-    wing: Wing::ClaudeCode,
+    adapter: &crate::claude_code::ClaudeCode,
     home: "claude-code",
     make_home: |home, _| {
         fs::create_dir_all(home.join(pid_file::FOLDER))?;

@@ -12,6 +12,7 @@
 //!
 //! Seen with 2.1.197, 2.1.330 and 2.1.332 on Linux.
 
+mod adapter;
 pub(super) mod demo;
 pub mod dialect;
 mod head;
@@ -25,3 +26,5 @@ pub(crate) mod store;
 mod strays;
 mod sub_agents;
 pub(crate) mod target;
+
+pub use adapter::ClaudeCode;

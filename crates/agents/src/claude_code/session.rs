@@ -9,11 +9,12 @@ use super::strays;
 use super::sub_agents::SubAgents;
 use super::target::Claim;
 use super::{resume, store};
+use crate::evidence::Evidence;
 use crate::openings::OpenSessions;
+use crate::reader::SessionReader;
 use crate::reading::{ReadStatus, Reading};
 use crate::runners::{Runner, identity};
 use crate::tail::{ReadContext, ReadOutcome, Tail};
-use crate::wing::Wing;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::owner::{Doubt, Held, Owner};
 use pilotlight_core::session::{About, Allows, Observed, Supervised};
@@ -26,6 +27,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The releases that this was tried with.
 const TRIED: [&str; 3] = ["2.1.197", "2.1.330", "2.1.332"];
@@ -44,7 +46,7 @@ const PROMPTED_WITHIN: Span = Span::seconds(5);
 
 /// A session, and what was read of it.
 #[derive(Debug)]
-pub struct Session {
+pub(crate) struct Session {
     home: PathBuf,
     root: PathBuf,
     id: Box<str>,
@@ -98,89 +100,6 @@ impl Session {
             head: None,
             recheck_at: None,
         }
-    }
-
-    /// Reads what is new.
-    ///
-    /// # Errors
-    /// Where there is neither a log nor a process.
-    pub(crate) fn refresh(
-        &mut self,
-        reading: &Reading<'_>,
-        observed: &mut Observed,
-        buffer: &mut Vec<u8>,
-    ) -> io::Result<ReadStatus> {
-        let now = reading.context.now;
-        let mut log = fs::symlink_metadata(&self.log).ok();
-        if log.is_none() {
-            self.log = store::path(&self.home, &self.root, &self.id);
-            log = fs::symlink_metadata(&self.log).ok();
-        }
-        self.find_homes(reading.openings);
-        let unlisted = self.read_files().err();
-        self.find_owner(observed, reading);
-        if unlisted.is_some() {
-            observed.owner = Owner::Unknown { pid: Owner::UNNAMED };
-        }
-        let is_run = match observed.owner {
-            Owner::Never | Owner::Gone { .. } => !self.files.is_empty(),
-            // Its file is gone, and it is about to end. Should it not, nothing is left of the session.
-            Owner::Unknown { .. } | Owner::Doubtful { .. } => !self.files.is_empty() || self.recheck_at.is_some(),
-            Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } => true,
-        };
-        if log.is_none() && !is_run {
-            self.state(observed, now);
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        observed.allows = Allows::Process;
-        observed.asks_again_after = Some(ASKS_AGAIN_AFTER);
-        observed.has_log = log.is_some();
-        observed.touched = log.as_ref().map_or(observed.touched, modified);
-        let may_be_run = matches!(observed.owner, Owner::Unknown { .. } | Owner::Doubtful { .. });
-        let is_unclear = self.last.is_none() && unlisted.is_none() && may_be_run;
-        // Not `Reading::is_history`: an old session is history even where its owner is unknown or gone.
-        observed.unread = self.last.is_none()
-            && !is_unclear
-            && observed.facts.progress.is_none()
-            && !reading.all
-            && reading.is_past(observed.touched);
-        if observed.unread {
-            return Ok(ReadStatus::Complete);
-        }
-        let status = self.read_log(reading, observed, buffer);
-        // The log may say that another process went on after the one that was killed.
-        if self.last.as_ref().is_some_and(|last| self.killed.is_some() && self.is_outdated(last, observed)) {
-            self.find_owner(observed, reading);
-        }
-        self.describe(observed);
-        self.state(observed, now);
-        if let Some(error) = unlisted {
-            let folder = self.home.join(pid_file::FOLDER);
-            observed.problem =
-                Some(format!("who runs it is not known, as {} cannot be listed: {error}", folder.display()).into());
-        }
-        if let Owner::Unknown { pid } = observed.owner
-            && is_unclear
-            && pid != Owner::UNNAMED
-        {
-            let file = pid_file::path(&self.home, pid);
-            observed.problem = Some(format!("who runs it is not known, as {} cannot be read", file.display()).into());
-        }
-        Ok(status)
-    }
-
-    /// Reads the log of an old session, to show how it ended.
-    pub(crate) fn read_history(
-        &mut self,
-        reading: &Reading<'_>,
-        observed: &mut Observed,
-        buffer: &mut Vec<u8>,
-    ) -> ReadStatus {
-        (observed.unread, observed.allows) = (false, Allows::Process);
-        let status = self.read_log(reading, observed, buffer);
-        self.describe(observed);
-        self.state(observed, reading.context.now);
-        status
     }
 
     fn read_log(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
@@ -310,7 +229,7 @@ impl Session {
 
     /// Finds the homes that have its log: their processes may run it, too.
     fn find_homes(&mut self, openings: &OpenSessions) {
-        self.homes = openings.homes_with(Wing::ClaudeCode, (&self.home, &self.root), &self.log);
+        self.homes = openings.homes_with(&crate::claude_code::ClaudeCode, (&self.home, &self.root), &self.log);
         // One that ended left its file where it was.
         let known = self.last.as_ref().map(|last| last.home.clone());
         self.homes.extend(known.filter(|home| !self.homes.contains(home)));
@@ -333,7 +252,7 @@ impl Session {
         // What a file says of a process that was killed stands, unless a later one goes on with its session.
         let killed = self.last.as_ref().filter(|_| self.killed.is_some());
         let is_later = |runner: &&Runner| killed.is_none_or(|last| last.since.is_some_and(|at| runner.started > at));
-        let runners = reading.openings.runners(Wing::ClaudeCode).filter(is_later);
+        let runners = reading.openings.runners(&crate::claude_code::ClaudeCode).filter(is_later);
         let its = (&*self.root, &*self.log, &*self.id);
         if let Some((pid, why)) = strays::find(runners, its, touched, &self.homes, now.wall) {
             self.live = vec![pid];
@@ -471,30 +390,12 @@ impl Session {
         observed.untried = version.map(|version| plain(version, NAME_MAX));
     }
 
-    pub(crate) fn about(&self) -> About {
-        let head = head::read(&self.log).unwrap_or_default();
-        About { cwd: head.cwd, kind: head.kind, created: head.created, ..About::default() }
-    }
-
-    pub(crate) fn forget_log(&mut self) {
-        (self.tail, self.sub_agents) = (Tail::default(), SubAgents::default());
-    }
-
     /// Its log, whether it is there yet or not.
-    pub(crate) fn log(&self) -> &Path {
+    fn log_path(&self) -> &Path {
         &self.log
     }
 
-    /// Further folders that change with it, as of the last look.
-    pub(crate) fn folders(&self) -> Vec<PathBuf> {
-        self.sub_agents.folders(&self.log)
-    }
-
-    pub(crate) fn resume_line(&self) -> Option<String> {
-        resume::line(&self.id)
-    }
-
-    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
+    fn file_pids(&self) -> impl Iterator<Item = u32> {
         self.live.iter().copied()
     }
 
@@ -507,8 +408,100 @@ impl Session {
         let pid = observed.owner.live()?;
         Some(Claim::new(self.files.iter().find(|file| file.pid == pid)?))
     }
+}
 
-    pub(crate) fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
+impl SessionReader for Session {
+    fn refresh(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<ReadStatus> {
+        let now = reading.context.now;
+        let mut log = fs::symlink_metadata(&self.log).ok();
+        if log.is_none() {
+            self.log = store::path(&self.home, &self.root, &self.id);
+            log = fs::symlink_metadata(&self.log).ok();
+        }
+        self.find_homes(reading.openings);
+        let unlisted = self.read_files().err();
+        self.find_owner(observed, reading);
+        if unlisted.is_some() {
+            observed.owner = Owner::Unknown { pid: Owner::UNNAMED };
+        }
+        let is_run = match observed.owner {
+            Owner::Never | Owner::Gone { .. } => !self.files.is_empty(),
+            // Its file is gone, and it is about to end. Should it not, nothing is left of the session.
+            Owner::Unknown { .. } | Owner::Doubtful { .. } => !self.files.is_empty() || self.recheck_at.is_some(),
+            Owner::Alive { .. } | Owner::Opened { .. } | Owner::Unheld { .. } => true,
+        };
+        if log.is_none() && !is_run {
+            self.state(observed, now);
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        observed.allows = Allows::Process;
+        observed.asks_again_after = Some(ASKS_AGAIN_AFTER);
+        observed.has_log = log.is_some();
+        observed.touched = log.as_ref().map_or(observed.touched, modified);
+        let may_be_run = matches!(observed.owner, Owner::Unknown { .. } | Owner::Doubtful { .. });
+        let is_unclear = self.last.is_none() && unlisted.is_none() && may_be_run;
+        // Not `Reading::is_history`: an old session is history even where its owner is unknown or gone.
+        observed.unread = self.last.is_none()
+            && !is_unclear
+            && observed.facts.progress.is_none()
+            && !reading.all
+            && reading.is_past(observed.touched);
+        if observed.unread {
+            return Ok(ReadStatus::Complete);
+        }
+        let status = self.read_log(reading, observed, buffer);
+        // The log may say that another process went on after the one that was killed.
+        if self.last.as_ref().is_some_and(|last| self.killed.is_some() && self.is_outdated(last, observed)) {
+            self.find_owner(observed, reading);
+        }
+        self.describe(observed);
+        self.state(observed, now);
+        if let Some(error) = unlisted {
+            let folder = self.home.join(pid_file::FOLDER);
+            observed.problem =
+                Some(format!("who runs it is not known, as {} cannot be listed: {error}", folder.display()).into());
+        }
+        if let Owner::Unknown { pid } = observed.owner
+            && is_unclear
+            && pid != Owner::UNNAMED
+        {
+            let file = pid_file::path(&self.home, pid);
+            observed.problem = Some(format!("who runs it is not known, as {} cannot be read", file.display()).into());
+        }
+        Ok(status)
+    }
+
+    fn read_history(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
+        (observed.unread, observed.allows) = (false, Allows::Process);
+        let status = self.read_log(reading, observed, buffer);
+        self.describe(observed);
+        self.state(observed, reading.context.now);
+        status
+    }
+
+    fn about(&self) -> About {
+        let head = head::read(&self.log).unwrap_or_default();
+        About { cwd: head.cwd, kind: head.kind, created: head.created, ..About::default() }
+    }
+
+    fn forget_log(&mut self) {
+        (self.tail, self.sub_agents) = (Tail::default(), SubAgents::default());
+    }
+
+    fn folders(&self) -> Vec<PathBuf> {
+        self.sub_agents.folders(&self.log)
+    }
+
+    fn resume_line(&self) -> Option<String> {
+        resume::line(&self.id)
+    }
+
+    fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
         self.live.retain(|live| *live != pid);
         self.contained.retain(|contained| *contained != pid);
         let Some(last) = self.last.as_ref().filter(|last| last.pid == pid) else { return };
@@ -521,6 +514,22 @@ impl Session {
         if observed.owner.pid() == Some(pid) {
             observed.owner = Owner::Gone { pid, at: Some(at) };
         }
+    }
+
+    fn path(&self) -> &Path {
+        self.log_path()
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        self.file_pids().collect()
+    }
+
+    fn owner_recheck_at(&self) -> Option<Time> {
+        self.recheck_at()
+    }
+
+    fn evidence(&self, observed: &Observed) -> Option<Arc<dyn Evidence>> {
+        Some(Arc::new(self.claim(observed)?))
     }
 }
 

@@ -4,11 +4,11 @@ use super::pid_file;
 use super::running::may_run;
 use super::strays;
 use super::sub_agents;
+use crate::listing::QuickScan;
 use crate::reading::{Glimpse, LogPaths, Reading};
 use crate::runners::Runner;
 use crate::stamps::Stamps;
 use crate::walk;
-use crate::wing::Wing;
 use pilotlight_core::time::Time;
 use pilotlight_system::file_times::modified;
 use std::collections::hash_map::Entry;
@@ -125,7 +125,7 @@ pub(crate) fn named_by(home: &Path, pid: u32) -> Option<Arc<str>> {
 
 /// Tells at once whether sessions are history: what is asked of all of them is read once.
 #[derive(Debug)]
-pub struct Glimpses {
+pub(crate) struct Glimpses {
     /// The sessions that its processes name. `None`: their files cannot be listed, and any may be run.
     run: Option<HashSet<Box<str>>>,
     /// Processes whose file cannot be read, and when the first of them started that may run any session written since.
@@ -155,33 +155,6 @@ impl Glimpses {
             root: root.to_owned(),
         }
     }
-
-    /// A glimpse of a session that no process runs, and whose log is too old to matter.
-    pub(crate) fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
-        let elsewhere = || {
-            let others = reading.openings.homes(Wing::ClaudeCode).filter(|other| **other != *self.home);
-            others.flat_map(pid_file::all).map(|file| file.session).collect()
-        };
-        if reading.all
-            || self.run.as_ref().is_none_or(|run| run.contains(id))
-            || self.run_elsewhere.get_or_init(elsewhere).contains(id)
-        {
-            return None;
-        }
-        let log = match &self.logs {
-            Some(logs) => logs.get(id).cloned(),
-            None => find_log(&self.root, id),
-        };
-        let log = log?;
-        let touched = modified(&fs::symlink_metadata(&log).ok()?);
-        let may_run_it = |runner: &Runner| runner.mentions(id) || strays::may_have_written(runner, touched, &log);
-        if reading.openings.runners(Wing::ClaudeCode).any(may_run_it) {
-            return None;
-        }
-        let since = || may_run(&self.home, &self.unreadable, reading.context.now.wall).map(|may| may.since).min();
-        let may_be_run = self.may_run_since.get_or_init(since).is_some_and(|since| since <= touched);
-        (!may_be_run && reading.is_past(touched)).then_some(Glimpse { touched, has_log: true })
-    }
 }
 
 #[cfg(test)]
@@ -207,5 +180,33 @@ mod tests {
                 (&["one".into()][..], Some(&log), Some(log.clone()))
             );
         }
+    }
+}
+
+impl QuickScan for Glimpses {
+    fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
+        let elsewhere = || {
+            let others = reading.openings.homes(&crate::claude_code::ClaudeCode).filter(|other| **other != *self.home);
+            others.flat_map(pid_file::all).map(|file| file.session).collect()
+        };
+        if reading.all
+            || self.run.as_ref().is_none_or(|run| run.contains(id))
+            || self.run_elsewhere.get_or_init(elsewhere).contains(id)
+        {
+            return None;
+        }
+        let log = match &self.logs {
+            Some(logs) => logs.get(id).cloned(),
+            None => find_log(&self.root, id),
+        };
+        let log = log?;
+        let touched = modified(&fs::symlink_metadata(&log).ok()?);
+        let may_run_it = |runner: &Runner| runner.mentions(id) || strays::may_have_written(runner, touched, &log);
+        if reading.openings.runners(&crate::claude_code::ClaudeCode).any(may_run_it) {
+            return None;
+        }
+        let since = || may_run(&self.home, &self.unreadable, reading.context.now.wall).map(|may| may.since).min();
+        let may_be_run = self.may_run_since.get_or_init(since).is_some_and(|since| since <= touched);
+        (!may_be_run && reading.is_past(touched)).then_some(Glimpse { touched, has_log: true })
     }
 }

@@ -2,17 +2,19 @@
 
 use super::pid_file::{self, Life, PidFile};
 use super::running::{WORD, runs_it};
+use crate::evidence::{self, Evidence};
 use pilotlight_core::time::Time;
 use pilotlight_system::process::{Expected, Force, Handle, is_of_our_user};
+
 /// What shows that a process runs a session: its own file.
 #[derive(Clone, Debug)]
-pub struct Claim {
+pub(crate) struct Claim {
     file: PidFile,
 }
 
 /// A process that can be signalled.
 #[derive(Debug)]
-pub struct Target {
+pub(crate) struct Target {
     claim: Claim,
     now: Time,
     handle: Handle,
@@ -23,23 +25,24 @@ impl Claim {
         Self { file: file.clone() }
     }
 
-    /// The process.
-    pub(crate) const fn pid(&self) -> u32 {
-        self.file.pid
-    }
-
     /// Whether the process still is the one that wrote the file, and still says that it runs the session.
     fn holds(&self, now: Time) -> bool {
         let says = pid_file::read(&self.file.home, self.file.pid);
         let is_same = |file: PidFile| file.is_same_process(&self.file) && file.session == self.file.session;
         says.is_some_and(is_same) && self.file.life(now) == Life::Alive
     }
+}
 
-    /// Holds the process, verified. `now` is the wall clock.
-    ///
-    /// # Errors
-    /// Any other process is refused, with the reason for the user.
-    pub(crate) fn open(&self, now: Time) -> Result<Target, String> {
+impl Evidence for Claim {
+    fn pid(&self) -> u32 {
+        self.file.pid
+    }
+
+    fn ends_by(&self, force: Force) -> bool {
+        force == Force::Terminate
+    }
+
+    fn open(&self, _names: &[String], now: Time, _confirmed: bool) -> Result<Box<dyn evidence::Target>, String> {
         let pid = self.file.pid;
         if self.file.is_background {
             return Err(format!("process {pid} would be started again by its supervisor. Nothing was signalled"));
@@ -60,22 +63,18 @@ impl Claim {
         if !runs_it(pid, &self.file.home) {
             return Err(format!("process {pid} is not known to run {WORD} with this home. Nothing was signalled"));
         }
-        Ok(Target { claim: self.clone(), now, handle })
+        Ok(Box::new(Target { claim: self.clone(), now, handle }))
     }
 }
 
-impl Target {
-    /// Signals the process, verified once more right before.
-    ///
-    /// # Errors
-    /// It has ended, runs another session, or the system forbids the signal: the reason, for the user.
-    pub(crate) fn signal(&self, force: Force) -> Result<(), String> {
+impl evidence::Target for Target {
+    // Verified once more right before.
+    fn signal(&self, force: Force) -> Result<(), String> {
         let holds = |pid| runs_it(pid, &self.claim.file.home) && self.claim.holds(self.now);
         self.handle.signal(force, &Expected { name: "the session", runs_in: &holds })
     }
 
-    /// Whether the process has ended.
-    pub(crate) fn has_ended(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.handle.has_ended()
     }
 }

@@ -6,7 +6,6 @@ use super::lock::LOCKS;
 use super::profile::PROFILE;
 use super::store;
 use crate::demo::guest::{Act, Guest, Hold, Part, Post};
-use crate::wing::Wing;
 use anyhow::Context;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -19,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// What this wing gives for a demo.
 pub(crate) const PART: Part = Part {
-    wing: Wing::Codex,
+    adapter: &crate::codex::Codex,
     home: "codex",
     make_home: |home, now| {
         fs::create_dir_all(home.join(LOCKS))?;

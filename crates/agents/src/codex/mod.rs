@@ -13,6 +13,7 @@
 //!   `watch` only listens.
 //! - `demo`: what its threads leave in a demo.
 
+mod adapter;
 mod asking;
 #[cfg(unix)]
 mod carry;
@@ -38,3 +39,5 @@ pub(super) mod target;
 pub mod thread;
 #[cfg(unix)]
 mod watch;
+
+pub use adapter::Codex;

@@ -52,22 +52,22 @@ fn is_home(home: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wing::Wing;
+    use crate::adapter::of_home;
 
     #[test]
     fn a_home_is_told_by_its_locks_or_its_years() {
-        for (folder, wing) in [
-            (LOCKS, Wing::Codex),
-            ("sessions/2026/11/21", Wing::Codex),
-            ("sessions/20261", Wing::ClaudeCode),
-            ("sessions", Wing::ClaudeCode),
-            ("projects", Wing::ClaudeCode),
-            ("session-state", Wing::Copilot),
+        for (folder, name) in [
+            (LOCKS, "codex"),
+            ("sessions/2026/11/21", "codex"),
+            ("sessions/20261", "claude-code"),
+            ("sessions", "claude-code"),
+            ("projects", "claude-code"),
+            ("session-state", "copilot"),
         ] {
             let home = tempfile::tempdir().unwrap();
             fs::create_dir_all(home.path().join(folder)).unwrap();
             fs::create_dir_all(home.path().join(SESSIONS)).unwrap();
-            assert_eq!(Wing::of_home(home.path()), wing, "{folder}");
+            assert_eq!(of_home(home.path()).name(), name, "{folder}");
         }
     }
 }

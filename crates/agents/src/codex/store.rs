@@ -2,10 +2,10 @@
 
 use super::head::{Head, is_left_open};
 use super::lock::{self, Holder, Lock};
+use crate::listing::QuickScan;
 use crate::reading::{Glimpse, LogPaths, Reading};
 use crate::stamps::Stamps;
 use crate::walk;
-use crate::wing::Wing;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
@@ -99,7 +99,7 @@ fn find_log(root: &Path, id: &str, session_of: fn(&str) -> Option<&str>) -> Opti
 
 /// Tells at once whether threads are history: what is asked of all of them is read once.
 #[derive(Debug)]
-pub struct Glimpses<'a> {
+pub(crate) struct Glimpses<'a> {
     root: &'a Path,
     /// Where the logs are, and which threads have a lock. `None`: few are asked about, and each is looked for.
     listed: Option<(LogPaths, HashSet<Arc<str>>)>,
@@ -116,16 +116,23 @@ impl<'a> Glimpses<'a> {
     /// Whether a process shows that it has to do with a thread, or another home has a lock of it.
     fn is_run_elsewhere(&self, id: &str, reading: &Reading<'_>) -> bool {
         let locks = || {
-            let others = reading.openings.homes(Wing::Codex).filter(|home| Some(*home) != self.root.parent());
+            let others = reading.openings.homes(&crate::codex::Codex).filter(|home| Some(*home) != self.root.parent());
             others.flat_map(lock::ids).collect()
         };
-        reading.openings.runners(Wing::Codex).any(|runner| runner.mentions(id))
+        reading.openings.runners(&crate::codex::Codex).any(|runner| runner.mentions(id))
             || self.locked_elsewhere.get_or_init(locks).contains(id)
     }
+}
 
-    /// A glimpse of a thread that nobody has loaded, or left behind, and whose log is too old to matter. A sub-agent is
-    /// none of its own.
-    pub(crate) fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
+/// Whether a thread without a lock has ended, whatever else its log says: that is old, and its last turn is over, or was
+/// left open so long ago that this is no news.
+pub(super) fn is_over(log: &Path, touched: Time, reading: &Reading<'_>) -> bool {
+    let is_news = reading.context.now.wall - touched <= reading.context.limits.crashed;
+    reading.is_past(touched) && !(is_news && is_left_open(log))
+}
+
+impl QuickScan for Glimpses<'_> {
+    fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
         let is_locked = || match &self.listed {
             Some((_, locks)) => locks.contains(id),
             None => self.root.parent().is_none_or(|home| Lock::of(home, id).is_some()),
@@ -140,18 +147,11 @@ impl<'a> Glimpses<'a> {
         let touched = modified(&fs::symlink_metadata(&log).ok()?);
         let head = Head::read(&log)?;
         let cwd = head.cwd.as_deref().map(Path::new);
-        let mut runners = reading.openings.runners(Wing::Codex);
+        let mut runners = reading.openings.runners(&crate::codex::Codex);
         let may_be_run = runners.any(|runner| runner.may_have_written(touched, |folder| cwd == Some(folder)));
         let is_past = !may_be_run && is_over(&log, touched, reading) && !head.is_part_of_another(id);
         is_past.then_some(Glimpse { touched, has_log: true })
     }
-}
-
-/// Whether a thread without a lock has ended, whatever else its log says: that is old, and its last turn is over, or was
-/// left open so long ago that this is no news.
-pub(super) fn is_over(log: &Path, touched: Time, reading: &Reading<'_>) -> bool {
-    let is_news = reading.context.now.wall - touched <= reading.context.limits.crashed;
-    reading.is_past(touched) && !(is_news && is_left_open(log))
 }
 
 /// The threads that have a lock in a home.
@@ -201,6 +201,7 @@ pub(super) fn whole_of(root: &Path, head: Head) -> Option<Box<str>> {
 mod tests {
     use super::*;
     use crate::openings::OpenSessions;
+    use crate::reader::SessionReader;
     use crate::tail::ReadContext;
     use pilotlight_core::limits::Limits;
     use pilotlight_core::time::{Moment, Span};

@@ -5,17 +5,41 @@
 
 use super::daemon;
 use super::lock::{Holder, Lock};
+use crate::evidence::{self, Evidence};
 use crate::program_file::is_named;
 use pilotlight_core::time::Time;
 use pilotlight_system::process::{Expected, Force, Handle, arguments, executable, is_of_our_user};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The file name of the program.
 pub(super) const PROGRAM: &str = "codex";
 
+/// What shows that a process runs a thread: a lock in a home, which it holds.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) home: PathBuf,
+    pub(super) id: Box<str>,
+    pub(super) pid: u32,
+}
+
+impl Evidence for Held {
+    fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    // All signals end it alike, and leave its turn open.
+    fn ends_by(&self, force: Force) -> bool {
+        force != Force::Interrupt
+    }
+
+    fn open(&self, _names: &[String], now: Time, _confirmed: bool) -> Result<Box<dyn evidence::Target>, String> {
+        Ok(Box::new(Target::open(&self.home, &self.id, self.pid, now)?))
+    }
+}
+
 /// An owner that can be signalled.
 #[derive(Debug)]
-pub struct Target(Handle);
+pub(crate) struct Target(Handle);
 
 impl Target {
     /// Holds this process, verified as the one that holds the lock of the thread, of our user, and no service.
@@ -40,17 +64,14 @@ impl Target {
         }
         if handle.has_ended() { Err(gone()) } else { Ok(Self(handle)) }
     }
+}
 
-    /// Signals the process if it has not ended and still runs Codex.
-    ///
-    /// # Errors
-    /// The reason why not, for the user.
-    pub(crate) fn signal(&self, force: Force) -> Result<(), String> {
+impl evidence::Target for Target {
+    fn signal(&self, force: Force) -> Result<(), String> {
         self.0.signal(force, &Expected { name: "Codex", runs_in: &runs_codex })
     }
 
-    /// Whether the process has ended.
-    pub(crate) fn has_ended(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.0.has_ended()
     }
 }

@@ -9,9 +9,13 @@ use super::asking::Asking;
 use super::dialect::DIALECT;
 use super::head::{Head, Opening};
 use super::lock::Lock;
+use super::resume;
 use super::store;
 use super::sub_agents::SubAgents;
 use super::target::runs_codex;
+use crate::channel::Service;
+use crate::evidence::Evidence;
+use crate::reader::SessionReader;
 use crate::reading::{ReadStatus, Reading};
 use crate::tail::{ReadOutcome, Tail};
 use owner::AT_REST;
@@ -22,6 +26,7 @@ use pilotlight_system::file_times::modified;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The releases that this was tried with.
 const TRIED: [&str; 2] = ["0.169.0", "0.171.0"];
@@ -86,53 +91,9 @@ impl Thread {
         }
     }
 
-    /// Its id.
-    pub(crate) fn id(&self) -> &str {
-        &self.id
-    }
-
     /// The home that it is in.
     fn home(&self) -> &Path {
         self.root.parent().unwrap_or(&self.root)
-    }
-
-    /// Reads what is new.
-    ///
-    /// # Errors
-    /// Where it is gone, or belongs to another thread as its sub-agent.
-    pub(crate) fn refresh(
-        &mut self,
-        reading: &Reading<'_>,
-        observed: &mut Observed,
-        buffer: &mut Vec<u8>,
-    ) -> io::Result<ReadStatus> {
-        let mut log = fs::symlink_metadata(&self.path);
-        if log.is_err() {
-            // The first prompt creates it; an archived one is gone.
-            self.path = store::path(&self.root, &self.id);
-            log = fs::symlink_metadata(&self.path);
-        }
-        self.find_lock(reading);
-        let Ok(meta) = log else { return self.refresh_unprompted(reading, observed) };
-        if self.head.is_none() {
-            self.head = Head::read(&self.path);
-        }
-        if self.head.as_ref().is_some_and(|head| head.is_part_of_another(&self.id)) {
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        (observed.touched, observed.has_log) = (modified(&meta), true);
-        if store::is_packed(&self.path) {
-            self.describe_packed(observed);
-            return Ok(ReadStatus::Complete);
-        }
-        self.find_owner(reading, observed);
-        // Where nobody has it open, its log tells whether it was just left in its turn.
-        let was_left = || observed.owner == Owner::Never && !store::is_over(&self.path, observed.touched, reading);
-        observed.unread = reading.is_history(observed) && !was_left();
-        if observed.unread {
-            return Ok(ReadStatus::Complete);
-        }
-        Ok(self.read(reading, observed, buffer))
     }
 
     /// Reads a thread without a log: nobody has prompted it. It is known only if it has a terminal of its own: of a thread
@@ -148,23 +109,6 @@ impl Thread {
         observed.about =
             About { cwd: claim.folder.clone(), kind: Kind::Terminal, created: Some(lock.loaded), ..About::default() };
         Ok(ReadStatus::Complete)
-    }
-
-    /// Reads the log of an old thread, to show how it ended.
-    pub(crate) fn read_history(
-        &mut self,
-        reading: &Reading<'_>,
-        observed: &mut Observed,
-        buffer: &mut Vec<u8>,
-    ) -> ReadStatus {
-        if store::is_packed(&self.path) {
-            self.describe_packed(observed);
-            return ReadStatus::Complete;
-        }
-        self.find_lock(reading);
-        self.head = self.head.take().or_else(|| Head::read(&self.path));
-        self.find_owner(reading, observed);
-        self.read(reading, observed, buffer)
     }
 
     fn read(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
@@ -230,24 +174,6 @@ impl Thread {
         }
     }
 
-    /// Its description, without keeping it.
-    pub(crate) fn about(&self) -> About {
-        let head = self.head.clone().or_else(|| Head::read(&self.path));
-        let prompt = self.opening.prompt.clone().or_else(|| Opening::read(&self.path).prompt);
-        head.map_or(About::default(), |head| About { name: prompt, cwd: head.cwd, ..About::default() })
-    }
-
-    /// Frees the state for reading on in the log; another read would start over.
-    pub(crate) fn forget_log(&mut self) {
-        self.tail = Tail::default();
-        self.sub_agents.clear();
-    }
-
-    /// Its log.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The process whose exit changes who has it loaded.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.claim.as_ref().map(|claim| claim.pid).or(self.stray)
@@ -261,5 +187,92 @@ impl Thread {
     fn recheck_in(&mut self, reading: &Reading<'_>, span: Span) {
         let at = reading.context.now.awake + span;
         self.recheck_at = Some(self.recheck_at.map_or(at, |sooner| sooner.min(at)));
+    }
+}
+
+impl SessionReader for Thread {
+    fn refresh(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<ReadStatus> {
+        let mut log = fs::symlink_metadata(&self.path);
+        if log.is_err() {
+            // The first prompt creates it; an archived one is gone.
+            self.path = store::path(&self.root, &self.id);
+            log = fs::symlink_metadata(&self.path);
+        }
+        self.find_lock(reading);
+        let Ok(meta) = log else { return self.refresh_unprompted(reading, observed) };
+        if self.head.is_none() {
+            self.head = Head::read(&self.path);
+        }
+        if self.head.as_ref().is_some_and(|head| head.is_part_of_another(&self.id)) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        (observed.touched, observed.has_log) = (modified(&meta), true);
+        if store::is_packed(&self.path) {
+            self.describe_packed(observed);
+            return Ok(ReadStatus::Complete);
+        }
+        self.find_owner(reading, observed);
+        // Where nobody has it open, its log tells whether it was just left in its turn.
+        let was_left = || observed.owner == Owner::Never && !store::is_over(&self.path, observed.touched, reading);
+        observed.unread = reading.is_history(observed) && !was_left();
+        if observed.unread {
+            return Ok(ReadStatus::Complete);
+        }
+        Ok(self.read(reading, observed, buffer))
+    }
+
+    fn read_history(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
+        if store::is_packed(&self.path) {
+            self.describe_packed(observed);
+            return ReadStatus::Complete;
+        }
+        self.find_lock(reading);
+        self.head = self.head.take().or_else(|| Head::read(&self.path));
+        self.find_owner(reading, observed);
+        self.read(reading, observed, buffer)
+    }
+
+    fn about(&self) -> About {
+        let head = self.head.clone().or_else(|| Head::read(&self.path));
+        let prompt = self.opening.prompt.clone().or_else(|| Opening::read(&self.path).prompt);
+        head.map_or(About::default(), |head| About { name: prompt, cwd: head.cwd, ..About::default() })
+    }
+
+    fn forget_log(&mut self) {
+        self.tail = Tail::default();
+        self.sub_agents.clear();
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn resume_line(&self) -> Option<String> {
+        resume::line(&self.id)
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        self.pid().into_iter().collect()
+    }
+
+    fn owner_recheck_at(&self) -> Option<Time> {
+        self.recheck_at()
+    }
+
+    fn service(&self, observed: &Observed) -> Option<Service> {
+        self.door(observed)
+    }
+
+    fn evidence(&self, observed: &Observed) -> Option<Arc<dyn Evidence>> {
+        Some(Arc::new(self.held(observed)?))
+    }
+
+    fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
+        self.note_end(observed, pid, at);
     }
 }

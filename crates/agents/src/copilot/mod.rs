@@ -11,6 +11,7 @@
 //! Copilot's files are only read: nothing is written into its folders, and nothing is locked. What is observed goes into a
 //! [`Session`](pilotlight_core::fleet::Session); the verdict is left to the core.
 
+mod adapter;
 pub mod bridge;
 pub mod demo;
 pub mod dialect;
@@ -28,3 +29,5 @@ pub mod store;
 pub mod target;
 pub mod user_settings;
 pub mod workspace;
+
+pub use adapter::Copilot;

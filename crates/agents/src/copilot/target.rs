@@ -7,13 +7,31 @@
 #[cfg(target_os = "linux")]
 mod tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::identity::is_copilot;
 use super::owner::{Claim, Lock, claim};
+use crate::evidence::{self, Evidence};
 use pilotlight_core::owner::{Held, Owner, UNHELD};
 use pilotlight_core::time::Time;
 use pilotlight_system::process::{Expected, Force, Handle, is_of_our_user};
+
+/// What shows that a process owns a session: a lock in the session's folder.
+#[derive(Debug)]
+pub(super) struct Locked {
+    pub(super) lock: Lock,
+    pub(super) folder: PathBuf,
+}
+
+impl Evidence for Locked {
+    fn pid(&self) -> u32 {
+        self.lock.pid
+    }
+
+    fn open(&self, names: &[String], now: Time, confirmed: bool) -> Result<Box<dyn evidence::Target>, String> {
+        Ok(Box::new(Target::open(self.lock, &self.folder, names, now, confirmed)?))
+    }
+}
 
 /// An owner that can be signalled.
 ///
@@ -73,19 +91,15 @@ impl Target {
     pub(crate) fn pid(&self) -> u32 {
         self.handle.pid()
     }
+}
 
-    /// Signals the process if it has not ended and still runs Copilot. Does not wait for it to end: see
-    /// [`Target::has_ended`]. Returns at once, on Windows within 0.2 s.
-    ///
-    /// # Errors
-    /// It has ended, no longer runs Copilot, or the system forbids the signal: the reason, for the user.
-    pub fn signal(&self, force: Force) -> Result<(), String> {
+impl evidence::Target for Target {
+    fn signal(&self, force: Force) -> Result<(), String> {
         let runs_in = |pid| is_copilot(pid, &self.names);
         self.handle.signal(force, &Expected { name: "Copilot", runs_in: &runs_in })
     }
 
-    /// Whether the process has ended.
-    pub fn has_ended(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.handle.has_ended()
     }
 }

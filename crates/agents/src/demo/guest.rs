@@ -1,6 +1,6 @@
 //! A session of an agent whose sessions take no orders here: what its wing gives for the demo.
 
-use crate::wing::Wing;
+use crate::adapter::Adapter;
 use pilotlight_core::time::Time;
 use std::fs;
 use std::io::{self, Write};
@@ -57,7 +57,7 @@ pub(crate) type Hold = Box<dyn FnOnce()>;
 
 /// What a wing gives.
 pub(crate) struct Part {
-    pub wing: Wing,
+    pub adapter: &'static dyn Adapter,
     /// The home of the agent, in the stage's folder.
     pub home: &'static str,
     /// Makes a home.

@@ -52,12 +52,12 @@ impl Guests {
         let folder = &self.folder;
         for part in PARTS {
             (part.make_home)(&folder.join(part.home), self.clock.now().wall)?;
-            let name = part.wing.profile().program;
+            let name = part.adapter.profile().program;
             let program = if name.is_empty() { std::env::current_exe()? } else { named(folder, name)? };
             if part.resumes_with.is_some() {
                 programs.write_stand_in(&stand_in(folder, name), folder, Some(&program))?;
             }
-            for index in (0..GUESTS.len()).filter(|index| GUESTS[*index].part.wing == part.wing) {
+            for index in (0..GUESTS.len()).filter(|index| GUESTS[*index].part.adapter == part.adapter) {
                 let post = post(folder, index);
                 fs::create_dir_all(&post.work)?;
                 let guest = (part.guest)(post);
@@ -107,7 +107,7 @@ impl Guests {
         let start = |program: &Path| {
             let mut command = programs.guest(program, &self.folder, &post.id);
             // By this its process shows whose sessions it runs.
-            let variable = GUESTS[who].part.wing.profile().home_variable;
+            let variable = GUESTS[who].part.adapter.profile().home_variable;
             command.envs((!variable.is_empty()).then_some((variable, &post.home)));
             command.current_dir(&post.work).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
         };

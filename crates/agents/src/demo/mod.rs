@@ -25,8 +25,8 @@ use std::path::Path;
 /// The homes of a demo, in the stage's folder. What is reported is in none of them.
 pub fn sources(folder: &Path) -> Vec<Source> {
     let guests = PARTS.iter().filter(|part| part.resumes_with.is_some()).map(|part| {
-        let program = stand_in(folder, part.wing.profile().program);
-        Source::of(part.wing, folder.join(part.home)).with_stand_in(&program)
+        let program = stand_in(folder, part.adapter.profile().program);
+        Source::of(part.adapter, folder.join(part.home)).with_stand_in(&program)
     });
     std::iter::once(Source::at(&folder.join(HOME))).chain(guests).collect()
 }

@@ -35,7 +35,7 @@ pub fn resume(folder: &Path, stage: u32, arguments: &[OsString]) -> anyhow::Resu
     let found = by_id(folder, id).filter(|(part, _)| part.resumes_with == Some(&**word));
     let (part, post) = found.with_context(|| format!("the demo has no such session: {id}"))?;
     let hold = (part.hold)(&post, true)?;
-    let agent = part.wing.agent();
+    let agent = part.adapter.agent();
     let until = Until { line: true, exit: Some(stage), signal: part.ends_by_signals };
     until.wait(|| {
         let mut out = io::stdout();

@@ -52,11 +52,11 @@ async fn case_316_every_program_that_a_demo_starts_is_its_own() {
     for source in sources(folder) {
         assert!(source.home().starts_with(folder));
         // For the first agent the settings of a demo name it.
-        let is_first = source.wing() == crate::wing::Wing::FIRST;
+        let is_first = source.adapter() == crate::adapter::FIRST;
         if !is_first {
             let program = source.program(Some(&named)).await.unwrap();
             assert_eq!(program.parent(), Some(&*own));
-            assert_eq!(program.file_stem().unwrap().to_str(), Some(source.wing().profile().program));
+            assert_eq!(program.file_stem().unwrap().to_str(), Some(source.adapter().profile().program));
         }
     }
 }

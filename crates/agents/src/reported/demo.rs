@@ -4,13 +4,12 @@ use super::record::Process;
 use super::{Report, State, put};
 use crate::copilot::demo::STATE;
 use crate::demo::guest::{Act, Guest, Part, Post};
-use crate::wing::Wing;
 use pilotlight_core::time::Time;
 use std::fs;
 
 /// What a demo has of it. Its home is the demo's own folder for state, where reports are put and read.
 pub(crate) const PART: Part = Part {
-    wing: Wing::Reported,
+    adapter: &crate::reported::Reported,
     home: STATE,
     make_home: |home, _| fs::create_dir_all(home),
     guest: |post| Box::new(Scripted { post, pid: 0 }),

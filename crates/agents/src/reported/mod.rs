@@ -15,6 +15,7 @@
 //! A report changes nothing but its own row. Nothing is done with its session, no process is signalled for it, and one
 //! with the id of a session that is read itself is not shown at all.
 
+mod adapter;
 mod caller;
 pub(super) mod demo;
 mod places;
@@ -22,6 +23,7 @@ mod reader;
 mod record;
 mod store;
 
+pub use adapter::Reported;
 pub use caller::caller;
 pub use places::homes;
 pub(super) use places::{given_id, list, path};

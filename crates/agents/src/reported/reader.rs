@@ -1,6 +1,7 @@
 //! Reads what was last reported of one session.
 
 use super::record::{Process, Record};
+use crate::reader::SessionReader;
 use crate::reading::{ReadStatus, Reading};
 use pilotlight_core::agent::Agent;
 use pilotlight_core::hooked;
@@ -16,7 +17,7 @@ const READ_ONLY: &str = "only what its hook reports is known of it: go on where 
 
 /// Reads one session.
 #[derive(Debug)]
-pub struct Told {
+pub(crate) struct Told {
     path: PathBuf,
     /// The names of the agents whose reports are read, if only theirs are.
     only: Option<Arc<[Box<str>]>>,
@@ -30,13 +31,17 @@ impl Told {
     pub(crate) fn new(path: PathBuf, only: Option<Arc<[Box<str>]>>) -> Self {
         Self { path, only, process: None, given: None }
     }
+}
 
-    /// Reads what was reported.
-    ///
-    /// # Errors
-    /// The session is over: it was reported so, its process has ended, or nobody has said anything for long. Or it is of
-    /// an agent that is not wanted.
-    pub(crate) fn refresh(&mut self, reading: &Reading<'_>, observed: &mut Observed) -> io::Result<ReadStatus> {
+impl SessionReader for Told {
+    // Gone means that the session is over: it was reported so, its process has ended, or nobody has said anything for long.
+    // Or it is of an agent that is not wanted.
+    fn refresh(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+        _buffer: &mut Vec<u8>,
+    ) -> io::Result<ReadStatus> {
         let now = reading.context.now;
         let is_wanted = |record: &Record| self.only.as_ref().is_none_or(|only| only.contains(&record.agent));
         let record = Record::read(&self.path).filter(|record| is_wanted(record) && record.is_current(now.wall));
@@ -60,23 +65,22 @@ impl Told {
         Ok(ReadStatus::Complete)
     }
 
-    /// Its title.
-    pub(crate) fn about(&self) -> About {
+    fn about(&self) -> About {
         let record = Record::read(&self.path);
         record.map_or(About::default(), |record| About { name: record.title, cwd: record.cwd, ..About::default() })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn pid(&self) -> Option<u32> {
-        self.process.map(|process| process.pid)
-    }
-
-    pub(crate) fn process_ended(&self, observed: &mut Observed, pid: u32, at: Time) {
+    fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
         if observed.owner.pid() == Some(pid) {
             observed.owner = Owner::Gone { pid, at: Some(at) };
         }
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        self.process.map(|process| process.pid).into_iter().collect()
     }
 }

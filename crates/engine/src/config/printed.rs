@@ -48,7 +48,7 @@ pub fn reference() -> String {
 fn printed(config: &Config, before: &str) -> String {
     let mut out = String::from("# Pilotlight's settings. A key that is left out has its default.\n");
     let mut table = "";
-    for setting in SETTINGS {
+    for setting in SETTINGS.iter() {
         if setting.table != table {
             table = setting.table;
             out += &format!("\n[{table}]");

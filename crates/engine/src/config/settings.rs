@@ -6,8 +6,9 @@
 
 use super::form::{self, Value, Wrong};
 use super::values::Config;
-use pilotlight_agents::wing::Wing;
+use pilotlight_agents::adapter::ADAPTERS;
 use pilotlight_core::limits::Limits;
+use std::sync::LazyLock;
 
 /// One key of the config. Its functions are given the key.
 #[derive(Clone, Copy)]
@@ -87,21 +88,14 @@ macro_rules! settings {
 }
 
 /// All settings in the order in which they are printed: grouped by table, the top level first.
-pub(super) const SETTINGS: &[Setting] = &{
-    let mut all = [switch(Wing::FIRST); FIELDS.len() + Wing::ALL.len()];
-    let mut n = 0;
-    while n < all.len() {
-        all[n] = if n < FIELDS.len() { FIELDS[n] } else { switch(Wing::ALL[n - FIELDS.len()]) };
-        n += 1;
-    }
-    all
-};
+pub(super) static SETTINGS: LazyLock<Vec<Setting>> =
+    LazyLock::new(|| FIELDS.iter().copied().chain(ADAPTERS.iter().map(|adapter| switch(adapter.name()))).collect());
 
 /// The setting that switches an agent off.
-const fn switch(wing: Wing) -> Setting {
+const fn switch(agent: &'static str) -> Setting {
     Setting {
         table: "agents",
-        key: wing.profile().names.name,
+        key: agent,
         meaning: "Watch this agent's sessions, where its home is there. If not: no folder, no watch, no row.",
         form: form::SWITCH.text,
         set: |config, agent, value| {

@@ -106,7 +106,7 @@ fn the_list_of_settings_is_in_order() {
         ["", "limits", "owners", "list", "tray", "actions", "codex", "notifications", "log", "agents"],
         "the settings of a table are together"
     );
-    for setting in SETTINGS {
+    for setting in SETTINGS.iter() {
         assert!(!setting.meaning.contains('\n'));
     }
 }
@@ -344,7 +344,7 @@ fn an_unreadable_file_says_why() {
 fn the_printed_config_explains_each_key() {
     let text = print(&Config::default());
     assert_eq!(right(&text), Config::default());
-    for setting in SETTINGS {
+    for setting in SETTINGS.iter() {
         assert!(text.contains(&format!("\n# {}\n# Takes ", setting.meaning)), "{}", setting.key);
     }
     assert!(text.contains(
@@ -360,7 +360,7 @@ fn settings_that_take_free_text_are_private() {
         let text = format!("{} = {value}", setting.name());
         parse(&text, Path::new("c")).1.is_empty()
     };
-    for setting in SETTINGS {
+    for setting in SETTINGS.iter() {
         let is_free = ["\"~/a\"", "[\"~/a\"]", "[\"a\"]"].iter().any(|value| takes(setting, value));
         assert_eq!(is_free, printed::PRIVATE.contains(&setting.name().as_str()), "{}", setting.name());
     }

@@ -71,7 +71,7 @@ impl Disk {
         let logs = |key: &Key| (key.source, self.history.logs(key.source, || self.homes.source(key.source).logs()));
         let logs: HashMap<_, _> = batch.iter().map(logs).collect();
         self.history.forget_logs();
-        let glimpses = logs.iter().map(|(home, logs)| (*home, self.homes.source(*home).glimpses(Some(logs))));
+        let glimpses = logs.iter().map(|(home, logs)| (*home, self.homes.source(*home).quick_scan(Some(logs))));
         let glimpses: HashMap<_, _> = glimpses.collect();
         let (mut shown, mut opened) = (Vec::new(), Vec::new());
         let mut sessions = batch.into_iter().filter_map(|key| {

@@ -6,7 +6,7 @@ use super::scan::NAMES_PER_STEP;
 use crate::disk::Disk;
 use crate::parts::shares::for_shares;
 use crate::world::World;
-use pilotlight_agents::listing::Glimpses;
+use pilotlight_agents::listing::QuickScan;
 use pilotlight_agents::reading::{Glimpse, Reading};
 use pilotlight_core::session::Key;
 use pilotlight_system::signals::Signals;
@@ -56,7 +56,7 @@ impl Disk {
         let ids: Vec<_> = iter::from_fn(|| listing.next()).take(FOLDERS_PER_STEP).collect();
         let reading = reading(&world.config, &self.owners, &self.process_scans, world.now());
         let logs = listing.ids.logs();
-        let glimpses = glimpses(&self.homes.source(home).glimpses(Some(&logs)), &ids, &reading);
+        let glimpses = glimpses(&*self.homes.source(home).quick_scan(Some(&logs)), &ids, &reading);
         let may_be_more = ids.len() == FOLDERS_PER_STEP;
         for (id, past) in iter::zip(ids, glimpses) {
             match past.into_inner() {
@@ -79,12 +79,12 @@ impl Disk {
 }
 
 /// Takes glimpses of these sessions. A result stays unset if there was no time.
-fn glimpses(source: &Glimpses<'_>, ids: &[Arc<str>], reading: &Reading<'_>) -> Vec<OnceLock<Option<Glimpse>>> {
+fn glimpses(scan: &dyn QuickScan, ids: &[Arc<str>], reading: &Reading<'_>) -> Vec<OnceLock<Option<Glimpse>>> {
     let glimpses: Vec<_> = iter::repeat_with(OnceLock::new).take(ids.len()).collect();
     let until = Instant::now() + STEP_TIME;
     let take = |share: Range<usize>| {
         for number in share {
-            let _ = glimpses[number].set(source.past(&ids[number], reading)); // each is set by only one thread
+            let _ = glimpses[number].set(scan.past(&ids[number], reading)); // each is set by only one thread
             if Instant::now() >= until {
                 return ControlFlow::Break(());
             }

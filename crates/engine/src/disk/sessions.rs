@@ -69,7 +69,8 @@ impl Disk {
             self.agenda.finish_reading(key);
             return self.agenda.push_urgent(Key::new(key.source, whole));
         }
-        if let Some(past) = source.glimpses(None).past(&key.id, &reading) {
+        let past = source.quick_scan(None).past(&key.id, &reading);
+        if let Some(past) = past {
             return self.add_to_history(world, key, past);
         }
         let (mut reader, mut session) = self.new_session(key, world.now().wall);

@@ -116,9 +116,9 @@ impl Disk {
         let is_gone = |home: &SourceId| self.homes.is_beside(*home) && !self.homes.source(*home).home().is_dir();
         let gone: Vec<_> = self.homes.numbers().into_iter().filter(is_gone).collect();
         gone.into_iter().for_each(|home| self.stop_following(home));
-        let besides = self.process_scans.openings().homes_besides().map(|(wing, home)| (wing, home.to_owned()));
-        let followed = besides.collect::<Vec<_>>().into_iter().filter_map(|(wing, home)| {
-            let home = self.homes.follow_beside(Source::of(wing, home))?;
+        let besides = self.process_scans.openings().homes_besides().map(|(adapter, home)| (adapter, home.to_owned()));
+        let followed = besides.collect::<Vec<_>>().into_iter().filter_map(|(adapter, home)| {
+            let home = self.homes.follow_beside(Source::of(adapter, home))?;
             let source = self.homes.source(home);
             self.watcher.set_followed(home, source.watch_plan(), Some(source.root()));
             Some(home)

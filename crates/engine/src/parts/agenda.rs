@@ -4,7 +4,7 @@
 //! folders, a storm of file events. All of it waits here, and each iteration of the loop does part of it: first the
 //! changed sessions that are held, then at least a little of the rest.
 
-use pilotlight_agents::listing::SessionIds;
+use pilotlight_agents::listing;
 use pilotlight_core::session::{Key, SourceId};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ enum Queue {
 /// A home that is being listed.
 pub(crate) struct Listing {
     pub(crate) home: SourceId,
-    pub(crate) ids: SessionIds,
+    pub(crate) ids: listing::Listing,
     /// Names that were listed but not processed yet.
     pub(crate) left: Vec<Arc<str>>,
     /// The number with which found sessions of the history are marked.

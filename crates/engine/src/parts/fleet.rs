@@ -21,6 +21,7 @@ use pilotlight_core::verdict::{Look, SAMPLE_DURATION, Sample, Status, Verdict};
 use pilotlight_system::process::{CpuSample, cpu_of_descendants};
 use shown::{FarEntry, FarSessions};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// An owner counts as busy if its descendants used at least this much CPU in [`SAMPLE_DURATION`]: one per cent of a
 /// core.
@@ -126,7 +127,7 @@ impl Entry {
     }
 
     /// What shows that its owner owns it, where that is enough to signal a process.
-    pub(crate) fn evidence(&self) -> Option<Evidence> {
+    pub(crate) fn evidence(&self) -> Option<Arc<dyn Evidence>> {
         self.reader.evidence(&self.session.observed)
     }
 
@@ -406,7 +407,7 @@ impl Fleet {
 
     /// The sessions of which this process may be the owner.
     pub(crate) fn with_pid(&self, pid: u32) -> Vec<Key> {
-        let names_it = |entry: &Entry| entry.reader.pids().any(|named| named == pid);
+        let names_it = |entry: &Entry| entry.reader.pids().contains(&pid);
         self.entries.iter().filter(|(_, entry)| names_it(entry)).map(|(key, _)| key.clone()).collect()
     }
 

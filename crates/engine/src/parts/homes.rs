@@ -352,9 +352,9 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let mut homes = Homes::new(&[Source::at(scratch.path())], Time(0));
         assert_eq!((homes.take_replaced(), homes.take_retold(SourceId(0))), (vec![SourceId(0)], false), "it is empty");
-        fs::write(scratch.path().join("sundial.toml"), "").unwrap();
+        fs::create_dir(scratch.path().join("projects")).unwrap();
         assert_eq!((homes.take_replaced(), homes.take_retold(SourceId(0))), (vec![SourceId(0)], true));
-        assert!(homes.root(SourceId(0)).ends_with("days"));
+        assert!(homes.root(SourceId(0)).ends_with("projects"));
         assert_eq!((homes.take_replaced(), homes.take_retold(SourceId(0))), (vec![], false));
     }
 

@@ -62,7 +62,7 @@ impl Owners {
             Some(at) => self.new_locks.insert(key.clone(), at),
             None => self.new_locks.remove(key),
         };
-        reader.pids().filter(|pid| self.follow_process(*pid, now)).collect()
+        reader.pids().into_iter().filter(|pid| self.follow_process(*pid, now)).collect()
     }
 
     /// Starts to wait for the exit of a process. Returns whether it has exited already.

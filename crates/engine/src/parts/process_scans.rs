@@ -5,7 +5,7 @@ use super::agenda::READ_SLICE;
 use super::homes::Homes;
 use super::throttle::Throttle;
 use pilotlight_agents::openings::{Noted, OpenSession, OpenSessions};
-use pilotlight_agents::scanner::{OpenScan, OpenScanner};
+use pilotlight_agents::scanner::OpenScanner;
 use pilotlight_core::session::{Key, SourceId};
 use pilotlight_core::time::{Span, Time};
 use std::collections::{HashMap, HashSet};
@@ -23,8 +23,6 @@ pub(crate) struct ProcessScans {
     openings: OpenSessions,
     /// Other processes run than at the scan before, or show other sessions.
     has_other_runners: bool,
-    /// The scan that is running.
-    scan: Option<OpenScan>,
     /// Requests for another scan: a process exited, or a terminal's note changed.
     requested: Throttle,
     /// When to read the logs that processes have written since the last check, and whose logs.
@@ -41,7 +39,6 @@ impl ProcessScans {
             scanner: OpenScanner::default(),
             openings: OpenSessions::default(),
             has_other_runners: false,
-            scan: None,
             requested: Throttle::new(SCAN_INTERVAL),
             written_at: None,
             written: HashSet::new(),
@@ -66,7 +63,7 @@ impl ProcessScans {
 
     /// Whether a scan is running.
     pub(crate) const fn is_scanning(&self) -> bool {
-        self.scan.is_some()
+        self.scanner.is_running()
     }
 
     /// Forgets which logs were written: they may be on a file system that does not answer.
@@ -77,32 +74,26 @@ impl ProcessScans {
 
     /// Scans all processes at once. Returns the sessions that different processes have open than before.
     pub(crate) fn scan_now(&mut self, homes: &Homes, names: &[String], now: Time) -> Vec<Key> {
-        self.scan = None;
         let found = self.scanner.scan(&homes.sources(), names, now);
         self.store(found, homes)
     }
 
     /// Starts a scan.
     pub(crate) fn start(&mut self, now: Time) {
-        match self.scan {
-            None => self.scan = Some(OpenScan::begin()),
+        if self.scanner.is_running() {
             // The running scan may have passed processes that have changed since: another one must follow.
-            Some(_) => self.requested.request(now),
+            self.requested.request(now);
+        } else {
+            self.scanner.begin();
         }
     }
 
     /// Does one step of the running scan. When the scan is done, returns the sessions that different processes have
     /// open than before.
     pub(crate) fn step(&mut self, homes: &Homes, names: &[String], now: Time) -> Option<Vec<Key>> {
-        let mut scan = self.scan.take()?;
         let until = Some(Instant::now() + READ_SLICE);
-        match self.scanner.advance(&mut scan, &homes.sources(), names, now, until) {
-            Some(found) => Some(self.store(found, homes)),
-            None => {
-                self.scan = Some(scan);
-                None
-            }
-        }
+        let found = self.scanner.advance(&homes.sources(), names, now, until)?;
+        Some(self.store(found, homes))
     }
 
     fn store(&mut self, found: OpenSessions, homes: &Homes) -> Vec<Key> {
@@ -127,7 +118,7 @@ impl ProcessScans {
 
     /// Starts the requested scan if it is due.
     pub(crate) fn start_requested(&mut self, now: Time) {
-        if self.scan.is_none() && self.requested.start_if_due(now) {
+        if !self.scanner.is_running() && self.requested.start_if_due(now) {
             self.start(now);
         }
     }
@@ -135,9 +126,7 @@ impl ProcessScans {
     /// Forgets a process that has exited.
     pub(crate) fn forget(&mut self, pid: u32) {
         self.openings.forget(pid);
-        if let Some(scan) = &mut self.scan {
-            scan.forget(pid);
-        }
+        self.scanner.forget(pid);
     }
 
     /// Forgets what was learned about processes whose start was not seen, so that they are checked again.
@@ -162,7 +151,7 @@ impl ProcessScans {
         let until = Some(Instant::now() + READ_SLICE);
         let written = std::mem::take(&mut self.written).into_iter();
         let written = written.filter(|(home, _)| homes.is_followed(*home));
-        if self.scanner.may_differ(written.map(|(home, pid)| (homes.source(home).wing(), pid)), until) {
+        if self.scanner.may_differ(written.map(|(home, pid)| (homes.source(home).adapter(), pid)), until) {
             self.start(now);
         }
     }
@@ -180,7 +169,7 @@ impl ProcessScans {
     /// When the next work is due without an event.
     pub(crate) fn wake_at(&self) -> Option<Time> {
         // A running scan is continued anyway.
-        let requested = self.requested.due_at().filter(|_| self.scan.is_none());
+        let requested = self.requested.due_at().filter(|_| !self.scanner.is_running());
         self.written_at.into_iter().chain(requested).min()
     }
 }

@@ -9,7 +9,7 @@ use crate::parts::hosts::Hosts;
 use crate::parts::settings_file::SettingsFile;
 use crate::terminal::Terminals;
 use crate::world::World;
-use pilotlight_agents::wing::agent_named;
+use pilotlight_agents::adapter::agent_named;
 use pilotlight_core::action::{Trait, offer};
 use pilotlight_core::far::{self, Account, Clocks};
 use pilotlight_core::order::{Operation, Outcome, Report};

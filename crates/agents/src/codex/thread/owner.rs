@@ -5,10 +5,9 @@ use crate::codex::daemon;
 use crate::codex::door::Door;
 use crate::codex::lock::{Holder, LOCKS, Lock};
 use crate::codex::running;
-use crate::evidence::Evidence;
+use crate::codex::target;
 use crate::reading::{GRACE, Reading};
 use crate::runners::{Runner, identity};
-use crate::wing::Wing;
 use pilotlight_core::action::Action;
 use pilotlight_core::owner::{Doubt, Held, Owner};
 use pilotlight_core::session::{Allows, Observed};
@@ -99,7 +98,7 @@ impl Thread {
 
     /// Finds its lock: the one that is held, of those in the homes that have its log.
     pub(super) fn find_lock(&mut self, reading: &Reading<'_>) {
-        let mut homes = reading.openings.homes_with(Wing::Codex, (self.home(), &self.root), &self.path);
+        let mut homes = reading.openings.homes_with(&crate::codex::Codex, (self.home(), &self.root), &self.path);
         // One whose holder has ended is looked for where it was.
         homes.extend(self.lock.is_some().then(|| self.lock_home.clone()).filter(|known| !homes.contains(known)));
         let mut locks: Vec<_> = homes.iter().filter_map(|home| Some((Lock::of(home, &self.id)?, home))).collect();
@@ -120,7 +119,7 @@ impl Thread {
     fn doubt(&mut self, before: Option<u32>, reading: &Reading<'_>, observed: &mut Observed) {
         self.stray = None;
         let (Owner::Never | Owner::Gone { .. }, true) = (&observed.owner, observed.has_log) else { return };
-        let runners = || reading.openings.runners(Wing::Codex);
+        let runners = || reading.openings.runners(&crate::codex::Codex);
         let log = identity(&self.path);
         let has_open = |runner: &&Runner| {
             let has_lock = runner.claims.contains(&self.id) && runner.shares(&self.root, &self.path);
@@ -256,9 +255,9 @@ impl Thread {
     }
 
     /// What shows that its owner owns it, if that runs this thread alone.
-    pub(crate) fn evidence(&self, observed: &Observed) -> Option<Evidence> {
+    pub(super) fn held(&self, observed: &Observed) -> Option<target::Held> {
         let pid = observed.owner.live().filter(|_| !observed.is_served)?;
-        Some(Evidence::Codex { home: self.lock_home.clone(), id: self.id.clone(), pid })
+        Some(target::Held { home: self.lock_home.clone(), id: self.id.clone(), pid })
     }
 
     /// Whether whoever has it loaded makes a lock, so that the lack of one says something. An older release makes none.
@@ -270,7 +269,7 @@ impl Thread {
     }
 
     /// Handles a process's exit: it has the thread loaded no longer.
-    pub(crate) fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
+    pub(super) fn note_end(&mut self, observed: &mut Observed, pid: u32, at: Time) {
         if self.claim.as_ref().is_some_and(|claim| claim.pid == pid) {
             self.claim = None;
             self.departed = Some(at);

@@ -10,7 +10,10 @@ use super::layout::{LOG, WORKSPACE};
 use super::locks;
 use crate::copilot::dialect::DIALECT;
 use crate::copilot::owner::Lock;
-use crate::copilot::workspace;
+use crate::copilot::{resume, target, user_settings, workspace};
+use crate::evidence::Evidence;
+use crate::listing::QuickScan;
+use crate::reader::SessionReader;
 use crate::reading::{ReadStatus, Reading};
 use crate::tail::{ReadOutcome, Tail};
 use pilotlight_core::owner::Owner;
@@ -22,6 +25,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// How old a folder's last write must be for its next change to show in its time.
@@ -97,51 +101,6 @@ impl Folder {
         self.path.parent()?.parent()
     }
 
-    /// Reads the folder: its locks and their owners, its description, and what is new in its log.
-    ///
-    /// Where nothing can be open any more and the log is old, the session has ended, and the log is left unread.
-    ///
-    /// # Errors
-    /// Where the folder is gone.
-    pub(crate) fn refresh(
-        &mut self,
-        reading: &Reading<'_>,
-        observed: &mut Observed,
-        buffer: &mut Vec<u8>,
-    ) -> io::Result<ReadStatus> {
-        let is_new = !self.was_listed && self.listing.is_none() && observed.facts.progress.is_none();
-        if is_new && let Some(past) = self.path.parent().and_then(|root| Root::at(root).past(self.id(), reading)) {
-            past.note(observed);
-            return Ok(ReadStatus::Complete);
-        }
-        let folder = match fs::symlink_metadata(&self.path) {
-            Ok(folder) if folder.is_dir() => folder,
-            Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
-            Err(error) => return self.unreadable(observed, error),
-        };
-        let written = modified(&folder);
-        let all_listed = match self.list_locks(written, reading) {
-            Ok(all_listed) => all_listed,
-            Err(error) => {
-                observed.touched = written;
-                return self.unreadable(observed, error);
-            }
-        };
-        self.note_log(observed, &folder);
-        let (owner, progress) = (observed.owner.clone(), observed.facts.progress);
-        self.find_owner(observed, reading);
-        observed.unread = is_history(observed, reading) && self.guess(observed, reading).is_none();
-        if observed.unread {
-            return Ok(ReadStatus::Complete);
-        }
-        self.read_workspace(observed);
-        let status = self.read_log(reading, observed, buffer);
-        self.find_former_owner(observed, reading);
-        self.find_guessed_owner(observed, reading);
-        owner::cap_owner_start(observed, &owner, progress);
-        Ok(if all_listed { status } else { ReadStatus::Partial })
-    }
-
     /// Notes whether there is a log, and when it was last written. `folder`: what the system says of the folder.
     fn note_log(&self, observed: &mut Observed, folder: &fs::Metadata) {
         let log = fs::symlink_metadata(self.path.join(LOG)).ok();
@@ -199,29 +158,6 @@ impl Folder {
         fs::symlink_metadata(path).is_ok_and(|meta| modified(&meta) == lock.made)
     }
 
-    /// Reads the log of an old session, to show how it ended.
-    pub(crate) fn read_history(
-        &mut self,
-        reading: &Reading<'_>,
-        observed: &mut Observed,
-        buffer: &mut Vec<u8>,
-    ) -> ReadStatus {
-        observed.unread = false;
-        self.read_workspace(observed);
-        self.read_log(reading, observed, buffer)
-    }
-
-    /// Frees the state for reading on in the log; another read would start over. With tens of thousands of logs, this
-    /// is most of the memory kept for them.
-    pub(crate) fn forget_log(&mut self) {
-        self.tail = Tail::default();
-    }
-
-    /// Reads `workspace.yaml` without keeping the result.
-    pub(crate) fn about(&self) -> About {
-        read_workspace(&self.path.join(WORKSPACE)).unwrap_or_default()
-    }
-
     fn read_workspace(&mut self, observed: &mut Observed) {
         let path = self.path.join(WORKSPACE);
         let meta = fs::symlink_metadata(&path).ok();
@@ -245,10 +181,97 @@ impl Folder {
         }
         if let Ok(ReadOutcome::More) = result { ReadStatus::Partial } else { ReadStatus::Complete }
     }
+}
 
-    /// The folder's path.
-    pub(crate) fn path(&self) -> &Path {
+impl SessionReader for Folder {
+    fn refresh(
+        &mut self,
+        reading: &Reading<'_>,
+        observed: &mut Observed,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<ReadStatus> {
+        let is_new = !self.was_listed && self.listing.is_none() && observed.facts.progress.is_none();
+        if is_new && let Some(past) = self.path.parent().and_then(|root| Root::at(root).past(self.id(), reading)) {
+            past.note(observed);
+            return Ok(ReadStatus::Complete);
+        }
+        let folder = match fs::symlink_metadata(&self.path) {
+            Ok(folder) if folder.is_dir() => folder,
+            Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
+            Err(error) => return self.unreadable(observed, error),
+        };
+        let written = modified(&folder);
+        let all_listed = match self.list_locks(written, reading) {
+            Ok(all_listed) => all_listed,
+            Err(error) => {
+                observed.touched = written;
+                return self.unreadable(observed, error);
+            }
+        };
+        self.note_log(observed, &folder);
+        let (owner, progress) = (observed.owner.clone(), observed.facts.progress);
+        self.find_owner(observed, reading);
+        observed.unread = is_history(observed, reading) && self.guess(observed, reading).is_none();
+        if observed.unread {
+            return Ok(ReadStatus::Complete);
+        }
+        self.read_workspace(observed);
+        let status = self.read_log(reading, observed, buffer);
+        self.find_former_owner(observed, reading);
+        self.find_guessed_owner(observed, reading);
+        owner::cap_owner_start(observed, &owner, progress);
+        Ok(if all_listed { status } else { ReadStatus::Partial })
+    }
+
+    fn read_history(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
+        observed.unread = false;
+        self.read_workspace(observed);
+        self.read_log(reading, observed, buffer)
+    }
+
+    fn forget_log(&mut self) {
+        self.tail = Tail::default();
+    }
+
+    fn about(&self) -> About {
+        read_workspace(&self.path.join(WORKSPACE)).unwrap_or_default()
+    }
+
+    fn path(&self) -> &Path {
         &self.path
+    }
+
+    fn log(&self) -> PathBuf {
+        self.path.join(LOG)
+    }
+
+    fn resume_line(&self) -> Option<String> {
+        resume::line(self.id())
+    }
+
+    fn agent_notifies(&self) -> bool {
+        self.home().is_some_and(user_settings::notifies)
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        self.lock_pids().collect()
+    }
+
+    fn newcomers(&self) -> &[u32] {
+        self.just_opening()
+    }
+
+    fn owner_recheck_at(&self) -> Option<Time> {
+        self.recheck_at()
+    }
+
+    fn evidence(&self, observed: &Observed) -> Option<Arc<dyn Evidence>> {
+        let lock = self.owners_lock(observed)?;
+        Some(Arc::new(target::Locked { lock, folder: self.path.clone() }))
+    }
+
+    fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
+        self.note_end(observed, pid, at);
     }
 }
 

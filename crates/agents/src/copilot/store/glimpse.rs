@@ -7,12 +7,13 @@
 #[cfg(target_os = "linux")]
 mod linux;
 
+use crate::listing::QuickScan;
 use crate::reading::{Glimpse, Reading};
 use std::path::Path;
 
 /// The folder that holds the session folders.
 #[derive(Debug)]
-pub struct Root<'a> {
+pub(crate) struct Root<'a> {
     path: &'a Path,
     #[cfg(target_os = "linux")]
     folder: Option<rustix::fd::OwnedFd>,
@@ -35,15 +36,6 @@ impl<'a> Root<'a> {
         Self::at(path)
     }
 
-    /// Returns a glimpse of a session if it shows that nobody has the session open and that its log is too old to
-    /// matter.
-    pub(crate) fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
-        if reading.all || reading.openings.has(self.path, id) {
-            return None;
-        }
-        self.glimpse(id).filter(|glimpse| !glimpse.has_log || reading.is_past(glimpse.touched))
-    }
-
     #[cfg(target_os = "linux")]
     fn glimpse(&self, id: &str) -> Option<Glimpse> {
         match &self.folder {
@@ -56,5 +48,14 @@ impl<'a> Root<'a> {
     #[cfg(not(target_os = "linux"))]
     const fn glimpse(&self, _: &str) -> Option<Glimpse> {
         None
+    }
+}
+
+impl QuickScan for Root<'_> {
+    fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
+        if reading.all || reading.openings.has(self.path, id) {
+            return None;
+        }
+        self.glimpse(id).filter(|glimpse| !glimpse.has_log || reading.is_past(glimpse.touched))
     }
 }

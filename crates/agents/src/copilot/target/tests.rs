@@ -9,6 +9,7 @@ use rustix::process::Signal;
 
 use super::*;
 use crate::copilot::owner::testing::{World, holding};
+use crate::evidence::Target as _;
 use pilotlight_core::time::Span;
 use pilotlight_system::process::testing::{
     Running, Thread, WAITING, after, copy, named, now, wait_until, waiting, zombie,

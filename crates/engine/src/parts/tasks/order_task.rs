@@ -46,7 +46,7 @@ pub(crate) struct OrderTask {
     /// The processes that may have the session open and do not say so, which are asked before it is resumed, and where
     /// they listen.
     pub(crate) suspects: Vec<(u32, Vec<Endpoint>)>,
-    pub(crate) evidence: Option<Evidence>,
+    pub(crate) evidence: Option<Arc<dyn Evidence>>,
     /// The tmux pane that its agent says it is in.
     pub(crate) pane: Option<Box<str>>,
     pub(crate) names: Vec<String>,

@@ -1,6 +1,7 @@
 //! Bad input around one session: a clear word, and no wrong one.
 
 use super::*;
+use crate::listing::QuickScan;
 use crate::runners::Runner;
 use pilotlight_core::action::{Action, offer};
 use pilotlight_core::verdict::Status;
@@ -168,7 +169,7 @@ fn case_253_a_dead_or_another_process_under_a_files_id_is_a_crash_and_never_sign
     let pid = scene.process.pid();
     // A tool of a session may write a file about any process.
     let (reader, shown) = &scene.world.readers[0];
-    let refused = reader.claim(&shown.observed).unwrap().open(NOW).unwrap_err();
+    let refused = reader.claim(&shown.observed).unwrap().open(&[], NOW, false).unwrap_err();
     assert!(refused.contains("is not known to run Claude Code with this home. Nothing was signalled"), "{refused}");
     // Another process has the id by now.
     let text = file(&scene.process, &busy());
@@ -182,7 +183,7 @@ fn case_253_a_dead_or_another_process_under_a_files_id_is_a_crash_and_never_sign
     let gone = ended();
     let home = scene.world.home().to_owned();
     let claim = Claim::new(&PidFile { home, pid: gone, session: ID.into(), ..PidFile::default() });
-    assert!(claim.open(NOW).unwrap_err().ends_with("Nothing was signalled"));
+    assert!(claim.open(&[], NOW, false).unwrap_err().ends_with("Nothing was signalled"));
 }
 
 /// Case 254.
@@ -241,7 +242,7 @@ fn case_577_a_process_of_a_container_that_ended_is_dead() {
     if process::contained(1, ticks).is_some() {
         let (reader, shown) = &scene.world.readers[0];
         assert_eq!(shown.observed.owner, Owner::Unknown { pid: 1 });
-        assert_eq!(reader.pids().collect::<Vec<_>>(), [inside], "its end is waited for");
+        assert_eq!(reader.pids(), [inside], "its end is waited for");
         child.kill().unwrap();
         child.wait().unwrap();
         let is_gone = || process::contained(1, ticks) == Some(None);
@@ -263,7 +264,7 @@ fn case_578_what_a_kill_left_does_not_hide_a_later_process_without_a_file() {
     let home = scene.world.home().to_owned();
     scene.process.end();
     let find = |started, named: Option<&str>| Runner {
-        wing: Wing::ClaudeCode,
+        adapter: &crate::claude_code::ClaudeCode,
         pid: std::process::id(),
         born: start_ticks(std::process::id()).unwrap(),
         started,
@@ -396,7 +397,7 @@ fn case_258_a_background_session_is_ended_shown_and_resumed_by_its_supervisors_c
     assert!(refusal(Action::End).contains("`claude stop 36535f61`"));
     assert!(refusal(Action::ShowTerminal).contains("`claude attach 36535f61`"));
     let claim = scene.world.readers[0].0.claim(&shown.observed).unwrap();
-    assert!(claim.open(NOW).is_err(), "not even where the offer was made before");
+    assert!(claim.open(&[], NOW, false).is_err(), "not even where the offer was made before");
 }
 
 /// Case 259.

@@ -268,7 +268,7 @@ fn likely_addresses_are_tried_without_a_token() {
 /// Returns everything that is logged while `run` runs.
 fn captured_log(run: impl FnOnce()) -> String {
     #[derive(Clone, Default)]
-    pub struct Log(Arc<Mutex<Vec<u8>>>);
+    pub(super) struct Log(Arc<Mutex<Vec<u8>>>);
     impl Write for Log {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend(bytes);

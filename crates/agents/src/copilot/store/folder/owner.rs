@@ -215,13 +215,13 @@ impl Folder {
     }
 
     /// Processes that have just made their lock and do not hold the session yet.
-    pub(crate) fn newcomers(&self) -> &[u32] {
+    pub(super) fn just_opening(&self) -> &[u32] {
         &self.newcomers
     }
 
     /// When to read the folder again, by the awake clock, even without an event: a lock was too new to show whether its
     /// process holds the session.
-    pub(crate) const fn owner_recheck_at(&self) -> Option<Time> {
+    pub(super) const fn recheck_at(&self) -> Option<Time> {
         self.owner_recheck_at
     }
 
@@ -232,12 +232,12 @@ impl Folder {
     }
 
     /// The processes named by the locks, and the one that has the session open without a lock.
-    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn lock_pids(&self) -> impl Iterator<Item = u32> {
         self.locks.iter().map(|lock| lock.pid).chain(self.opened)
     }
 
     /// Handles a process's exit: the locks that name it have no owner from now on.
-    pub(crate) fn process_ended(&mut self, observed: &mut Observed, pid: u32, at: Time) {
+    pub(super) fn note_end(&mut self, observed: &mut Observed, pid: u32, at: Time) {
         let ended = self.locks.iter().filter(|lock| lock.pid == pid).map(|lock| (*lock, at));
         self.ended.extend(ended);
         if self.owners_lock(observed).is_some_and(|lock| lock.pid == pid) {

@@ -35,7 +35,7 @@ impl OrderTask {
         };
         let pid = evidence.pid();
         let target = evidence.open(&self.names, self.now, confirmed).map_err(OrderError::refused)?;
-        let forces = evidence.ends_by(forces);
+        let forces: Vec<_> = forces.iter().copied().filter(|force| evidence.ends_by(*force)).collect();
         for &force in &forces {
             self.site.permit.ask().await.map_err(OrderError::refused)?;
             self.site.step(Step::Abort, format!("{} process {pid}", verb(force)));
@@ -49,7 +49,7 @@ impl OrderTask {
                 return done(format!("process {pid} has ended; the session can be resumed"));
             }
         }
-        let is_killable = !forces.contains(&Force::Kill) && !evidence.ends_by(&[Force::Kill]).is_empty();
+        let is_killable = !forces.contains(&Force::Kill) && evidence.ends_by(Force::Kill);
         let next = left_to_do(is_stopped(pid), is_killable);
         Err(OrderError::failed(format!("process {pid} does not end: {next}")))
     }

@@ -1,0 +1,92 @@
+//! Claude Code as an [`Adapter`].
+
+use super::profile::PROFILE;
+use super::session::{self, Session};
+use super::store::{self, Glimpses};
+use super::{dialect, resume, running};
+use crate::adapter::Adapter;
+use crate::listing::{Listing, QuickScan};
+use crate::profile::Profile;
+use crate::reader::Reader;
+use crate::reading::LogPaths;
+use crate::runners::RoleOf;
+#[cfg(target_os = "linux")]
+use crate::runners::Runner;
+use crate::source::Source;
+use crate::stamps::Stamps;
+use crate::tail::Dialect;
+use pilotlight_core::owner::Owner;
+use pilotlight_core::time::Time;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Claude Code.
+pub struct ClaudeCode;
+
+impl Adapter for ClaudeCode {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn list(&self, home: &Source, stamps: Stamps) -> io::Result<Listing> {
+        let (ids, logs, stamps) = store::list(home.home(), home.root(), stamps)?;
+        Ok(Listing::of(ids).with(logs, stamps))
+    }
+
+    fn path(&self, home: &Source, id: &str) -> PathBuf {
+        store::path(home.home(), home.root(), id)
+    }
+
+    fn open(&self, home: &Source, id: &str, log: Option<PathBuf>) -> Reader {
+        let log = log.unwrap_or_else(|| self.path(home, id));
+        Box::new(Session::new(home.home(), home.root(), id, log))
+    }
+
+    fn has(&self, home: &Source, id: &str) -> bool {
+        store::has(home.home(), home.root(), id)
+    }
+
+    fn dialect(&self) -> Option<&'static Dialect> {
+        Some(&dialect::DIALECT)
+    }
+
+    fn follows_links(&self) -> bool {
+        true
+    }
+
+    fn logs(&self, home: &Source) -> LogPaths {
+        // What cannot be listed is looked for one by one.
+        home.list().map(|ids| ids.logs()).unwrap_or_default()
+    }
+
+    fn quick_scan<'a>(&self, home: &'a Source, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {
+        Box::new(Glimpses::new(home.home(), home.root(), listed))
+    }
+
+    fn role(&self) -> Option<RoleOf> {
+        Some(running::role)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn complete(&self, runner: &mut Runner) {
+        running::complete(runner);
+    }
+
+    fn claimed(&self, home: &Source) -> Vec<Arc<str>> {
+        store::claimed(home.home())
+    }
+
+    fn named_by(&self, home: &Source, pid: u32) -> Option<Arc<str>> {
+        store::named_by(home.home(), pid)
+    }
+
+    fn owner_now(&self, home: &Source, id: &str, _names: &[String], now: Time) -> Owner {
+        session::owner_now(home.home(), home.root(), id, now)
+    }
+
+    fn resume(&self, program: &Path, id: &str) -> Result<Vec<OsString>, &'static str> {
+        resume::command(program, id).ok_or("its id does not have the form of Claude Code's ids")
+    }
+}

@@ -1,0 +1,88 @@
+//! Codex as an [`Adapter`].
+
+use super::profile::PROFILE;
+use super::store::{self, Glimpses};
+use super::thread::Thread;
+use super::{dialect, resume, running};
+use crate::adapter::Adapter;
+use crate::listing::{Listing, QuickScan};
+use crate::profile::Profile;
+use crate::reader::Reader;
+use crate::reading::LogPaths;
+use crate::runners::RoleOf;
+#[cfg(target_os = "linux")]
+use crate::runners::Runner;
+use crate::source::Source;
+use crate::stamps::Stamps;
+use crate::tail::Dialect;
+use pilotlight_core::owner::Owner;
+use pilotlight_core::time::Time;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Codex.
+pub struct Codex;
+
+impl Adapter for Codex {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn list(&self, home: &Source, stamps: Stamps) -> io::Result<Listing> {
+        let (ids, logs, stamps) = store::list(home.root(), stamps)?;
+        Ok(Listing::of(ids).with(logs, stamps))
+    }
+
+    fn path(&self, home: &Source, id: &str) -> PathBuf {
+        store::path(home.root(), id)
+    }
+
+    fn open(&self, home: &Source, id: &str, log: Option<PathBuf>) -> Reader {
+        let log = log.unwrap_or_else(|| self.path(home, id));
+        Box::new(Thread::new(home.root(), id, log))
+    }
+
+    fn dialect(&self) -> Option<&'static Dialect> {
+        Some(&dialect::DIALECT)
+    }
+
+    fn follows_links(&self) -> bool {
+        true
+    }
+
+    fn logs(&self, home: &Source) -> LogPaths {
+        // What cannot be listed is looked for one by one.
+        home.list().map(|ids| ids.logs()).unwrap_or_default()
+    }
+
+    fn quick_scan<'a>(&self, home: &'a Source, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {
+        Box::new(Glimpses::new(home.root(), listed))
+    }
+
+    fn whole(&self, home: &Source, id: &str) -> Option<Arc<str>> {
+        store::whole(home.root(), id)
+    }
+
+    fn role(&self) -> Option<RoleOf> {
+        Some(running::role)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn complete(&self, runner: &mut Runner) {
+        running::complete(runner);
+    }
+
+    fn claimed(&self, home: &Source) -> Vec<Arc<str>> {
+        store::claimed(home.home())
+    }
+
+    fn owner_now(&self, home: &Source, id: &str, _names: &[String], now: Time) -> Owner {
+        store::owner_now(home.root(), id, now)
+    }
+
+    fn resume(&self, program: &Path, id: &str) -> Result<Vec<OsString>, &'static str> {
+        resume::command(program, id).ok_or("its id does not have the form of Codex's ids")
+    }
+}

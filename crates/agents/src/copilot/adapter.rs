@@ -1,0 +1,134 @@
+//! Copilot as an [`Adapter`].
+
+use super::opened::{OpenScan, OpenScanner, noted};
+use super::profile::PROFILE;
+use super::program::{VERSION_TIMEOUT_LONG, find_program};
+use super::prompt::{self, LastPrompt};
+use super::store::{self, Folder, LOG, Root};
+use super::{dialect, resume};
+use crate::adapter::{Adapter, SessionScanner};
+use crate::listing::{Listing, QuickScan};
+use crate::openings::{Noted, OpenSession};
+use crate::profile::Profile;
+use crate::reader::Reader;
+use crate::reading::LogPaths;
+use crate::source::Source;
+use crate::stamps::Stamps;
+use crate::tail::Dialect;
+use async_trait::async_trait;
+use pilotlight_core::owner::Owner;
+use pilotlight_core::time::Time;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// GitHub Copilot.
+pub struct Copilot;
+
+#[async_trait]
+impl Adapter for Copilot {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn list(&self, home: &Source, _stamps: Stamps) -> io::Result<Listing> {
+        store::session_ids(home.root()).map(Listing::of)
+    }
+
+    fn path(&self, home: &Source, id: &str) -> PathBuf {
+        home.root().join(id)
+    }
+
+    fn open(&self, home: &Source, id: &str, _log: Option<PathBuf>) -> Reader {
+        Box::new(Folder::new(home.root(), id))
+    }
+
+    fn has(&self, home: &Source, id: &str) -> bool {
+        self.path(home, id).is_dir()
+    }
+
+    fn log(&self, home: &Source, id: &str) -> PathBuf {
+        self.path(home, id).join(LOG)
+    }
+
+    fn dialect(&self) -> Option<&'static Dialect> {
+        Some(&dialect::DIALECT)
+    }
+
+    fn quick_scan<'a>(&self, home: &'a Source, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {
+        Box::new(if listed.is_some() { Root::open(home.root()) } else { Root::at(home.root()) })
+    }
+
+    fn scanner(&self) -> Option<Box<dyn SessionScanner>> {
+        Some(Box::new(Scanner { known: OpenScanner::default(), scan: OpenScan::begin() }))
+    }
+
+    fn noted(&self, home: &Source) -> Noted {
+        noted(home.home())
+    }
+
+    fn process_in_use(&self, home: &Source, id: &str) -> Option<u32> {
+        store::lock_pids_in_use(&self.path(home, id)).first().copied()
+    }
+
+    fn owner_now(&self, home: &Source, id: &str, names: &[String], now: Time) -> Owner {
+        store::owner_now(home.root(), id, names, now)
+    }
+
+    async fn program(&self, named: Option<&Path>) -> Result<PathBuf, String> {
+        find_program(named, VERSION_TIMEOUT_LONG).await
+    }
+
+    fn resume(&self, program: &Path, id: &str) -> Result<Vec<OsString>, &'static str> {
+        resume::command(program, id).ok_or("its id does not have the form of Copilot's ids")
+    }
+
+    fn last_prompt(&self, home: &Source, id: &str) -> io::Result<LastPrompt> {
+        prompt::last_prompt(&self.log(home, id))
+    }
+
+    fn has_instructions(&self, home: &Source, id: &str) -> bool {
+        prompt::system_message(&self.log(home, id)).is_ok()
+    }
+
+    fn is_reached(&self) -> bool {
+        true
+    }
+}
+
+/// Scans for the sessions that Copilot's processes have open.
+#[derive(Debug)]
+struct Scanner {
+    known: OpenScanner,
+    scan: OpenScan,
+}
+
+impl SessionScanner for Scanner {
+    fn begin(&mut self) {
+        self.scan = OpenScan::begin();
+    }
+
+    fn advance(
+        &mut self,
+        homes: &[&Source],
+        names: &[String],
+        now: Time,
+        until: Option<Instant>,
+    ) -> Option<Vec<OpenSession>> {
+        let roots: Vec<_> = homes.iter().map(|home| home.root().to_owned()).collect();
+        self.known.advance(&mut self.scan, &roots, names, now, until)
+    }
+
+    fn forget(&mut self, pid: u32) {
+        self.scan.forget(pid);
+    }
+
+    fn may_differ(&mut self, written: &[u32], until: Option<Instant>) -> bool {
+        self.known.may_differ(written.iter().copied(), until)
+    }
+
+    fn forget_unseen(&mut self) {
+        self.known.forget_unseen();
+    }
+}
