@@ -156,15 +156,15 @@ tests() {
         targets+=("$1")
         shift
     done
-    run cargo test --locked --quiet "${targets[@]}" -- --test-threads="$THREADS" "${@:2}"
+    run cargo test --locked --quiet --workspace "${targets[@]}" -- --test-threads="$THREADS" "${@:2}"
 }
 
 main() {
     local soak code=0
     prepare
-    run cargo fmt --check
-    run cargo clippy --locked --quiet --all-targets -- -D warnings
-    run cargo test --locked --quiet --no-run
+    run cargo fmt --all --check
+    run cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
+    run cargo test --locked --quiet --workspace --no-run
     # The soak takes two minutes on any machine, and little CPU: it runs alongside the others.
     tests --test e2e -- soak:: >"$scratch/soak" 2>&1 &
     soak=$!

@@ -10,7 +10,6 @@ mod docs {
     mod claims;
     mod front;
     mod schema;
-    mod seam;
     mod workflows;
 }
 
@@ -21,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Folders whose files the documents name by path.
-const FOLDERS: [&str; 6] = ["src/", "tests/", "docs/", "assets/", "benches/", "packaging/"];
+const FOLDERS: [&str; 7] = ["src/", "crates/", "tests/", "docs/", "assets/", "benches/", "packaging/"];
 
 /// One of our documents.
 struct Page {
@@ -311,7 +310,7 @@ fn the_named_tests_cover_every_case_and_no_test_names_an_unknown_case() {
     let known: BTreeSet<String> = rows.iter().map(|row| row[1].to_owned()).collect();
     assert!(known.len() > 100 && known.len() == rows.len(), "each case has one row");
     let mut named = BTreeMap::new();
-    for folder in ["src", "tests", "benches"] {
+    for folder in ["src", "crates", "tests", "benches"] {
         for file in walk(&root().join(folder)) {
             let name = file.strip_prefix(root()).unwrap().display().to_string();
             if name != "tests/docs.rs" && name != "tests/cases/README.md" {
@@ -376,88 +375,6 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Case 178: opening a file that others may exchange for a pipe would wait for ever.
-#[test]
-fn case_178_only_the_system_opens_files_and_nothing_else_does() {
-    const OPENS: [&str; 9] = [
-        "File::open(",
-        "File::create(",
-        "File::options()",
-        "OpenOptions::new()",
-        "fs::read(",
-        "fs::read_to_string(",
-        "fs::write(",
-        "fs::copy(",
-        "::open_with(",
-    ];
-    /// Where something is opened all the same, and why that cannot wait.
-    const ALLOWED: [(&str, &str); 13] = [
-        ("crates/system/src/plain_file.rs", "the one place"),
-        ("crates/system/src/process", "`/proc`, which holds no pipes"),
-        ("crates/system/src/runtime.rs", "passes options to the one place"),
-        ("crates/system/src/log/capped.rs", "passes options to the one place"),
-        ("crates/agents/src/reported/store.rs", "passes options to the one place"),
-        ("crates/engine/src/ledger.rs", "passes options to the one place, and locks a folder, which is opened as one"),
-        ("crates/engine/src/terminal/macos.rs", "a file of a new name"),
-        ("crates/agents/src/copilot/demo", "a scratch folder of its own"),
-        ("crates/agents/src/demo", "the same folder"),
-        ("crates/agents/src/codex/demo.rs", "passes options to the one place"),
-        ("src/cli/demo.rs", "the same folder"),
-        ("src/cli/host/talk.rs", "passes options to the one place"),
-        ("src/cli/pages.rs", "a folder that the user names"),
-    ];
-    let mut needed = BTreeSet::new();
-    for path in sources(&root().join("src")) {
-        let name = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
-        if name.ends_with("tests.rs")
-            || name.contains("/tests/")
-            || name.ends_with("testing.rs")
-            || name.ends_with("fake.rs")
-        {
-            continue;
-        }
-        for line in code_of(&path).lines() {
-            let opens = OPENS.iter().any(|open| line.contains(open)) && !line.contains("\"/proc");
-            match ALLOWED.iter().find(|(allowed, _)| name.starts_with(allowed)) {
-                Some((allowed, _)) if opens => drop(needed.insert(*allowed)),
-                _ => assert!(!opens, "{name} opens a file itself, not with system/plain_file.rs: {}", line.trim()),
-            }
-        }
-    }
-    assert_eq!(needed.len(), ALLOWED.len(), "{needed:?} need to open files");
-}
-
-#[test]
-fn each_folder_imports_only_what_it_declares_and_there_is_no_cycle() {
-    let mut allowed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let entries = std::fs::read_dir(root().join("src")).unwrap().map(|entry| entry.unwrap().path());
-    for folder in entries.filter(|path| path.is_dir()) {
-        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
-        let text = std::fs::read_to_string(folder.join("mod.rs")).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("//! May import: ")?.strip_suffix('.'));
-        let line = line.unwrap_or_else(|| panic!("src/{name}/mod.rs does not say what it may import"));
-        allowed.insert(name, line.split(", ").filter(|it| *it != "nothing").map(str::to_owned).collect());
-    }
-    for (name, imports) in &allowed {
-        for path in sources(&root().join("src").join(name)) {
-            let text = std::fs::read_to_string(&path).unwrap();
-            let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-            for import in code.flat_map(|line| line.split("crate::").skip(1)) {
-                let import: String = import.chars().take_while(|it| it.is_ascii_lowercase() || *it == '_').collect();
-                let is_allowed = import == *name || imports.contains(&import) || !allowed.contains_key(&import);
-                assert!(is_allowed, "{} imports {import}", path.display());
-            }
-        }
-    }
-    // Repeatedly remove the folders that import none of the remaining ones, until none remains.
-    while !allowed.is_empty() {
-        let remaining: BTreeSet<String> = allowed.keys().cloned().collect();
-        let before = allowed.len();
-        allowed.retain(|_, imports| !imports.is_disjoint(&remaining));
-        assert!(allowed.len() < before, "these import each other in a cycle: {remaining:?}");
-    }
-}
-
 /// A file's code without comments, and without what is only compiled for tests.
 fn code_of(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
@@ -478,36 +395,6 @@ fn code_of(path: &Path) -> String {
         }
     }
     code
-}
-
-/// `core` decides from its arguments alone: it has neither I/O nor a clock, and neither threads nor tasks.
-#[test]
-fn core_is_pure() {
-    const IMPURE: [&str; 12] = [
-        "std::fs",
-        "std::io",
-        "std::net",
-        "std::process",
-        "std::thread",
-        "std::env",
-        "tokio",
-        "SystemTime",
-        "Instant",
-        ".canonicalize(",
-        ".exists(",
-        ".metadata(",
-    ];
-    let mut files = sources(&root().join("crates/core/src"));
-    files.extend(sources(&root().join("crates/agents/src/copilot/dialect")));
-    assert!(files.len() > 20, "the files of core were found");
-    for path in files.iter().filter(|path| !path.ends_with("tests.rs")) {
-        let code = code_of(path);
-        for name in IMPURE {
-            assert!(!code.contains(name), "{} uses {name}", path.display());
-        }
-        // `use std::{fs, ...}` would hide its imports from this test.
-        assert!(!code.contains("use std::{"), "{} imports parts of std in one line", path.display());
-    }
 }
 
 /// The text literals in each call of a macro of `tracing`.
@@ -546,7 +433,7 @@ fn every_word_of_a_log_message_may_be_in_a_bug_report() {
     let words = std::fs::read_to_string(root().join("src/doctor/words.txt")).unwrap();
     let known: BTreeSet<&str> = words.split_whitespace().collect();
     let (mut seen, mut unknown) = (0, BTreeSet::new());
-    for path in sources(&root().join("src")) {
+    for path in ["src", "crates"].iter().flat_map(|folder| sources(&root().join(folder))) {
         let code = code_of(&path);
         for message in log_messages(&code) {
             // Values that are inserted, and line ends that are escaped.

@@ -69,7 +69,7 @@ done
 SCRIPT
     chmod +x "$compiler"
     CC_aarch64_apple_darwin=$compiler CXX_aarch64_apple_darwin=$compiler AR_aarch64_apple_darwin=ar SDKROOT=$target \
-        cargo clippy --locked --quiet --bins "${TESTS[@]}" --target "$MSVC" --target "$MACOS" -- -D warnings
+        cargo clippy --locked --quiet --workspace --bins "${TESTS[@]}" --target "$MSVC" --target "$MACOS" -- -D warnings
     echo "lint: no warnings for $MSVC and $MACOS"
 }
 
@@ -224,7 +224,7 @@ wine() {
     command wine wineboot --init >/dev/null 2>&1
     x86_64-w64-mingw32-gcc -shared -o "$WINEPREFIX/drive_c/windows/system32/bcryptprimitives.dll" \
         tests/wine/bcryptprimitives.c -ladvapi32
-    CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine cargo test --locked --quiet --target "$MINGW" "${TESTS[@]}" -- "${skipped[@]}"
+    CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine cargo test --locked --quiet --workspace --target "$MINGW" "${TESTS[@]}" -- "${skipped[@]}"
     wineserver --kill || true
     echo "wine: the tests pass, but for $((${#skipped[@]} / 2)) named ones, under $(command wine --version)"
 }

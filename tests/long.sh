@@ -81,7 +81,7 @@ fuse_tests() {
 # Objective-C.
 document() {
     rustup target add "$MACOS" "$WINDOWS"
-    DOCS_RS=1 RUSTDOCFLAGS='-D warnings' cargo doc --locked --quiet --no-deps --lib --target x86_64-unknown-linux-gnu \
+    DOCS_RS=1 RUSTDOCFLAGS='-D warnings' cargo doc --locked --quiet --workspace --no-deps --lib --target x86_64-unknown-linux-gnu \
         --target "$MACOS" --target "$WINDOWS"
 }
 
@@ -105,8 +105,8 @@ stage 'dependencies' cargo deny check bans licenses sources
 ((EUID != 0)) || stage 'iproute2' install_package ip iproute2
 stage 'promtool' install_promtool
 ((EUID != 0)) || stage 'sshd' install_package sshd openssh-server
-stage 'build tests' cargo test --locked --quiet --lib --bins --tests --no-run
-stage 'ignored tests' cargo test --locked --quiet --lib --bins --tests -- --ignored --test-threads=2
+stage 'build tests' cargo test --locked --quiet --workspace --lib --bins --tests --no-run
+stage 'ignored tests' cargo test --locked --quiet --workspace --lib --bins --tests -- --ignored --test-threads=2
 # What was shown in each situation in which a log is silent (tests/e2e/receiving).
 cat "$target"/situations/*.txt
 # Without benches, the pattern would match nothing, which is an error.
@@ -115,7 +115,7 @@ if compgen -G 'benches/*.rs' >/dev/null; then
     stage 'benches' cargo bench --locked --quiet --bench '*'
 fi
 stage 'documentation' document
-stage 'crate' cargo package --locked --quiet --allow-dirty
+stage 'crates' cargo package --locked --quiet --workspace --allow-dirty
 stage 'packages for other systems' tests/elsewhere.sh
 # desktop FILE: what this desktop's script can put up: its panel, its popups, or both.
 desktop() {

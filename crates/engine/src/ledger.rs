@@ -12,6 +12,8 @@
 //! well, which writes nothing there, and either lock is sufficient. Systems that cannot lock folders (Windows) have
 //! only the file.
 
+#![allow(clippy::disallowed_methods, reason = "passes options to the one place, and locks a folder")]
+
 use pilotlight_agents::source::Source;
 use pilotlight_core::hash::hash;
 use pilotlight_core::time::Time;

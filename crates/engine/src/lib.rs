@@ -26,6 +26,9 @@
 //!
 //! May import: core, system, agent, config, terminal, control, hosts.
 
+// What tests write is their own.
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
 mod changes;
 pub mod config;
 mod contacts;

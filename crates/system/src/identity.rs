@@ -1,6 +1,8 @@
 //! The identity of a file, to detect that it was replaced; and of this machine with its user, to know it again under another
 //! name.
 
+#![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
+
 use std::fs::Metadata;
 #[cfg(not(unix))]
 use std::time::UNIX_EPOCH;

@@ -1,6 +1,8 @@
 //! Which file systems may stop answering: those that another machine or a program serves. Whoever touches one then waits
 //! in the kernel, and nothing ends that wait. So where they are is known from the list of mounts alone.
 
+#![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
+
 use crate::deadline;
 use std::collections::VecDeque;
 use std::ffi::OsString;

@@ -5,6 +5,8 @@
 //! counts only if it is a regular file itself. The look before that only spares pipes and devices the opening, which
 //! they notice. A test in `tests/docs.rs` keeps everything else from opening files.
 
+#![allow(clippy::disallowed_methods, reason = "this is the one place")]
+
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io;
 use std::path::Path;

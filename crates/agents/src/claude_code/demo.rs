@@ -4,6 +4,7 @@ use super::pid_file;
 use super::profile::PROFILE;
 use super::session::owner_now;
 use super::store;
+use crate::claude_code::ClaudeCode;
 use crate::demo::guest::{Act, Guest, Hold, Part, Post};
 use anyhow::ensure;
 use pilotlight_core::time::Time;
@@ -17,7 +18,7 @@ use std::path::PathBuf;
 
 /// What this wing gives for a demo.
 pub(crate) const PART: Part = Part {
-    adapter: &crate::claude_code::ClaudeCode,
+    adapter: &ClaudeCode,
     home: "claude-code",
     make_home: |home, _| {
         fs::create_dir_all(home.join(pid_file::FOLDER))?;

@@ -9,6 +9,7 @@ use super::strays;
 use super::sub_agents::SubAgents;
 use super::target::Claim;
 use super::{resume, store};
+use crate::claude_code::ClaudeCode;
 use crate::evidence::Evidence;
 use crate::openings::OpenSessions;
 use crate::reader::SessionReader;
@@ -229,7 +230,7 @@ impl Session {
 
     /// Finds the homes that have its log: their processes may run it, too.
     fn find_homes(&mut self, openings: &OpenSessions) {
-        self.homes = openings.homes_with(&crate::claude_code::ClaudeCode, (&self.home, &self.root), &self.log);
+        self.homes = openings.homes_with(&ClaudeCode, (&self.home, &self.root), &self.log);
         // One that ended left its file where it was.
         let known = self.last.as_ref().map(|last| last.home.clone());
         self.homes.extend(known.filter(|home| !self.homes.contains(home)));
@@ -252,7 +253,7 @@ impl Session {
         // What a file says of a process that was killed stands, unless a later one goes on with its session.
         let killed = self.last.as_ref().filter(|_| self.killed.is_some());
         let is_later = |runner: &&Runner| killed.is_none_or(|last| last.since.is_some_and(|at| runner.started > at));
-        let runners = reading.openings.runners(&crate::claude_code::ClaudeCode).filter(is_later);
+        let runners = reading.openings.runners(&ClaudeCode).filter(is_later);
         let its = (&*self.root, &*self.log, &*self.id);
         if let Some((pid, why)) = strays::find(runners, its, touched, &self.homes, now.wall) {
             self.live = vec![pid];

@@ -4,6 +4,7 @@ use super::pid_file;
 use super::running::may_run;
 use super::strays;
 use super::sub_agents;
+use crate::claude_code::ClaudeCode;
 use crate::listing::QuickScan;
 use crate::reading::{Glimpse, LogPaths, Reading};
 use crate::runners::Runner;
@@ -157,6 +158,34 @@ impl Glimpses {
     }
 }
 
+impl QuickScan for Glimpses {
+    fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
+        let elsewhere = || {
+            let others = reading.openings.homes(&ClaudeCode).filter(|other| **other != *self.home);
+            others.flat_map(pid_file::all).map(|file| file.session).collect()
+        };
+        if reading.all
+            || self.run.as_ref().is_none_or(|run| run.contains(id))
+            || self.run_elsewhere.get_or_init(elsewhere).contains(id)
+        {
+            return None;
+        }
+        let log = match &self.logs {
+            Some(logs) => logs.get(id).cloned(),
+            None => find_log(&self.root, id),
+        };
+        let log = log?;
+        let touched = modified(&fs::symlink_metadata(&log).ok()?);
+        let may_run_it = |runner: &Runner| runner.mentions(id) || strays::may_have_written(runner, touched, &log);
+        if reading.openings.runners(&ClaudeCode).any(may_run_it) {
+            return None;
+        }
+        let since = || may_run(&self.home, &self.unreadable, reading.context.now.wall).map(|may| may.since).min();
+        let may_be_run = self.may_run_since.get_or_init(since).is_some_and(|since| since <= touched);
+        (!may_be_run && reading.is_past(touched)).then_some(Glimpse { touched, has_log: true })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,33 +209,5 @@ mod tests {
                 (&["one".into()][..], Some(&log), Some(log.clone()))
             );
         }
-    }
-}
-
-impl QuickScan for Glimpses {
-    fn past(&self, id: &str, reading: &Reading<'_>) -> Option<Glimpse> {
-        let elsewhere = || {
-            let others = reading.openings.homes(&crate::claude_code::ClaudeCode).filter(|other| **other != *self.home);
-            others.flat_map(pid_file::all).map(|file| file.session).collect()
-        };
-        if reading.all
-            || self.run.as_ref().is_none_or(|run| run.contains(id))
-            || self.run_elsewhere.get_or_init(elsewhere).contains(id)
-        {
-            return None;
-        }
-        let log = match &self.logs {
-            Some(logs) => logs.get(id).cloned(),
-            None => find_log(&self.root, id),
-        };
-        let log = log?;
-        let touched = modified(&fs::symlink_metadata(&log).ok()?);
-        let may_run_it = |runner: &Runner| runner.mentions(id) || strays::may_have_written(runner, touched, &log);
-        if reading.openings.runners(&crate::claude_code::ClaudeCode).any(may_run_it) {
-            return None;
-        }
-        let since = || may_run(&self.home, &self.unreadable, reading.context.now.wall).map(|may| may.since).min();
-        let may_be_run = self.may_run_since.get_or_init(since).is_some_and(|since| since <= touched);
-        (!may_be_run && reading.is_past(touched)).then_some(Glimpse { touched, has_log: true })
     }
 }

@@ -3,6 +3,8 @@
 //! It notes itself in `app-server-daemon/daemon.pid`, by its id, the machine's boot and its start in clock ticks: nothing
 //! else can be meant by that. It outlives every terminal, and is never signalled: what a signal ends is not one session.
 
+#![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
+
 use pilotlight_system::plain_file::{self, Links};
 #[cfg(target_os = "linux")]
 use pilotlight_system::process::{is_of_our_user, start_ticks};

@@ -2,9 +2,12 @@
 //!
 //! Each lock is held by the one process that has that thread loaded, so that nothing else ends with it.
 
+#![allow(clippy::disallowed_methods, reason = "a scratch folder of its own")]
+
 use super::lock::LOCKS;
 use super::profile::PROFILE;
 use super::store;
+use crate::codex::Codex;
 use crate::demo::guest::{Act, Guest, Hold, Part, Post};
 use anyhow::Context;
 use jiff::Timestamp;
@@ -18,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 /// What this wing gives for a demo.
 pub(crate) const PART: Part = Part {
-    adapter: &crate::codex::Codex,
+    adapter: &Codex,
     home: "codex",
     make_home: |home, now| {
         fs::create_dir_all(home.join(LOCKS))?;

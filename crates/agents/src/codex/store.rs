@@ -2,6 +2,7 @@
 
 use super::head::{Head, is_left_open};
 use super::lock::{self, Holder, Lock};
+use crate::codex::Codex;
 use crate::listing::QuickScan;
 use crate::reading::{Glimpse, LogPaths, Reading};
 use crate::stamps::Stamps;
@@ -116,10 +117,10 @@ impl<'a> Glimpses<'a> {
     /// Whether a process shows that it has to do with a thread, or another home has a lock of it.
     fn is_run_elsewhere(&self, id: &str, reading: &Reading<'_>) -> bool {
         let locks = || {
-            let others = reading.openings.homes(&crate::codex::Codex).filter(|home| Some(*home) != self.root.parent());
+            let others = reading.openings.homes(&Codex).filter(|home| Some(*home) != self.root.parent());
             others.flat_map(lock::ids).collect()
         };
-        reading.openings.runners(&crate::codex::Codex).any(|runner| runner.mentions(id))
+        reading.openings.runners(&Codex).any(|runner| runner.mentions(id))
             || self.locked_elsewhere.get_or_init(locks).contains(id)
     }
 }
@@ -147,7 +148,7 @@ impl QuickScan for Glimpses<'_> {
         let touched = modified(&fs::symlink_metadata(&log).ok()?);
         let head = Head::read(&log)?;
         let cwd = head.cwd.as_deref().map(Path::new);
-        let mut runners = reading.openings.runners(&crate::codex::Codex);
+        let mut runners = reading.openings.runners(&Codex);
         let may_be_run = runners.any(|runner| runner.may_have_written(touched, |folder| cwd == Some(folder)));
         let is_past = !may_be_run && is_over(&log, touched, reading) && !head.is_part_of_another(id);
         is_past.then_some(Glimpse { touched, has_log: true })

@@ -1,5 +1,7 @@
 //! A session of an agent whose sessions take no orders here: what its wing gives for the demo.
 
+#![allow(clippy::disallowed_methods, reason = "a scratch folder of its own")]
+
 use crate::adapter::Adapter;
 use pilotlight_core::time::Time;
 use std::fs;

@@ -1,5 +1,7 @@
 //! The programs of the demo's other processes: all are this one.
 
+#![allow(clippy::disallowed_methods, reason = "a scratch folder of its own")]
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,6 +3,8 @@
 //! Reports of one session are processes of their own, which may run at once and overtake each other. So each compares
 //! itself with what stands there, under a lock, and gives way to a later one. Each has its time from its very start.
 
+#![allow(clippy::disallowed_methods, reason = "passes options to the one place")]
+
 use super::places::{FOLDER, MOST, apart, list, path};
 use super::record::{Record, Report, State};
 use anyhow::{Context, ensure};

@@ -1,4 +1,5 @@
 use super::*;
+use crate::codex::Codex;
 use std::os::unix::fs::symlink;
 
 #[test]
@@ -51,7 +52,7 @@ fn a_home_is_named_by_its_variable_or_is_in_the_users() {
 fn case_527_a_process_that_runs_on_is_no_other_one() {
     use crate::openings::OpenSessions;
     let runner = |born, started, folder: &str| Runner {
-        adapter: &crate::codex::Codex,
+        adapter: &Codex,
         pid: 7,
         born,
         started: Time(started),
@@ -89,7 +90,7 @@ fn case_528_a_launcher_is_not_taken_for_the_program_that_it_started() {
     fs::write(&script, format!("{} 600 & wait\n", at("codex").display())).unwrap();
     let mut launcher = Command::new(at("node"));
     let mut launcher = launcher.arg(&script).stdin(Stdio::null()).spawn().unwrap();
-    let home = Source::of(&crate::codex::Codex, at("home/.codex"));
+    let home = Source::of(&Codex, at("home/.codex"));
     let found = || {
         let runners = scan(&[&home], Clock::start().now().wall);
         let of_ours = |runner: &Runner| executable_below(runner.pid, scratch.path());

@@ -3,6 +3,8 @@
 //! If somebody else has removed or moved the file, a new one is created: nobody would find what is written to the old
 //! one.
 
+#![allow(clippy::disallowed_methods, reason = "passes options to the one place")]
+
 use crate::identity::Identity;
 use crate::paths;
 use crate::plain_file::{self, Links, OpenError};

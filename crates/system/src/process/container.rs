@@ -1,5 +1,7 @@
 //! Where a process runs, if that is not where this program does: in a container or a sandbox of this machine.
 
+#![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
+
 use crate::identity::Identity;
 use std::fs::{self, File};
 use std::io::Read;

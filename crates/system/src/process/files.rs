@@ -1,5 +1,7 @@
 //! The files that a process has open, by the links in `/proc/<pid>/fd`. Nothing is opened to list them.
 
+#![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
+
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;

@@ -1,5 +1,7 @@
 //! Where a process comes from: what the kernel keeps of it even after its parents have ended.
 
+#![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
+
 use super::ancestry::ancestors;
 use super::reading::Kin;
 use pilotlight_core::time::Time;

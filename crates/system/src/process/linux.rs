@@ -9,6 +9,8 @@
 //! that one counts only the first thread, and says little about a build on eight cores. Children are listed in
 //! `/proc/<id>/task/<tid>/children`; a kernel built without it needs a pass over all of `/proc`.
 
+#![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
+
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};

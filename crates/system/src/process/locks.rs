@@ -1,6 +1,8 @@
 //! The locks on files (`flock`), each with the process that holds it, from `/proc/locks`. Nothing is opened or locked to
 //! list them.
 
+#![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
+
 use std::fs;
 use std::io;
 

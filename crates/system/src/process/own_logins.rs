@@ -4,6 +4,8 @@
 //! has an open connection run one more command (`ControlMaster`). The system does not show which process of `sshd` serves
 //! which connection, but it lists both ends of each connection within this machine.
 
+#![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
+
 use crate::state_file;
 use std::collections::HashSet;
 use std::fs;

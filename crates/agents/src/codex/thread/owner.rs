@@ -1,6 +1,7 @@
 //! Who has a thread loaded: the process that holds its lock.
 
 use super::Thread;
+use crate::codex::Codex;
 use crate::codex::daemon;
 use crate::codex::door::Door;
 use crate::codex::lock::{Holder, LOCKS, Lock};
@@ -98,7 +99,7 @@ impl Thread {
 
     /// Finds its lock: the one that is held, of those in the homes that have its log.
     pub(super) fn find_lock(&mut self, reading: &Reading<'_>) {
-        let mut homes = reading.openings.homes_with(&crate::codex::Codex, (self.home(), &self.root), &self.path);
+        let mut homes = reading.openings.homes_with(&Codex, (self.home(), &self.root), &self.path);
         // One whose holder has ended is looked for where it was.
         homes.extend(self.lock.is_some().then(|| self.lock_home.clone()).filter(|known| !homes.contains(known)));
         let mut locks: Vec<_> = homes.iter().filter_map(|home| Some((Lock::of(home, &self.id)?, home))).collect();
@@ -119,7 +120,7 @@ impl Thread {
     fn doubt(&mut self, before: Option<u32>, reading: &Reading<'_>, observed: &mut Observed) {
         self.stray = None;
         let (Owner::Never | Owner::Gone { .. }, true) = (&observed.owner, observed.has_log) else { return };
-        let runners = || reading.openings.runners(&crate::codex::Codex);
+        let runners = || reading.openings.runners(&Codex);
         let log = identity(&self.path);
         let has_open = |runner: &&Runner| {
             let has_lock = runner.claims.contains(&self.id) && runner.shares(&self.root, &self.path);

@@ -1,5 +1,7 @@
 //! One scripted session on the stage: its folder, its log and its player.
 
+#![allow(clippy::disallowed_methods, reason = "a scratch folder of its own")]
+
 use super::events::Log;
 use super::script::{Act, CAST, Who};
 use crate::copilot::store::LOG;

@@ -9,6 +9,8 @@
 //! the same way. If a player ends otherwise, the user has ended it from the menu. Its session is then shut down, as
 //! Copilot does when it is interrupted, and starts again when the script repeats.
 
+#![allow(clippy::disallowed_methods, reason = "a scratch folder of its own")]
+
 use super::pipe::{Ordered, Told};
 use super::script::{ANSWERED, APPROVED, Act, Aftermath, Beat, CAST, DENIED, STOPPED, Who, beats, id_of, prompted};
 use super::server::Call;

@@ -1,6 +1,8 @@
 //! What a terminal shows in which a scripted session was resumed. It stands for `copilot --resume=ID`, and owns the
 //! session until Enter is pressed, the terminal is closed, or the demo ends.
 
+#![allow(clippy::disallowed_methods, reason = "a scratch folder of its own")]
+
 use super::HOME;
 use super::events::Log;
 use super::script::{CAST, id_of};

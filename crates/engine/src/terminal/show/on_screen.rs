@@ -1,5 +1,7 @@
 //! The windows on a screen, and which of them a process is in.
 
+#![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
+
 /// A window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OnScreen {

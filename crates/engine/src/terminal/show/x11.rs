@@ -4,6 +4,8 @@
 //! activation. The request claims to come from a pager, that is from the user, because most window managers would
 //! otherwise only mark the window as urgent. Afterwards this checks that the window is active.
 
+#![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
+
 use super::on_screen::{OnScreen, pick};
 use pilotlight_system::deadline::run_within;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -1,6 +1,7 @@
 //! Bad input around one session: a clear word, and no wrong one.
 
 use super::*;
+use crate::claude_code::ClaudeCode;
 use crate::listing::QuickScan;
 use crate::runners::Runner;
 use pilotlight_core::action::{Action, offer};
@@ -264,7 +265,7 @@ fn case_578_what_a_kill_left_does_not_hide_a_later_process_without_a_file() {
     let home = scene.world.home().to_owned();
     scene.process.end();
     let find = |started, named: Option<&str>| Runner {
-        adapter: &crate::claude_code::ClaudeCode,
+        adapter: &ClaudeCode,
         pid: std::process::id(),
         born: start_ticks(std::process::id()).unwrap(),
         started,
