@@ -4,19 +4,15 @@
 //! process. Pilotlight reads these traces, reports what each session does, how stale it is and why, and repairs a session
 //! when the user asks for it.
 //!
-//! Data flows one way:
+//! Data flows one way, through the crates that the program is made of:
 //!
-//! - [`system`] wraps the operating system and knows no agent. [`agent`] observes what an agent's sessions leave
-//!   behind, and talks to its servers. Neither interprets what it sees.
-//! - [`core`] judges: pure functions from observations to a verdict, without clock or file access, so that every rule
-//!   can be tested by writing down its inputs, and a recorded log can be replayed in its own time.
-//! - [`engine`] is the one loop that connects them and sleeps in between. [`engine::snapshot`] does the same once.
-//! - [`control`] hands orders ([`core::order`]) from a command to the running tray; [`terminal`] opens and shows
-//!   terminals.
-//! - [`tray`] shows the result as an icon with a menu, [`cli`] in a terminal, with one file per subcommand.
-//! - [`doctor`] checks for what may keep all of this from working.
+//! - [`pilotlight_system`] wraps the operating system and knows no agent. [`pilotlight_agents`] observes what an agent's
+//!   sessions leave behind, and talks to its servers. Neither interprets what it sees.
+//! - [`pilotlight_core`] judges: pure functions from observations to a verdict.
+//! - [`pilotlight_engine`] is the one loop that connects them and sleeps in between.
 //!
-//! [`config`] holds the user's settings.
+//! Here it is shown: [`tray`] is the icon with its menu and popups, [`cli`] the commands, with one file per subcommand.
+//! [`doctor`] checks for what may keep all of this from working.
 
 // Dead code is only reported on Linux, where the tests run. The other systems do not use all that is compiled for them.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]

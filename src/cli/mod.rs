@@ -1,6 +1,4 @@
 //! The command line, one file per subcommand. Arguments are parsed here and interpreted by each command.
-//!
-//! May import: core, system, agent, config, terminal, control, engine, hosts, tray, doctor, demo.
 
 mod act;
 mod agents;

@@ -14,8 +14,6 @@
 //! - [`check`] is what each of them is given and returns, [`finding`] one result.
 //! - [`fix`] repairs our files, after [`ours`] found them broken; [`report`] writes a bug report, and [`redact`] chooses
 //!   its words.
-//!
-//! May import: core, system, agent, config, terminal, control, engine, tray.
 
 mod agents;
 mod autostart;

@@ -17,8 +17,6 @@
 //! - `bridge_offer` is whether the menu still offers the bridge to terminals.
 //! - [`autostart`] starts this program at login; `start_menu` integrates it with the Windows desktop.
 //! - [`notify`], [`open`] and [`open_files`] carry out clicks; [`instance`] allows one tray per user.
-//!
-//! May import: core, system, agent, config, terminal, control, engine.
 
 pub mod actions;
 pub mod autostart;

@@ -1,20 +1,29 @@
-//! The agents whose sessions are watched, and the seam between them and everything else. Each has a wing with everything
-//! specific to it: files, names, processes, protocol and wording.
+//! The coding agents whose sessions are watched: GitHub Copilot, Claude Code, Codex, and any other by its own hook.
 //!
-//! - [`wing`] is the one table that lists them, `profile` what is the same about all homes of one, `starting` how its program is
-//!   found and told its home.
-//! - [`homes`] finds their homes. [`source`] is an agent and one of its homes: it lists sessions, and makes their readers. [`reader`] reads one session,
-//!   [`listing`] is what a list found, [`stamps`] whether another would find the same, `walk` finds sessions that are files in shared folders, [`scanner`] finds those that processes have open ([`openings`]). [`tail`] follows a growing log in any dialect.
-//! - `runners` are the live processes of agents, with what each shows of its home and its sessions.
-//! - [`channel`] is what an order is carried out over, [`evidence`] what shows whose process may be signalled, [`bridges`]
-//!   keeps the bridges to plain terminals.
-//! - [`demo`] has the sessions that play in a demo beside those of its stage, which is in a wing.
-//! - [`fingerprint`] is what shows that a process is an agent's.
-//! - [`callers`] knows which agent started a process, whichever it is, and `containers` which run in a container of this machine.
+//! An agent is an [`adapter::Adapter`]: where its sessions are, how one is read, who runs it, and how it is resumed. Nothing
+//! outside of an agent's folder knows it; all that is known of an agent is in [`adapter::ADAPTERS`]. The five main types:
 //!
-//! The core judges common facts, and no identifier or import outside of this folder names an agent.
+//! - [`adapter::Adapter`]: an agent. Those that are only shown need four of its methods.
+//! - [`source::Source`]: one home of an agent. It lists the sessions in it, and makes their readers.
+//! - [`reader::SessionReader`]: reads one session, and writes what it observes into a
+//!   [`pilotlight_core::session::Observed`]. The verdict is left to the core.
+//! - [`channel::Channel`]: what an order is carried out over: a server, a bridge into a terminal, a daemon.
+//! - [`evidence::Evidence`]: what shows whose process may be signalled.
 //!
-//! May import: core, system.
+//! Shared by the agents:
+//!
+//! - [`homes`] finds their homes, [`scanner`] the sessions that processes have open ([`openings`]), `runners` the live
+//!   processes of agents with what each shows of its home.
+//! - [`tail`] follows a growing log in any [`tail::Dialect`]. [`listing`] is what a list of sessions found, [`stamps`] whether
+//!   another would find the same, `walk` finds sessions that are files in shared folders.
+//! - [`bridges`] keeps the bridges to plain terminals. [`callers`] knows which agent started a process, by the `fingerprint`
+//!   of each, so that no tool of an agent answers for the user.
+//! - [`demo`] has the sessions that play in `pilotlight demo`.
+//!
+//! Files of agents are only read: nothing is written into their homes, and none of their locks is taken.
+//!
+//! Begin with `adapter.rs`, then `codex/`, the smallest whole agent; `sundial.rs` is a made-up one in a file. To add an
+//! agent, write its adapter and name it in `ADAPTERS`.
 
 // What tests write is their own.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]

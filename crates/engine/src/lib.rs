@@ -1,4 +1,6 @@
-//! The engine's event loop: observations and timers come in, the core judges, a [`View`] shows the result.
+//! The loop of Pilotlight: observations and timers come in, the core judges, a [`View`] shows the result; orders come back.
+//! With it, what the loop is given and talks to: the [settings](config), the [control] socket, other machines ([`hosts`]),
+//! and [terminals](terminal).
 //!
 //! Nothing polls. The loop sleeps until a file event, an owner's exit, a signal, or the earliest time at which a status
 //! can change without an event. In addition there is a slow rescan, for file systems that lose events, and only while
@@ -24,7 +26,7 @@
 //! Steps import the engine, which imports contacts, which import the disk, which imports the world, and all of them
 //! import parts: never the other way round.
 //!
-//! May import: core, system, agent, config, terminal, control, hosts.
+//! Begin with [`Engine::run`] below.
 
 // What tests write is their own.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]

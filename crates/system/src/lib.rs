@@ -1,7 +1,18 @@
-//! The operating system, independent of any agent: processes, clock and timer, signals, paths, small state files, our
-//! own log, and limited resources (memory, threads, file descriptors).
+//! What Pilotlight asks of the operating system: processes, files and their changes, clocks and timers, paths, our own log.
+//! It knows no agent, and hides the differences between Linux, macOS and Windows.
 //!
-//! May import: core.
+//! - [`process`]: what the system knows about a process: when it started, its program, ancestors, open files, ports and
+//!   terminal, and when it exits. [`process::Handle`] alone signals a process that we did not start, after it was verified.
+//! - [`watcher`]: changes of files as hints, by a [`watcher::WatchPlan`]. Linux is watched by inotify itself, the others
+//!   through the `notify` crate.
+//! - [`clock::Clock`] alone reads the time; [`timer`] waits for it.
+//! - [`plain_file`] alone opens files: a pipe in the place of a file would block for ever.
+//! - [`state_file`] replaces small files of ours whole.
+//!
+//! What may not answer, such as a file system over a network, is known beforehand ([`mounts`]) or given a time
+//! ([`deadline`]). What may run short is counted ([`descriptors`], [`heap`]).
+//!
+//! Begin with `process.rs`; what differs between systems is in the files below it that are named after them.
 
 // What tests write is their own.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]

@@ -11,8 +11,6 @@
 //! that may occur several times, with their keys in `server_keys.rs`, `on_change_keys.rs` and `host_keys.rs`, and what they
 //! share in `tables.rs`. `problem.rs` describes what is wrong, in words that `printable.rs` makes
 //! safe to show; `edit.rs` changes the text of a config; `nearest.rs` finds the key that was meant, and `printed.rs` prints settings.
-//!
-//! May import: core, system, agent.
 
 pub mod edit;
 mod form;

@@ -17,8 +17,6 @@
 //! not understood is refused with a reason. Every client is accepted. If there are too many, the one that has waited
 //! longest without giving an order is dismissed, first of the process that has the most clients. The contents of orders
 //! are never logged.
-//!
-//! May import: core, system, agent.
 
 pub mod caller;
 mod client;

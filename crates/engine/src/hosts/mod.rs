@@ -7,8 +7,6 @@
 //! What a host says is hostile: each line is bounded in size, all of them in rate and in the long run ([`allowance`]), and
 //! what they say reaches the rest of the program only as the [`lines`](crate::control::pipe::lines) of the pipe, with the
 //! name that the settings give the host. A link that is lost is tried again after a while, ever later.
-//!
-//! May import: core, system, config, control.
 
 mod allowance;
 pub mod command;

@@ -11,8 +11,6 @@
 //!
 //! - [`Terminals::open`] opens a terminal for a command.
 //! - [`show()`] brings a terminal to the front; [`has_focus`] tells whether the user looks at it.
-//!
-//! May import: core, system, agent, config.
 
 mod choice;
 mod environment;
