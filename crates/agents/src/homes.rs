@@ -170,18 +170,18 @@ mod tests {
         let at = |name: &str| user.path().join(name);
         let none = found(&[], &[], &wanted(user.path()));
         assert_eq!(none, [("copilot", at(".copilot"))], "the first agent's will be made");
-        let other = found(&[], &[".sundial"], &wanted(user.path()));
-        assert_eq!(other, [("sundial", at(".sundial"))], "nobody waits for the first agent's then");
+        let other = found(&[], &[".codex"], &wanted(user.path()));
+        assert_eq!(other, [("codex", at(".codex"))], "nobody waits for the first agent's then");
         let both = found(&[], &[".copilot"], &wanted(user.path()));
-        assert_eq!(both, [("copilot", at(".copilot")), ("sundial", at(".sundial"))]);
+        assert_eq!(both, [("copilot", at(".copilot")), ("codex", at(".codex"))]);
         let off = Wanted { off: &["copilot"], ..wanted(user.path()) };
-        assert_eq!(found(&[], &[], &off), [("sundial", at(".sundial"))]);
+        assert_eq!(found(&[], &[], &off), [("codex", at(".codex"))]);
         let all: Vec<_> = ADAPTERS.iter().map(|adapter| adapter.profile().names.name).collect();
         let none = Wanted { off: &all, ..wanted(user.path()) };
         assert!(found(&[], &[], &none).is_empty());
-        let named = [at(".sundial")];
-        let named = Wanted { named: &named, off: &["sundial"], ..wanted(user.path()) };
-        assert_eq!(found(&[], &[], &named), [("sundial", at(".sundial"))], "the command line was meant so");
+        let named = [at(".codex")];
+        let named = Wanted { named: &named, off: &["codex"], ..wanted(user.path()) };
+        assert_eq!(found(&[], &[], &named), [("codex", at(".codex"))], "the command line was meant so");
     }
 
     #[test]
@@ -189,12 +189,12 @@ mod tests {
         let user = tempfile::tempdir().unwrap();
         let empty = user.path().join("empty");
         fs::create_dir(&empty).unwrap();
-        let variables = [("SUNDIAL_HOME", empty.to_str().unwrap()), ("COPILOT_HOME", "")];
+        let variables = [("CODEX_HOME", empty.to_str().unwrap()), ("COPILOT_HOME", "")];
         let homes = found(&variables, &[".copilot"], &wanted(user.path()));
-        assert_eq!(homes, [("copilot", user.path().join(".copilot")), ("sundial", empty.clone())]);
+        assert_eq!(homes, [("copilot", user.path().join(".copilot")), ("codex", empty.clone())]);
         let named = [empty.clone()];
         let homes = found(&variables, &[], &Wanted { named: &named, ..wanted(user.path()) });
-        assert_eq!(homes, [("sundial", empty)]);
+        assert_eq!(homes, [("codex", empty)]);
     }
 
     #[test]
@@ -212,10 +212,9 @@ mod tests {
     #[test]
     fn what_may_not_answer_is_not_looked_into() {
         let user = tempfile::tempdir().unwrap();
-        let (home, other) = (user.path().join("home"), user.path().join(".sundial"));
+        let (home, other) = (user.path().join("home"), user.path().join(".codex"));
         fs::create_dir_all(&other).unwrap();
-        fs::create_dir_all(&home).unwrap();
-        fs::write(home.join("sundial.toml"), "").unwrap();
+        fs::create_dir_all(home.join("thread-writer-locks")).unwrap();
         let added = [home.clone()];
         let wanted = Wanted { added: &added, ..wanted(user.path()) };
         let found = find_among(&wanted, |_| None, |homes, _| (Vec::new(), homes, Vec::new()));

@@ -60,7 +60,7 @@ fn case_107c_case_248_a_tool_of_a_session_has_its_agent_above_it() {
         ("claude", "Claude Code"),
         (".local/share/claude/versions/2.1.330", "Claude Code"),
         ("codex", "Codex"),
-        ("sundial", "Sundial"),
+        ("opencode", "opencode"),
     ] {
         let tree = Shell::start(program, TOOL, &[]);
         assert_eq!(agent_above(tree.printed, &[]), behind(tree.shell.pid(), agent));
@@ -84,7 +84,6 @@ fn case_107c_case_248_a_tool_that_left_its_family_is_recognized_by_its_marks() {
         (&[("CLAUDECODE", "1")], Some("Claude Code")),
         (&[("CODEX_THREAD_ID", "0000")], Some("Codex")),
         (&[("OPENCODE", "1")], Some("opencode")),
-        (&[("SUNDIAL", "1")], Some("Sundial")),
         (&[("OPENCODE", "1"), ("COPILOT_CLI", "1")], Some("Copilot")),
         (&[("GEMINI_CLI", "1")], Some("Gemini CLI")),
         (&[("COPILOT_CLI", ""), ("COPILOT_CLI_BINARY_VERSION", "1"), ("X_COPILOT_CLI", "1")], None),
