@@ -47,7 +47,7 @@ pub(crate) fn without_file_events(folder: &Path) -> Option<&'static str> {
 /// What a folder is on, in a word for the user, if the system may not report changes there: a drive that is mapped to a
 /// share has the share's name in its real path, and so has a folder of WSL.
 #[cfg(windows)]
-pub(crate) fn without_file_events(folder: &Path) -> Option<&'static str> {
+pub fn without_file_events(folder: &Path) -> Option<&'static str> {
     use std::path::{Component, Prefix};
     let real = folder.canonicalize().ok()?;
     let Some(Component::Prefix(prefix)) = real.components().next() else { return None };

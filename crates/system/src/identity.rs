@@ -27,7 +27,7 @@ impl Identity {
 
     /// The time of creation, as there is no inode.
     #[cfg(not(unix))]
-    pub(crate) fn of(meta: &Metadata) -> Self {
+    pub fn of(meta: &Metadata) -> Self {
         let created = meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         Self(created.map_or(0, |age| age.as_secs()), created.map_or(0, |age| u64::from(age.subsec_nanos())))
     }
@@ -47,6 +47,6 @@ pub fn own_machine() -> Option<Box<str>> {
 
 /// Elsewhere, nothing is known that tells two machines apart for certain.
 #[cfg(not(target_os = "linux"))]
-pub(crate) const fn own_machine() -> Option<Box<str>> {
+pub const fn own_machine() -> Option<Box<str>> {
     None
 }

@@ -88,7 +88,7 @@ pub use ports::listening;
 pub use reading::{Birth, Kin};
 pub use reading::{Reading, SLACK};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use scripts::with_real_scripts;
+pub use scripts::with_real_scripts;
 pub use signal::Force;
 pub use signal::{Expected, Handle};
 pub use terminal::last_read;

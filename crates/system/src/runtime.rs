@@ -48,7 +48,7 @@ impl Runtime {
     /// # Errors
     /// Never; the signature is that of the other systems.
     #[cfg(not(unix))]
-    pub(crate) fn open(folder: &Path) -> io::Result<Option<Self>> {
+    pub fn open(folder: &Path) -> io::Result<Option<Self>> {
         Ok(folder.is_dir().then(|| Self { folder: folder.to_owned() }))
     }
 
@@ -147,7 +147,7 @@ pub fn is_tray_of(folder: &Path, pid: u32) -> bool {
 
 /// Other systems do not show who holds a lock, and there nothing depends on it.
 #[cfg(not(target_os = "linux"))]
-pub(crate) const fn is_tray_of(_folder: &Path, _pid: u32) -> bool {
+pub const fn is_tray_of(_folder: &Path, _pid: u32) -> bool {
     false
 }
 

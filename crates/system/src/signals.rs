@@ -67,7 +67,7 @@ pub fn suspend() {
 
 /// Does nothing: there is no such signal.
 #[cfg(not(unix))]
-pub(crate) fn suspend() {}
+pub fn suspend() {}
 
 impl Signals {
     /// Waits for a signal to exit. Until then, Ctrl-Z has its default effect.
@@ -84,17 +84,17 @@ impl Signals {
 
 /// Receives Ctrl-C, the only signal here.
 #[cfg(not(unix))]
-pub(crate) struct Signals;
+pub struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
     /// Never fails; the signature is that of the other systems.
-    pub(crate) fn new() -> io::Result<Self> {
+    pub fn new() -> io::Result<Self> {
         Ok(Self)
     }
 
     /// The next signal. A resize is not reported: the next redraw notices it.
-    pub(crate) async fn next(&mut self) -> Signal {
+    pub async fn next(&mut self) -> Signal {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -69,7 +69,7 @@ impl Door {
 #[cfg(not(unix))]
 impl Door {
     #[expect(clippy::unused_async, reason = "as elsewhere")]
-    pub(crate) async fn watch(&self, _: impl Fn(ServiceSays)) -> Result<(), Failure> {
+    pub async fn watch(&self, _: impl Fn(ServiceSays)) -> Result<(), Failure> {
         Ok(())
     }
 

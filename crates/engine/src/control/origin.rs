@@ -84,7 +84,7 @@ pub fn is_older(pid: u32, runners: &[Runner]) -> bool {
 
 /// Other systems do not show enough.
 #[cfg(not(target_os = "linux"))]
-pub(crate) const fn is_older(_pid: u32, _runners: &[Runner]) -> bool {
+pub const fn is_older(_pid: u32, _runners: &[Runner]) -> bool {
     true
 }
 
@@ -165,7 +165,7 @@ pub fn is_listener_of_user(owner: u32) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) const fn is_listener_of_user(_owner: u32) -> bool {
+pub const fn is_listener_of_user(_owner: u32) -> bool {
     true
 }
 

@@ -9,7 +9,7 @@ const CANDIDATES: usize = 3;
 /// `arguments`, followed by the real paths of the first few that may be the script: npm installs a command as a symlink
 /// (`/usr/bin/copilot`), and an interpreter shows the path of the link. `folder` is the process's working directory, if
 /// known.
-pub(crate) fn with_real_scripts(mut arguments: Vec<OsString>, folder: Option<&Path>) -> Vec<OsString> {
+pub fn with_real_scripts(mut arguments: Vec<OsString>, folder: Option<&Path>) -> Vec<OsString> {
     let resolved: Vec<OsString> = arguments
         .iter()
         .skip(1)
