@@ -2,7 +2,7 @@
 
 use super::runners::{Runner, shares};
 use super::wing::Wing;
-use crate::core::owner::Owner;
+use crate::core::owner::{Doubt, Owner};
 use crate::core::time::Time;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,8 @@ pub(crate) struct OpenSession {
     pub(super) since: Option<Time>,
     /// Whether it is not certain which program the process runs.
     pub(super) is_uncertain: bool,
+    /// Whether the process may have closed it since: it does not say so.
+    pub(super) may_be_closed: bool,
     /// Set for a guess: the process names no session, and at this time its home recorded the session as opened, not by
     /// which process.
     pub(super) guessed: Option<Time>,
@@ -30,8 +32,13 @@ pub(crate) struct OpenSession {
 pub(super) enum Opened {
     /// One session, but it is not known yet which.
     Some,
-    /// Maybe sessions, of which it leaves no trace. It works in this folder; `None` if that cannot be read.
-    Untold(Option<PathBuf>),
+    /// Maybe sessions, of which it leaves no trace.
+    Untold {
+        /// The folder it works in; `None` if that cannot be read.
+        folder: Option<PathBuf>,
+        /// Whether it can be asked, should it listen.
+        may_answer: bool,
+    },
     /// The session with this id.
     Session(Box<str>),
 }
@@ -40,7 +47,7 @@ impl Opened {
     pub(super) fn id(&self) -> Option<&str> {
         match self {
             Self::Session(id) => Some(id),
-            Self::Some | Self::Untold(_) => None,
+            Self::Some | Self::Untold { .. } => None,
         }
     }
 }
@@ -69,7 +76,11 @@ impl OpenSession {
         if lock.is_some() && lock == self.inside {
             return Owner::Unknown { pid };
         }
-        if self.is_uncertain { Owner::Unknown { pid } } else { Owner::Opened { pid, started } }
+        match (self.is_uncertain, self.may_be_closed) {
+            (true, _) => Owner::Unknown { pid },
+            (false, true) => Owner::Doubtful { pid, why: Doubt::HadOpen },
+            (false, false) => Owner::Opened { pid, started },
+        }
     }
 }
 
@@ -117,11 +128,17 @@ impl OpenSessions {
         homes.filter(move |(wing, home)| !is_followed(*wing, home))
     }
 
-    /// Whether other processes of agents run than at another scan, or show other sessions.
+    /// Whether other processes of agents run than at another scan, or show other sessions, or that they do not show theirs.
     pub(crate) fn has_other_runners(&self, before: &Self) -> bool {
         // When one started is counted back from now, and comes out a little different each time. `born` tells them apart.
         let differs = |(one, other): (&Runner, &Runner)| Runner { started: other.started, ..one.clone() } != *other;
-        self.runners.len() != before.runners.len() || self.runners.iter().zip(&before.runners).any(differs)
+        let untold = |of: &Self| -> Vec<(u32, PathBuf, Opened)> {
+            let untold = of.open.iter().filter(|opening| matches!(opening.opened, Opened::Untold { .. }));
+            untold.map(|opening| (opening.pid, opening.root.clone(), opening.opened.clone())).collect()
+        };
+        self.runners.len() != before.runners.len()
+            || self.runners.iter().zip(&before.runners).any(differs)
+            || untold(self) != untold(before)
     }
 
     /// Keeps only some, for tests.
@@ -135,9 +152,10 @@ impl OpenSessions {
         &self.open
     }
 
-    /// The process that has this session open: it says so itself, in its log or on its command line.
+    /// The process that has this session open: it says so itself, in its log or on its command line. One that may have closed
+    /// it counts only where no other has it.
     pub(crate) fn of(&self, root: &Path, id: &str) -> Option<&OpenSession> {
-        self.with_id(root, id).find(|opening| opening.guessed.is_none())
+        self.with_id(root, id).filter(|opening| opening.guessed.is_none()).min_by_key(|opening| opening.may_be_closed)
     }
 
     /// A process that may have this session open, which was recorded as opened later than `since`, and when. Only a guess:
@@ -163,6 +181,7 @@ impl OpenSessions {
     /// The process that has this session open, or may be about to open it.
     pub(crate) fn opener(&self, root: &Path, id: &str) -> Option<&OpenSession> {
         self.of(root, id)
+            .filter(|opening| !opening.may_be_closed)
             .or_else(|| self.open.iter().find(|opening| opening.root == root && opening.opened == Opened::Some))
     }
 
@@ -175,6 +194,18 @@ impl OpenSessions {
         folder: Option<&Path>,
         last: Option<Time>,
     ) -> impl Iterator<Item = u32> {
+        let guessed = self.guess(root, id, last).map(|(opening, _)| opening.pid);
+        guessed.into_iter().chain(self.untold(root, folder, |_| true))
+    }
+
+    /// A process that may have a session of this folder open, shows nothing of that, and cannot be asked.
+    pub(crate) fn mute(&self, root: &Path, folder: Option<&Path>) -> Option<u32> {
+        self.untold(root, folder, |may_answer| !may_answer).next()
+    }
+
+    /// The processes of which nothing shows what they have open, in this folder, above or below, of those that may be asked
+    /// or may not.
+    fn untold(&self, root: &Path, folder: Option<&Path>, counts: impl Fn(bool) -> bool) -> impl Iterator<Item = u32> {
         let is_near = move |theirs: &Option<PathBuf>| match (theirs, folder) {
             (Some(theirs), Some(ours)) if theirs.parent().is_some() => {
                 theirs.starts_with(ours) || ours.starts_with(theirs)
@@ -182,11 +213,11 @@ impl OpenSessions {
             (Some(_), Some(_)) => false,
             _ => true,
         };
-        let may_have =
-            move |opening: &&OpenSession| matches!(&opening.opened, Opened::Untold(theirs) if is_near(theirs));
-        let untold = self.open.iter().filter(move |opening| opening.root == root).filter(may_have);
-        let guessed = self.guess(root, id, last).map(|(opening, _)| opening);
-        guessed.into_iter().chain(untold).map(|opening| opening.pid)
+        let may_have = move |opening: &&OpenSession| match &opening.opened {
+            Opened::Untold { folder, may_answer } => counts(*may_answer) && is_near(folder),
+            Opened::Some | Opened::Session(_) => false,
+        };
+        self.open.iter().filter(move |opening| opening.root == root).filter(may_have).map(|opening| opening.pid)
     }
 
     /// Removes the sessions of a process that has ended.
