@@ -16,6 +16,8 @@ use std::fs;
 use std::path::Path;
 
 #[cfg(target_os = "linux")]
+use crate::system::file_system::has_devices_of_its_own;
+#[cfg(target_os = "linux")]
 use crate::system::identity::Identity;
 #[cfg(target_os = "linux")]
 use crate::system::process::{lock_holder, open_files};
@@ -85,8 +87,9 @@ pub(super) fn of(pid: u32, folder: &Path) -> Hold {
 /// Whether anybody holds the session's own hold file of this process. A lock is listed for all to see.
 #[cfg(target_os = "linux")]
 pub(super) fn is_locked(pid: u32, folder: &Path) -> bool {
-    let meta = fs::symlink_metadata(folder.join(format!("inuse.{pid}.hold"))).ok().filter(fs::Metadata::is_file);
-    meta.is_some_and(|meta| matches!(lock_holder(Identity::of(&meta)), Ok(Some(_))))
+    let hold = folder.join(format!("inuse.{pid}.hold"));
+    let meta = fs::symlink_metadata(&hold).ok().filter(fs::Metadata::is_file);
+    meta.is_some_and(|meta| matches!(lock_holder(Identity::of(&meta), has_devices_of_its_own(&hold)), Ok(Some(_))))
 }
 
 /// Whether anybody holds the session's own hold file of this process: the system does not tell.
