@@ -59,6 +59,8 @@ pub(crate) struct OpenSessions {
     open: Vec<OpenSession>,
     /// The live processes of agents that may run sessions.
     runners: Vec<Runner>,
+    /// Whether these are all that run.
+    lists_runners: bool,
     /// The homes that are followed.
     homes: Vec<(Wing, PathBuf)>,
 }
@@ -86,7 +88,8 @@ impl OpenSession {
 
 impl OpenSessions {
     /// Nothing was scanned.
-    pub(crate) const NONE: &'static Self = &Self { open: Vec::new(), runners: Vec::new(), homes: Vec::new() };
+    pub(crate) const NONE: &'static Self =
+        &Self { open: Vec::new(), runners: Vec::new(), lists_runners: false, homes: Vec::new() };
 
     pub(super) fn new(mut open: Vec<OpenSession>) -> Self {
         open.sort_by(|one, other| one.opened.cmp(&other.opened));
@@ -96,12 +99,17 @@ impl OpenSessions {
     /// The same with the live processes of agents, and the homes that are followed.
     #[must_use]
     pub(super) fn with(self, runners: Vec<Runner>, homes: Vec<(Wing, PathBuf)>) -> Self {
-        Self { runners, homes, ..self }
+        Self { runners, lists_runners: cfg!(target_os = "linux"), homes, ..self }
     }
 
     /// The live processes of this agent that may run sessions.
     pub(in crate::agent) fn runners(&self, wing: Wing) -> impl Iterator<Item = &Runner> {
         self.runners.iter().filter(move |runner| runner.wing == wing)
+    }
+
+    /// Whether no live process of this agent can have a session open that it does not show.
+    pub(in crate::agent) fn show_all(&self, wing: Wing) -> bool {
+        self.lists_runners && self.runners(wing).all(|it| it.is_helper || !it.claims.is_empty() || !it.logs.is_empty())
     }
 
     /// The homes of this agent: those that are followed, and those of its live processes.
