@@ -105,9 +105,12 @@ pub(super) fn scan(sources: &[&Source], now: Time) -> Vec<Runner> {
     let runner = |pid: u32| {
         let program = executable(pid)?;
         let scripts = scripts(&program, || arguments(pid));
-        let is_its =
-            |wing: Wing| wing.profile().fingerprint.as_ref().is_some_and(|its| its.is_of(&program, scripts.as_deref()));
-        let (wing, role) = wings.iter().find(|(wing, _)| is_its(*wing))?;
+        let fingerprint = |wing: &Wing| wing.profile().fingerprint.as_ref();
+        let is_its = |wing: &Wing| fingerprint(wing).is_some_and(|its| its.is_of(&program, scripts.as_deref()));
+        let is_local = || mounts.get_or_init(Mounts::read).of(&program).is_none();
+        let is_in = |wing: &Wing| fingerprint(wing).is_some_and(|its| its.is_in_file_of(pid, is_local));
+        let by_name = wings.iter().find(|(wing, _)| is_its(wing));
+        let (wing, role) = by_name.or_else(|| wings.iter().find(|(wing, _)| is_in(wing)))?;
         if pid == std::process::id() || !is_of_our_user(pid) {
             return None;
         }
@@ -167,10 +170,11 @@ pub(super) fn home_in(variables: &[(OsString, OsString)], variable: &str, usual:
     set(variable).map(PathBuf::from).or_else(|| Some(Path::new(set("HOME")?).join(usual)))
 }
 
-/// Whether a process was started by its program's own name, and not as one of the tools that are the same file.
-pub(super) fn is_itself(program: &Path, arguments: &[OsString], name: &str) -> bool {
+/// Whether a process was not started as one of the tools that are the same file as its program, by whatever name else: a link
+/// may have any.
+pub(super) fn is_itself(arguments: &[OsString], tools: &[&str]) -> bool {
     let called = arguments.first().map(Path::new).and_then(Path::file_name);
-    called.is_none_or(|called| called == name || program.file_name() == Some(called))
+    called.is_none_or(|called| tools.iter().all(|tool| called != *tool))
 }
 
 #[cfg(test)]
