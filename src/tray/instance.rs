@@ -89,7 +89,7 @@ fn is_held_by_another_user(lock: &File) -> bool {
     use pilotlight_system::identity::Identity;
     use pilotlight_system::process::{is_of_our_user, lock_holder};
     let Ok(meta) = lock.metadata() else { return false };
-    let holder = lock_holder(Identity::of(&meta)).ok().flatten().flatten();
+    let holder = lock_holder(Identity::of(&meta), false).ok().flatten().flatten();
     let is_shown = |pid: &u32| Path::new("/proc").join(pid.to_string()).join("status").exists();
     holder.filter(is_shown).is_some_and(|pid| !is_of_our_user(pid))
 }

@@ -142,13 +142,16 @@ fn case_107g_an_owner_that_cannot_be_inspected_is_not_crashed() {
 fn case_518_a_session_that_a_process_may_run_unclaimed_is_neither_over_nor_touched() {
     for (why, words) in [
         (Doubt::Growing, "its log was written just now"),
+        (Doubt::HadOpen, "does not log whether it closed it"),
         (Doubt::HasOpen, "has its log open"),
+        (Doubt::Mute, "does not log what it opens"),
         (Doubt::Named, "names it on its command line"),
         (Doubt::WorksThere, "works in its folder"),
     ] {
         let doubtful = Owner::Doubtful { pid: PID, why };
         mid_tool().owned(doubtful.clone()).is(2, Working).is(90_000, Stuck);
         Story::prompted().answers(1, "Done.").owned(doubtful.clone()).is(90_000, Idle);
+        Story::prompted().answers(1, "Done.").shutdown(2).owned(doubtful.clone()).is(90_000, Idle);
         let story = Story::prompted().answers(1, "Done.");
         let id = "36535f61-5c7b-4f09-a70b-2f8aed970001".into();
         let observed = Observed { facts: story.facts(2), owner: doubtful, has_log: true, ..Observed::default() };

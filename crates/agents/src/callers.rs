@@ -34,10 +34,25 @@ type Known = (&'static str, &'static Fingerprint);
 
 /// The agents without a wing. Observed: opencode 1.18.33. Of Gemini CLI 0.61.0 the variable was read in its code.
 const OTHERS: [(&str, Fingerprint); 2] = [
-    ("opencode", Fingerprint { program: "opencode", releases: None, package: "opencode-ai", marks: &["OPENCODE"] }),
+    (
+        "opencode",
+        Fingerprint {
+            program: "opencode",
+            releases: None,
+            package: "opencode-ai",
+            marks: &["OPENCODE"],
+            content: None,
+        },
+    ),
     (
         "Gemini CLI",
-        Fingerprint { program: "gemini", releases: None, package: "@google/gemini-cli", marks: &["GEMINI_CLI"] },
+        Fingerprint {
+            program: "gemini",
+            releases: None,
+            package: "@google/gemini-cli",
+            marks: &["GEMINI_CLI"],
+            content: None,
+        },
     ),
 ];
 

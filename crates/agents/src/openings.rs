@@ -2,7 +2,7 @@
 
 use super::adapter::Adapter;
 use super::runners::{Runner, shares};
-use pilotlight_core::owner::Owner;
+use pilotlight_core::owner::{Doubt, Owner};
 use pilotlight_core::time::Time;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,8 @@ pub struct OpenSession {
     pub(super) since: Option<Time>,
     /// Whether it is not certain which program the process runs.
     pub(super) is_uncertain: bool,
+    /// Whether the process may have closed it since: it does not say so.
+    pub(super) may_be_closed: bool,
     /// Set for a guess: the process names no session, and at this time its home recorded the session as opened, not by
     /// which process.
     pub(super) guessed: Option<Time>,
@@ -30,8 +32,13 @@ pub struct OpenSession {
 pub enum Opened {
     /// One session, but it is not known yet which.
     Some,
-    /// Maybe sessions, of which it leaves no trace. It works in this folder; `None` if that cannot be read.
-    Untold(Option<PathBuf>),
+    /// Maybe sessions, of which it leaves no trace.
+    Untold {
+        /// The folder it works in; `None` if that cannot be read.
+        folder: Option<PathBuf>,
+        /// Whether it can be asked, should it listen.
+        may_answer: bool,
+    },
     /// The session with this id.
     Session(Box<str>),
 }
@@ -40,7 +47,7 @@ impl Opened {
     pub(super) fn id(&self) -> Option<&str> {
         match self {
             Self::Session(id) => Some(id),
-            Self::Some | Self::Untold(_) => None,
+            Self::Some | Self::Untold { .. } => None,
         }
     }
 }
@@ -52,6 +59,8 @@ pub struct OpenSessions {
     open: Vec<OpenSession>,
     /// The live processes of agents that may run sessions.
     runners: Vec<Runner>,
+    /// Whether these are all that run.
+    lists_runners: bool,
     /// The homes that are followed.
     homes: Vec<(&'static dyn Adapter, PathBuf)>,
 }
@@ -69,13 +78,18 @@ impl OpenSession {
         if lock.is_some() && lock == self.inside {
             return Owner::Unknown { pid };
         }
-        if self.is_uncertain { Owner::Unknown { pid } } else { Owner::Opened { pid, started } }
+        match (self.is_uncertain, self.may_be_closed) {
+            (true, _) => Owner::Unknown { pid },
+            (false, true) => Owner::Doubtful { pid, why: Doubt::HadOpen },
+            (false, false) => Owner::Opened { pid, started },
+        }
     }
 }
 
 impl OpenSessions {
     /// Nothing was scanned.
-    pub const NONE: &'static Self = &Self { open: Vec::new(), runners: Vec::new(), homes: Vec::new() };
+    pub const NONE: &'static Self =
+        &Self { open: Vec::new(), runners: Vec::new(), lists_runners: false, homes: Vec::new() };
 
     pub(super) fn new(mut open: Vec<OpenSession>) -> Self {
         open.sort_by(|one, other| one.opened.cmp(&other.opened));
@@ -85,12 +99,18 @@ impl OpenSessions {
     /// The same with the live processes of agents, and the homes that are followed.
     #[must_use]
     pub(super) fn with(self, runners: Vec<Runner>, homes: Vec<(&'static dyn Adapter, PathBuf)>) -> Self {
-        Self { runners, homes, ..self }
+        Self { runners, lists_runners: cfg!(target_os = "linux"), homes, ..self }
     }
 
     /// The live processes of this agent that may run sessions.
     pub(crate) fn runners(&self, adapter: &'static dyn Adapter) -> impl Iterator<Item = &Runner> {
         self.runners.iter().filter(move |runner| runner.adapter == adapter)
+    }
+
+    /// Whether no live process of this agent can have a session open that it does not show.
+    pub(crate) fn show_all(&self, adapter: &'static dyn Adapter) -> bool {
+        self.lists_runners
+            && self.runners(adapter).all(|it| it.is_helper || !it.claims.is_empty() || !it.logs.is_empty())
     }
 
     /// The homes of this agent: those that are followed, and those of its live processes.
@@ -124,11 +144,17 @@ impl OpenSessions {
         homes.filter(move |(adapter, home)| !is_followed(*adapter, home))
     }
 
-    /// Whether other processes of agents run than at another scan, or show other sessions.
+    /// Whether other processes of agents run than at another scan, or show other sessions, or that they do not show theirs.
     pub fn has_other_runners(&self, before: &Self) -> bool {
         // When one started is counted back from now, and comes out a little different each time. `born` tells them apart.
         let differs = |(one, other): (&Runner, &Runner)| Runner { started: other.started, ..one.clone() } != *other;
-        self.runners.len() != before.runners.len() || self.runners.iter().zip(&before.runners).any(differs)
+        let untold = |of: &Self| -> Vec<(u32, PathBuf, Opened)> {
+            let untold = of.open.iter().filter(|opening| matches!(opening.opened, Opened::Untold { .. }));
+            untold.map(|opening| (opening.pid, opening.root.clone(), opening.opened.clone())).collect()
+        };
+        self.runners.len() != before.runners.len()
+            || self.runners.iter().zip(&before.runners).any(differs)
+            || untold(self) != untold(before)
     }
 
     /// Keeps only some, for tests.
@@ -142,9 +168,10 @@ impl OpenSessions {
         &self.open
     }
 
-    /// The process that has this session open: it says so itself, in its log or on its command line.
+    /// The process that has this session open: it says so itself, in its log or on its command line. One that may have closed
+    /// it counts only where no other has it.
     pub(crate) fn of(&self, root: &Path, id: &str) -> Option<&OpenSession> {
-        self.with_id(root, id).find(|opening| opening.guessed.is_none())
+        self.with_id(root, id).filter(|opening| opening.guessed.is_none()).min_by_key(|opening| opening.may_be_closed)
     }
 
     /// A process that may have this session open, which was recorded as opened later than `since`, and when. Only a guess:
@@ -170,6 +197,7 @@ impl OpenSessions {
     /// The process that has this session open, or may be about to open it.
     pub fn opener(&self, root: &Path, id: &str) -> Option<&OpenSession> {
         self.of(root, id)
+            .filter(|opening| !opening.may_be_closed)
             .or_else(|| self.open.iter().find(|opening| opening.root == root && opening.opened == Opened::Some))
     }
 
@@ -182,6 +210,18 @@ impl OpenSessions {
         folder: Option<&Path>,
         last: Option<Time>,
     ) -> impl Iterator<Item = u32> {
+        let guessed = self.guess(root, id, last).map(|(opening, _)| opening.pid);
+        guessed.into_iter().chain(self.untold(root, folder, |_| true))
+    }
+
+    /// A process that may have a session of this folder open, shows nothing of that, and cannot be asked.
+    pub(crate) fn mute(&self, root: &Path, folder: Option<&Path>) -> Option<u32> {
+        self.untold(root, folder, |may_answer| !may_answer).next()
+    }
+
+    /// The processes of which nothing shows what they have open, in this folder, above or below, of those that may be asked
+    /// or may not.
+    fn untold(&self, root: &Path, folder: Option<&Path>, counts: impl Fn(bool) -> bool) -> impl Iterator<Item = u32> {
         let is_near = move |theirs: &Option<PathBuf>| match (theirs, folder) {
             (Some(theirs), Some(ours)) if theirs.parent().is_some() => {
                 theirs.starts_with(ours) || ours.starts_with(theirs)
@@ -189,11 +229,11 @@ impl OpenSessions {
             (Some(_), Some(_)) => false,
             _ => true,
         };
-        let may_have =
-            move |opening: &&OpenSession| matches!(&opening.opened, Opened::Untold(theirs) if is_near(theirs));
-        let untold = self.open.iter().filter(move |opening| opening.root == root).filter(may_have);
-        let guessed = self.guess(root, id, last).map(|(opening, _)| opening);
-        guessed.into_iter().chain(untold).map(|opening| opening.pid)
+        let may_have = move |opening: &&OpenSession| match &opening.opened {
+            Opened::Untold { folder, may_answer } => counts(*may_answer) && is_near(folder),
+            Opened::Some | Opened::Session(_) => false,
+        };
+        self.open.iter().filter(move |opening| opening.root == root).filter(may_have).map(|opening| opening.pid)
     }
 
     /// Removes the sessions of a process that has ended.

@@ -3,6 +3,62 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+/// The shortest file that may be an agent's program with all that it needs in it: a real one has some hundred megabytes.
+#[cfg(target_os = "linux")]
+const LENGTH_MIN: u64 = 32 << 20;
+/// How much of its end is read, in bytes. Its list of what is in it is within the last 300 kB.
+#[cfg(target_os = "linux")]
+const END: u64 = 1 << 20;
+
+/// Whether the file of the program that a process runs has `content` near its end, where such programs list what is in them.
+/// Each file is read once. `is_local`: whether it can be read without waiting.
+#[cfg(target_os = "linux")]
+pub(crate) fn contains_near_end(pid: u32, content: &'static [u8], is_local: impl Fn() -> bool) -> bool {
+    use pilotlight_core::time::Time;
+    use pilotlight_system::file_times::modified;
+    use pilotlight_system::identity::Identity;
+    use std::fs::File;
+    use std::io::{Read, Seek, SeekFrom};
+    use std::sync::{Mutex, PoisonError};
+    /// What is known of files: which, how long, of when, what was looked for, and whether it was there.
+    type Known = Vec<((Identity, u64, Time, &'static [u8]), bool)>;
+    /// How many files are remembered.
+    const KNOWN_MAX: usize = 256;
+    static KNOWN: Mutex<Known> = Mutex::new(Vec::new());
+    if !is_local() {
+        return false;
+    }
+    // Another user's is not shown.
+    let Ok(meta) = std::fs::metadata(format!("/proc/{pid}/exe")) else { return false };
+    if meta.len() < LENGTH_MIN {
+        return false;
+    }
+    let file = (Identity::of(&meta), meta.len(), modified(&meta), content);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, is_there)) = known.iter().find(|(known, _)| *known == file) {
+        return *is_there;
+    }
+    let read = || {
+        let mut program = File::open(format!("/proc/{pid}/exe"))?;
+        program.seek(SeekFrom::Start(meta.len() - END))?;
+        let mut end = Vec::with_capacity(END as usize);
+        program.take(END).read_to_end(&mut end)?;
+        std::io::Result::Ok(memchr::memmem::find(&end, content).is_some())
+    };
+    let Ok(is_there) = read() else { return false };
+    if known.len() >= KNOWN_MAX {
+        known.remove(0);
+    }
+    known.push((file, is_there));
+    is_there
+}
+
+/// Whether the file of the program that a process runs has this content: only Linux shows that file.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn contains_near_end(_: u32, _: &'static [u8], _: impl Fn() -> bool) -> bool {
+    false
+}
+
 /// Whether an executable's file name is `wanted`: exactly on Linux, ignoring case elsewhere, and on Windows also
 /// ignoring `.exe`.
 pub(crate) fn is_named(name: &OsStr, wanted: &str) -> bool {

@@ -106,10 +106,15 @@ pub(super) fn scan(sources: &[&Source], now: Time) -> Vec<Runner> {
     let runner = |pid: u32| {
         let program = executable(pid)?;
         let scripts = scripts(&program, || arguments(pid));
-        let is_its = |adapter: &'static dyn Adapter| {
-            adapter.profile().fingerprint.as_ref().is_some_and(|its| its.is_of(&program, scripts.as_deref()))
+        let fingerprint = |adapter: &&'static dyn Adapter| adapter.profile().fingerprint.as_ref();
+        let is_its = |adapter: &&'static dyn Adapter| {
+            fingerprint(adapter).is_some_and(|its| its.is_of(&program, scripts.as_deref()))
         };
-        let (adapter, role) = adapters.iter().find(|(adapter, _)| is_its(*adapter))?;
+        let is_local = || mounts.get_or_init(Mounts::read).of(&program).is_none();
+        let is_in =
+            |adapter: &&'static dyn Adapter| fingerprint(adapter).is_some_and(|its| its.is_in_file_of(pid, is_local));
+        let by_name = adapters.iter().find(|(adapter, _)| is_its(adapter));
+        let (adapter, role) = by_name.or_else(|| adapters.iter().find(|(adapter, _)| is_in(adapter)))?;
         if pid == std::process::id() || !is_of_our_user(pid) {
             return None;
         }
@@ -169,10 +174,11 @@ pub(super) fn home_in(variables: &[(OsString, OsString)], variable: &str, usual:
     set(variable).map(PathBuf::from).or_else(|| Some(Path::new(set("HOME")?).join(usual)))
 }
 
-/// Whether a process was started by its program's own name, and not as one of the tools that are the same file.
-pub(super) fn is_itself(program: &Path, arguments: &[OsString], name: &str) -> bool {
+/// Whether a process was not started as one of the tools that are the same file as its program, by whatever name else: a link
+/// may have any.
+pub(super) fn is_itself(arguments: &[OsString], tools: &[&str]) -> bool {
     let called = arguments.first().map(Path::new).and_then(Path::file_name);
-    called.is_none_or(|called| called == name || program.file_name() == Some(called))
+    called.is_none_or(|called| tools.iter().all(|tool| called != *tool))
 }
 
 #[cfg(test)]

@@ -51,7 +51,13 @@ const PROFILE: Profile = Profile {
         contested: "named it",
     },
     program: "sundial",
-    fingerprint: Some(Fingerprint { program: "sundial", releases: None, package: "sundial", marks: &["SUNDIAL"] }),
+    fingerprint: Some(Fingerprint {
+        program: "sundial",
+        releases: None,
+        package: "sundial",
+        marks: &["SUNDIAL"],
+        content: None,
+    }),
     installed: &[],
     tried: "1",
     gaps: Some("it can only be looked at"),
@@ -273,6 +279,7 @@ fn open_sessions(home: &Path, root: &Path, now: Time) -> Vec<OpenSession> {
             opened,
             since: None,
             is_uncertain: false,
+            may_be_closed: false,
             guessed: None,
             inside: None,
         })

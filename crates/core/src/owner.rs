@@ -75,8 +75,12 @@ pub enum Owner {
 pub enum Doubt {
     /// Its log was written just now, after whoever is known to have run it ended.
     Growing,
+    /// A process of its agent had it open, and does not say what it closes.
+    HadOpen,
     /// A process of its agent has its log open.
     HasOpen,
+    /// A process of its agent works in its folder, above or below it, and does not say what it opens.
+    Mute,
     /// A process of its agent names it on its command line, and shows no session of its own.
     Named,
     /// A process of its agent works in its folder since before its log was last written, and shows no session of its own.
@@ -93,7 +97,9 @@ pub(crate) fn doubtful(pid: u32, why: Doubt) -> String {
     let process = process(pid);
     match why {
         Doubt::Growing => "its log was written just now, and nothing says by which process".to_owned(),
+        Doubt::HadOpen => format!("{process} opened it, and does not log whether it closed it"),
         Doubt::HasOpen => format!("{process} has its log open"),
+        Doubt::Mute => format!("{process} does not log what it opens, and may have it open"),
         Doubt::Named => format!("{process} names it on its command line, and shows no session of its own"),
         Doubt::WorksThere => format!("{process} works in its folder, and shows no session of its own"),
     }

@@ -35,6 +35,21 @@ const fn kind(number: u64) -> Option<&'static str> {
     })
 }
 
+/// Whether a path is on a file system that shows its files with other devices than the kernel lists for their locks: one with
+/// subvolumes, or one made of others. The numbers are as for [`kind`].
+#[cfg(target_os = "linux")]
+pub fn has_devices_of_its_own(path: &Path) -> bool {
+    /// bcachefs, btrfs, overlay, ZFS.
+    const SUCH: [u64; 4] = [0xca45_1a4e, 0x9123_683e, 0x794c_7630, 0x2fc1_2fc1];
+    rustix::fs::statfs(path).is_ok_and(|stat| SUCH.contains(&(stat.f_type as u64 & 0xffff_ffff)))
+}
+
+/// The same: no other system lists locks.
+#[cfg(not(target_os = "linux"))]
+pub(crate) const fn has_devices_of_its_own(_: &Path) -> bool {
+    false
+}
+
 /// What a folder is on, in a word for the user, if the system may not report changes there: FSEvents reports those made
 /// on this machine.
 #[cfg(target_os = "macos")]

@@ -19,6 +19,7 @@ pub(super) const FINGERPRINT: Fingerprint = Fingerprint {
     releases: Some("claude/versions"),
     package: "@anthropic-ai/claude-code",
     marks: &["CLAUDECODE", "CLAUDE_CODE_SESSION_ID"],
+    content: Some(b"/$bunfs/root/claude"),
 };
 /// Its home, in that of its user.
 pub(super) const HOME: &str = ".claude";
@@ -82,12 +83,14 @@ const HELPERS: [&str; 12] = [
 const NAMES: [&str; 3] = ["--resume", "-r", "--session-id"];
 /// The options by which it goes on with a session that it does not name: the last one of its folder, or one of a list.
 const CONTINUES: [&str; 4] = ["--continue", "-c", "--resume", "-r"];
+/// The tools that are the same program, by the names that it starts them by. Observed: 2.1.332.
+const TOOLS: [&str; 5] = ["rg", "bfs", "ugrep", "find", "grep"];
 /// The options of what its supervisor starts: what they run is named in a file alone.
 const SUPERVISED: [&str; 2] = ["--bg-pty-host", "--bg-spare"];
 
 /// What a process is by its command line. `None`: one of the tools that are the same program.
 pub(crate) fn role(program: &Path, arguments: &[OsString]) -> Option<Role> {
-    if !is_itself(program, arguments, FINGERPRINT.program) {
+    if !is_itself(arguments, &TOOLS) {
         return None;
     }
     let mut words = arguments.iter().skip(1).filter_map(|word| word.to_str());
@@ -155,5 +158,8 @@ mod tests {
         let serves = "node --no-warnings /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js mcp serve";
         assert_eq!(role_of("/usr/bin/node", serves), one(None, true));
         assert_eq!(role_of("/home/me/.local/share/claude/versions/2.1.332", "claude"), one(None, false));
+        // By a link of another name, or by one that whoever starts it makes up.
+        assert_eq!(role_of("/opt/claude", &format!("cc --resume {ID}")), one(Some(ID), false));
+        assert_eq!(role_of("/opt/.claude-wrapped", &format!("agent -r {ID}")), one(Some(ID), false));
     }
 }

@@ -11,6 +11,7 @@
 
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Time;
+use pilotlight_system::file_system::has_devices_of_its_own;
 use pilotlight_system::file_times::modified;
 use pilotlight_system::identity::Identity;
 use std::fs;
@@ -35,6 +36,8 @@ pub(super) fn ids(home: &Path) -> impl Iterator<Item = Arc<str>> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lock {
     file: Identity,
+    /// Whether the system may list it with another device than its file shows.
+    may_differ: bool,
     /// When the thread was loaded: the file's modification time.
     pub(super) loaded: Time,
 }
@@ -42,14 +45,16 @@ pub(super) struct Lock {
 impl Lock {
     /// The lock of a thread, if it has one. Something else of its name is none.
     pub(super) fn of(home: &Path, id: &str) -> Option<Self> {
-        let meta = fs::symlink_metadata(home.join(LOCKS).join(format!("{id}.lock"))).ok()?;
-        meta.is_file().then(|| Self { file: Identity::of(&meta), loaded: modified(&meta) })
+        let path = home.join(LOCKS).join(format!("{id}.lock"));
+        let meta = fs::symlink_metadata(&path).ok()?;
+        let may_differ = has_devices_of_its_own(&path);
+        meta.is_file().then(|| Self { file: Identity::of(&meta), may_differ, loaded: modified(&meta) })
     }
 
     /// Who holds it now.
     #[cfg(target_os = "linux")]
     pub(super) fn holder(&self) -> Holder {
-        match pilotlight_system::process::lock_holder(self.file) {
+        match pilotlight_system::process::lock_holder(self.file, self.may_differ) {
             Ok(Some(Some(pid))) => Holder::Process(pid),
             Ok(Some(None)) => Holder::Hidden,
             Ok(None) => Holder::Nobody,
@@ -60,7 +65,7 @@ impl Lock {
     /// Who holds it now: the system does not tell.
     #[cfg(not(target_os = "linux"))]
     pub(super) const fn holder(&self) -> Holder {
-        let _ = self.file;
+        let _ = (self.file, self.may_differ);
         Holder::Untold
     }
 }
@@ -71,7 +76,7 @@ impl Lock {
 pub(super) enum Holder {
     /// This process.
     Process(u32),
-    /// A process that is not visible here: one of a container.
+    /// A process that is not visible here, as one of a container, or of which it cannot be told.
     Hidden,
     /// Nobody.
     Nobody,

@@ -26,6 +26,7 @@ pub(crate) const PROFILE: Profile = Profile {
         releases: None,
         package: "@openai/codex",
         marks: &["CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID"],
+        content: None,
     }),
     installed: &[".local/bin", ".npm-global/bin", ".bun/bin"],
     tried: "0.171.0",

@@ -2,7 +2,6 @@
 //!
 //! A process keeps the lock and the log of a thread open while it has that loaded, also if they are deleted or moved.
 
-use super::target::PROGRAM;
 use crate::runners::{Role, is_itself};
 use pilotlight_core::text::is_uuid;
 use pilotlight_system::identity::Identity;
@@ -39,9 +38,12 @@ const HELPERS: [&str; 24] = [
     "help",
 ];
 
+/// The tools that are the same program, by the names that it starts them by. Observed: 0.171.0.
+const TOOLS: [&str; 4] = ["codex-linux-sandbox", "codex-execve-wrapper", "apply_patch", "applypatch"];
+
 /// What a process is by its command line. `None`: one of the tools that are the same program.
-pub(crate) fn role(program: &Path, arguments: &[OsString]) -> Option<Role> {
-    if !is_itself(program, arguments, PROGRAM) {
+pub(crate) fn role(_: &Path, arguments: &[OsString]) -> Option<Role> {
+    if !is_itself(arguments, &TOOLS) {
         return None;
     }
     let words: Vec<&str> = arguments.iter().skip(1).filter_map(|word| word.to_str()).collect();
@@ -112,6 +114,7 @@ mod tests {
             ("codex login", one(None, true)),
             ("codex-linux-sandbox --sandbox x bash", None),
             ("apply_patch", None),
+            (&format!("cx resume {ID}"), one(Some(ID), false)),
         ] {
             assert_eq!(role(line), is, "{line}");
         }

@@ -13,6 +13,7 @@ pub(super) const FINGERPRINT: Fingerprint = Fingerprint {
     releases: None,
     package: "@github/copilot",
     marks: &["COPILOT_CLI", "COPILOT_AGENT_SESSION_ID"],
+    content: None,
 };
 
 /// Whether the process provably is Copilot now.

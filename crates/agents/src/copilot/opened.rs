@@ -80,11 +80,13 @@ struct Shown {
     since: Option<Time>,
     /// Of one that is only guessed, when it was recorded.
     guessed: Option<Time>,
+    /// Whether it may have closed it without a word.
+    may_be_closed: bool,
 }
 
 impl Shown {
     const fn of(opened: Opened) -> Self {
-        Self { opened, since: None, guessed: None }
+        Self { opened, since: None, guessed: None, may_be_closed: false }
     }
 }
 
@@ -163,7 +165,7 @@ impl OpenScanner {
                 if !known.log.follow(program, &theirs, until) {
                     return None;
                 }
-                for Shown { opened, since, guessed } in known.sessions_of(program, &theirs, now) {
+                for Shown { opened, since, guessed, may_be_closed } in known.sessions_of(program, &theirs, now) {
                     scan.openings.extend(of_program.iter().map(|root| OpenSession {
                         pid: program.pid,
                         inside: program.inside,
@@ -172,6 +174,7 @@ impl OpenScanner {
                         since: since.or(guessed).or(program.started.map(|_| started + OPENING)),
                         is_uncertain: program.hidden,
                         guessed,
+                        may_be_closed,
                     }));
                 }
             }
@@ -211,7 +214,9 @@ impl KnownProcess {
         let session = |id: &str| Opened::Session(id.into());
         let arguments = arguments::parse(&program.arguments, program.is_script);
         let named = arguments.id.filter(|id| !log.closed(id) && !log.open().any(|(open, _)| *open == **id));
-        let mut shown: Vec<_> = log.open().map(|(id, since)| Shown { since, ..Shown::of(session(id)) }).collect();
+        let may_be_closed = log.is_for_editors();
+        let of_log = |(id, since)| Shown { since, may_be_closed, ..Shown::of(session(id)) };
+        let mut shown: Vec<_> = log.open().map(of_log).collect();
         shown.extend(named.map(|id| Shown::of(session(&id))));
         // The others record nothing, and what their home records is not theirs.
         let is_terminal = arguments.role == Role::Terminal;
@@ -238,8 +243,14 @@ impl KnownProcess {
         }
         // A server records nothing, and a terminal always has a session.
         let is_silent = is_terminal && !is_recorded && arguments.unlogged;
-        if !log.informs() && (arguments.role == Role::Server || is_silent) {
-            shown.push(Shown::of(Opened::Untold(program.folder.clone())));
+        let is_untold = match arguments.role {
+            // Its lines are not about what it opens, and warnings that name that may be missing.
+            Role::Editors => true,
+            Role::Server => !log.informs(),
+            Role::Terminal | Role::Prompt | Role::Helper => !log.informs() && is_silent,
+        };
+        if is_untold {
+            shown.push(Shown::of(Opened::Untold { folder: program.folder.clone(), may_answer: !arguments.private }));
         }
         shown
     }

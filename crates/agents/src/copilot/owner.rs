@@ -78,7 +78,7 @@ pub struct Claim {
 /// the clock by more than [`SLACK`] after the lock was made shifts the start.
 ///
 /// A lock that was made in a container has an id of that container, which here is free or another program's: its owner
-/// reads as gone. Only [`claim`] sees that its file is locked.
+/// reads as gone, or as unknown. Only [`claim`] sees whether its file is locked.
 ///
 /// Takes 30 to 70 us on Linux (6 us if the process does not exist), some milliseconds elsewhere. Never fails: what
 /// cannot be read is `Unknown`.
@@ -127,6 +127,10 @@ fn claim_where(lock: Lock, folder: &Path, names: &[String], now: Time, may_hold_
         }
         // Somebody holds it whose process is not seen by this id: of a container, and perhaps of another user.
         Owner::Gone { .. } if hold::is_locked(pid, folder) => claim(Owner::Unknown { pid }, Held::Unverified),
+        // The id is another's here, of whom nothing is shown: a container's Copilot often has one of the first ids.
+        Owner::Unknown { .. } if !may_hold_soon && hold::is_left(pid, folder) => {
+            claim(Owner::Gone { pid, at: None }, Held::Unverified)
+        }
         owner => claim(owner, Held::Unverified),
     }
 }

@@ -17,7 +17,9 @@ impl Judge<'_> {
         seen: Option<Time>,
     ) -> Option<Found> {
         let last = self.progress();
-        if let Some(at) = self.facts.shut_down {
+        // Somebody may have opened it since.
+        let is_doubtful = matches!(self.owner, Owner::Doubtful { .. });
+        if let Some(at) = self.facts.shut_down.filter(|_| !is_doubtful) {
             let (why, more) = shut_down(closed);
             return Some(self.ended(at, why, more, closed, seen));
         }

@@ -33,11 +33,18 @@ const ARGUMENTS_LIMIT: u64 = 64 * 1024;
 /// The most bytes of an environment that are read: more than the kernel lets a program start with (6 MiB).
 const ENVIRONMENT_LIMIT: u64 = 8 * 1024 * 1024;
 
+/// `PF_KTHREAD` of the kernel's `sched.h`.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
 /// What `/proc` shows of `pid`; `now` is the wall clock. The start is known as time since boot and is counted back from
 /// `now`, so it shifts when the wall clock is set.
 pub fn read(pid: u32, now: Time) -> Reading {
     let Ok(stat) = Stat::read(pid) else { return without_stat(pid) };
     if stat.has_ended() || is_thread(pid) {
+        return Reading::Absent;
+    }
+    // The kernel's own threads have no executable, and the ids that a container's first processes have there.
+    if stat.flags & KERNEL_THREAD != 0 {
         return Reading::Absent;
     }
     let executable = executable(pid);
@@ -80,13 +87,16 @@ pub fn is_inside_container(pid: u32) -> bool {
 /// The process that has this id in another PID namespace, and started then, in the system's own unit: it runs in a container.
 /// `None` where that cannot be told: a container does not see all processes, and those of others may be hidden.
 pub fn contained(inner: u32, started: u64) -> Option<Option<u32>> {
-    /// What the kernel calls its first PID namespace: `PROC_PID_INIT_INO` of `proc_ns.h`.
-    const FIRST: &str = "pid:[4026531836]";
-    let own = fs::read_link("/proc/self/ns/pid").ok()?;
-    let sees_all = own.as_os_str() == FIRST && Stat::read(1).is_ok();
-    let entries = fs::read_dir("/proc").ok().filter(|_| sees_all)?;
+    let entries = fs::read_dir("/proc").ok().filter(|_| sees_all())?;
     let mut pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     Some(pids.find(|pid| is_contained(*pid, inner, started)))
+}
+
+/// Whether all processes of the machine are listed here: not in a container, nor where those of others are hidden.
+pub fn sees_all() -> bool {
+    /// What the kernel calls its first PID namespace: `PROC_PID_INIT_INO` of `proc_ns.h`.
+    const FIRST: &str = "pid:[4026531836]";
+    fs::read_link("/proc/self/ns/pid").is_ok_and(|own| own.as_os_str() == FIRST) && Stat::read(1).is_ok()
 }
 
 /// Whether this process has another id in its own PID namespace, `inner`, and started then.

@@ -18,24 +18,29 @@ struct FileLock {
     pid: Option<u32>,
 }
 
-/// The process that holds the lock of the file with this identity: `Some(None)` for one that is not visible here, `None`
-/// if nobody holds it. Takes some 20 us for each hundred locks on the machine.
+/// The process that holds the lock of the file with this identity: `Some(None)` for one that is not visible here, or cannot
+/// be looked into and may hold it, `None` if nobody holds it. `may_differ`: whether the file is on a file system whose locks
+/// may be listed with another device than the file shows. Takes some 20 us for each hundred locks on the machine.
 ///
 /// # Errors
 /// If the locks cannot be read.
-pub fn lock_holder(file: Identity) -> io::Result<Option<Option<u32>>> {
-    find(file, || fs::read_to_string("/proc/locks"))
+pub fn lock_holder(file: Identity, may_differ: bool) -> io::Result<Option<Option<u32>>> {
+    find(file, may_differ, || fs::read_to_string("/proc/locks"))
 }
 
 /// The kernel hands out a list that is longer than a page in pieces, and goes on after each by counting: of a lock before
 /// that place that is released meanwhile, another is passed over. Observed with 170 locks of which 20 come and go: one in
 /// forty readings misses one that is held all the time. So what is not in a long list is looked for again.
-fn find(file: Identity, mut read: impl FnMut() -> io::Result<String>) -> io::Result<Option<Option<u32>>> {
+fn find(
+    file: Identity,
+    may_differ: bool,
+    mut read: impl FnMut() -> io::Result<String>,
+) -> io::Result<Option<Option<u32>>> {
     const PAGE: usize = 4096;
     const LINE_MAX: usize = 128;
     for _ in 0..3 {
         let locks = read()?;
-        let holder = holder_in(&locks, file);
+        let holder = holder_in(&locks, file, may_differ);
         if holder.is_some() || locks.len() < PAGE - LINE_MAX {
             return Ok(holder);
         }
@@ -43,16 +48,27 @@ fn find(file: Identity, mut read: impl FnMut() -> io::Result<String>) -> io::Res
     Ok(None)
 }
 
-fn holder_in(locks: &str, file: Identity) -> Option<Option<u32>> {
+fn holder_in(locks: &str, file: Identity, may_differ: bool) -> Option<Option<u32>> {
     let (device, inode) = file.parts();
     let of_inode: Vec<_> = locks.lines().filter_map(parse).filter(|lock| lock.file.1 == inode).collect();
-    // On some file systems (btrfs, overlays), the lock's device is not the one that the file shows.
-    let has_it_open = |lock: &&FileLock| {
-        let mut open = lock.pid.into_iter().filter_map(|pid| open_files(pid).ok()).flatten();
-        open.any(|open| open.identity() == Some(file))
-    };
-    let held = of_inode.iter().find(|lock| lock.file.0 == device).or_else(|| of_inode.iter().find(has_it_open));
-    held.map(|lock| lock.pid)
+    if let Some(held) = of_inode.iter().find(|lock| lock.file.0 == device) {
+        return Some(held.pid);
+    }
+    let mut may_be_held = false;
+    for lock in of_inode {
+        match lock.pid.map(open_files) {
+            Some(Ok(mut open)) => {
+                if open.any(|open| open.identity() == Some(file)) {
+                    return Some(lock.pid);
+                }
+            }
+            // It has ended, and its lock with it.
+            Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => {}
+            // What it has open is not shown. The file systems in question have no device of the hardware.
+            Some(Err(_)) | None => may_be_held |= rustix::fs::major(lock.file.0) == 0,
+        }
+    }
+    (may_be_held && may_differ).then_some(None)
 }
 
 /// Parses `1: FLOCK  ADVISORY  WRITE 12110 fe:00:10011470 0 EOF`. One that a process only waits for has an arrow after
@@ -101,11 +117,35 @@ mod tests {
         let whole = format!("{other}2: FLOCK  ADVISORY  WRITE 4711 {major:02x}:{minor:02x}:{inode} 0 EOF\n");
         let found = |readings: &[&str]| {
             let mut readings = readings.iter();
-            find(identity, || Ok((*readings.next().expect("it is not read again")).to_owned())).unwrap()
+            find(identity, false, || Ok((*readings.next().expect("it is not read again")).to_owned())).unwrap()
         };
         assert_eq!(found(&[&other, &whole]), Some(Some(4711)));
         assert_eq!(found(&[&other, &other, &other]), None);
         assert_eq!(found(&["1: FLOCK  ADVISORY  WRITE 7 fe:00:1 0 EOF\n"]), None, "a short list is read at once");
+    }
+
+    /// As on btrfs: a subvolume has a device of its own, and locks are listed with that of the whole file system.
+    #[test]
+    fn case_714_a_lock_of_another_device_that_nobody_can_look_into_may_be_the_files() {
+        crate::process::testing::alone!();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let identity = Identity::of(&file.as_file().metadata().unwrap());
+        let (_, inode) = identity.parts();
+        let me = std::process::id();
+        let listed =
+            |pid: u32, device: &str, inode: u64| format!("1: FLOCK  ADVISORY  WRITE {pid} {device}:{inode} 0 EOF\n");
+        // One that is not visible here has the id 0.
+        for (pid, device, inode, may_differ, holder) in [
+            (0, "00:fffe", inode, true, Some(None)),
+            (0, "00:fffe", inode, false, None),
+            (0, "00:fffe", inode + 1, true, None),
+            (0, "fe:07", inode, true, None),
+            (me, "00:fffe", inode, true, Some(Some(me))),
+            (crate::process::testing::ended(), "00:fffe", inode, true, None),
+        ] {
+            let found = find(identity, may_differ, || Ok(listed(pid, device, inode))).unwrap();
+            assert_eq!(found, holder, "{pid} {device} {may_differ}");
+        }
     }
 
     #[test]
@@ -113,10 +153,10 @@ mod tests {
         crate::process::testing::alone!();
         let file = tempfile::NamedTempFile::new().unwrap();
         let identity = Identity::of(&file.as_file().metadata().unwrap());
-        assert_eq!(lock_holder(identity).unwrap(), None);
+        assert_eq!(lock_holder(identity, false).unwrap(), None);
         file.as_file().lock().unwrap();
-        assert_eq!(lock_holder(identity).unwrap(), Some(Some(std::process::id())));
+        assert_eq!(lock_holder(identity, false).unwrap(), Some(Some(std::process::id())));
         file.as_file().unlock().unwrap();
-        assert_eq!(lock_holder(identity).unwrap(), None);
+        assert_eq!(lock_holder(identity, false).unwrap(), None);
     }
 }

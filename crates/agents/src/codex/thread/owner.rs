@@ -149,7 +149,7 @@ impl Thread {
         // Whoever had it loaded wrote nothing after that.
         let since = self.closed.max(self.departed);
         let is_later = since.map_or(!is_claimed, |at| observed.touched > at + SLACK);
-        let rests_at = reading.rests_at(observed.touched).filter(|_| is_later && self.makes_locks());
+        let rests_at = reading.rests_at(observed.touched).filter(|_| is_later && self.would_show(reading));
         if let Some(rests_at) = rests_at {
             self.recheck_at = self.recheck_at.into_iter().chain([rests_at]).min();
             observed.owner = Owner::Doubtful { pid: Owner::UNNAMED, why: Doubt::Growing };
@@ -226,7 +226,7 @@ impl Thread {
     /// that was closed, or whose lock somebody else deleted.
     pub(super) fn note_owner(&self, reading: &Reading<'_>, observed: &mut Observed) {
         let (progress, turn) = (observed.facts.progress, &observed.facts.turn);
-        let is_untold = self.lock.is_none() && !self.makes_locks();
+        let is_untold = self.lock.is_none() && !self.would_show(reading);
         observed.is_untold = is_untold && (turn.is_some() || !reading.is_past(observed.touched));
         match (&observed.owner, self.lock) {
             (&Owner::Alive { pid, .. }, Some(lock)) if progress.is_some_and(|last| last.wall < lock.loaded) => {
@@ -236,13 +236,14 @@ impl Thread {
             (Owner::Doubtful { .. }, _) => {}
             (_, None) if is_untold => {}
             // It is closed by deleting its lock.
-            (_, None) if turn.is_none() => {
+            (_, None) if turn.is_none() && self.makes_locks() => {
                 let now = reading.context.now;
                 let last = progress.unwrap_or_default();
                 let at = |wall: Time| Moment { wall, awake: now.awake - (now.wall - wall) };
                 observed.facts.shut_down = progress.map(|_| self.closed.map_or(last, at));
             }
-            // It was not closed so: a process that starts deletes the locks that killed ones left behind.
+            // It was not closed so: a process that starts deletes the locks that killed ones left behind. Or its lock was
+            // somewhere else.
             (_, None) => observed.owner = self.departed(),
             _ => {}
         }
@@ -259,6 +260,12 @@ impl Thread {
     pub(super) fn held(&self, observed: &Observed) -> Option<target::Held> {
         let pid = observed.owner.live().filter(|_| !observed.is_served)?;
         Some(target::Held { home: self.lock_home.clone(), id: self.id.clone(), pid })
+    }
+
+    /// Whether it would show that somebody has it loaded: by a lock, which may be in a home that nothing names any more once
+    /// its process is gone, or by the files that processes have open.
+    fn would_show(&self, reading: &Reading<'_>) -> bool {
+        self.makes_locks() || reading.openings.show_all(&Codex)
     }
 
     /// Whether whoever has it loaded makes a lock, so that the lack of one says something. An older release makes none.

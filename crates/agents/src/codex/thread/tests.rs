@@ -1,6 +1,8 @@
 use super::*;
+use crate::codex::Codex;
 use crate::codex::fake;
 use crate::openings::OpenSessions;
+use crate::runners::Runner;
 use crate::tail::ReadContext;
 use pilotlight_core::action::Action;
 use pilotlight_core::agent::Agent;
@@ -102,12 +104,16 @@ impl Stage {
     }
 
     fn refresh(&mut self) -> io::Result<ReadStatus> {
+        self.refresh_with(OpenSessions::NONE)
+    }
+
+    fn refresh_with(&mut self, openings: &OpenSessions) -> io::Result<ReadStatus> {
         let now = Clock::start().now();
         let reading = Reading {
             context: ReadContext { now, limits: &self.limits, until: None },
             owner_names: &[],
             known: &self.known,
-            openings: OpenSessions::NONE,
+            openings,
             all: false,
         };
         self.thread.refresh(&reading, &mut self.observed, &mut Vec::new())
@@ -221,6 +227,48 @@ fn case_292_a_release_that_makes_no_locks_is_not_judged_by_the_lack_of_one() {
     stage.prompt(ID, 3000);
     stage.complete(ID, 2000);
     stage.is(Status::Idle, "done");
+}
+
+/// A profile whose `sessions` is a link: its lock is in a home that nothing names any more once its process is gone.
+#[test]
+fn case_715_a_thread_that_no_process_can_have_loaded_is_over_wherever_its_lock_is() {
+    alone!();
+    let runner = |claims: Vec<Box<str>>, is_helper| Runner {
+        adapter: &Codex,
+        pid: 7,
+        born: 1,
+        started: Clock::start().now().wall,
+        home: None,
+        folder: Some("/elsewhere".into()),
+        named: None,
+        continues: false,
+        claims,
+        logs: Vec::new(),
+        is_helper,
+    };
+    for (runners, is_over) in [
+        (vec![], true),
+        (vec![runner(vec!["another".into()], false)], true),
+        (vec![runner(vec![], true)], true),
+        (vec![runner(vec![], false)], false),
+    ] {
+        for is_open in [true, false] {
+            let openings = OpenSessions::default().with(runners.clone(), Vec::new());
+            let mut stage = Stage::new();
+            fs::remove_dir(stage.home.path().join("thread-writer-locks")).unwrap();
+            stage.begin(ID, 8000);
+            stage.prompt(ID, 8000);
+            if !is_open {
+                stage.complete(ID, 7000);
+            }
+            stage.refresh_with(&openings).unwrap();
+            assert!(matches!(stage.observed.owner, Owner::Doubtful { .. }) == is_over, "it was just written");
+            rest(&stage.log(ID));
+            stage.refresh_with(&openings).unwrap();
+            let expected = if is_over { Owner::Gone { pid: Owner::UNNAMED, at: None } } else { Owner::Never };
+            assert_eq!((&stage.observed.owner, stage.observed.is_untold), (&expected, !is_over), "{runners:?}");
+        }
+    }
 }
 
 /// As of a process that clears up: the lock is not the thread.

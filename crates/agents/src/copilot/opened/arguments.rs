@@ -19,6 +19,8 @@ pub(super) struct Arguments {
     pub(super) some: bool,
     /// Not to log which sessions it loads.
     pub(super) unlogged: bool,
+    /// To answer none but the program that started it: nobody else can ask it what it has open.
+    pub(super) private: bool,
     /// What it is.
     pub(super) role: Role,
 }
@@ -31,6 +33,8 @@ pub(super) enum Role {
     Terminal,
     /// To serve sessions to other programs.
     Server,
+    /// To serve them to an editor, in the protocol of editors.
+    Editors,
     /// To run one prompt and end.
     Prompt,
     /// To run a command of Copilot's or a script: it has no session.
@@ -43,7 +47,11 @@ const BY_ID: &str = "--session-id";
 /// The levels at which a Copilot logs which sessions it loads, of `--log-level`.
 const LOGGED: [&str; 5] = ["info", "debug", "all", "default", "trace"];
 /// The options that make it a server.
-const SERVES: [&str; 5] = ["--server", "--headless", "--acp", "--managed-server", "--environment-host"];
+const SERVES: [&str; 4] = ["--server", "--headless", "--managed-server", "--environment-host"];
+/// The option that makes it one for editors.
+const SERVES_EDITORS: &str = "--acp";
+/// The option that has it talk to the program alone that started it.
+const PRIVATE: &str = "--stdio";
 /// The options that have it print something and end.
 const PRINTS: [&str; 4] = ["-h", "--help", "-v", "--version"];
 /// The options that have it run one prompt and end.
@@ -138,10 +146,13 @@ pub(super) fn parse(arguments: &[OsString], is_script: bool) -> Arguments {
             },
         };
         let may_follow = |next: &Cow<'_, str>| !next.starts_with('-');
+        parsed.private |= name == PRIVATE || name == SERVES_EDITORS;
         if name == "--continue" {
             parsed.some = true;
         } else if SERVES.contains(&&*name) {
             parsed.role = Role::Server;
+        } else if name == SERVES_EDITORS {
+            parsed.role = Role::Editors;
         } else if PRINTS.contains(&&*name) || COMMANDS.contains(&&*name) || Path::new(&name).ends_with(BOOTSTRAP) {
             return Arguments { role: Role::Helper, ..Arguments::default() };
         } else if PROMPTS.contains(&&*name) {
@@ -187,7 +198,7 @@ mod tests {
             ("node --no-warnings /lib/@github/copilot/index.js --continue", Role::Terminal),
             ("copilot --server --log-level error", Role::Server),
             ("copilot --headless --stdio", Role::Server),
-            ("copilot --acp", Role::Server),
+            ("copilot --acp", Role::Editors),
             ("copilot -p update", Role::Prompt),
             ("copilot --allow-all --prompt=update", Role::Prompt),
             ("copilot update", Role::Helper),
@@ -202,6 +213,20 @@ mod tests {
             ("node /lib/@github/copilot/index.js update", Role::Helper),
         ] {
             assert_eq!(parsed(line).role, role, "{line}");
+        }
+    }
+
+    #[test]
+    fn case_711_a_server_of_one_program_answers_nobody_else() {
+        for (line, private) in [
+            ("copilot --acp", true),
+            ("copilot --acp --port 3000", true),
+            ("copilot --headless --stdio --log-level error", true),
+            ("copilot --server --port 0", false),
+            ("copilot -p --stdio", false),
+            ("copilot", false),
+        ] {
+            assert_eq!(parsed(line).private, private, "{line}");
         }
     }
 

@@ -9,6 +9,14 @@
 //!
 //! The first is written when a session is loaded, new or resumed, in a terminal or a server, in the foreground or not.
 //! Switching to another session closes none. With `--log-level none` or `error` there are no such lines.
+//!
+//! A server for editors (`--acp`) writes neither. Each session that it makes or loads shows in warnings alone (1.0.102), and
+//! nothing shows that it closes one:
+//!
+//! ```text
+//! 2026-11-28T15:37:20.423Z [INFO] Starting ACP server (stdio)
+//! 2026-11-28T15:37:20.669Z [WARNING] [rust:...] Failed to reload managed hooks ... {"error":"no hook session for session id beabf016-0350-4b30-ae8f-181db7acd479"}
+//! ```
 
 use crate::copilot::owner::Lock;
 use crate::copilot::running::Program;
@@ -30,6 +38,8 @@ const TAIL_MAX: u64 = 64 << 20;
 const LINE_MAX: u64 = 64 << 10;
 /// The length of the timestamp at a line's beginning, including the space after it.
 const STAMP: usize = "2026-11-22T01:02:18.498Z ".len();
+/// The length of a session's id.
+const UUID: usize = 36;
 /// The beginnings of the lines about a session, and whether they open (`true`) or close it.
 const PREFIXES: [(&str, bool); 4] = [
     ("[INFO] Workspace initialized: ", true),
@@ -37,6 +47,11 @@ const PREFIXES: [(&str, bool); 4] = [
     ("[INFO] Resumed session: ", true),
     ("[INFO] Closing session ", false),
 ];
+
+/// The beginning of a line of a server for editors.
+const EDITORS: &[u8] = b"[INFO] Starting ACP server";
+/// The words in whose place its warnings name a session.
+const NAMED_AFTER: [&str; 2] = [" session id ", " for session "];
 
 /// A process's log, as read so far.
 #[derive(Debug, Default)]
@@ -48,6 +63,8 @@ pub(super) struct Log {
     closed: Vec<Box<str>>,
     /// It has lines of the level at which sessions are logged.
     informs: bool,
+    /// It is a server for editors, which does not log what it closes.
+    is_for_editors: bool,
 }
 
 impl Log {
@@ -81,6 +98,11 @@ impl Log {
     /// Whether the process logs which sessions it loads, as far as its log shows.
     pub(super) const fn informs(&self) -> bool {
         self.informs
+    }
+
+    /// Whether the process is a server for editors, which may have closed any of the sessions that it logged.
+    pub(super) const fn is_for_editors(&self) -> bool {
+        self.is_for_editors
     }
 
     /// Reads what is new, until the deadline `until`. Returns whether the end was reached. A log that cannot be found
@@ -134,7 +156,9 @@ impl Log {
 
     fn take(&mut self, line: &[u8]) {
         self.informs |= line.get(STAMP..).is_some_and(|rest| rest.starts_with(b"[INFO] "));
-        let Some((id, opens)) = parse(line) else { return };
+        self.is_for_editors |= line.get(STAMP..).is_some_and(|rest| rest.starts_with(EDITORS));
+        let warned = || warned(line).filter(|_| self.is_for_editors).map(|id| (id, true));
+        let Some((id, opens)) = parse(line).or_else(warned) else { return };
         if opens {
             self.closed.retain(|other| **other != *id);
             // It is mentioned again each time that it comes to the foreground.
@@ -170,6 +194,13 @@ fn parse(line: &[u8]) -> Option<(&str, bool)> {
     let (rest, opens) = PREFIXES.iter().find_map(|(prefix, opens)| Some((text.strip_prefix(prefix)?, *opens)))?;
     let id = rest.split([' ', '\n', '\r']).next()?;
     is_uuid(id).then_some((id, opens))
+}
+
+/// The session that a warning names.
+fn warned(line: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(line.get(STAMP..)?).ok()?.strip_prefix("[WARNING] ")?;
+    let after = NAMED_AFTER.iter().find_map(|words| text.split_once(words)).map(|(_, after)| after)?;
+    after.get(..UUID).filter(|id| is_uuid(id))
 }
 
 /// Finds the newest log of this process: `process-<milliseconds since 1970>-<pid>.log`. A log older than the process
@@ -239,6 +270,34 @@ mod tests {
         }
         assert_eq!(parse(b"2026-11-22T01:02:18.498Z \xff\n"), None);
         assert_eq!(parse(line(&format!("[INFO] Closing session {A}")).as_bytes()), Some((A, false)));
+    }
+
+    #[test]
+    fn case_710_a_server_for_editors_names_its_sessions_in_warnings_alone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("log");
+        let warning = |id: &str| {
+            line(&format!(
+                "[WARNING] [rust:events_engine::host_delivery] event was not delivered to its registered session host \
+                 {{\"error\":\"GenericFailure, no session host is registered for session {id}\"}}"
+            ))
+        };
+        let hooks = line(&format!(
+            "[WARNING] [rust:copilot_runtime::session] Failed to reload managed hooks after enabling managed settings \
+             {{\"error\":\"no hook session for session id {B}\"}}"
+        ));
+        let begins = line("[INFO] Starting ACP server (stdio)");
+        fs::write(&path, begins.clone() + &warning(A) + &warning(A) + &hooks + &warning("x")).unwrap();
+        let mut log = Log::default();
+        assert_eq!(opened(&mut log, &path), [A, B]);
+        assert!(log.is_for_editors());
+        fs::write(&path, warning(A)).unwrap();
+        let mut other = Log::default();
+        assert!(opened(&mut other, &path).is_empty(), "any other says so itself");
+        let failed =
+            format!("[ERROR] [rust:acp::connection] ACP request failed {{\"error\":\"Session {A} not found\"}}");
+        fs::write(&path, begins + &line(&failed)).unwrap();
+        assert!(opened(&mut Log::default(), &path).is_empty(), "it was not loaded");
     }
 
     #[test]

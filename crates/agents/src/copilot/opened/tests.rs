@@ -5,7 +5,7 @@
 use super::*;
 use crate::copilot::running::programs;
 use crate::copilot::store::SESSIONS;
-use pilotlight_core::owner::Owner;
+use pilotlight_core::owner::{Doubt, Owner};
 use pilotlight_system::process::testing::{copy, now};
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -236,6 +236,64 @@ fn case_551_helpers_servers_and_prompts_own_nothing_by_what_their_home_records()
     assert_eq!(found.guess(&root, A, Some(now() + Span::seconds(5))), None, "older than what is known");
 }
 
+/// What it has open shows in its warnings alone, and nothing shows what it closes.
+#[test]
+fn case_710_a_server_for_editors_may_have_what_it_named_or_anything_of_its_folder() {
+    let mut world = World::new();
+    let home = world.home("home");
+    let root = home.join(SESSIONS);
+    let pid = world.start(&home, &["--acp"]);
+    let warning = format!("no session host is registered for session {A}\"}}");
+    let begins = "2126-11-22T01:02:18.498Z [INFO] Starting ACP server (stdio)\n";
+    let path = home.join("logs").join(format!("process-4951000000000-{pid}.log"));
+    fs::write(&path, format!("{begins}2126-11-22T01:02:19.498Z [WARNING] [rust:x] {{\"error\":\"{warning}\n")).unwrap();
+    let found = world.scan(&[&home]);
+    let opening = found.of(&root, A).unwrap();
+    assert_eq!(opening.owner(None), Owner::Doubtful { pid, why: Doubt::HadOpen });
+    assert_eq!(opening.owner(Some(1)), Owner::Doubtful { pid, why: Doubt::HadOpen }, "a crash of another may be over");
+    assert!(found.of(&root, B).is_none() && found.mute(&root, None).is_none(), "its warnings name what it opens");
+    assert!(found.opener(&root, A).is_none(), "it is not about to open it");
+    let terminal = world.start(&home, &["--resume", A]);
+    let found = world.scan(&[&home]);
+    assert_eq!(found.of(&root, A).map(|opening| opening.pid), Some(terminal), "one that certainly has it open counts");
+    world.processes.pop().unwrap().kill().unwrap();
+    // One that has named nothing for a while may be of a release that names nothing.
+    fs::write(&path, begins).unwrap();
+    let mut program = programs(&[], now()).into_iter().find(|program| program.pid == pid).unwrap();
+    program.started = program.started.map(|at| at - STARTING);
+    let mut known = KnownProcess::default();
+    assert!(known.log.follow(&program, std::slice::from_ref(&home), None));
+    let shown = known.sessions_of(&program, std::slice::from_ref(&home), now());
+    assert_eq!(shown, [Shown::of(Opened::Untold { folder: program.folder.clone(), may_answer: false })]);
+}
+
+/// One that listens is asked before an order. One that talks to its own program alone cannot be.
+#[test]
+fn case_711_a_server_that_logs_nothing_and_cannot_be_asked_may_have_any_session_of_its_folder() {
+    let opening = |folder: &str, may_answer| OpenSession {
+        pid: 7,
+        inside: None,
+        root: "/home/session-state".into(),
+        opened: Opened::Untold { folder: Some(folder.into()), may_answer },
+        since: None,
+        is_uncertain: false,
+        may_be_closed: false,
+        guessed: None,
+    };
+    let root = Path::new("/home/session-state");
+    let mute = |folder: &str, may_answer, ours: Option<&str>| {
+        OpenSessions::new(vec![opening(folder, may_answer)]).mute(root, ours.map(Path::new))
+    };
+    assert_eq!(mute("/srv/shop", false, Some("/srv/shop")), Some(7));
+    assert_eq!(mute("/srv/shop", false, Some("/srv/shop/lib")), Some(7));
+    assert_eq!(mute("/srv/shop", false, None), Some(7), "whose folder is not known");
+    assert_eq!(mute("/srv/shop", false, Some("/srv/other")), None);
+    assert_eq!(mute("/srv/shop", true, Some("/srv/shop")), None, "it is asked");
+    let before = OpenSessions::new(vec![opening("/srv/shop", false)]);
+    assert!(OpenSessions::default().has_other_runners(&before), "its sessions are looked at again once it has ended");
+    assert!(!before.has_other_runners(&before));
+}
+
 /// A terminal whose log has lines of that level would have logged what it opened: it waits at a dialog, or at the list.
 #[test]
 fn case_551_a_terminal_that_logs_owns_nothing_that_it_did_not_log() {
@@ -261,6 +319,7 @@ fn sessions_that_differ_between_two_scans_are_reported() {
         opened: Opened::Session(id.into()),
         since: None,
         is_uncertain: false,
+        may_be_closed: false,
         guessed: None,
     };
     let before = OpenSessions::new(vec![opening(1, A), opening(2, B)]);
@@ -282,6 +341,7 @@ fn an_open_session_is_found_by_its_folder_and_its_id() {
         opened: id.map_or(Opened::Some, |id| Opened::Session(id.into())),
         since: None,
         is_uncertain: false,
+        may_be_closed: false,
         guessed: None,
     };
     let (one, other) = (Path::new("/one"), Path::new("/other"));

@@ -16,9 +16,11 @@ use std::fs;
 use std::path::Path;
 
 #[cfg(target_os = "linux")]
+use pilotlight_system::file_system::{has_devices_of_its_own, without_file_events};
+#[cfg(target_os = "linux")]
 use pilotlight_system::identity::Identity;
 #[cfg(target_os = "linux")]
-use pilotlight_system::process::{lock_holder, open_files};
+use pilotlight_system::process::{lock_holder, open_files, sees_all};
 
 /// What the system shows of a process and a session's folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +87,28 @@ pub(super) fn of(pid: u32, folder: &Path) -> Hold {
 /// Whether anybody holds the session's own hold file of this process. A lock is listed for all to see.
 #[cfg(target_os = "linux")]
 pub(super) fn is_locked(pid: u32, folder: &Path) -> bool {
-    let meta = fs::symlink_metadata(folder.join(format!("inuse.{pid}.hold"))).ok().filter(fs::Metadata::is_file);
-    meta.is_some_and(|meta| matches!(lock_holder(Identity::of(&meta)), Ok(Some(_))))
+    matches!(holder(pid, folder), Some(Ok(Some(_))))
+}
+
+/// Whether certainly nobody holds the session's own hold file of this process, which is still there: whoever made it is gone.
+/// From inside of a container, and on a file system that others write to, no lock is proof of that.
+#[cfg(target_os = "linux")]
+pub(super) fn is_left(pid: u32, folder: &Path) -> bool {
+    matches!(holder(pid, folder), Some(Ok(None))) && sees_all() && without_file_events(folder).is_none()
+}
+
+/// Who holds the session's own hold file of this process. `None` if there is none.
+#[cfg(target_os = "linux")]
+fn holder(pid: u32, folder: &Path) -> Option<std::io::Result<Option<Option<u32>>>> {
+    let hold = folder.join(format!("inuse.{pid}.hold"));
+    let meta = fs::symlink_metadata(&hold).ok().filter(fs::Metadata::is_file)?;
+    Some(lock_holder(Identity::of(&meta), has_devices_of_its_own(&hold)))
+}
+
+/// Whether certainly nobody holds that file: the system does not tell.
+#[cfg(not(target_os = "linux"))]
+pub(super) const fn is_left(_pid: u32, _folder: &Path) -> bool {
+    false
 }
 
 /// Whether anybody holds the session's own hold file of this process: the system does not tell.

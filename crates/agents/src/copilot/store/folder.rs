@@ -219,6 +219,7 @@ impl SessionReader for Folder {
         let status = self.read_log(reading, observed, buffer);
         self.find_former_owner(observed, reading);
         self.find_guessed_owner(observed, reading);
+        self.doubt(observed, reading);
         owner::cap_owner_start(observed, &owner, progress);
         Ok(if all_listed { status } else { ReadStatus::Partial })
     }

@@ -50,6 +50,34 @@ fn case_581_a_hold_that_somebody_has_locked_is_nobodys_who_is_gone() {
     assert_eq!(claimed(inside, &folder), gone);
 }
 
+/// A container's Copilot is often the first process there. Here, that id is init's, which shows nothing to a user, and the
+/// next ones are the kernel's.
+#[test]
+fn case_712_an_unlocked_hold_of_a_process_that_cannot_be_looked_into_is_left_behind() {
+    let world = World::new();
+    let folder = world.folder("home");
+    let shows_nothing = |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).is_err();
+    for pid in [1, 2] {
+        let hold = fs::File::create(folder.join(format!("inuse.{pid}.hold"))).unwrap();
+        hold.lock().unwrap();
+        let held = claimed(pid, &folder);
+        let is_visible = !shows_nothing(pid);
+        assert!(is_visible || held.owner == Owner::Unknown { pid }, "somebody holds it: {held:?}");
+        hold.unlock().unwrap();
+        let left = claimed(pid, &folder);
+        if pilotlight_system::process::sees_all() {
+            assert_eq!(left, Claim { owner: Owner::Gone { pid, at: None }, held: Held::Unverified });
+        }
+        fs::remove_file(folder.join(format!("inuse.{pid}.hold"))).unwrap();
+        // A release that makes no such file leaves nothing to judge by, but the kernel's threads run no program.
+        let is_kernels = fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.is_empty());
+        if shows_nothing(pid) && pilotlight_system::process::sees_all() {
+            let owner = if is_kernels { Owner::Gone { pid, at: None } } else { Owner::Unknown { pid } };
+            assert_eq!(claimed(pid, &folder).owner, owner);
+        }
+    }
+}
+
 /// A process that has the session's own file open, but not locked.
 fn opening(world: &World) -> (PathBuf, Running) {
     let folder = world.folder("home");

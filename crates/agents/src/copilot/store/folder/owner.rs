@@ -11,7 +11,7 @@ use crate::openings::OpenSession;
 use crate::reading::Reading;
 use crate::tail::ReadContext;
 use pilotlight_core::limits::Limits;
-use pilotlight_core::owner::{Held, Owner};
+use pilotlight_core::owner::{Doubt, Held, Owner};
 use pilotlight_core::session::Observed;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_system::file_times::modified;
@@ -44,6 +44,8 @@ pub(crate) fn owner_now(root: &Path, id: &str, names: &[String], now: Time) -> O
     folder.find_owner(&mut observed, &reading);
     folder.note_log(&mut observed, &meta);
     folder.find_guessed_owner(&mut observed, &reading);
+    folder.read_workspace(&mut observed);
+    folder.doubt(&mut observed, &reading);
     match observed {
         Observed { owner: Owner::Alive { pid, .. }, held: Held::Pending, .. } => Owner::Unheld { pid },
         Observed { owner, .. } => owner,
@@ -174,6 +176,17 @@ impl Folder {
             observed.holders.push(opening.pid);
         }
         (observed.owner, observed.held) = (opening.owner(None), Held::Unverified);
+    }
+
+    /// Whether a process may have it open that shows nothing of what it opens, and cannot be asked: then nobody is known to
+    /// have left it.
+    pub(super) fn doubt(&mut self, observed: &mut Observed, reading: &Reading<'_>) {
+        let (Owner::Never | Owner::Gone { .. }, Some(root)) = (&observed.owner, self.path.parent()) else { return };
+        let folder = observed.about.cwd.as_deref().map(Path::new);
+        if let Some(pid) = reading.openings.mute(root, folder) {
+            self.opened = Some(pid);
+            observed.owner = Owner::Doubtful { pid, why: Doubt::Mute };
+        }
     }
 
     /// The terminal that may have opened the session since anything was heard of it, and when.

@@ -6,7 +6,7 @@ use crate::openings::{OpenSession, OpenSessions, Opened};
 use crate::reading::GRACE;
 use crate::tail::ReadContext;
 use pilotlight_core::limits::Limits;
-use pilotlight_core::owner::Held;
+use pilotlight_core::owner::{Doubt, Held};
 use pilotlight_core::time::Moment;
 use pilotlight_system::process::SLACK;
 use pilotlight_system::process::testing::{copy, now};
@@ -218,6 +218,7 @@ impl Left {
             opened: Opened::Session(A.into()),
             since: Some(self.now - Span::minutes(9)),
             is_uncertain: false,
+            may_be_closed: false,
             guessed: Some(self.now - ago),
         }]);
         let (limits, known) = (Limits::default(), HashSet::new());
@@ -277,6 +278,7 @@ fn case_552_the_entry_of_a_terminal_that_has_ended_is_not_anothers() {
         opened: Opened::Session(A.into()),
         since: Some(left.now - Span::minutes(9)),
         is_uncertain: false,
+        may_be_closed: false,
         guessed,
     };
     let noted = Some(left.now - Span::seconds(20));
@@ -311,9 +313,44 @@ fn case_553_a_container_of_the_same_home_runs_its_own_sessions() {
         opened: Opened::Session(A.into()),
         since: None,
         is_uncertain: false,
+        may_be_closed: false,
         guessed: None,
     };
     assert_eq!(opening(Some(left.gone)).owner(Some(left.gone)), Owner::Unknown { pid: 1 }, "it made the lock");
     assert_eq!(opening(Some(7)).owner(Some(left.gone)), Owner::Opened { pid: 1, started: None });
     assert_eq!(opening(None).owner(Some(left.gone)), Owner::Opened { pid: 1, started: None });
+}
+
+/// As a server for an editor that loads a session by its id: nothing on disk shows that.
+#[test]
+fn case_711_a_session_that_a_mute_server_may_have_open_is_neither_ended_nor_crashed() {
+    for lock in [true, false] {
+        let left = Left::new();
+        left.log(false);
+        if lock {
+            left.lock();
+        }
+        let openings = OpenSessions::new(vec![OpenSession {
+            pid: 7,
+            inside: None,
+            root: left.root(),
+            opened: Opened::Untold { folder: None, may_answer: false },
+            since: None,
+            is_uncertain: false,
+            may_be_closed: false,
+            guessed: None,
+        }]);
+        let (limits, known) = (Limits::default(), HashSet::new());
+        let context =
+            ReadContext { now: Moment { wall: left.now, awake: Time(5_000_000) }, limits: &limits, until: None };
+        let owner = |openings: &OpenSessions| {
+            let (mut folder, mut observed) = (Folder::new(&left.root(), A), Observed::default());
+            let reading = Reading { context, owner_names: &[], known: &known, openings, all: false };
+            folder.refresh(&reading, &mut observed, &mut Vec::new()).unwrap();
+            (observed.owner, folder.pids().contains(&7))
+        };
+        assert_eq!(owner(&openings), (Owner::Doubtful { pid: 7, why: Doubt::Mute }, true), "its end is waited for");
+        let gone = if lock { Owner::Gone { pid: left.gone, at: None } } else { Owner::Never };
+        assert_eq!(owner(OpenSessions::NONE), (gone, false));
+    }
 }
