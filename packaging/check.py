@@ -46,7 +46,8 @@ def members(path):
 def main():
     folder = pathlib.Path(sys.argv[1])
     root = pathlib.Path(__file__).resolve().parents[1]
-    package = tomllib.loads((root / "Cargo.toml").read_text(encoding="utf-8"))["package"]
+    manifest = tomllib.loads((root / "Cargo.toml").read_text(encoding="utf-8"))
+    package = manifest["package"] | manifest["workspace"]["package"]
     version = package["version"]
     for name in FILES:
         assert (folder / name.replace("*", version)).is_file(), f"{name} is missing"

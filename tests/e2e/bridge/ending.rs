@@ -36,7 +36,11 @@ impl Extension {
     fn start(busy: u32) -> Self {
         let folder = TempDir::with_prefix("pilotlight-").unwrap();
         let at = |name: &str| folder.path().join(name);
-        fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/bridge/extension.mjs"), at("extension.mjs")).unwrap();
+        fs::copy(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/crates/agents/src/copilot/bridge/extension.mjs"),
+            at("extension.mjs"),
+        )
+        .unwrap();
         fs::write(at("key"), "key").unwrap();
         let settings = json!({"v": 2, "key": at("key"), "folders": [folder.path()]});
         fs::write(at("bridge.json"), settings.to_string()).unwrap();

@@ -1,7 +1,7 @@
 //! The bridge to sessions in plain terminals.
 //!
 //! Copilot's own interface has no server that we could talk to, but it has extensions: programs that Copilot starts
-//! with each interactive session, and that may do there what its user may. Ours (`assets/bridge/extension.mjs`)
+//! with each interactive session, and that may do there what its user may. Ours (`crates/agents/src/copilot/bridge/extension.mjs`)
 //! connects to our socket and does what the user clicks in Pilotlight.
 //!
 //! - [`files`] writes the extension, in a marketplace of ours, and the key.

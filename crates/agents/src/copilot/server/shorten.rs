@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Stands in place of a text that is too large to be received, or to be sent by a bridge (`assets/bridge/extension.mjs`).
+/// Stands in place of a text that is too large to be received, or to be sent by a bridge (`crates/agents/src/copilot/bridge/extension.mjs`).
 pub(super) const CUT: &str = "(too large for Pilotlight)";
 
 /// The longest text that stays in a message that is too large, in bytes of its JSON.
