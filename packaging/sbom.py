@@ -7,15 +7,15 @@ more features of a crate. What stays is what `cargo tree --prefix none --format 
 
 import json
 import pathlib
+import re
 import sys
 
 
 def main():
     path = pathlib.Path(sys.argv[1])
     text = path.read_text(encoding="utf-8")
-    # path+file:///the/folder#pilotlight@0.1.0
-    folder = json.loads(text)["metadata"]["component"]["bom-ref"].partition("#")[0]
-    bill = json.loads(text.replace(folder + "#", ""))
+    # path+file:///the/folder#pilotlight@0.1.0, path+file:///the/folder/crates/core#pilotlight-core@0.1.0
+    bill = json.loads(re.sub(r'path\+file://[^"#]*#', "", text))
     own = bill["metadata"]["component"]
     # name v1.2.3, and after it what kind of crate it is, or that it was listed before
     used = {tuple(line.split()[:2]) for line in sys.stdin if line.strip()}

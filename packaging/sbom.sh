@@ -23,8 +23,9 @@ export SOURCE_DATE_EPOCH=$stamp
 rm -rf "target/archive/${name:?}"
 mkdir -p "target/archive/$name"
 for triple in "${TARGETS[@]}"; do
-    # It writes beside Cargo.toml, and nowhere else.
+    # It writes beside the Cargo.toml of each crate, and nowhere else.
     "$tools/bin/cargo-cyclonedx" cyclonedx --quiet --format json --no-build-deps --target "$triple" --override-filename "sbom-$triple"
+    rm crates/*/"sbom-$triple.json"
     mv "sbom-$triple.json" "target/archive/$name/$triple.cdx.json"
     cargo tree --locked --quiet --edges normal --target "$triple" --prefix none --format '{p}' |
         python3 packaging/sbom.py "target/archive/$name/$triple.cdx.json"
