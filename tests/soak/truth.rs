@@ -147,7 +147,8 @@ pub(crate) fn score(story: &Story, reports: &[Report]) -> Score {
                 {
                     let answer = rows.get(id).map(String::as_str);
                     let doubted = answer.and_then(|answer| answer.strip_prefix(UNCERTAIN));
-                    if doubted.is_some() && matches!(truth, Truth::Is("ended" | "crashed")) {
+                    // A turn that failed may have ended with its process.
+                    if doubted.is_some() && matches!(truth, Truth::Is("ended" | "crashed" | "failed")) {
                         continue;
                     }
                     let answer = doubted.or(answer);
