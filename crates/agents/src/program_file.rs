@@ -1,5 +1,7 @@
 //! What the file of a program says about which program it is.
 
+#![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
+
 use std::ffi::OsStr;
 use std::path::Path;
 

@@ -4,7 +4,7 @@
 //! they may be deleted while their process lives. Here the processes are asked instead, those of our user alone. Of their
 //! environment, only the variables that name the agent's home and the user's are looked for.
 
-use super::adapter::{ADAPTERS, Adapter};
+use super::adapter::Adapter;
 use super::source::Source;
 use pilotlight_core::time::Time;
 use pilotlight_system::identity::Identity;
@@ -88,6 +88,7 @@ pub(super) fn identity(path: &Path) -> Option<Identity> {
 /// The processes that may run sessions of these sources' agents. `now` is the wall clock.
 #[cfg(target_os = "linux")]
 pub(super) fn scan(sources: &[&Source], now: Time) -> Vec<Runner> {
+    use super::adapter::ADAPTERS;
     use super::fingerprint::scripts;
     use super::program_file::is_node;
     use pilotlight_system::mounts::Mounts;

@@ -9,9 +9,7 @@
 #![cfg_attr(unix, allow(unsafe_code))]
 
 #[cfg(unix)]
-pub use unix::{is_scarce, raise, restore};
-#[cfg(target_os = "linux")]
-pub use unix::{limit, reserve};
+pub use unix::{is_scarce, limit, raise, reserve, restore};
 
 /// Does nothing: there is no such limit.
 #[cfg(not(unix))]

@@ -46,14 +46,14 @@ pub fn has_devices_of_its_own(path: &Path) -> bool {
 
 /// The same: no other system lists locks.
 #[cfg(not(target_os = "linux"))]
-pub(crate) const fn has_devices_of_its_own(_: &Path) -> bool {
+pub const fn has_devices_of_its_own(_: &Path) -> bool {
     false
 }
 
 /// What a folder is on, in a word for the user, if the system may not report changes there: FSEvents reports those made
 /// on this machine.
 #[cfg(target_os = "macos")]
-pub(crate) fn without_file_events(folder: &Path) -> Option<&'static str> {
+pub fn without_file_events(folder: &Path) -> Option<&'static str> {
     /// `MNT_LOCAL` of `sys/mount.h`: the file system is stored locally.
     const LOCAL: u32 = 0x1000;
     (rustix::fs::statfs(folder).ok()?.f_flags & LOCAL == 0).then_some("a network volume")

@@ -6,6 +6,8 @@
 //! block an open, or another user's files. A folder that fails this is left alone and reported, and the next of
 //! [`runtime_folders`](crate::paths::runtime_folders) is used instead.
 
+#![allow(clippy::disallowed_methods, reason = "passes options to the one place")]
+
 use super::note::{NOTE_MAX, Note};
 use crate::paths;
 use std::fs::File;

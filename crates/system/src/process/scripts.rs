@@ -9,6 +9,10 @@ const CANDIDATES: usize = 3;
 /// `arguments`, followed by the real paths of the first few that may be the script: npm installs a command as a symlink
 /// (`/usr/bin/copilot`), and an interpreter shows the path of the link. `folder` is the process's working directory, if
 /// known.
+#[cfg_attr(
+    target_os = "linux",
+    expect(unreachable_pub, reason = "other systems have it read the command lines of agents")
+)]
 pub fn with_real_scripts(mut arguments: Vec<OsString>, folder: Option<&Path>) -> Vec<OsString> {
     let resolved: Vec<OsString> = arguments
         .iter()

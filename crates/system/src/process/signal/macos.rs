@@ -13,7 +13,7 @@ use crate::process::{elsewhere, exits};
 use pilotlight_core::time::Time;
 
 #[derive(Debug)]
-pub struct Handle {
+pub(crate) struct Handle {
     pid: u32,
     id: Pid,
     started: Time,

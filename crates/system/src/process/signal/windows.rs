@@ -29,7 +29,7 @@ const DELIVERY: u32 = 200;
 const KILLED: u32 = 1;
 
 #[derive(Debug)]
-pub struct Handle {
+pub(crate) struct Handle {
     pid: u32,
     process: OwnedHandle,
 }
