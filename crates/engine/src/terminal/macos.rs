@@ -3,6 +3,8 @@
 //!
 //! The script is in the user's temporary folder, is accessible to nobody else, and first removes itself.
 
+#![allow(clippy::disallowed_methods, reason = "a file of a new name")]
+
 #[cfg(target_os = "macos")]
 use super::start::{WATCH_TIME, run};
 use std::ffi::{OsStr, OsString};
