@@ -4,7 +4,7 @@
 //! - [`ancestors`]: the processes that it descends from.
 //! - `lineage`: the same with what the kernel keeps of each, to judge where a process comes from (Linux).
 //! - [`cpu_of_descendants`]: the CPU time of the processes below it; two samples show whether they are busy.
-//! - [`connections`]: the connections that it has opened, and what arrived on each.
+//! - [`connections`](fn@connections): the connections that it has opened, and what arrived on each.
 //! - [`listening`]: the loopback addresses on which it accepts connections.
 //! - [`terminal_of`]: its controlling terminal; `last_read`: when something was last typed there.
 //! - [`Exits`]: reports the end of a process, without polling.

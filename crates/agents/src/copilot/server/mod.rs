@@ -10,7 +10,7 @@
 //!   [`reply`] answers them.
 //!
 //! Nothing here decides *whether* to act: that is [`core::action`](pilotlight_core::action), which the
-//! [`engine`](pilotlight_engine) asks right before. A connection is opened only for an action or a setting of the user's,
+//! engine asks right before. A connection is opened only for an action or a setting of the user's,
 //! and for one probe of a session before it is called stuck.
 
 pub mod attached;
