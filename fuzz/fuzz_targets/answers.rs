@@ -26,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
         && let Some(request) = Request::read(&value)
     {
         let shown = request.shown();
-        assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
+        assert!(!shown.text.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
         let _ = request.decisive();
     }
     // Raw, as one frame, or as one frame per line; each with or without a valid handshake first.
