@@ -9,26 +9,18 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 cp Cargo.lock "$made"
-cp -r --parents crates/core crates/{system,agents}/Cargo.toml tests/{cases{,.rs},tail,traces,traces-codex} "$made"
-cp -r --parents crates/agents/src/{asked.rs,tail{,.rs},{copilot,codex}/dialect{,.rs}} \
-    crates/system/src/{clock,identity,file_times,plain_file}.rs "$made"
-# Their own tests need more of the system, and `places` needs the menu.
-sed -i '/^#\[cfg(test)\]$/,$d' "$made"/crates/system/src/{clock,plain_file}.rs
+cp -r --parents crates/{core,system} crates/agents/Cargo.toml tests/{cases{,.rs},tail,claude-code,traces,traces-codex} "$made"
+cp -r --parents crates/agents/src/{asked.rs,tail{,.rs},{claude_code,copilot,codex}/dialect{,.rs}} "$made"
+# It needs the menu.
 sed -i '/mod places;/d' "$made/tests/cases.rs"
 rm "$made/tests/cases/places.rs"
 cat >"$made/crates/agents/src/lib.rs" <<'RUST'
 #![allow(warnings)]
+pub mod claude_code { pub mod dialect; }
 pub mod codex { pub mod dialect; }
 pub mod copilot { pub mod dialect; }
 mod asked;
 pub mod tail;
-RUST
-cat >"$made/crates/system/src/lib.rs" <<'RUST'
-#![allow(warnings)]
-pub mod clock;
-pub mod file_times;
-pub mod identity;
-pub mod plain_file;
 RUST
 mkdir "$made/src"
 : >"$made/src/lib.rs"
@@ -41,6 +33,6 @@ mkdir "$made/src"
 } >"$made/Cargo.toml"
 sed -i '/^pilotlight-engine = /d' "$made/Cargo.toml"
 target=${CARGO_TARGET_DIR:-$PWD/target}
-CARGO_TARGET_DIR=$target/mutants cargo mutants --dir "$made" --in-place --workspace --test-workspace true \
-    --exclude 'crates/{system,agents/src/tail}/**' --exclude crates/agents/src/tail.rs --output "$target" \
-    --cargo-arg=--offline --colors never "$@"
+CARGO_TARGET_DIR=$target/mutants cargo mutants --dir "$made" --in-place --workspace \
+    --test-package pilotlight-core,pilotlight-agents,cases --exclude 'crates/{system,agents/src/tail}/**' \
+    --exclude crates/agents/src/tail.rs --output "$target" --cargo-arg=--offline --colors never "$@"

@@ -83,8 +83,8 @@ impl Agents {
         context.silent.retain(|silent| unread.contains(&silent.home));
         if context.homes.is_empty() && context.unread.is_empty() {
             // Where it would be.
-            let wings = ADAPTERS.iter().filter(|adapter| is_among(&only, **adapter));
-            context.homes.extend(wings.filter_map(|adapter| usual_home(*adapter)));
+            let adapters = ADAPTERS.iter().filter(|adapter| is_among(&only, **adapter));
+            context.homes.extend(adapters.filter_map(|adapter| usual_home(*adapter)));
         }
         Ok(context)
     }

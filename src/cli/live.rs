@@ -437,14 +437,14 @@ mod tests {
 }
 /// What a table says in which there is nothing yet.
 fn waiting(followed: &[Source]) -> String {
-    let mut wings: Vec<_> = followed.iter().map(Source::adapter).collect();
-    wings.retain(|adapter| !adapter.profile().program.is_empty());
-    wings.dedup();
-    if wings.is_empty() {
+    let mut adapters: Vec<_> = followed.iter().map(Source::adapter).collect();
+    adapters.retain(|adapter| !adapter.profile().program.is_empty());
+    adapters.dedup();
+    if adapters.is_empty() {
         return "Waiting for a session.".into();
     }
-    let programs: Vec<_> = wings.iter().map(|adapter| format!("`{}`", adapter.profile().program)).collect();
-    let agents: Vec<_> = wings.iter().map(|adapter| adapter.agent()).collect();
+    let programs: Vec<_> = adapters.iter().map(|adapter| format!("`{}`", adapter.profile().program)).collect();
+    let agents: Vec<_> = adapters.iter().map(|adapter| adapter.agent()).collect();
     let session = Agent::common(agents.iter()).map_or_else(|| "a session".to_owned(), Agent::a_session);
     format!("Waiting for {session}. Start {} in another terminal.", any_of(&programs))
 }

@@ -53,8 +53,8 @@ pub trait Adapter: Send + Sync {
     /// Where a session is: its folder, or its file.
     fn path(&self, home: &Source, id: &str) -> PathBuf;
 
-    /// A reader for a session, which has read nothing yet. `log`: where a listing found its log, if one did.
-    fn open(&self, home: &Source, id: &str, log: Option<PathBuf>) -> Reader;
+    /// A reader for a session, which has read nothing yet. `path`: where the session is.
+    fn open(&self, home: &Source, id: &str, path: PathBuf) -> Reader;
 
     /// Whether a home has a session of this id.
     fn has(&self, home: &Source, id: &str) -> bool {
@@ -76,9 +76,9 @@ pub trait Adapter: Send + Sync {
         false
     }
 
-    /// Where the logs of a home's sessions are, as far as their ids do not tell.
-    fn logs(&self, _home: &Source) -> LogPaths {
-        LogPaths::default()
+    /// Whether only a listing tells where the log of a session is, as its id does not.
+    fn lists_logs(&self) -> bool {
+        false
     }
 
     /// Tells fast which sessions of a home are history: of many that a listing found, with where it found their logs, or of
@@ -138,10 +138,7 @@ pub trait Adapter: Send + Sync {
     /// What was tried, and what to do.
     async fn program(&self, _named: Option<&Path>) -> Result<PathBuf, String> {
         // The settings name the first agent's.
-        match self.profile().program {
-            "" => Err("only its hook is known".to_owned()),
-            _ => starting::program(self.profile(), std::env::var_os("PATH").as_deref(), user_home().as_deref()),
-        }
+        starting::program(self.profile(), std::env::var_os("PATH").as_deref(), user_home().as_deref())
     }
 
     /// What a terminal runs to resume a session with this program.

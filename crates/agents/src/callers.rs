@@ -32,7 +32,7 @@ pub struct Behind {
 /// An agent: as its user knows it, and what it is recognised by.
 type Known = (&'static str, &'static Fingerprint);
 
-/// The agents without a wing. Observed: opencode 1.18.33. Of Gemini CLI 0.61.0 the variable was read in its code.
+/// The agents without an adapter. Observed: opencode 1.18.33. Of Gemini CLI 0.61.0 the variable was read in its code.
 const OTHERS: [(&str, Fingerprint); 2] = [
     (
         "opencode",

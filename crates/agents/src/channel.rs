@@ -1,6 +1,6 @@
 //! What an order is carried out over, whichever agent the session is of.
 //!
-//! So far Copilot alone can be acted on: its servers and its bridges are in its wing. What an order is for is a
+//! So far Copilot alone can be acted on: its servers and its bridges are in its folder. What an order is for is a
 //! [`site`], what is asked of a channel an [`order`], and what goes wrong a [`failure`], with the [`fault`] of each
 //! server that was tried.
 

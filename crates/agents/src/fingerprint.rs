@@ -43,9 +43,7 @@ impl Fingerprint {
             || path.parent().zip(self.releases).is_some_and(|(folder, releases)| folder.ends_with(releases))
             || scripts.iter().copied().flatten().any(|argument| is_script_of(argument, self.package))
     }
-}
 
-impl Fingerprint {
     /// Whether this is the name that Nix gives the program where a script of its own name starts it.
     fn is_wrapped(&self, name: &OsStr) -> bool {
         let name = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix("-wrapped"));
@@ -76,7 +74,7 @@ mod tests {
     fn case_713_a_program_of_any_name_is_known_by_what_is_in_its_file() {
         use pilotlight_system::process::testing::{Running, copy};
         use std::process::{Command, Stdio};
-        const WITH: Fingerprint = Fingerprint { content: Some(b"/$bunfs/root/claude"), ..ITS };
+        const WITH: Fingerprint = Fingerprint { content: Some(b"/claude-code.d.ts"), ..ITS };
         let folder = tempfile::tempdir().unwrap();
         // As long as such programs are, the most of it a hole; and the same without its content.
         let program = |name: &str, more: &str| {
@@ -86,7 +84,7 @@ mod tests {
             assert!(Command::new("sh").args(["-c", &script]).arg(&path).status().unwrap().success());
             Running::start(Command::new(&path).stdin(Stdio::piped()).stdout(Stdio::null()))
         };
-        let (its, other) = (program("cc", "x/$bunfs/root/claude-code.d.ts"), program("dd", "x/$bunfs/root/other"));
+        let (its, other) = (program("cc", "x/claude-code.d.ts-138c"), program("dd", "x/other.d.ts"));
         for is_local in [true, false] {
             let is_in = |process: &Running| WITH.is_in_file_of(process.pid(), || is_local);
             assert_eq!((is_in(&its), is_in(&other)), (is_local, false));

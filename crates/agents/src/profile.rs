@@ -1,4 +1,4 @@
-//! What is the same about all homes of an agent: plain data, given by its wing.
+//! What is the same about all homes of an agent: plain data, given by its adapter.
 
 use super::fingerprint::Fingerprint;
 use pilotlight_core::agent::Names;
@@ -15,7 +15,7 @@ pub struct Profile {
     /// or nothing is known.
     pub(crate) fingerprint: Option<Fingerprint>,
     /// The folders of the user's home in which installers put it, where it is searched besides the search path. Empty: its
-    /// wing knows more about that.
+    /// adapter knows more about that.
     pub(crate) installed: &'static [&'static str],
     /// The version of it that Pilotlight was tried with.
     pub tried: &'static str,

@@ -34,11 +34,6 @@ impl OpenScanner {
         self.scan = Some(OpenScan::default());
     }
 
-    /// Drops the scan in progress.
-    pub fn stop(&mut self) {
-        self.scan = None;
-    }
-
     /// Scans all processes for sessions of these sources. `names` are further programs that count as Copilot, `now` is
     /// the wall clock.
     pub fn scan(&mut self, sources: &[&Source], names: &[String], now: Time) -> OpenSessions {

@@ -204,7 +204,9 @@ impl Source {
 
     /// Where the logs of its sessions are, as far as their ids do not tell.
     pub fn logs(&self) -> LogPaths {
-        self.adapter.logs(self)
+        // What cannot be listed is looked for one by one.
+        let listed = self.adapter.lists_logs().then(|| self.list());
+        listed.and_then(Result::ok).map(|listing| listing.logs()).unwrap_or_default()
     }
 
     /// Tells fast which of its sessions are history: of many that a listing found, with where it found their logs, or of few.
@@ -214,12 +216,12 @@ impl Source {
 
     /// A reader for one of its sessions, which has read nothing yet.
     pub fn reader(&self, id: &str) -> Reader {
-        self.adapter.open(self, id, None)
+        self.adapter.open(self, id, self.path(id))
     }
 
     /// A reader for one of its sessions, which has read nothing yet, where a listing found these logs.
     pub fn reader_among(&self, id: &str, logs: &LogPaths) -> Reader {
-        self.adapter.open(self, id, logs.get(id).cloned())
+        self.adapter.open(self, id, logs.get(id).cloned().unwrap_or_else(|| self.path(id)))
     }
 
     /// One of its sessions, of which nothing else is known yet.

@@ -242,9 +242,8 @@ impl Adapter for Sundial {
         walk::find(home.root(), DEPTH, session_of, id).unwrap_or_else(|| home.root().join(id))
     }
 
-    fn open(&self, home: &Source, id: &str, _: Option<PathBuf>) -> Reader {
-        let (root, path) = (home.root().to_owned(), self.path(home, id));
-        Box::new(Dial { root, id: id.into(), path, written: None, pid: None })
+    fn open(&self, home: &Source, id: &str, path: PathBuf) -> Reader {
+        Box::new(Dial { root: home.root().to_owned(), id: id.into(), path, written: None, pid: None })
     }
 
     fn scanner(&self) -> Option<Box<dyn SessionScanner>> {

@@ -11,7 +11,7 @@ pub const NAME_MAX: usize = 32;
 /// Maximum width of a [mark](Agent::mark), in columns.
 pub const MARK_MAX: usize = 8;
 
-/// What an agent is called, and what is said of its sessions alone: given by its wing.
+/// What an agent is called, and what is said of its sessions alone: given by its adapter.
 #[derive(Debug)]
 pub struct Names {
     /// In JSON, in filters and in the settings: `claude-code`.
@@ -31,7 +31,7 @@ pub struct Names {
 /// An agent. Two of the same name are the same.
 #[derive(Clone, Debug)]
 pub enum Agent {
-    /// One with a wing.
+    /// One with an adapter.
     Known(&'static Names),
     /// Any other, by the name that its own reports give it.
     Reported(Arc<str>),
@@ -57,7 +57,7 @@ impl Agent {
     /// One of which nothing is known.
     pub(super) const ANY: Self = Self::Known(&UNKNOWN);
 
-    /// One that has no wing, by the name that its reports give it: one line, bounded. `None` if nothing of it is visible.
+    /// One that has no adapter, by the name that its reports give it: one line, bounded. `None` if nothing of it is visible.
     pub fn reported(name: &str) -> Option<Self> {
         let name = plain(name.trim(), NAME_MAX);
         (!name.trim().is_empty()).then(|| Self::Reported(name.into()))

@@ -39,8 +39,7 @@ impl Adapter for ClaudeCode {
         store::path(home.home(), home.root(), id)
     }
 
-    fn open(&self, home: &Source, id: &str, log: Option<PathBuf>) -> Reader {
-        let log = log.unwrap_or_else(|| self.path(home, id));
+    fn open(&self, home: &Source, id: &str, log: PathBuf) -> Reader {
         Box::new(Session::new(home.home(), home.root(), id, log))
     }
 
@@ -56,9 +55,8 @@ impl Adapter for ClaudeCode {
         true
     }
 
-    fn logs(&self, home: &Source) -> LogPaths {
-        // What cannot be listed is looked for one by one.
-        home.list().map(|ids| ids.logs()).unwrap_or_default()
+    fn lists_logs(&self) -> bool {
+        true
     }
 
     fn quick_scan<'a>(&self, home: &'a Source, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {

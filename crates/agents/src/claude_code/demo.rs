@@ -16,7 +16,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// What this wing gives for a demo.
+/// What this agent gives for a demo.
 pub(crate) const PART: Part = Part {
     adapter: &ClaudeCode,
     home: "claude-code",

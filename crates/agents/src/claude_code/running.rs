@@ -19,7 +19,7 @@ pub(super) const FINGERPRINT: Fingerprint = Fingerprint {
     releases: Some("claude/versions"),
     package: "@anthropic-ai/claude-code",
     marks: &["CLAUDECODE", "CLAUDE_CODE_SESSION_ID"],
-    content: Some(b"/$bunfs/root/claude"),
+    content: Some(b"/claude-code.d.ts"),
 };
 /// Its home, in that of its user.
 pub(super) const HOME: &str = ".claude";

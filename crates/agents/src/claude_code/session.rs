@@ -391,19 +391,6 @@ impl Session {
         observed.untried = version.map(|version| plain(version, NAME_MAX));
     }
 
-    /// Its log, whether it is there yet or not.
-    fn log_path(&self) -> &Path {
-        &self.log
-    }
-
-    fn file_pids(&self) -> impl Iterator<Item = u32> {
-        self.live.iter().copied()
-    }
-
-    pub(crate) const fn recheck_at(&self) -> Option<Time> {
-        self.recheck_at
-    }
-
     /// What shows that its owner runs it.
     pub(crate) fn claim(&self, observed: &Observed) -> Option<Claim> {
         let pid = observed.owner.live()?;
@@ -518,15 +505,15 @@ impl SessionReader for Session {
     }
 
     fn path(&self) -> &Path {
-        self.log_path()
+        &self.log
     }
 
     fn pids(&self) -> Vec<u32> {
-        self.file_pids().collect()
+        self.live.clone()
     }
 
     fn owner_recheck_at(&self) -> Option<Time> {
-        self.recheck_at()
+        self.recheck_at
     }
 
     fn evidence(&self, observed: &Observed) -> Option<Arc<dyn Evidence>> {

@@ -39,8 +39,7 @@ impl Adapter for Codex {
         store::path(home.root(), id)
     }
 
-    fn open(&self, home: &Source, id: &str, log: Option<PathBuf>) -> Reader {
-        let log = log.unwrap_or_else(|| self.path(home, id));
+    fn open(&self, home: &Source, id: &str, log: PathBuf) -> Reader {
         Box::new(Thread::new(home.root(), id, log))
     }
 
@@ -52,9 +51,8 @@ impl Adapter for Codex {
         true
     }
 
-    fn logs(&self, home: &Source) -> LogPaths {
-        // What cannot be listed is looked for one by one.
-        home.list().map(|ids| ids.logs()).unwrap_or_default()
+    fn lists_logs(&self) -> bool {
+        true
     }
 
     fn quick_scan<'a>(&self, home: &'a Source, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {

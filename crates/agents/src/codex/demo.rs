@@ -19,7 +19,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What this wing gives for a demo.
+/// What this agent gives for a demo.
 pub(crate) const PART: Part = Part {
     adapter: &Codex,
     home: "codex",

@@ -174,16 +174,6 @@ impl Thread {
         }
     }
 
-    /// The process whose exit changes who has it loaded.
-    pub(crate) fn pid(&self) -> Option<u32> {
-        self.claim.as_ref().map(|claim| claim.pid).or(self.stray)
-    }
-
-    /// When to read it again, by the awake clock, even without an event.
-    pub(crate) const fn recheck_at(&self) -> Option<Time> {
-        self.recheck_at
-    }
-
     fn recheck_in(&mut self, reading: &Reading<'_>, span: Span) {
         let at = reading.context.now.awake + span;
         self.recheck_at = Some(self.recheck_at.map_or(at, |sooner| sooner.min(at)));
@@ -257,11 +247,11 @@ impl SessionReader for Thread {
     }
 
     fn pids(&self) -> Vec<u32> {
-        self.pid().into_iter().collect()
+        self.claim.as_ref().map(|claim| claim.pid).or(self.stray).into_iter().collect()
     }
 
     fn owner_recheck_at(&self) -> Option<Time> {
-        self.recheck_at()
+        self.recheck_at
     }
 
     fn service(&self, observed: &Observed) -> Option<Service> {

@@ -40,7 +40,7 @@ impl Adapter for Copilot {
         home.root().join(id)
     }
 
-    fn open(&self, home: &Source, id: &str, _log: Option<PathBuf>) -> Reader {
+    fn open(&self, home: &Source, id: &str, _path: PathBuf) -> Reader {
         Box::new(Folder::new(home.root(), id))
     }
 

@@ -1,4 +1,4 @@
-//! A session of an agent whose sessions take no orders here: what its wing gives for the demo.
+//! A session of an agent whose sessions take no orders here: what that agent gives for the demo.
 
 #![allow(clippy::disallowed_methods, reason = "a scratch folder of its own")]
 
@@ -57,7 +57,7 @@ pub(crate) trait Guest {
 /// What a process holds that runs a session. It gives it up when it ends cleanly.
 pub(crate) type Hold = Box<dyn FnOnce()>;
 
-/// What a wing gives.
+/// What an agent gives.
 pub(crate) struct Part {
     pub adapter: &'static dyn Adapter,
     /// The home of the agent, in the stage's folder.

@@ -1,7 +1,7 @@
 //! Sessions of the other agents in a demo, beside those that the [stage](super::copilot::demo::stage) plays: the *guests*.
 //! They take no orders from here, as their agents take none, so they only play and can be ended and resumed.
 //!
-//! Each wing gives its [`Part`](guest::Part): which files its agent's process leaves, and how it holds a session. [`cast`] is the
+//! Each agent gives its [`Part`](guest::Part): which files its agent's process leaves, and how it holds a session. [`cast`] is the
 //! table of who does what when. [`guests`] plays it, in the stage's process; [`owner`] is a process that runs one of them,
 //! [`wait`] what ends that.
 //!

@@ -7,13 +7,18 @@ use crate::profile::Profile;
 use crate::reader::Reader;
 use crate::source::Source;
 use crate::stamps::Stamps;
+use async_trait::async_trait;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// Why it is neither started nor resumed.
+const UNKNOWN: &str = "only its hook is known";
+
 /// Any other agent, by its own hook's reports.
 pub struct Reported;
 
+#[async_trait]
 impl Adapter for Reported {
     fn profile(&self) -> &'static Profile {
         &PROFILE
@@ -27,12 +32,16 @@ impl Adapter for Reported {
         places::path(home.root(), id)
     }
 
-    fn open(&self, home: &Source, id: &str, _log: Option<PathBuf>) -> Reader {
-        Box::new(Told::new(self.path(home, id), home.only()))
+    fn open(&self, home: &Source, _id: &str, path: PathBuf) -> Reader {
+        Box::new(Told::new(path, home.only()))
+    }
+
+    async fn program(&self, _named: Option<&Path>) -> Result<PathBuf, String> {
+        Err(UNKNOWN.to_owned())
     }
 
     fn resume(&self, _program: &Path, _id: &str) -> Result<Vec<OsString>, &'static str> {
-        Err("only its hook is known")
+        Err(UNKNOWN)
     }
 
     fn is_by_reports(&self) -> bool {

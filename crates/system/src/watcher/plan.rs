@@ -1,4 +1,4 @@
-//! What to watch in the homes of an agent, as its wing gives it: plain data.
+//! What to watch in the homes of an agent, as its adapter gives it: plain data.
 
 use std::path::Path;
 

@@ -215,7 +215,7 @@ fn play(folder: &Path) -> Vec<(i64, Vec<Option<Row>>)> {
         }
         let now = play.now(t);
         play.world.find_sessions();
-        is_new |= play.world.readers.iter().any(|(reader, _)| reader.recheck_at().is_some());
+        is_new |= play.world.readers.iter().any(|(reader, _)| reader.owner_recheck_at().is_some());
         if is_new {
             play.world.refresh(now);
         }

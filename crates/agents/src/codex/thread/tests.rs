@@ -288,7 +288,7 @@ fn case_579_a_thread_whose_lock_is_deleted_is_not_over_while_its_process_has_its
         let me = std::process::id();
         assert_eq!(stage.observed.owner, Owner::Doubtful { pid: me, why: Doubt::HasOpen });
         assert_eq!(
-            (stage.thread.pid(), stage.thread.recheck_at().is_some()),
+            (stage.thread.pids().first().copied(), stage.thread.owner_recheck_at().is_some()),
             (Some(me), true),
             "its end is waited for"
         );
@@ -306,7 +306,7 @@ fn case_519_a_thread_without_a_lock_is_not_over_while_its_log_grows() {
     stage.prompt(ID, 3000);
     stage.is(Status::Working, "");
     assert_eq!(stage.observed.owner, Owner::Doubtful { pid: Owner::UNNAMED, why: Doubt::Growing });
-    assert!(stage.thread.recheck_at().is_some(), "that it rests is no event");
+    assert!(stage.thread.owner_recheck_at().is_some(), "that it rests is no event");
     rest(&stage.log(ID));
     stage.is(Status::Crashed, "its process is gone");
 }
@@ -321,7 +321,7 @@ fn case_261_a_lock_that_nobody_holds_names_no_process() {
     stage.prompt(ID, 3000);
     stage.is(Status::Crashed, "its process is gone");
     assert_eq!((stage.observed.owner.pid(), &stage.observed.owner), (None, &Owner::Gone { pid: 0, at: None }));
-    assert!(stage.thread.recheck_at().is_some(), "it was made a moment ago, and is held without an event");
+    assert!(stage.thread.owner_recheck_at().is_some(), "it was made a moment ago, and is held without an event");
     let session = Session { observed: stage.observed.clone(), ..Session::new(Agent::default(), ID) };
     assert!(session.row(Moment::default(), &stage.limits).0.owner.is_none(), "no process 0 is shown");
 }
@@ -488,7 +488,7 @@ fn case_265_a_call_that_leaves_the_sandbox_probably_asks_until_a_child_carries_i
     let escalated = r#", \"sandbox_permissions\": \"require_escalated\""#;
     stage.call(ID, 0, "call_1", escalated);
     stage.is(Status::Working, "exec_command is open");
-    assert!(stage.thread.recheck_at().is_some(), "no event says when a second has passed");
+    assert!(stage.thread.owner_recheck_at().is_some(), "no event says when a second has passed");
     stage.call(ID, 2000, "call_2", escalated);
     let other = child("call_9");
     stage.is(Status::NeedsPermission, "probably asks in its terminal: touch x");
@@ -559,7 +559,7 @@ fn case_504_a_child_of_which_nothing_can_be_seen_yet_is_looked_at_again() {
     stage.call(ID, 2000, "call_504", r#", \"sandbox_permissions\": \"require_escalated\""#);
     stage.thread.asking.runs = |_, _| None;
     stage.is(Status::Working, "exec_command is open");
-    assert!(stage.thread.recheck_at().is_some(), "no event says when it can be seen");
+    assert!(stage.thread.owner_recheck_at().is_some(), "no event says when it can be seen");
     stage.thread.asking.runs = |_, _| Some(false);
     stage.is(Status::NeedsPermission, "probably asks in its terminal: touch x");
 }

@@ -255,15 +255,16 @@ impl SessionReader for Folder {
     }
 
     fn pids(&self) -> Vec<u32> {
-        self.lock_pids().collect()
+        // With the one that has the session open without a lock.
+        self.locks.iter().map(|lock| lock.pid).chain(self.opened).collect()
     }
 
     fn newcomers(&self) -> &[u32] {
-        self.just_opening()
+        &self.newcomers
     }
 
     fn owner_recheck_at(&self) -> Option<Time> {
-        self.recheck_at()
+        self.owner_recheck_at
     }
 
     fn evidence(&self, observed: &Observed) -> Option<Arc<dyn Evidence>> {

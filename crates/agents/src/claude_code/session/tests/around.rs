@@ -52,7 +52,7 @@ fn case_324_a_session_without_a_log_is_gone_with_the_file_of_its_process_though_
     fs::remove_file(pid_file::path(scene.world.home(), scene.process.pid())).unwrap();
     let is_there = |scene: &mut Scene, at: Time| scene.world.refresh(Moment::of(at))[0].is_ok();
     assert!(is_there(&mut scene, NOW), "it may be about to end");
-    let at = scene.world.readers[0].0.recheck_at().unwrap();
+    let at = scene.world.readers[0].0.owner_recheck_at().unwrap();
     assert_eq!(at, NOW + ENDS_WITHIN);
     assert!(!is_there(&mut scene, at));
     // It says again what it does.

@@ -227,26 +227,10 @@ impl Folder {
         self.claimed.is_some_and(|(claimed, at)| claimed == lock && reading.context.now.awake - at < EVIDENCE)
     }
 
-    /// Processes that have just made their lock and do not hold the session yet.
-    pub(super) fn just_opening(&self) -> &[u32] {
-        &self.newcomers
-    }
-
-    /// When to read the folder again, by the awake clock, even without an event: a lock was too new to show whether its
-    /// process holds the session.
-    pub(super) const fn recheck_at(&self) -> Option<Time> {
-        self.owner_recheck_at
-    }
-
     /// The owner's lock.
     pub(crate) fn owners_lock(&self, observed: &Observed) -> Option<Lock> {
         let owner = observed.owner.pid()?;
         self.locks.iter().find(|lock| lock.pid == owner).copied()
-    }
-
-    /// The processes named by the locks, and the one that has the session open without a lock.
-    pub(super) fn lock_pids(&self) -> impl Iterator<Item = u32> {
-        self.locks.iter().map(|lock| lock.pid).chain(self.opened)
     }
 
     /// Handles a process's exit: the locks that name it have no owner from now on.
