@@ -3,11 +3,11 @@
 use crate::support::executable::copy_program;
 use crate::support::running_time::running_time;
 use crate::support::synthetic::{User, Watch};
-use crate::support::{SOON, wait_until};
+use crate::support::{SOON, wait, wait_until};
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
@@ -183,7 +183,7 @@ fn case_720_a_process_that_goes_on_with_a_session_and_writes_nothing_is_seen_whe
     let log = logs.join(format!("{ID}.jsonl"));
     fs::write(&log, line + "\n").unwrap();
     let log = fs::File::options().append(true).open(log).unwrap();
-    log.set_modified(SystemTime::now() - Duration::from_secs(300)).unwrap();
+    log.set_modified(at.into()).unwrap();
 
     // It waits for a line that never comes, as it does for an answer. With `-c`, it goes on with the last session.
     let start = |program: &Path| -> Child {
@@ -203,6 +203,8 @@ fn case_720_a_process_that_goes_on_with_a_session_and_writes_nothing_is_seen_whe
     };
     let starts = |program: &Path| {
         says("no process runs it any more");
+        // Processes are looked at for other reasons until it has settled, as because another one ended.
+        wait(Duration::from_secs(3), || None::<()>);
         let started = running_time();
         let mut process = start(program);
         says("works in its folder, and shows no session of its own");
@@ -221,7 +223,7 @@ fn case_720_a_process_that_goes_on_with_a_session_and_writes_nothing_is_seen_whe
     let other = elsewhere.join("claude");
     copy_program("/bin/sh", &other);
     let mut process = start(&other);
-    // It is found because another starts, which the search path leads to.
+    // It is seen because another starts, which the search path leads to.
     let mut known = start(&program);
     says(&format!("process {}", process.id().min(known.id())));
     known.kill().unwrap();
