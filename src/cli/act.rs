@@ -37,6 +37,7 @@ use pilotlight_core::text::{NAME_MAX, plain};
 use pilotlight_core::words::offer::without_program;
 use pilotlight_core::words::refusal::Refusal;
 use pilotlight_engine::control::caller::is_reserved_for_people;
+use pilotlight_engine::past::Depth;
 use pilotlight_system::clock::Clock;
 use pilotlight_system::paths::{is_local_folder, user_home};
 use pilotlight_system::process;
@@ -202,7 +203,8 @@ pub(super) fn resume(
         }
     };
     // Its own folder, which is for the engine to find elsewhere, is needed here.
-    with_one_of(context, session, here, |session| {
+    let depth = if here { Depth::Whole } else { Depth::Glimpse };
+    with_one_of(context, session, depth, |session| {
         if session.far.is_some() && folder.is_some() {
             return Ok(refuse("`--in` names a folder of this machine, and the session is on another: resume it there"));
         }

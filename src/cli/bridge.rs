@@ -2,11 +2,11 @@
 //! reports where it runs.
 
 use super::ask::{confirm, prompt};
-use super::bridges::{announce_bridge_change, meet_bridges};
+use super::bridges::announce_bridge_change;
 use super::context::{Context, runtime};
-use super::enrich::enrich_from_tray;
 use super::fold::{on_stderr, on_stdout};
 use super::json;
+use super::observe::{Effort, Picture, observe};
 use super::report::{LINE_MAX, REFUSED, say};
 use anyhow::{Context as _, anyhow};
 use pilotlight_agents::copilot::bridge::PLUGIN;
@@ -17,7 +17,6 @@ use pilotlight_agents::source::reached;
 use pilotlight_core::action::{Bridge, OTHER_VERSION};
 use pilotlight_core::fleet::{Kind, Session, short_id};
 use pilotlight_core::text::plain;
-use pilotlight_engine::snapshot::{self, Snapshot};
 use pilotlight_system::paths::{self, canonical};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -271,10 +270,8 @@ fn carry_out<'a>(program: &Path, commands: &Commands<'a>) -> anyhow::Result<Vec<
 
 fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<ExitCode> {
     let current = files.is_current();
-    let Snapshot { mut sessions, now, .. } = snapshot::take(&context.homes, &context.config, &context.seen, false);
+    let Picture { mut sessions, now, are_bridges_known: are_known, .. } = observe(context, Effort::Ask, None)?;
     sessions.retain(|session| session.observed.about.kind == Kind::Terminal && session.observed.owner.live().is_some());
-    let are_known = enrich_from_tray(&mut sessions, &context.homes)
-        || meet_bridges(&mut sessions, context.config.actions.bridge_untried);
     let home_of = |home: &PathBuf| -> Vec<Terminal<'_>> {
         sessions
             .iter()

@@ -69,6 +69,7 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
             files: BridgeFiles::new(project),
             is_users: origin::is_listener_of_user,
             shared: false,
+            only_looks: false,
         });
     }
     let judge = CallerPolicy { names: context.agent_names().to_vec() };

@@ -169,7 +169,8 @@ mod tests {
         };
         let told = |sessions: &[Session]| running(sessions).unwrap().said;
         let bridged = || open(Allows::All, Some(Bridge::Joined));
-        let others = [Allows::Process, Allows::Only { actions: &[], why: "its agent has none" }];
+        let others =
+            [Allows::Process, Allows::Only { actions: [].as_slice().into(), why: "its agent has none".into() }];
         let others: Vec<_> = others.map(|allows| open(allows, None)).into_iter().chain([bridged()]).collect();
         assert_eq!(told(&others), "it runs in 1 session");
         assert!(told(&[bridged(), open(Allows::All, None)]).starts_with("1 session in a terminal without a bridge"));

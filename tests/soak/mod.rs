@@ -16,6 +16,8 @@
 //! Beside them, people use Claude Code ([`claude_code`]) and Codex ([`codex`]), [`played`] by recordings of the real
 //! programs; some of them in a profile that nobody names, which shares the logs. What is shown of each agent must agree with the truth for itself.
 //!
+//! All that while, what commands say with the tray is [`compared`] with what they say without.
+//!
 //! At the same time, synthetic sessions are written in ways in which Copilot never writes ([`writers`]).
 //!
 //! `PILOTLIGHT_SOAK_SEED` repeats a run's choices; `PILOTLIGHT_SOAK_SECONDS` sets its length.
@@ -25,6 +27,7 @@ pub(crate) mod audit;
 mod beside;
 mod claude_code;
 mod codex;
+mod compared;
 pub(crate) mod person;
 pub(crate) mod pilots;
 mod played;
@@ -38,6 +41,7 @@ use self::audit::Audit;
 use self::beside::Unlucky;
 use self::claude_code::ClaudeCode;
 use self::codex::Codex;
+use self::compared::Compared;
 use self::person::AtTerminal;
 use self::pilots::Pilots;
 use self::played::Stage;
@@ -88,7 +92,7 @@ fn soak(time: Duration, with_orders: bool) {
     std::os::unix::fs::symlink("../.claude/projects", work.join("projects")).unwrap();
     let (ledgers, audit, over) = (AGENTS.map(|_| Ledger::default()), Audit::default(), AtomicBool::new(false));
     let [ledger, claude_ledger, codex_ledger] = &ledgers;
-    let model = Model::start();
+    let (model, compared) = (Model::start(), Compared::default());
     let pilots = Pilots::start(&home, &[&claude, &codex], &model);
     let start = Instant::now();
     let memory = std::thread::scope(|scope| {
@@ -159,6 +163,7 @@ fn soak(time: Duration, with_orders: bool) {
         let mut memory = vec![pilots.memory()];
         while start.elapsed() < time && !actors.iter().any(ScopedJoinHandle::is_finished) {
             pilots.run_status();
+            compared.compare(&pilots, &audit);
             if start.elapsed() > time * memory.len() as u32 / SAMPLES {
                 memory.push(pilots.memory());
             }
@@ -172,6 +177,12 @@ fn soak(time: Duration, with_orders: bool) {
         memory
     });
     let reports = pilots.end();
+    let (moments, rows, differing) = compared.end();
+    println_always(&format!(
+        "{rows} rows compared at {moments} moments with the tray and without: {} differ",
+        differing.len()
+    ));
+    differing.iter().take(20).for_each(|row| println_always(row));
     println_always(&format!("seed {seed}, {} s, {audit}", start.elapsed().as_secs()));
     let agree = AGENTS.iter().zip(&ledgers).filter(|(agent, ledger)| agrees(agent, ledger, &reports, &home)).count();
     for (index, (name, _)) in memory[0].iter().enumerate() {
@@ -182,6 +193,7 @@ fn soak(time: Duration, with_orders: bool) {
     }
     assert_eq!(agree, AGENTS.len(), "of some agent too little happened, or too little agrees: see above");
     assert_eq!(audit.harm(), Vec::<String>::new());
+    assert_eq!(differing, Vec::<String>::new(), "the tray and a command of its own do not say the same");
     let tried =
         ["frozen", "homes copied", "questions asked", "requests answered", "forks"].map(|what| audit.total(what));
     assert!(

@@ -6,15 +6,12 @@ use super::copilot::bridge::carry::BridgeHandle;
 use super::copilot::bridge::known::BridgeState;
 use super::copilot::bridge::socket::{Bridge, BridgeSocket, ConnectionId, serve};
 use super::copilot::bridge::wire::{Consent, Hello, Message};
-use pilotlight_core::fleet::Session;
 use pilotlight_core::session::BridgeSetup;
 use pilotlight_core::time::Time;
 use pilotlight_system::process::is_gone;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::time::Duration;
 use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
 
 pub use super::copilot::bridge::files::Files as BridgeFiles;
 pub use super::copilot::bridge::socket::{BridgeEvent, is_listened_to};
@@ -30,6 +27,9 @@ pub struct BridgeConfig {
     pub is_users: fn(u32) -> bool,
     /// Other processes may listen there as well, one at a time: this one begins when it is told to, and not while another does.
     pub shared: bool,
+    /// Nothing may change because we listen: no bridge makes use of a remembered consent, or takes us for the one that the
+    /// user lets answer.
+    pub only_looks: bool,
 }
 
 /// What an event of a bridge has changed.
@@ -104,7 +104,9 @@ impl Bridges {
         if self.socket.is_some() || config.shared && is_listened_to(&config.folder) {
             return;
         }
-        match serve(&config.folder, key.to_vec(), config.files.may_elevate(), config.is_users) {
+        let may_elevate = !config.only_looks && config.files.may_elevate();
+        let is_users = if config.only_looks { |_| false } else { config.is_users };
+        match serve(&config.folder, key.to_vec(), may_elevate, is_users) {
             Ok(socket) => self.socket = Some(socket),
             Err(error) => tracing::warn!("sessions in terminals cannot be reached: {error:#}"),
         }
@@ -217,45 +219,4 @@ impl Bridges {
     pub fn of(&self, session: &str, owner: u32) -> Option<&ConnectedBridge> {
         self.connections.values().find(|bridge| bridge.is_of(session, owner))
     }
-}
-
-/// Where no tray runs: listens until all these sessions' bridges have connected, or for that long, and notes what they
-/// say of themselves. Returns false if that is not possible, so that nothing is known. `untried` allows releases that the
-/// bridge was not tested with.
-pub async fn meet(config: &BridgeConfig, sessions: &mut [Session], untried: bool, within: Duration) -> bool {
-    let Some(key) = config.files.key() else { return false };
-    // Nothing may change because somebody looks: no bridge makes use of a remembered consent, or takes us for the one
-    // that the user lets answer.
-    let Ok((_socket, mut events)) = serve(&config.folder, key.to_vec(), false, |_| false) else { return false };
-    let is_of = |hello: &Hello, session: &Session| {
-        session.id == hello.session && session.observed.owner.live() == Some(hello.ppid)
-    };
-    let mut connected: HashMap<_, (Hello, Bridge)> = HashMap::new();
-    let meet = async {
-        let all_are_there = |connected: &HashMap<_, (Hello, Bridge)>| {
-            sessions.iter().all(|session| connected.values().any(|(hello, _)| is_of(hello, session)))
-        };
-        while !all_are_there(&connected)
-            && let Some(event) = events.recv().await
-        {
-            match event {
-                BridgeEvent::Joined(id, hello, bridge) => {
-                    connected.insert(id, (hello, bridge));
-                }
-                BridgeEvent::Message(..) => {}
-                BridgeEvent::Gone(id) => drop(connected.remove(&id)),
-            }
-        }
-    };
-    let _ = timeout(within, meet).await; // those that have not connected by then are not there
-    for session in sessions {
-        session.control.bridge_setup = BridgeSetup::Installed;
-        if let Some((hello, _)) = connected.values().find(|(hello, _)| is_of(hello, session)) {
-            let state = BridgeState::new(hello);
-            session.control.bridge = Some(state.bridge(untried));
-            session.control.release.clone_from(&state.release);
-            session.control.old_bridge = state.is_other;
-        }
-    }
-    true
 }

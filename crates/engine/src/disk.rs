@@ -67,6 +67,8 @@ pub(super) struct Disk {
     /// Requests for a full check after lost file events.
     lost_events: Throttle,
     buffer: Vec<u8>,
+    /// Something was not read because no file descriptor was left.
+    pub(super) lacks_descriptors: bool,
     /// What was seen of sessions since the engine last handed it on, in this order.
     pub(super) sightings: Vec<Sighting>,
 }
@@ -104,6 +106,7 @@ impl Disk {
             rescan_at: now + RESCAN_INTERVAL,
             lost_events: Throttle::new(LOST_EVENTS_INTERVAL),
             buffer: Vec::new(),
+            lacks_descriptors: false,
             sightings: Vec::new(),
         }
     }

@@ -20,8 +20,9 @@
 //! - [`steps`] are the rest of `impl Engine`: what concerns them all, above all orders, one kind of work per file.
 //! - [`parts`] are the fields of all these. Each owns its state, knows nothing of the engine and is tested alone.
 //! - [`wakeup`], [`view`] and [`changes`] define types that they share.
-//! - [`snapshot`] reads everything once, for commands that do not run the loop. [`ledger`], [`last_seen`] and
-//!   [`exit_note`] are what our processes leave in the state folder for each other.
+//! - [`observation`] is what a command is told: the sessions of a running tray, or of an engine that runs until it has
+//!   its first complete picture. [`past`] reads the sessions that an engine does not hold, because they are over.
+//! - [`ledger`], [`last_seen`] and [`exit_note`] are what our processes leave in the state folder for each other.
 //!
 //! Steps import the engine, which imports contacts, which import the disk, which imports the world, and all of them
 //! import parts: never the other way round.
@@ -42,8 +43,9 @@ pub mod exit_note;
 pub mod hosts;
 pub mod last_seen;
 pub mod ledger;
+pub mod observation;
 mod parts;
-pub mod snapshot;
+pub mod past;
 mod steps;
 pub mod terminal;
 mod view;
@@ -64,6 +66,7 @@ use crate::hosts::Purpose;
 use contacts::Contacts;
 use disk::Disk;
 use last_seen::Seen;
+use observation::PendingReports;
 use parts::hosts::Hosts;
 use parts::orders::Orders;
 use parts::outboxes::Outboxes;
@@ -77,7 +80,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::mpsc;
-use wakeup::WakeupSources;
+use wakeup::{SignalSource, WakeupSources};
 use world::World;
 
 /// How long to wait at exit for connections to close.
@@ -94,6 +97,8 @@ pub struct Engine {
     status_log: StatusLog,
     /// The windows that clicks opened.
     windows: OpenedWindows,
+    /// Those who asked for the sessions, until what they asked for is read.
+    reports: PendingReports,
     /// The user was told what ends with us: the next Ctrl-C exits.
     warned_of_exit: bool,
     commands: mpsc::UnboundedReceiver<Command>,
@@ -115,6 +120,7 @@ impl Engine {
             hosts: Hosts::default(),
             status_log: StatusLog::default(),
             windows: OpenedWindows::default(),
+            reports: PendingReports::default(),
             warned_of_exit: false,
             commands,
             command_sender,
@@ -174,7 +180,10 @@ impl Engine {
     }
 
     /// Runs until the view or one of these signals ends the program.
-    pub async fn run(mut self, mut signals: Signals, view: &mut dyn View) {
+    pub async fn run(mut self, signals: Signals, view: &mut dyn View) {
+        let mut signals = SignalSource(Some(signals));
+        tracing::info!(tag = "start", version = env!("CARGO_PKG_VERSION"), "Pilotlight starts watching");
+        self.disk.watch_seen();
         if self.start_up(&mut signals, view).await.is_break() {
             return;
         }
@@ -188,15 +197,14 @@ impl Engine {
             }
         }
         self.shut_down().await;
+        tracing::info!(tag = "end", "Pilotlight stops watching");
     }
 
     /// Reads everything once. Breaks if a signal ends the program in the meantime.
-    async fn start_up(&mut self, signals: &mut Signals, view: &mut dyn View) -> ControlFlow<()> {
-        tracing::info!(tag = "start", version = env!("CARGO_PKG_VERSION"), "Pilotlight starts watching");
+    async fn start_up(&mut self, signals: &mut SignalSource, view: &mut dyn View) -> ControlFlow<()> {
         self.disk.file_systems.reload(&self.disk.homes);
         self.disk.ask_file_systems(&mut self.world);
         self.contacts.bridges.start();
-        self.disk.watch_seen();
         self.disk.start_following_config(&self.world, view);
         self.machines().follow();
         self.disk.scan_processes_now(&mut self.world);
@@ -236,7 +244,9 @@ impl Engine {
             self.contacts.probe_silent_sessions(&mut self.world, &self.disk);
             self.contacts.watch_services(&mut self.world);
         }
-        self.show_changes(view)
+        let flow = self.show_changes(view);
+        self.send_reports();
+        flow
     }
 
     /// Reports outstanding results and closes all connections.
@@ -244,7 +254,6 @@ impl Engine {
         self.contacts.tasks.deliver_remaining();
         self.orders.fail_postponed();
         self.contacts.tasks.disconnect_all(DISCONNECT_TIMEOUT).await;
-        tracing::info!(tag = "end", "Pilotlight stops watching");
     }
 
     /// Passes what changed in this iteration to the view.

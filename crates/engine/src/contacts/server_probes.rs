@@ -1,17 +1,13 @@
-//! Probes the servers of silent sessions, without an order: each once before its silence is called `stuck`. Also
-//! reports what servers and kept connections say to `status`, over the control socket, so that it shows what we show.
+//! Probes the servers of silent sessions, without an order: each once before its silence is called `stuck`.
 
-use crate::Entry;
 use crate::contacts::Contacts;
 use crate::disk::Disk;
 use crate::parts::probe::{ProbedSession, apply_probe, due_probe};
 use crate::parts::tasks::TaskMessage;
 use crate::world::World;
 use pilotlight_agents::channel::{PROBE_TIMEOUT, probe};
-use pilotlight_core::overlay::Overlay;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Time;
-use pilotlight_system::paths::canonical;
 use std::collections::BTreeMap;
 
 impl Contacts {
@@ -77,15 +73,5 @@ impl Contacts {
             }
             world.judge(&key);
         }
-    }
-
-    /// What is known about sessions from sources other than their logs.
-    pub(crate) fn overlays(&self, world: &World, disk: &Disk) -> Vec<Overlay> {
-        let mut homes = BTreeMap::new();
-        let overlay = |(key, entry): (&Key, &Entry)| {
-            let home = homes.entry(key.source).or_insert_with(|| canonical(disk.homes.home_folder(key)));
-            Overlay::of(home, entry.session())
-        };
-        world.fleet.entries().filter_map(overlay).collect()
     }
 }

@@ -26,9 +26,10 @@ impl Engine {
             event = self.contacts.bridges.next_event() => Wakeup::Bridge(event),
             news = self.hosts.next_news() => news.map_or(Wakeup::Timer, Wakeup::News),
             hints = self.disk.watcher.changed(is_busy) => Wakeup::Disk(hints),
-            Some(command) = self.commands.recv() => Wakeup::Command(command),
             () = self.disk.file_systems.answered() => Wakeup::FileSystem,
             pid = self.disk.owners.next_exit() => Wakeup::Exit(pid),
+            // After all that has happened before it was given.
+            Some(command) = self.commands.recv() => Wakeup::Command(command),
             () = sources.alarm.until(wake), if !is_busy => Wakeup::Timer,
             () = std::future::ready(()), if is_busy => Wakeup::Timer,
         };
@@ -66,10 +67,7 @@ impl Engine {
             }
             Wakeup::Command(Command::Redraw) => self.world.changes.redraw = true,
             Wakeup::Command(Command::Act(order)) => self.handle_order(order),
-            // Who asked may have gone.
-            Wakeup::Command(Command::ReportOverlays(reply)) => {
-                drop(reply.send(self.contacts.overlays(&self.world, &self.disk)));
-            }
+            Wakeup::Command(Command::ReportSessions(reply)) => self.begin_report(reply),
             Wakeup::Command(Command::RestartBridgeListener(reply)) => {
                 self.contacts.restart_bridge_listener(&mut self.world);
                 let _ = reply.send(());
