@@ -1,10 +1,12 @@
 //! Which agents are shown: filters, and agents that are switched off.
 
+use crate::support::executable::copy_program;
 use crate::support::running_time::running_time;
 use crate::support::synthetic::{User, Watch};
-use crate::support::{SOON, wait_until};
+use crate::support::{SOON, wait, wait_until};
 use std::fs;
-use std::process::Output;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 fn stderr(output: &Output) -> String {
@@ -157,4 +159,76 @@ fn case_543_folders_that_are_made_below_a_sessions_own_are_watched() {
         fs::write(folder.join(format!("agent-a{run}.jsonl")), &prompt).unwrap();
         agents(run);
     }
+}
+
+/// Given: a `watch`, a session that ended, and a profile that shares its log by a link and is not followed. A process goes on
+/// with the session there and writes nothing, as it waits at a question: of a program on the search path, of that program
+/// after an update put another in its place, and of one that was found running before. -> The session is not called ended.
+#[test]
+fn case_720_a_process_that_goes_on_with_a_session_and_writes_nothing_is_seen_when_it_starts() {
+    const ID: &str = "36535f61-5c7b-4f09-a70b-2f8aed970001";
+    let user = User::new();
+    let (project, bin) = (user.scratch.path().join("project"), user.scratch.path().join("bin"));
+    let (home, work) = (user.scratch.path().join(".claude"), user.scratch.path().join(".claude-work"));
+    let (logs, elsewhere) = (home.join("projects/-project"), user.scratch.path().join("elsewhere"));
+    for folder in [&project, &bin, &logs, &work, &elsewhere] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    std::os::unix::fs::symlink("../.claude/projects", work.join("projects")).unwrap();
+    let at = jiff::Timestamp::now() - jiff::SignedDuration::from_mins(5);
+    let line = format!(
+        r#"{{"type":"user","uuid":"u1","sessionId":"{ID}","cwd":"{}","timestamp":"{at:.3}","message":{{"role":"user","content":"Paint it"}}}}"#,
+        project.display()
+    );
+    let log = logs.join(format!("{ID}.jsonl"));
+    fs::write(&log, line + "\n").unwrap();
+    let log = fs::File::options().append(true).open(log).unwrap();
+    log.set_modified(at.into()).unwrap();
+
+    // It waits for a line that never comes, as it does for an answer. With `-c`, it goes on with the last session.
+    let start = |program: &Path| -> Child {
+        let mut command = Command::new(program);
+        command.args(["-c", "read line"]).env("CLAUDE_CONFIG_DIR", &work).current_dir(&project);
+        command.stdin(Stdio::piped()).spawn().unwrap()
+    };
+    let program = bin.join("claude");
+    copy_program("/bin/sh", &program);
+    let mut command = user.pilotlight(&["watch", "--json"]);
+    command.env("PATH", &bin);
+    let watch = Watch::start(command);
+    let says = |words: &str| {
+        let because = || watch.latest().get(ID)?["because"].as_str().map(str::to_owned);
+        let fits = || because()?.contains(words).then_some(());
+        wait_until(SOON, words, || format!("{:?}", watch.latest()), fits);
+    };
+    let starts = |program: &Path| {
+        says("no process runs it any more");
+        // Processes are looked at for other reasons until it has settled, as because another one ended.
+        wait(Duration::from_secs(3), || None::<()>);
+        let started = running_time();
+        let mut process = start(program);
+        says("works in its folder, and shows no session of its own");
+        let took = running_time() - started;
+        assert!(took < Duration::from_secs(3), "{}: after {took:?}", program.display());
+        let row = watch.latest().remove(ID).unwrap();
+        assert!(row["status"] != "ended" && row["status"] != "crashed", "{row}");
+        process.kill().unwrap();
+        process.wait().unwrap();
+    };
+    starts(&program);
+    copy_program("/bin/sh", bin.join("update"));
+    fs::rename(bin.join("update"), &program).unwrap();
+    starts(&program);
+
+    let other = elsewhere.join("claude");
+    copy_program("/bin/sh", &other);
+    let mut process = start(&other);
+    // It is seen because another starts, which the search path leads to.
+    let mut known = start(&program);
+    says(&format!("process {}", process.id().min(known.id())));
+    known.kill().unwrap();
+    known.wait().unwrap();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    starts(&other);
 }

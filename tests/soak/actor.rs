@@ -7,6 +7,7 @@ use crate::support::home::{Folder, Home};
 use crate::support::model::Model;
 use crate::support::person::{Manner, Person};
 use crate::support::server::{Client, Server, Session};
+use crate::support::terminal::Terminal;
 use crate::support::{SOON, wait, wait_until};
 use serde_json::Value;
 use std::time::Duration;
@@ -277,31 +278,32 @@ impl<'a> Actor<'a> {
 pub(crate) struct Since<'a> {
     folder: &'a Folder,
     start: usize,
+    /// The state of the session, for when it is waited for in vain.
+    dump: Box<dyn Fn() -> String + 'a>,
 }
 
 impl<'a> Since<'a> {
     /// From this prompt on: a resuming process first logs what was interrupted.
     pub(crate) fn prompt(folder: &'a Folder, words: &str) -> Self {
+        Self::logged(folder, words, Box::new(|| folder.dump()))
+    }
+
+    /// From this prompt on, which was typed in a terminal.
+    pub(crate) fn typed(terminal: &'a Terminal, words: &str) -> Self {
+        Self::logged(&terminal.folder, words, Box::new(|| terminal.dump()))
+    }
+
+    fn logged(folder: &'a Folder, words: &str, dump: Box<dyn Fn() -> String + 'a>) -> Self {
         let is_prompt = |event: &Value| event["type"] == "user.message" && event["data"]["content"] == *words;
-        let start = wait_until(
-            SOON,
-            "the prompt is in the log",
-            || folder.dump(),
-            || folder.events().iter().position(is_prompt),
-        );
-        Self { folder, start }
+        let start = wait_until(SOON, "the prompt is in the log", &dump, || folder.events().iter().position(is_prompt));
+        Self { folder, start, dump }
     }
 
     fn find(&self, what: &str, find: impl Fn(&[Value]) -> Option<Value>) -> Value {
-        wait_until(
-            SOON,
-            what,
-            || self.folder.dump(),
-            || {
-                let events = self.folder.events();
-                find(events.get(self.start..)?)
-            },
-        )
+        wait_until(SOON, what, &self.dump, || {
+            let events = self.folder.events();
+            find(events.get(self.start..)?)
+        })
     }
 
     /// The `count`th event of this type.

@@ -59,7 +59,7 @@ impl<'a> Unlucky<'a> {
         let works = self.rng.below(3) > 0;
         let words = format!("SCRIPT:{} Paint the fence", if works { "hang" } else { "plain" });
         terminal.enter(&words);
-        let since = Since::prompt(&terminal.folder, &words);
+        let since = Since::typed(&terminal, &words);
         self.ledger.note(&id, time_of(&since.nth("user.message", 1)), Truth::Is("working"));
         if !works {
             self.ledger.note(&id, time_of(&since.end_of_turn()), Truth::Is("idle"));

@@ -58,7 +58,7 @@ impl<'a> AtTerminal<'a> {
         let script = ["plain", "question", "sleep3", "hang"][choice];
         let words = format!("SCRIPT:{script} Paint fence {number}");
         terminal.enter(&words);
-        let since = Since::prompt(folder, &words);
+        let since = Since::typed(terminal, &words);
         let note = |at, status| self.ledger.note(&id, at, Truth::Is(status));
         note(time_of(&since.nth("user.message", 1)), "working");
         match script {

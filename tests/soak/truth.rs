@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
+use std::thread::{self, ThreadId};
 
 /// How long after a change of the truth nothing is judged. The promise is milliseconds; the rest is for a machine that
 /// runs three servers and a build.
@@ -36,17 +37,35 @@ pub(crate) type Story = BTreeMap<String, Vec<(i64, Truth)>>;
 
 /// The record of the truth, written by the actors.
 #[derive(Default)]
-pub(crate) struct Ledger(Mutex<Story>);
+pub(crate) struct Ledger(Mutex<Told>);
+
+#[derive(Default)]
+struct Told {
+    story: Story,
+    /// Who told of each session last.
+    tellers: BTreeMap<String, ThreadId>,
+}
 
 impl Ledger {
     /// Records a new truth of a session from this time on.
     pub(crate) fn note(&self, id: &str, at: i64, truth: Truth) {
-        self.0.lock().unwrap().entry(id.to_owned()).or_default().push((at, truth));
+        let mut told = self.0.lock().unwrap();
+        told.story.entry(id.to_owned()).or_default().push((at, truth));
+        told.tellers.insert(id.to_owned(), thread::current().id());
+    }
+
+    /// Takes back what this thread last told of each session: it lost track of them since.
+    pub(crate) fn lose(&self) {
+        let mut told = self.0.lock().unwrap();
+        let Told { story, tellers } = &mut *told;
+        let is_ours = |id: &String| tellers.get(id) == Some(&thread::current().id());
+        let last = story.iter_mut().filter(|(id, _)| is_ours(id)).filter_map(|(_, truths)| truths.last_mut());
+        last.for_each(|(_, truth)| *truth = Truth::Unknown);
     }
 
     /// The whole story, up to now.
     pub(crate) fn end(&self) -> Story {
-        let mut story = self.0.lock().unwrap().clone();
+        let mut story = self.0.lock().unwrap().story.clone();
         story.values_mut().for_each(|truths| truths.push((now(), Truth::Unknown)));
         story
     }

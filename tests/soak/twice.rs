@@ -99,7 +99,7 @@ impl<'a> Hasty<'a> {
             self.audit.require(!is_named(), "a conflict was reported before there was one", || folder.dump());
             let before = ends();
             terminal.enter(&format!("SCRIPT:plain Go on {n}"));
-            wait_until(SOON, "it continues", || folder.dump(), || (ends() > before).then_some(()));
+            wait_until(SOON, "it continues", || terminal.dump(), || (ends() > before).then_some(()));
         }
         let named = wait(SOON, || is_named().then_some(())).is_some();
         self.audit.require(named, "a fork was not reported", || folder.dump());
@@ -113,11 +113,11 @@ impl<'a> Hasty<'a> {
         let terminal = Terminal::start(self.home, self.model, &[]);
         if self.rng.below(2) == 0 {
             terminal.enter(&format!("{name} SCRIPT:plain Paint it"));
-            terminal.folder.wait("assistant.turn_end");
+            terminal.wait_logged("assistant.turn_end");
             terminal.signal(Signal::TERM);
         } else {
             terminal.enter(&format!("{name} SCRIPT:hang Paint it"));
-            terminal.folder.wait("assistant.turn_start");
+            terminal.wait_logged("assistant.turn_start");
             terminal.signal(Signal::KILL);
         }
         (terminal.folder.clone(), terminal.pid())

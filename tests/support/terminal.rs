@@ -184,6 +184,12 @@ impl Terminal {
         );
     }
 
+    /// Waits until the log holds an event of this type.
+    pub(crate) fn wait_logged(&self, kind: &str) {
+        let is_logged = || self.folder.types().iter().any(|logged| logged == kind).then_some(());
+        wait_until(COPILOT, &format!("the log has {kind}"), || self.dump(), is_logged);
+    }
+
     /// Waits until the terminal shows this text.
     pub(crate) fn wait_screen(&self, text: &str) {
         let what = format!("the terminal shows {text:?}");

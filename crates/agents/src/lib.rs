@@ -13,7 +13,7 @@
 //! Shared by the agents:
 //!
 //! - [`homes`] finds their homes, [`scanner`] the sessions that processes have open ([`openings`]), `runners` the live
-//!   processes of agents with what each shows of its home.
+//!   processes of agents with what each shows of its home, [`programs`] the files that are opened when an agent is started.
 //! - [`tail`] follows a growing log in any [`tail::Dialect`]. [`listing`] is what a list of sessions found, [`stamps`] whether
 //!   another would find the same, `walk` finds sessions that are files in shared folders.
 //! - [`bridges`] keeps the bridges to plain terminals. [`callers`] knows which agent started a process, by the `fingerprint`
@@ -49,6 +49,7 @@ pub mod openings;
 mod profile;
 mod program_file;
 pub mod program_version;
+pub mod programs;
 pub mod reader;
 pub mod reading;
 pub mod reported;

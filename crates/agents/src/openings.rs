@@ -63,6 +63,8 @@ pub struct OpenSessions {
     lists_runners: bool,
     /// The homes that are followed.
     homes: Vec<(&'static dyn Adapter, PathBuf)>,
+    /// The files of the programs that all these processes run.
+    programs: Vec<PathBuf>,
 }
 
 /// The sessions that the terminals of a home recorded as open, each with the time at which it was opened. It changes
@@ -89,7 +91,7 @@ impl OpenSession {
 impl OpenSessions {
     /// Nothing was scanned.
     pub const NONE: &'static Self =
-        &Self { open: Vec::new(), runners: Vec::new(), lists_runners: false, homes: Vec::new() };
+        &Self { open: Vec::new(), runners: Vec::new(), lists_runners: false, homes: Vec::new(), programs: Vec::new() };
 
     pub(super) fn new(mut open: Vec<OpenSession>) -> Self {
         open.sort_by(|one, other| one.opened.cmp(&other.opened));
@@ -100,6 +102,19 @@ impl OpenSessions {
     #[must_use]
     pub(super) fn with(self, runners: Vec<Runner>, homes: Vec<(&'static dyn Adapter, PathBuf)>) -> Self {
         Self { runners, lists_runners: cfg!(target_os = "linux"), homes, ..self }
+    }
+
+    /// The same with the files of the programs that these processes run.
+    #[must_use]
+    pub(super) fn with_programs(mut self, find: impl FnOnce(&mut dyn Iterator<Item = u32>) -> Vec<PathBuf>) -> Self {
+        let opened = self.open.iter().map(|opening| opening.pid);
+        self.programs = find(&mut opened.chain(self.runners.iter().map(|runner| runner.pid)));
+        self
+    }
+
+    /// The files of the programs that the processes run which were found: whoever starts another opens one.
+    pub fn programs(&self) -> &[PathBuf] {
+        &self.programs
     }
 
     /// The live processes of this agent that may run sessions.

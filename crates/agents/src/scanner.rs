@@ -2,6 +2,7 @@
 
 use super::adapter::{Adapter, SessionScanner};
 use super::openings::{OpenSession, OpenSessions};
+use super::programs;
 use super::runners;
 use super::source::Source;
 use pilotlight_core::time::Time;
@@ -69,7 +70,8 @@ impl OpenScanner {
         }
         let found = self.scan.take()?.found;
         let homes = sources.iter().map(|source| (source.adapter(), source.home().to_owned())).collect();
-        Some(OpenSessions::new(found).with(runners::scan(sources, now), homes))
+        let found = OpenSessions::new(found).with(runners::scan(sources, now), homes);
+        Some(found.with_programs(|pids| programs::running(sources, pids)))
     }
 
     /// Removes a process that has ended from the scan in progress.

@@ -27,12 +27,7 @@ pub(super) fn env(
 /// # Errors
 /// What was looked for, and what to do.
 pub(super) fn program(profile: &Profile, path: Option<&OsStr>, user_home: Option<&Path>) -> Result<PathBuf, String> {
-    let name = format!("{}{EXE_SUFFIX}", profile.program);
-    let listed = path.into_iter().flat_map(std::env::split_paths).filter(|folder| folder.is_absolute());
-    let installed = user_home.into_iter().flat_map(|home| profile.installed.iter().map(|folder| home.join(folder)));
-    let common = ["/usr/local/bin", "/opt/homebrew/bin"].map(PathBuf::from);
-    let mut candidates = listed.chain(installed).chain(common).map(|folder| folder.join(&name));
-    candidates.find(|program| is_program(program)).ok_or_else(|| {
+    candidates(profile, path, user_home).find(|program| is_program(program)).ok_or_else(|| {
         format!(
             "no program `{}` was found on PATH or where its installer puts it: install it, or start Pilotlight where it is \
              on PATH",
@@ -41,14 +36,27 @@ pub(super) fn program(profile: &Profile, path: Option<&OsStr>, user_home: Option
     })
 }
 
+/// Where an agent's program may be, whether it is there or not, in the order in which one is taken.
+pub(super) fn candidates<'a>(
+    profile: &'a Profile,
+    path: Option<&'a OsStr>,
+    user_home: Option<&'a Path>,
+) -> impl Iterator<Item = PathBuf> {
+    let name = format!("{}{EXE_SUFFIX}", profile.program);
+    let listed = path.into_iter().flat_map(std::env::split_paths).filter(|folder| folder.is_absolute());
+    let installed = user_home.into_iter().flat_map(|home| profile.installed.iter().map(|folder| home.join(folder)));
+    let common = ["/usr/local/bin", "/opt/homebrew/bin"].map(PathBuf::from);
+    listed.chain(installed).chain(common).map(move |folder| folder.join(&name))
+}
+
 #[cfg(unix)]
-fn is_program(path: &Path) -> bool {
+pub(super) fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
+pub(super) fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 

@@ -27,6 +27,7 @@ use super::parts::polled_sessions::PolledSessions;
 use super::parts::process_scans::ProcessScans;
 use super::parts::resumes::RecentResumes;
 use super::parts::settings_file::SettingsFile;
+use super::parts::starts::Starts;
 use super::parts::throttle::Throttle;
 use crate::config::Config;
 use pilotlight_agents::reading::Reading;
@@ -60,6 +61,7 @@ pub(super) struct Disk {
     /// Homes of which a warning has said that their file system does not answer.
     said_silent: HashSet<SourceId>,
     pub(super) process_scans: ProcessScans,
+    starts: Starts,
     pub(super) recent_resumes: RecentResumes,
     pub(super) seen: Seen,
     ledger: Ledger,
@@ -101,6 +103,7 @@ impl Disk {
             untouched: HashSet::new(),
             said_silent: HashSet::new(),
             process_scans: ProcessScans::new(),
+            starts: Starts::default(),
             recent_resumes: RecentResumes::default(),
             seen,
             rescan_at: now + RESCAN_INTERVAL,

@@ -203,6 +203,13 @@ impl Watcher {
         }
     }
 
+    /// Watches the files of these programs in place of all others: when one is opened, as by whoever starts it, that causes
+    /// one hint, and no other until this is called again. Returns whether any of them was not watched until now, so that it
+    /// may have been started unseen.
+    pub fn watch_programs(&mut self, programs: &[PathBuf]) -> bool {
+        self.source.as_mut().is_some_and(|source| source.watch_programs(programs))
+    }
+
     /// Watches these roots, and the folders that show when a root is replaced by another folder. Of homes that are `awaited`,
     /// the folder in which they will be made: whatever else happens in that causes no hint. `renew` replaces all
     /// these watches, because a path may no longer lead to the folder that is watched for it. Returns the folders that

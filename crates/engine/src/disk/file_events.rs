@@ -22,6 +22,9 @@ impl Disk {
             self.process_scans.check_terminal_notes(&self.homes, home, world.now().awake);
         }
         self.queue_named_by(world, hints.named);
+        if hints.started {
+            self.starts.opened(world.now().awake);
+        }
         self.process_scans.logs_written(hints.logs, world.now().awake);
         if hints.all {
             self.lost_events.request(world.now().awake);

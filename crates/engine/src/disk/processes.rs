@@ -3,6 +3,7 @@
 use crate::Entry;
 use crate::disk::Disk;
 use crate::world::World;
+use pilotlight_agents::programs;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Moment;
 
@@ -38,7 +39,25 @@ impl Disk {
         }
     }
 
+    /// Scans processes because an agent was started. One that goes on with a session says so in its log, or where its home
+    /// is followed; one that says nothing matters only to sessions that nobody is known to run.
+    pub(super) fn look_for_started(&mut self, world: &World) {
+        if world.fleet.entries().any(|(_, entry)| entry.session.observed.owner.live().is_none()) {
+            self.process_scans.request(world.now().awake);
+        }
+    }
+
+    /// Watches the programs of agents, which tells of the next start of each.
+    fn watch_programs(&mut self, world: &World) {
+        let (homes, running) = (self.homes.sources(), self.process_scans.openings().programs());
+        let watched = self.starts.programs(running, || programs::installed(&homes));
+        if self.watcher.watch_programs(&watched) {
+            self.starts.watched_anew(world.now().awake);
+        }
+    }
+
     fn openings_changed(&mut self, world: &mut World, differing: Vec<Key>) {
+        self.watch_programs(world);
         self.follow_homes_besides(world);
         for key in differing {
             if world.fleet.holds(&key) || self.history.contains(&key) {

@@ -75,6 +75,8 @@ impl Disk {
             if replaced.is_empty() {
                 return;
             }
+            // What its processes have of a home is told by comparing it with what is there now.
+            self.process_scans.request(world.now().awake);
             for home in &replaced {
                 let is_retold = self.homes.take_retold(*home);
                 let source = self.homes.source(*home);
@@ -100,6 +102,7 @@ impl Disk {
         self.rescan_at = world.now().awake + RESCAN_INTERVAL;
         self.agenda.mark_large();
         self.process_scans.forget_unseen();
+        self.starts.forget_installed();
         self.check_config(world);
         self.process_scans.start(world.now().awake);
         self.check_homes(world);

@@ -15,6 +15,7 @@ impl Disk {
             self.settings_file.as_ref().and_then(SettingsFile::due_at),
             self.owners.wake_at(),
             self.process_scans.wake_at(),
+            self.starts.look_at(),
             self.recent_resumes.until(),
             self.lost_events.due_at(),
             self.file_systems.wake_at(now),
@@ -40,6 +41,9 @@ impl Disk {
         }
         if self.lost_events.start_if_due(now) {
             self.recover_lost_events(world);
+        }
+        if self.starts.take_due(now) {
+            self.look_for_started(world);
         }
         self.process_scans.start_requested(now);
         if self.homes.is_due(self.watcher.detects_replaced_homes(), now) {

@@ -18,6 +18,7 @@ pub(super) mod resumes;
 pub(super) mod server_searches;
 pub(super) mod settings_file;
 pub(super) mod shares;
+pub(super) mod starts;
 pub(super) mod status_log;
 pub(super) mod tasks;
 pub(super) mod throttle;

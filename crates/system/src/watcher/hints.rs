@@ -19,6 +19,8 @@ pub struct Hints {
     pub named: HashSet<(SourceId, u32)>,
     /// Whether a folder or link in a home's path changed: the home may have been replaced or removed.
     pub routes: bool,
+    /// Whether a program that is watched was opened, as whoever starts it does, or replaced.
+    pub started: bool,
     /// Whether the file of sessions seen by the user was written.
     pub seen: bool,
     /// Whether the settings file was written.
@@ -38,6 +40,7 @@ impl Hints {
             || self.seen
             || self.config
             || self.routes
+            || self.started
             || !self.folders.is_empty()
             || !self.homes.is_empty()
             || !self.opened.is_empty()

@@ -2,9 +2,11 @@
 //!
 //! The `notify` crate has a thread of its own and requests events for every file that is opened: each event would wake
 //! two threads, and each program that reads a session's folder, including ourselves, would cause one event per file.
-//! Here only changes are requested, so readers cause no wakeups, and a change wakes only the thread that handles it.
+//! Here only changes are requested, so readers cause no wakeups, and a change wakes only the thread that handles it. Of the
+//! few files that are agents' programs, the first time that one is opened is (`programs`).
 
 mod place;
+mod programs;
 mod sessions;
 #[cfg(test)]
 mod tests;
@@ -19,7 +21,7 @@ use pilotlight_core::session::Key;
 use place::{Place, Places, Watches};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::future::pending;
@@ -81,6 +83,8 @@ pub(super) struct Source {
     held: HashMap<Key, (i32, Option<&'static str>)>,
     /// Further folders of current sessions, where sessions share folders.
     beside: HashMap<Key, Vec<PathBuf>>,
+    /// The watches of programs' files that were not opened since.
+    programs: HashSet<i32>,
     hints: Hints,
 }
 
@@ -100,6 +104,7 @@ impl Source {
             home_touched: false,
             held: HashMap::new(),
             beside: HashMap::new(),
+            programs: HashSet::new(),
             hints: Hints::default(),
         })
     }
@@ -344,6 +349,9 @@ impl Source {
         if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
             self.hints.all = true;
             return;
+        }
+        if self.programs.contains(&watch) {
+            return self.handle_program(watch, flags);
         }
         if flags.contains(ReadFlags::IGNORED) {
             let places = self.places.remove(watch);

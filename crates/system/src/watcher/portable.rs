@@ -102,6 +102,11 @@ impl Source {
     /// Does nothing: they are watched with its home.
     pub(super) const fn unwatch_beside(&self, _: &Key) {}
 
+    /// Does nothing: these systems report who opens a file to privileged programs alone.
+    pub(super) const fn watch_programs(&self, _: &[PathBuf]) -> bool {
+        false
+    }
+
     /// Why changes of a session in this folder may cause no event, if they may not.
     pub(super) fn no_file_events(&self, _: &Key, path: &Path) -> Option<NoFileEvents> {
         let Some(file_system) = path.ancestors().find_map(|folder| self.watched.get(folder)) else {

@@ -231,3 +231,45 @@ fn what_changes_beside_a_shared_file_is_its_sessions() {
     fs::write(beside[1].join("b.json"), "{}").unwrap();
     assert!(!hints(&mut source).any());
 }
+
+#[test]
+fn a_program_tells_once_that_it_was_opened_and_is_watched_through_its_links() {
+    let (scratch, _, mut source) = watched();
+    let at = |name: &str| scratch.path().join(name);
+    fs::create_dir(at("bin")).unwrap();
+    for program in ["claude-1", "claude-2"] {
+        fs::write(at(program), "x").unwrap();
+    }
+    std::os::unix::fs::symlink("../claude-1", at("bin/claude")).unwrap();
+    let programs = [at("bin/claude"), at("missing")];
+    assert!(source.watch_programs(&programs) && !source.watch_programs(&programs), "it is new once");
+    assert!(!hints(&mut source).any());
+    let is_told = |source: &mut Source| std::mem::take(&mut source.hints).started;
+    for is_first in [true, false] {
+        for _ in 0..10 {
+            fs::read(at("bin/claude")).unwrap();
+        }
+        assert!(source.read());
+        assert_eq!(is_told(&mut source), is_first, "once until it is watched again");
+    }
+    assert!(source.watch_programs(&programs) && !is_told(&mut source));
+
+    // An update.
+    std::os::unix::fs::symlink("../claude-2", at("bin/new")).unwrap();
+    fs::rename(at("bin/new"), at("bin/claude")).unwrap();
+    assert!(source.read() && is_told(&mut source) && source.watch_programs(&programs));
+    fs::read(at("claude-1")).unwrap();
+    assert!(source.read() && !is_told(&mut source), "nothing leads to it any more");
+    fs::rename(at("claude-1"), at("claude-2")).unwrap();
+    assert!(source.read() && is_told(&mut source), "another file in its place");
+
+    // It was opened, and is watched again before that was read.
+    source.watch_programs(&programs);
+    fs::read(at("bin/claude")).unwrap();
+    assert!(source.watch_programs(&programs), "it may have been started unseen");
+    assert!(source.read());
+    source.watch_programs(&[]);
+    fs::read(at("bin/claude")).unwrap();
+    source.hints = Hints::default();
+    assert!(source.read() && !is_told(&mut source) && source.programs.is_empty());
+}

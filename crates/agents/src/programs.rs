@@ -1,0 +1,42 @@
+//! The files of agents' programs. Whoever starts an agent opens one of them, long before the new process writes anything.
+
+use super::fingerprint::scripts;
+use super::program_file::is_script_of;
+use super::source::Source;
+use super::starting;
+use pilotlight_system::mounts::Mounts;
+use pilotlight_system::paths::user_home;
+use pilotlight_system::process::{arguments, executable, sees_same};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The programs of these sources' agents that are installed here, by the names that a shell finds them by. One on a file
+/// system that may not answer is left out.
+pub fn installed(sources: &[&Source]) -> Vec<PathBuf> {
+    let (path, home, mounts) = (std::env::var_os("PATH"), user_home(), Mounts::read());
+    let profiles =
+        sources.iter().map(|source| source.adapter().profile()).filter(|profile| !profile.program.is_empty());
+    let named = profiles.flat_map(|profile| starting::candidates(profile, path.as_deref(), home.as_deref()));
+    let local: BTreeSet<_> = named.filter(|program| mounts.of(program).is_none()).collect();
+    local.into_iter().filter(|program| starting::is_program(program)).collect()
+}
+
+/// The programs that these processes of these sources' agents run.
+pub(super) fn running(sources: &[&Source], pids: impl Iterator<Item = u32>) -> Vec<PathBuf> {
+    let mounts = Mounts::read();
+    let packages: Vec<_> =
+        sources.iter().filter_map(|source| source.adapter().profile().fingerprint.as_ref()).collect();
+    let is_script = |argument: &Path| packages.iter().any(|its| is_script_of(argument.as_os_str(), its.package));
+    let program = |pid: u32| {
+        let program = executable(pid)?;
+        let Some(arguments) = scripts(&program, || arguments(pid)) else { return Some((pid, program)) };
+        let script = arguments.into_iter().map(PathBuf::from).find(|argument| is_script(argument));
+        script.map(|script| (pid, script))
+    };
+    let pids: BTreeSet<u32> = pids.collect();
+    let programs = pids.into_iter().filter_map(program).filter(|(_, program)| program.is_absolute());
+    let local = programs.filter(|(_, program)| mounts.of(program).is_none());
+    // In a container, the same path may be another file.
+    let here = local.filter(|(pid, program)| sees_same(*pid, program) == Some(true));
+    here.map(|(_, program)| program).collect::<BTreeSet<_>>().into_iter().collect()
+}
