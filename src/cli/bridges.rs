@@ -3,7 +3,7 @@
 
 use super::context::runtime;
 use super::trays::ask_first;
-use pilotlight_agents::bridges::{BridgeConfig, BridgeFiles, is_listened_to, meet};
+use pilotlight_agents::copilot::bridge::{BridgeConfig, Files as BridgeFiles, is_listened_to, meet};
 use pilotlight_core::fleet::Session;
 use pilotlight_engine::control::{self, origin};
 use pilotlight_system::paths;

@@ -6,11 +6,12 @@ use super::bridges::has_bridge;
 use super::context::{Context, runtime};
 use super::report::say;
 use super::trays::{ask_first, unresponsive};
-use pilotlight_agents::channel::endpoint::Endpoint;
-use pilotlight_agents::channel::endpoints;
+use pilotlight_agents::channel::PROBE_TIMEOUT;
 use pilotlight_agents::channel::site::{PIECE_WITHIN, PIECE_WITHIN_UNSEEN};
-use pilotlight_agents::channel::{PROBE_TIMEOUT, listen_once, probe};
-use pilotlight_agents::source::{Source, reached};
+use pilotlight_agents::copilot;
+use pilotlight_agents::copilot::server::probe::{listen_once, probe};
+use pilotlight_agents::copilot::server::servers::{Endpoints, endpoints};
+use pilotlight_agents::source::Source;
 use pilotlight_core::action::ServerState;
 use pilotlight_core::fleet::{Kind, Session};
 use pilotlight_core::owner::Owner;
@@ -55,7 +56,7 @@ fn listen_to_servers(sessions: &mut [Session], context: &Context, now: Moment) {
     let is_unseen = |index: &usize| matches!(sessions[*index].finding(), Some(Finding::Unknown(_)));
     let wait = if owners.values().flatten().any(is_unseen) { PIECE_WITHIN_UNSEEN } else { PIECE_WITHIN };
     let words = ask_owners(sessions, owners, context, move |endpoints, ids| async move {
-        listen_once(&endpoints, &ids, wait).await
+        listen_once(endpoints.all(), &ids, wait).await
     });
     for (index, word) in words {
         let session = &mut sessions[index];
@@ -74,7 +75,7 @@ fn ask_owners<T: Send + 'static, F: Future<Output = Vec<T>> + Send + 'static>(
     sessions: &[Session],
     mut owners: BTreeMap<(u32, bool), Vec<usize>>,
     context: &Context,
-    ask: impl Fn(Vec<Endpoint>, Vec<Box<str>>) -> F,
+    ask: impl Fn(Endpoints, Vec<Box<str>>) -> F,
 ) -> Vec<(usize, T)> {
     owners.retain(|(pid, _), _| listening(*pid).is_ok());
     if owners.is_empty() {
@@ -84,7 +85,7 @@ fn ask_owners<T: Send + 'static, F: Future<Output = Vec<T>> + Send + 'static>(
     let user_home = paths::user_home();
     let asked = owners.into_iter().map(|((pid, is_trusted), wanted)| {
         let endpoints =
-            endpoints(pid, is_trusted, &reached(&context.homes), &context.config.servers, user_home.as_deref());
+            endpoints(pid, is_trusted, &copilot::homes(&context.homes), &context.config.servers, user_home.as_deref());
         let asked = ask(endpoints, wanted.iter().map(|index| sessions[*index].id.clone()).collect());
         async move { (wanted, asked.await) }
     });
@@ -102,13 +103,9 @@ fn probe_servers(sessions: &mut [Session], context: &Context, now: Moment) {
             owners.entry(owner).or_default().push(index);
         }
     }
-    let results =
-        ask_owners(
-            sessions,
-            owners,
-            context,
-            |endpoints, ids| async move { probe(&endpoints, &ids, PROBE_TIMEOUT).await },
-        );
+    let results = ask_owners(sessions, owners, context, |endpoints, ids| async move {
+        probe(endpoints.all(), &ids, PROBE_TIMEOUT).await
+    });
     for (index, result) in results {
         let session = &mut sessions[index];
         if let Some(progress) = session.observed.facts.progress {

@@ -7,19 +7,24 @@ mod server_probes;
 mod server_search;
 mod services;
 
+pub(super) use bridges::next_news;
+
 use super::disk::{Disk, Sighting};
 use super::parts::looks::Looks;
 use super::parts::server_searches::ServerSearches;
 use super::parts::tasks::Tasks;
 use super::world::World;
-use pilotlight_agents::bridges::Bridges;
+use pilotlight_agents::control::Bridges;
 use std::path::PathBuf;
 
 /// Whoever tells more of sessions than their files do.
 pub(super) struct Contacts {
     /// What is being done with sessions, and the connections that are kept to their servers.
     pub(super) tasks: Tasks,
-    pub(super) bridges: Bridges,
+    /// Those that are listened for, if any are.
+    pub(super) bridges: Option<Box<dyn Bridges>>,
+    /// The user has installed the bridge, whoever listens for it.
+    pub(super) bridge_is_installed: bool,
     pub(super) looks: Looks,
     pub(super) server_searches: ServerSearches,
     /// The folders in which commands of ours serve the sessions that they hold.
@@ -31,7 +36,8 @@ impl Contacts {
     pub(super) fn new() -> Self {
         Self {
             tasks: Tasks::new(),
-            bridges: Bridges::default(),
+            bridges: None,
+            bridge_is_installed: false,
             looks: Looks::default(),
             server_searches: ServerSearches::default(),
             holder_folders: Vec::new(),

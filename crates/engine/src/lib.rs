@@ -68,7 +68,7 @@ use parts::hosts::Hosts;
 use parts::orders::Orders;
 use parts::outboxes::Outboxes;
 use parts::status_log::StatusLog;
-use pilotlight_agents::bridges::{BridgeConfig, BridgeEvent};
+use pilotlight_agents::control::Bridges;
 use pilotlight_agents::source::{Resume, Source};
 use pilotlight_core::session::Key;
 use pilotlight_system::heap;
@@ -140,17 +140,12 @@ impl Engine {
 
     /// Notes whether the user has installed the bridge: another process may listen for it.
     pub fn note_bridge(&mut self, is_installed: bool) {
-        self.contacts.bridges.note_installed(is_installed);
+        self.contacts.bridge_is_installed = is_installed;
     }
 
-    /// Sets where to listen for bridges from now on.
-    pub fn listen_to_bridges(&mut self, config: BridgeConfig) {
-        self.contacts.bridges.configure(config);
-    }
-
-    /// Takes the events of scripted sessions' bridges from here.
-    pub fn connect_bridges(&mut self, events: mpsc::Receiver<BridgeEvent>) {
-        self.contacts.bridges.connect(events);
+    /// Listens for these bridges. Must be called before [`run`](Self::run).
+    pub fn listen_to_bridges(&mut self, bridges: impl Bridges + 'static) {
+        self.contacts.bridges = Some(Box::new(bridges));
     }
 
     /// From now on, a session that is to be resumed in a terminal is resumed by whoever receives what to run.
@@ -195,7 +190,9 @@ impl Engine {
         tracing::info!(tag = "start", version = env!("CARGO_PKG_VERSION"), "Pilotlight starts watching");
         self.disk.file_systems.reload(&self.disk.homes);
         self.disk.ask_file_systems(&mut self.world);
-        self.contacts.bridges.start();
+        if let Some(bridges) = &mut self.contacts.bridges {
+            bridges.start();
+        }
         self.disk.watch_seen();
         self.disk.start_following_config(&self.world, view);
         self.machines().follow();
@@ -207,7 +204,7 @@ impl Engine {
         self.contacts.look_into_silences(&mut self.world, &self.disk, view.asks_servers());
         if view.asks_servers() {
             self.contacts.probe_silent_sessions(&mut self.world, &self.disk);
-            self.contacts.watch_services(&mut self.world);
+            self.contacts.watch_services(&mut self.world, &self.disk);
         }
         if view.wants_history() {
             self.disk.history.queue_all_to_show();
@@ -234,7 +231,7 @@ impl Engine {
         self.reconnect_automatically(view.may_auto_reconnect());
         if view.asks_servers() {
             self.contacts.probe_silent_sessions(&mut self.world, &self.disk);
-            self.contacts.watch_services(&mut self.world);
+            self.contacts.watch_services(&mut self.world, &self.disk);
         }
         self.show_changes(view)
     }

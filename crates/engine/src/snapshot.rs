@@ -8,14 +8,15 @@ use crate::parts::looks::{SocketReader, asked_by};
 use crate::parts::resumes::RecentResumes;
 use crate::parts::server_searches::server_state;
 use crate::parts::shares::for_shares;
-use pilotlight_agents::channel::endpoints;
+use pilotlight_agents::copilot;
+use pilotlight_agents::copilot::server::servers::endpoints;
 use pilotlight_agents::listing::Listing;
 use pilotlight_agents::openings::OpenSessions;
 use pilotlight_agents::reader::Reader;
 use pilotlight_agents::reading::GRACE;
 use pilotlight_agents::reading::{Glimpse, LogPaths, Reading};
 use pilotlight_agents::scanner::OpenScanner;
-use pilotlight_agents::source::{Source, reached};
+use pilotlight_agents::source::Source;
 use pilotlight_agents::tail::ReadContext;
 use pilotlight_core::fleet::{Kind, Session};
 use pilotlight_core::owner::Held;
@@ -111,7 +112,7 @@ fn read_all(sources: &[Source], config: &Config, seen: &Seen, all: bool, earlies
         read_recent(&mut found, &reading, now.wall - config.list.ended_for, config.list.ended_most);
     }
     mark_resumed(&mut found, sources, &Ledger::new(seen.path().and_then(Path::parent)), now);
-    find_servers(&mut found, &reached(sources), config);
+    find_servers(&mut found, sources, config);
     let mut sessions: Vec<_> = found.into_iter().map(|one| one.session).collect();
     sessions.extend(silent.drain().map(|(_, session)| session));
     let owners = count_holders(sessions.iter());
@@ -243,12 +244,16 @@ fn mark_resumed(found: &mut [Found], sources: &[Source], ledger: &Ledger, now: M
 }
 
 /// Determines which of the sessions have a server or a service, without connecting to any.
-fn find_servers(found: &mut [Found], homes: &[PathBuf], config: &Config) {
+fn find_servers(found: &mut [Found], sources: &[Source], config: &Config) {
+    let homes = copilot::homes(sources);
     let (user_home, mut servers) = (paths::user_home(), HashMap::new());
-    for Found { reader, session, .. } in found {
-        let has_service = || config.service != ServiceUse::Off && reader.service(&session.observed).is_some();
+    for Found { source, reader, session } in found {
+        let has_service = || {
+            let service = || sources[source.0].service(&session.id, &**reader, &session.observed);
+            config.service != ServiceUse::Off && service().is_some()
+        };
         session.control.server = server_state(&session.observed, has_service, |pid| {
-            let listens = || !endpoints(pid, false, homes, &config.servers, user_home.as_deref()).is_empty();
+            let listens = || !endpoints(pid, false, &homes, &config.servers, user_home.as_deref()).all().is_empty();
             *servers.entry(pid).or_insert_with(listens)
         });
     }

@@ -45,6 +45,17 @@ impl Failure {
         Self { step, why: why.to_owned(), next: None, kind: FailureKind::Refused, faults: Vec::new() }
     }
 
+    /// No server can have the session.
+    pub fn no_server() -> Self {
+        Self::refusal(Step::Attach, "no known server could have this session")
+    }
+
+    /// Nobody hears the question that is to be answered.
+    pub(crate) fn not_attached() -> Self {
+        let why = "Pilotlight is not attached to it any more: reconnect first, or answer it where it asks";
+        Self::refusal(Step::TakeOver, why)
+    }
+
     /// The request that an order is about is not open.
     pub(crate) fn no_longer_open() -> Self {
         let why = "the request is no longer open: somebody else answered it, or its turn has ended";

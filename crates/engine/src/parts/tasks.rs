@@ -17,7 +17,7 @@ use super::fleet::Fleet;
 use super::resumes::{ResumeRecord, Resumer};
 use crate::control::PendingOrder;
 use crate::ledger::{LockGuard, Section};
-use pilotlight_agents::channel::connection::Connection;
+use pilotlight_agents::channel::Connection;
 use pilotlight_agents::channel::connection_event::ConnectionEvent;
 use pilotlight_agents::channel::fault::Place;
 use pilotlight_agents::channel::site::{LogView, LoggedRequest};
@@ -72,7 +72,7 @@ enum NewOwner {
 }
 
 struct KeptConnection {
-    connection: Arc<Connection>,
+    connection: Arc<dyn Connection>,
     generation: u64,
     log_view: watch::Sender<LogView>,
     /// When, by the awake clock, its server last reported whether the session works.
@@ -141,7 +141,7 @@ impl Tasks {
                 | TaskMessage::Receives(_)
                 | TaskMessage::Connection(_)
                 | TaskMessage::Probed(_)
-                | TaskMessage::ServiceSays(..)
+                | TaskMessage::ServiceReports(..)
                 | TaskMessage::Heard(..) => {}
             }
         }
@@ -288,7 +288,7 @@ impl Tasks {
         } else if running.action == Action::Detach
             && let Some(kept) = self.connections.remove(key)
         {
-            tokio::spawn(disconnect(kept.connection));
+            tokio::spawn(kept.connection.close());
         }
         running.pending.report(Report::End(end.outcome));
         running.early
@@ -317,8 +317,8 @@ impl Tasks {
     }
 
     /// A session's kept connection.
-    pub(crate) fn connection_to(&self, key: &Key) -> Option<&Connection> {
-        self.connections.get(key).map(|kept| &*kept.connection)
+    pub(crate) fn connection_to(&self, key: &Key) -> Option<&Arc<dyn Connection>> {
+        self.connections.get(key).map(|kept| &kept.connection)
     }
 
     /// The sessions known to end when we disconnect.
@@ -333,7 +333,7 @@ impl Tasks {
 
     /// Disconnects from everything in an orderly way, for at most `patience`.
     pub(crate) async fn disconnect_all(&mut self, patience: Duration) {
-        let all = self.connections.drain().map(|(_, kept)| async move { disconnect(kept.connection).await });
+        let all = self.connections.drain().map(|(_, kept)| async move { kept.connection.close().await });
         let all: Vec<_> = all.map(tokio::spawn).collect();
         let gone = async {
             for one in all {
@@ -341,13 +341,6 @@ impl Tasks {
             }
         };
         let _ = tokio::time::timeout(patience, gone).await; // what takes longer ends when we exit
-    }
-}
-
-/// Closes a connection in an orderly way. If a task still uses it, the task closes it at its end.
-async fn disconnect(connection: Arc<Connection>) {
-    if let Some(connection) = Arc::into_inner(connection) {
-        connection.close().await;
     }
 }
 

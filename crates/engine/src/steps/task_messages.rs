@@ -29,8 +29,8 @@ impl Engine {
                     self.handle_connection_event(event);
                 }
             }
-            TaskMessage::ServiceSays(source, says) => {
-                self.contacts.service_says(&mut self.world, &mut self.disk, source, &says);
+            TaskMessage::ServiceReports(source, report) => {
+                self.contacts.service_reports(&mut self.world, &mut self.disk, source, &report);
             }
             TaskMessage::Probed(probed) => self.contacts.apply_probes(&mut self.world, probed),
             TaskMessage::Heard(key, look, word) => self.contacts.looks.answered(&key, look, word),

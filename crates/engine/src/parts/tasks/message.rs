@@ -2,10 +2,9 @@
 
 use crate::parts::looks::LookId;
 use crate::parts::probe::ProbedSession;
-use pilotlight_agents::channel::connection::Connection;
 use pilotlight_agents::channel::connection_event::ConnectionEvent;
 use pilotlight_agents::channel::fault::{Fault, Place};
-use pilotlight_agents::channel::says::ServiceSays;
+use pilotlight_agents::channel::{Connection, ServiceReport};
 use pilotlight_core::order::{Outcome, Report};
 use pilotlight_core::reception::Word;
 use pilotlight_core::session::{Key, SourceId};
@@ -28,8 +27,8 @@ pub(crate) enum TaskMessage {
     Connection(ConnectionEvent),
     /// What servers report about silent sessions.
     Probed(Vec<ProbedSession>),
-    /// What the service of a source's sessions says of one of them.
-    ServiceSays(SourceId, ServiceSays),
+    /// What the service of a source's sessions reports of one of them.
+    ServiceReports(SourceId, ServiceReport),
     /// What a session's server or bridge says about its answer.
     Heard(Key, LookId, Option<Word>),
 }
@@ -37,7 +36,7 @@ pub(crate) enum TaskMessage {
 /// How a task ended.
 pub(crate) struct TaskEnd {
     pub(crate) outcome: Outcome,
-    pub(crate) connection: Option<Arc<Connection>>,
+    pub(crate) connection: Option<Arc<dyn Connection>>,
     /// Whether the session continues.
     pub(crate) continuation: Continuation,
     /// What failed, and at which server.

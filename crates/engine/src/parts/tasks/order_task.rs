@@ -6,12 +6,10 @@ mod reconnect;
 
 use super::message::{Continuation, TaskEnd, TaskId, TaskMessage};
 use crate::config::Actions;
-use pilotlight_agents::channel::connection::Connection;
-use pilotlight_agents::channel::endpoint::Endpoint;
 use pilotlight_agents::channel::failure::{Failure, FailureKind};
-use pilotlight_agents::channel::fault::{Fault, Place};
+use pilotlight_agents::channel::fault::Fault;
 use pilotlight_agents::channel::site::{RECEIVES, Site};
-use pilotlight_agents::channel::{BridgeHandle, Channel, Service, shown};
+use pilotlight_agents::channel::{Connection, Reach, Servers};
 use pilotlight_agents::evidence::Evidence;
 use pilotlight_agents::source::{Resume, Source};
 use pilotlight_core::action::Trait;
@@ -35,17 +33,13 @@ pub(crate) struct OrderTask {
     pub(crate) order: Order,
     pub(crate) status: Status,
     pub(crate) task: TaskId,
-    pub(crate) connection: Option<Arc<Connection>>,
-    /// The bridge to the session's terminal.
-    pub(crate) bridge: Option<BridgeHandle>,
-    /// The service that runs the session.
-    pub(crate) service: Option<Service>,
+    pub(crate) reach: Reach,
     pub(crate) source: Source,
     pub(crate) kind: Kind,
     pub(crate) owner: Owner,
-    /// The processes that may have the session open and do not say so, which are asked before it is resumed, and where
-    /// they listen.
-    pub(crate) suspects: Vec<(u32, Vec<Endpoint>)>,
+    /// The processes that may have the session open and do not say so, which are asked before it is resumed, with their
+    /// servers.
+    pub(crate) suspects: Vec<(u32, Option<Arc<dyn Servers>>)>,
     pub(crate) evidence: Option<Arc<dyn Evidence>>,
     /// The tmux pane that its agent says it is in.
     pub(crate) pane: Option<Box<str>>,
@@ -61,14 +55,14 @@ pub(crate) struct OrderTask {
 }
 
 /// The result, before it becomes an [`Outcome`].
-type OrderResult = Result<(String, Option<Arc<Connection>>, Continuation), OrderError>;
+type OrderResult = Result<(String, Option<Arc<dyn Connection>>, Continuation), OrderError>;
 
 /// Why an order failed.
 struct OrderError {
     outcome: Outcome,
     faults: Vec<Fault>,
     /// The connection that was made before the failure, to be kept.
-    connection: Option<Arc<Connection>>,
+    connection: Option<Arc<dyn Connection>>,
 }
 
 impl OrderError {
@@ -99,8 +93,8 @@ impl OrderTask {
     pub(super) async fn run(self) {
         let (messages, task) = (self.messages.clone(), self.task);
         let asks_server = self.order.operation.action().is(Trait::AsksServer);
-        let contacted = self.site.endpoints.iter().filter(|_| asks_server).map(|endpoint| Place::At(endpoint.address));
-        let contacted: Vec<_> = contacted.collect();
+        let contacted =
+            self.reach.servers.as_ref().filter(|_| asks_server).map_or_else(Vec::new, |servers| servers.places());
         let (outcome, connection, continuation, faults) = match self.carry_out().await {
             Ok((words, connection, continuation)) => (Outcome::Done(words), connection, continuation, Vec::new()),
             Err(error) => (error.outcome, error.connection, Continuation::None, error.faults),
@@ -134,33 +128,17 @@ impl OrderTask {
 
     /// Shows an open request, and leaves it open.
     async fn look(self, request: &str) -> OrderResult {
-        let request = self.channel().request(&self.site, request).await?;
-        self.site.show_request(shown(&self.site, &request).await);
+        self.reach.channel()?.look(&self.site, request).await?;
         done("shown, and left open")
     }
 
     async fn answer(self, which: &Which, approve: bool) -> OrderResult {
-        done(self.channel().answer(&self.site, which, approve).await?)
+        done(self.reach.channel()?.answer(&self.site, which, approve).await?)
     }
 
     /// Answers a session's question to its user, or shows the question.
     async fn reply(self, reply: &Reply) -> OrderResult {
-        // Only who is attached hears questions; a bridge is.
-        done(
-            Channel::best(self.connection.clone(), self.bridge.clone(), self.service.clone(), false)
-                .reply(&self.site, reply)
-                .await?,
-        )
-    }
-
-    /// What the order is carried out over.
-    fn channel(&self) -> Channel {
-        Channel::best(
-            self.connection.clone(),
-            self.bridge.clone(),
-            self.service.clone(),
-            !self.site.endpoints.is_empty(),
-        )
+        done(self.reach.channel_for_questions()?.reply(&self.site, reply).await?)
     }
 
     /// The agent's program: the one in the settings, or else the one that is found.
@@ -176,7 +154,7 @@ impl OrderTask {
     }
 
     async fn stop(self) -> OrderResult {
-        let channel = self.channel();
+        let channel = self.reach.channel()?;
         if self.order.unless_receiving && channel.receives(&self.site).await? {
             self.report_receiving();
             return Err(OrderError::refused(RECEIVES));

@@ -6,12 +6,10 @@ use super::{NewOwner, RunningTask, Tasks};
 use crate::control::PendingOrder;
 use crate::ledger::LockGuard;
 use crate::parts::resumes::Resumer;
-use pilotlight_agents::channel::connection::Connection;
 use pilotlight_agents::channel::site::{LogView, Permit, Reports};
 use pilotlight_core::action::{Action, Trait, is_cut_off};
 use pilotlight_core::fleet::{Kind, Session};
 use pilotlight_core::session::Key;
-use std::sync::Arc;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::watch;
 
@@ -20,11 +18,6 @@ impl Tasks {
     pub(crate) const fn new_id(&mut self) -> TaskId {
         self.generation += 1;
         self.generation
-    }
-
-    /// A session's kept connection, to be shared with a task.
-    pub(crate) fn shared_connection(&self, key: &Key) -> Option<Arc<Connection>> {
-        self.connections.get(key).map(|kept| Arc::clone(&kept.connection))
     }
 
     /// A permit that asks the loop, right before something is sent, whether it may still be sent.

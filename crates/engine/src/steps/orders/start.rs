@@ -5,7 +5,6 @@ use crate::Engine;
 use crate::control::PendingOrder;
 use crate::ledger::LockGuard;
 use crate::parts::tasks::{OrderTask, TaskId, log_view_of};
-use pilotlight_agents::channel::is_of_our_server;
 use pilotlight_agents::channel::site::{LogView, Site};
 use pilotlight_core::action::Trait;
 use pilotlight_core::fleet::Kind;
@@ -66,7 +65,6 @@ impl Engine {
         let site = Site {
             id: session.id.clone(),
             cwd: session.cwd().map(PathBuf::from),
-            endpoints: self.contacts.endpoints_of(&self.world, &self.disk, key),
             owned: *held == Held::Verified,
             log_view: seen,
             finding,
@@ -77,16 +75,14 @@ impl Engine {
         let suspects = self.disk.suspects(key, &pending.order, session).into_iter();
         let order_task = OrderTask {
             suspects: suspects
-                .map(|pid| (pid, self.contacts.endpoints_at(&self.world, &self.disk, pid, false)))
+                .map(|pid| (pid, self.contacts.servers_at(&self.world, &self.disk, key, pid, false)))
                 .collect(),
             messages: self.contacts.tasks.sender(),
             site,
             order: Order { by_command: pending.is_by_command(), ..pending.order.clone() },
             status,
             task,
-            connection: self.contacts.tasks.shared_connection(key),
-            bridge: self.contacts.bridge_to(&self.world, key),
-            service: self.contacts.service_of(&self.world, key),
+            reach: self.contacts.reach(&self.world, &self.disk, key),
             source: self.disk.homes.source(key.source).clone(),
             kind: about.kind,
             owner: owner.clone(),
@@ -124,7 +120,8 @@ impl Engine {
         }
         self.world.count_shared_owners();
         // The server that we started for the session does not count as another process.
-        let is_ours = is_of_our_server;
+        let control = self.disk.homes.source(key.source).control();
+        let is_ours = |pid: u32| control.is_some_and(|control| control.is_of_our_server(pid));
         let owner = self.world.fleet.get(&key).and_then(|entry| entry.session().observed.owner.live());
         if let Some(pid) = owner.filter(|pid| resumes && !is_ours(*pid)) {
             return Err(format!("process {pid} has opened it meanwhile; nothing was done"));

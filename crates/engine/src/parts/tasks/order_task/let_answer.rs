@@ -28,7 +28,9 @@ fn quiet_from(read: Time, prompt: Option<Time>) -> Option<Time> {
 impl OrderTask {
     /// Has Copilot ask in the session's terminal whether we may answer its permission requests.
     pub(super) async fn let_answer(&self) -> OrderResult {
-        let Some(bridge) = &self.bridge else { return Err(OrderError::refused("the bridge to its terminal has gone")) };
+        let Some(bridge) = &self.reach.bridge else {
+            return Err(OrderError::refused("the bridge to its terminal has gone"));
+        };
         self.wait_while_typed().await?;
         done(bridge.let_answer(&self.site).await?)
     }

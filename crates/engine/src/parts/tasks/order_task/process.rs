@@ -2,7 +2,7 @@
 
 use super::{OrderError, OrderResult, OrderTask, done, on_thread};
 use crate::terminal::{Terminals, show};
-use pilotlight_agents::channel::{PROBE_TIMEOUT, has_loaded};
+use pilotlight_agents::channel::PROBE_TIMEOUT;
 use pilotlight_agents::source::Resume;
 use pilotlight_core::order::{Operation, Step};
 use pilotlight_core::owner::may_have_it_open;
@@ -100,8 +100,9 @@ impl OrderTask {
     /// # Errors
     /// A refusal if one has it open, or if that cannot be known.
     pub(super) async fn ask_suspects(&self) -> Result<(), OrderError> {
-        for (pid, endpoints) in &self.suspects {
-            match has_loaded(endpoints, &self.site.id, PROBE_TIMEOUT).await {
+        for (pid, servers) in &self.suspects {
+            let loaded = async { servers.as_ref()?.has_loaded(&self.site.id, PROBE_TIMEOUT).await };
+            match loaded.await {
                 Some(false) => {}
                 Some(true) => {
                     let words = format!("process {pid} has it open: go on there, or close it first");

@@ -3,12 +3,10 @@
 use super::{FollowUp, OrderError, OrderResult, OrderTask, on_thread};
 use crate::config::Permissions;
 use crate::parts::tasks::message::{Continuation, TaskMessage};
-use pilotlight_agents::channel::connection::Connection;
-use pilotlight_agents::channel::connection_event::ConnectionEvent;
-use pilotlight_agents::channel::failure::FailureKind;
+use pilotlight_agents::channel::failure::{Failure, FailureKind};
 use pilotlight_agents::channel::order::{Policy, Prompt, SilentTurn};
 use pilotlight_agents::channel::site::RECEIVES;
-use pilotlight_agents::channel::{self, Channel};
+use pilotlight_agents::channel::{Connection, Keep};
 use pilotlight_core::attempts::Mark;
 use pilotlight_core::fleet::Kind;
 use pilotlight_core::order::{Doubt, Outcome};
@@ -25,9 +23,9 @@ const PERMISSIONS_ARE_BACK: &str = "Permissions can be given again in this sessi
 /// What has come of bringing a session back under control.
 enum Regained {
     /// We have a connection; the words say how.
-    Control(Arc<Connection>, &'static str),
+    Control(Arc<dyn Connection>, &'static str),
     /// Its model is answering, and nothing is sent behind the answer. The words say so; a new connection is kept.
-    Receives(String, Option<Arc<Connection>>),
+    Receives(String, Option<Arc<dyn Connection>>),
 }
 
 impl OrderTask {
@@ -39,11 +37,11 @@ impl OrderTask {
             Some(follow_up) => Some(self.prompt(follow_up).await?),
             None => None,
         };
-        if let (Channel::Bridge(bridge), Some((prompt, without))) = (self.channel(), &prompt) {
+        if let (Some(bridge), Some((prompt, without))) = (self.reach.only_bridge(), &prompt) {
             bridge.send_on(&self.site, prompt).await?;
             return Ok((sent_words(prompt, without), None, Continuation::Sent));
         }
-        let regained = match (&self.connection, &self.owner, self.kind) {
+        let regained = match (&self.reach.connection, &self.owner, self.kind) {
             (Some(connection), ..) => self.use_again(connection).await?,
             (None, owner, _) if owner.live().is_some() => self.attach().await?,
             (None, _, Kind::Sdk) => self.host(prompt.is_some()).await?,
@@ -53,7 +51,7 @@ impl OrderTask {
             Regained::Control(connection, words) => (connection, words),
             Regained::Receives(words, kept) => return Ok((words, kept, Continuation::None)),
         };
-        let kept = self.connection.is_none().then(|| Arc::clone(&connection));
+        let kept = self.reach.connection.is_none().then(|| Arc::clone(&connection));
         let lacks = connection.has_instructions().filter(|_| kept.is_some()).map(without_program);
         let Some((prompt, without)) = prompt else {
             let lacks = lacks.map_or(String::new(), |lacks| format!(", {lacks}"));
@@ -66,10 +64,10 @@ impl OrderTask {
             );
             return Ok((words, kept, Continuation::None));
         }
-        if follow_up == Some(FollowUp::Continue) && self.has_to_wait(&connection).await {
+        if follow_up == Some(FollowUp::Continue) && self.has_to_wait(&*connection).await {
             return Ok(("attached; it goes on when its turn is over".to_owned(), kept, Continuation::Waiting));
         }
-        match self.send_on(&connection, &prompt, before, words).await {
+        match self.send_on(&*connection, &prompt, before, words).await {
             Ok(()) => Ok((format!("{words}; {}", sent_words(&prompt, without)), kept, Continuation::Sent)),
             // The connection is kept, and the user learns of both.
             Err(error) => Err(OrderError { connection: kept, ..error }),
@@ -77,7 +75,7 @@ impl OrderTask {
     }
 
     /// Uses the connection that there is. A silent turn is stopped, unless its model is answering.
-    async fn use_again(&self, connection: &Arc<Connection>) -> Result<Regained, OrderError> {
+    async fn use_again(&self, connection: &Arc<dyn Connection>) -> Result<Regained, OrderError> {
         if self.status == Status::Stuck && connection.abort_silent(&self.site).await? == SilentTurn::Receives {
             self.report_receiving();
             return Ok(Regained::Receives(RECEIVES.to_owned(), None));
@@ -87,8 +85,8 @@ impl OrderTask {
 
     /// Attaches to the server of the session's owner.
     async fn attach(&self) -> Result<Regained, OrderError> {
-        let (attached, silent) = channel::attach(&self.site, self.policy(), self.events(), self.task).await?;
-        let connection = Arc::new(attached);
+        let servers = self.reach.servers.as_ref().ok_or_else(Failure::no_server)?;
+        let (connection, silent) = servers.attach(&self.site, self.keep()).await?;
         match silent {
             // The turn may still run and ask for something, so somebody must stay attached.
             Err(failure) => {
@@ -113,17 +111,16 @@ impl OrderTask {
             self.check_agreed().await?;
         }
         let program = self.program().await?;
-        let (events, policy) = (self.events(), self.policy());
-        let home = self.source.home();
-        let hosted = channel::host(&program, home, &self.site, policy, events, self.task).await?;
-        Ok(Regained::Control(Arc::new(hosted), "resumed in a server of our own, for as long as Pilotlight runs"))
+        let control = self.source.control().ok_or_else(Failure::no_server)?;
+        let hosted = control.host(&program, self.source.home(), &self.site, self.keep()).await?;
+        Ok(Regained::Control(hosted, "resumed in a server of our own, for as long as Pilotlight runs"))
     }
 
     /// Sends the prompt over the connection. `words` say how that was made; an error repeats them, because that much was
     /// done.
     async fn send_on(
         &self,
-        connection: &Connection,
+        connection: &dyn Connection,
         prompt: &Prompt,
         before: Option<Mark>,
         words: &str,
@@ -154,7 +151,7 @@ impl OrderTask {
     }
 
     /// Whether the session's turn still runs, so that a prompt would be queued behind the rest of it.
-    async fn has_to_wait(&self, connection: &Connection) -> bool {
+    async fn has_to_wait(&self, connection: &dyn Connection) -> bool {
         let turn_open = self.site.log_view.borrow().turn_open;
         // A turn that an exited process left open in the log does not run.
         !self.was_postponed && turn_open && connection.is_working().await
@@ -163,7 +160,7 @@ impl OrderTask {
     /// The prompt to send, and a note on what it leaves out.
     async fn prompt(&self, follow_up: FollowUp) -> Result<(Prompt, &'static str), OrderError> {
         if follow_up == FollowUp::Continue && self.site.log_view.borrow().ran > 0 {
-            let is_by_bridge = matches!(self.channel(), Channel::Bridge(_));
+            let is_by_bridge = self.reach.only_bridge().is_some();
             // A bridge does not know whether permissions can be given.
             let ours = || if is_by_bridge { GO_ON.to_owned() } else { format!("{PERMISSIONS_ARE_BACK} {GO_ON}") };
             return Ok((Prompt::Continue(self.actions.continue_prompt.clone().unwrap_or_else(ours)), ""));
@@ -176,15 +173,13 @@ impl OrderTask {
         Ok((Prompt::Repeat(last.text), without))
     }
 
-    fn policy(&self) -> Policy {
-        match self.actions.permissions {
+    /// What makes a connection that is to be kept.
+    fn keep(&self) -> Keep {
+        let policy = match self.actions.permissions {
             Permissions::Ask => Policy::Ask,
             Permissions::ApproveAll => Policy::ApproveAll,
             Permissions::Observe => Policy::Observe,
-        }
-    }
-
-    fn events(&self) -> mpsc::UnboundedSender<ConnectionEvent> {
+        };
         let (events, mut received) = mpsc::unbounded_channel();
         let messages = self.messages.clone();
         tokio::spawn(async move {
@@ -194,7 +189,7 @@ impl OrderTask {
                 }
             }
         });
-        events
+        Keep { policy, events, generation: self.task }
     }
 }
 
