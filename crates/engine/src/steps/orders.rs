@@ -174,7 +174,7 @@ impl Engine {
                 }
                 self.orders.postponed.push(PostponedOrder { pending, waits_for, until });
             }
-            Next::Start(guard) => self.start_task(&key, pending, guard),
+            Next::Start(guard) => self.start_task(&key, &pending, guard),
         }
     }
 

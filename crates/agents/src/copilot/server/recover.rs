@@ -18,7 +18,7 @@ use super::client::{Activity, Link};
 use super::connection::Kept;
 use super::probe;
 use super::servers::Endpoints;
-use crate::channel::failure::{Failure, FailureKind};
+use crate::channel::failure::Failure;
 use crate::channel::fault::Place;
 use crate::channel::order::SilentTurn;
 use crate::channel::request::Request;
@@ -56,7 +56,7 @@ impl Endpoints {
             return Err(Failure::no_server());
         }
         let why = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-        Err(Failure { step: Step::Attach, why, next: None, kind: FailureKind::Failed, faults })
+        Err(Failure { step: Some(Step::Attach), faults, ..Failure::failed(why) })
     }
 }
 

@@ -1,17 +1,11 @@
 //! Starts the task that carries out an order.
 
 use super::message::{TaskId, TaskMessage};
-use super::order_task::OrderTask;
-use super::{NewOwner, RunningTask, Tasks};
-use crate::control::PendingOrder;
-use crate::ledger::LockGuard;
+use super::{OrderTask, Running, Tasks};
 use crate::parts::resumes::Resumer;
-use pilotlight_agents::channel::site::{LogView, Permit, Reports};
-use pilotlight_core::action::{Action, Trait, is_cut_off};
-use pilotlight_core::fleet::{Kind, Session};
-use pilotlight_core::session::Key;
+use pilotlight_agents::channel::site::{Permit, Reports};
+use std::sync::Arc;
 use tokio::sync::mpsc::unbounded_channel;
-use tokio::sync::watch;
 
 impl Tasks {
     /// The number of a new task.
@@ -40,35 +34,14 @@ impl Tasks {
         Reports::to(move |report| drop(messages.send(TaskMessage::Report(task, report)))) // fails only when the engine has ended
     }
 
-    /// Starts a task. The caller has checked that its order may be carried out. `log_view` keeps up to date what it sees of
-    /// this session.
-    pub(crate) fn start(
-        &mut self,
-        (key, session): (&Key, &Session),
-        pending: PendingOrder,
-        guard: Option<LockGuard>,
-        log_view: watch::Sender<LogView>,
-        order_task: OrderTask,
-    ) {
-        let action = pending.order.operation.action();
-        let creates_owner = action.is(Trait::Recovery) && session.runner().live().is_none();
-        let hosts = action != Action::Resume && session.observed.about.kind == Kind::Sdk;
-        let running = RunningTask {
-            key: key.clone(),
-            pending,
-            action,
-            cut_off: is_cut_off(session, order_task.status),
-            log_view,
-            guard,
-            new_owner: creates_owner.then_some(if hosts { NewOwner::Server } else { NewOwner::Terminal }),
-            early: Vec::new(),
-            started_at: order_task.now,
-        };
-        let (task, now) = (order_task.task, order_task.now);
-        self.running.insert(task, running);
-        if creates_owner {
-            self.write_resume_record(task, now, Resumer::ours(now));
+    /// Starts a task. The caller has checked that its order may be carried out.
+    pub(crate) fn start(&mut self, task: OrderTask) -> Arc<OrderTask> {
+        let task = Arc::new(task);
+        if task.new_owner.is_some() {
+            task.write_resume_record(task.now, Resumer::ours(task.now));
         }
-        tokio::spawn(order_task.run());
+        let handle = tokio::spawn(Arc::clone(&task).run()).abort_handle();
+        self.running.insert(task.id, Running { task: Arc::clone(&task), early: Vec::new(), handle });
+        task
     }
 }

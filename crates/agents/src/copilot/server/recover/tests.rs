@@ -243,7 +243,7 @@ fn an_answer_without_effect_is_a_failure() {
         });
         site.reports = reports;
         let failure = site.servers.answer(&site, &these(&["a"]), false).await.unwrap_err();
-        assert_eq!((failure.step, failure.kind), (Step::Verify, FailureKind::Unconfirmed), "{failure}");
+        assert_eq!((failure.step, failure.kind), (Some(Step::Verify), FailureKind::Unconfirmed), "{failure}");
         assert!(failure.to_string().starts_with("may have happened: "), "{failure}");
         assert_eq!(*shown.lock().unwrap(), ["Run this command:\n\nls"]);
     });
@@ -269,7 +269,7 @@ fn the_server_that_has_the_session_is_found_among_others() {
 
         let (neither, _sight) = site(&[&gone, &without]);
         let failure = neither.servers.find(&neither).await.unwrap_err();
-        assert_eq!((failure.step, failure.faults.len()), (Step::Attach, 2));
+        assert_eq!((failure.step, failure.faults.len()), (Some(Step::Attach), 2));
         assert!(failure.to_string().starts_with("the step \"attach\" failed: the Copilot server at"), "{failure}");
         let (none, _sight) = site(&[]);
         assert!(none.servers.find(&none).await.unwrap_err().kind == FailureKind::Refused);
@@ -317,7 +317,7 @@ fn a_stop_of_background_work_is_seen_at_the_server() {
         let (site, log_view) = site(&[&fake]);
         log_view.send_modify(|log_view| log_view.turn_open = false);
         let failure = site.servers.stop(&site).await.unwrap_err();
-        assert_eq!(failure.step, Step::Verify, "{failure}");
+        assert_eq!(failure.step, Some(Step::Verify), "{failure}");
     });
 }
 
@@ -327,7 +327,7 @@ fn a_stop_without_effect_names_what_to_do_next() {
         let fake = abortable(|_| true).await;
         let (site, _sight) = site(&[&fake]);
         let failure = site.servers.stop(&site).await.unwrap_err();
-        assert_eq!(failure.step, Step::Verify);
+        assert_eq!(failure.step, Some(Step::Verify));
         assert!(failure.to_string().contains("reconnect the session, or end its process"), "{failure}");
     });
 }
