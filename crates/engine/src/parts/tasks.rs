@@ -8,17 +8,17 @@
 
 pub(crate) mod message;
 mod order_task;
-mod start;
 
 pub(crate) use message::{TaskId, TaskMessage};
 pub(crate) use order_task::{Continuation, NewOwner, OrderResult, OrderTask};
 
 use super::fleet::Fleet;
+use super::resumes::Resumer;
 use crate::ledger::Section;
 use pilotlight_agents::channel::Connection;
 use pilotlight_agents::channel::connection_event::ConnectionEvent;
 use pilotlight_agents::channel::fault::Place;
-use pilotlight_agents::channel::site::{LogView, LoggedRequest};
+use pilotlight_agents::channel::site::{LogView, LoggedRequest, Permit, Reports};
 use pilotlight_agents::channel::warnings::ServerWarnings;
 use pilotlight_agents::source::Resume;
 use pilotlight_core::action::{Action, ServerState, Trait};
@@ -140,6 +140,43 @@ impl Tasks {
         self.sender.clone()
     }
 
+    /// The number of a new task.
+    pub(crate) const fn new_id(&mut self) -> TaskId {
+        self.generation += 1;
+        self.generation
+    }
+
+    /// A permit that asks the loop, right before something is sent, whether it may still be sent.
+    pub(crate) fn permit(&self, task: TaskId) -> Permit {
+        let (ask, mut questions) = mpsc::unbounded_channel();
+        let messages = self.sender();
+        tokio::spawn(async move {
+            while let Some(answer) = questions.recv().await {
+                if messages.send(TaskMessage::MaySend(task, answer)).is_err() {
+                    return;
+                }
+            }
+        });
+        Permit::from(ask)
+    }
+
+    /// Reports that go to the loop.
+    pub(crate) fn reports(&self, task: TaskId) -> Reports {
+        let messages = self.sender();
+        Reports::to(move |report| drop(messages.send(TaskMessage::Report(task, report)))) // fails only when the engine has ended
+    }
+
+    /// Starts a task. The caller has checked that its order may be carried out.
+    pub(crate) fn start(&mut self, task: OrderTask) -> Arc<OrderTask> {
+        let task = Arc::new(task);
+        if task.new_owner.is_some() {
+            task.write_resume_record(task.now, Resumer::ours(task.now));
+        }
+        let handle = tokio::spawn(Arc::clone(&task).run()).abort_handle();
+        self.running.insert(task.id, Running { task: Arc::clone(&task), early: Vec::new(), handle });
+        task
+    }
+
     /// Whether this action may start now, or too many recoveries are running.
     pub(crate) fn has_room(&self, action: Action) -> bool {
         !action.is(Trait::Recovery)
@@ -233,12 +270,14 @@ impl Tasks {
             let log_view = task.log_view.clone();
             let kept = KeptConnection { connection, generation: id, log_view, activity_reported_at: None };
             self.connections.insert(key.clone(), kept);
-        } else if action == Action::Detach
-            && let Some(kept) = self.connections.remove(key)
-        {
-            tokio::spawn(kept.connection.close());
         }
+        let detached = if action == Action::Detach { self.connections.remove(key) } else { None };
         task.pending.report(Report::End(outcome.clone()));
+        // Only the last who has a connection closes it in an orderly way.
+        drop(running);
+        if let Some(detached) = detached {
+            tokio::spawn(detached.connection.close());
+        }
         Some((outcome, early))
     }
 

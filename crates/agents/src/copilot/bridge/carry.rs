@@ -321,7 +321,26 @@ fn is_logged(log_view: &LogView, request: &Request, approve: bool) -> Result<(),
 mod tests {
     use super::super::known::tests::{joined, message, requested};
     use super::*;
+    use crate::channel::Reach;
     use crate::channel::site::LoggedRequest;
+    use crate::copilot::server::servers::Endpoints;
+    use std::sync::Arc;
+    use tokio::sync::mpsc;
+
+    #[test]
+    fn a_server_is_better_than_a_bridge_but_tells_its_questions_only_to_who_is_attached() {
+        let (_state, known) = watch::channel(joined("1.0.102"));
+        let bridge = BridgeHandle { bridge: Bridge::new(mpsc::channel(1).0), known };
+        let alone = Reach { bridge: Some(Arc::new(bridge)), ..Reach::default() };
+        let with_server = Reach { servers: Some(Arc::new(Endpoints::at(Vec::new()))), ..alone.clone() };
+        let is_bridge = |channel: Result<Arc<dyn Channel>, _>| format!("{channel:?}").starts_with("Ok(BridgeHandle");
+        assert!(is_bridge(alone.channel()) && alone.only_bridge().is_some());
+        assert!(!is_bridge(with_server.channel()) && with_server.only_bridge().is_none());
+        assert!(is_bridge(with_server.channel_for_questions()));
+        let unreached = Reach { bridge: None, ..with_server };
+        assert_eq!(unreached.channel_for_questions().unwrap_err(), Failure::not_attached());
+        assert_eq!(Reach::default().channel().unwrap_err(), Failure::no_server());
+    }
 
     #[tokio::test]
     async fn a_request_that_only_the_log_has_yet_is_waited_for() {
