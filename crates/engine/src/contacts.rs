@@ -9,7 +9,7 @@ mod services;
 
 pub(super) use bridges::next_news;
 
-use super::disk::{Disk, Sighting};
+use super::disk::{Disk, DiskChange};
 use super::parts::looks::Looks;
 use super::parts::server_searches::ServerSearches;
 use super::parts::tasks::Tasks;
@@ -46,15 +46,15 @@ impl Contacts {
 
     /// Takes up what was seen on disk: applies what servers and bridges say of the sessions that were read, and judges
     /// these; forgets what is kept of those that are gone.
-    pub(super) fn take_up_sightings(&mut self, world: &mut World, disk: &mut Disk) {
-        for sighting in std::mem::take(&mut disk.sightings) {
-            match sighting {
-                Sighting::Read(key) => {
+    pub(super) fn take_up_disk_changes(&mut self, world: &mut World, disk: &mut Disk) {
+        for change in std::mem::take(&mut disk.changes) {
+            match change {
+                DiskChange::Read(key) => {
                     self.update_server(world, disk, &key);
                     self.update_bridge(world, &key);
                     world.judge(&key);
                 }
-                Sighting::Gone(key) => {
+                DiskChange::Gone(key) => {
                     self.server_searches.forget(&key);
                     self.looks.forget(&key);
                     self.tasks.forget(&key);

@@ -1,8 +1,8 @@
 //! What is on disk, and how it is followed: the homes of agents with their sessions, the processes that have these
 //! open, the settings, and what our own processes leave in the state folder.
 //!
-//! It knows nothing of servers, orders and views. What it sees of sessions that concerns others is in
-//! [`Disk::sightings`], for the engine to hand on.
+//! It knows nothing of servers, orders and views. What changes of sessions that concerns others is in
+//! [`Disk::changes`], for the engine to hand on.
 
 mod file_events;
 mod file_systems;
@@ -67,12 +67,12 @@ pub(super) struct Disk {
     /// Requests for a full check after lost file events.
     lost_events: Throttle,
     buffer: Vec<u8>,
-    /// What was seen of sessions since the engine last handed it on, in this order.
-    pub(super) sightings: Vec<Sighting>,
+    /// What changed since the engine last took it up, in this order.
+    pub(super) changes: Vec<DiskChange>,
 }
 
-/// What was seen of a session on disk, for those who keep something about it themselves.
-pub(super) enum Sighting {
+/// A change of a session on disk, for the contacts, which keep something about it themselves.
+pub(super) enum DiskChange {
     /// It was read.
     Read(Key),
     /// It is gone.
@@ -104,7 +104,7 @@ impl Disk {
             rescan_at: now + RESCAN_INTERVAL,
             lost_events: Throttle::new(LOST_EVENTS_INTERVAL),
             buffer: Vec::new(),
-            sightings: Vec::new(),
+            changes: Vec::new(),
         }
     }
 

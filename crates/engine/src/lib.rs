@@ -198,7 +198,7 @@ impl Engine {
         self.machines().follow();
         self.disk.scan_processes_now(&mut self.world);
         self.disk.run_initial_scan(&mut self.world, signals).await?;
-        self.take_up_sightings();
+        self.take_up_disk_changes();
         self.world.changes.updated.extend(self.world.fleet.entries().map(|(key, _)| key.clone()));
         self.world.changes.redraw = true; // also if there is no session yet
         self.contacts.look_into_silences(&mut self.world, &self.disk, view.asks_servers());
@@ -220,7 +220,7 @@ impl Engine {
     fn run_due_work(&mut self, view: &mut dyn View) -> ControlFlow<()> {
         self.disk.ask_file_systems(&mut self.world);
         self.disk.work_on_agenda(&mut self.world);
-        self.take_up_sightings();
+        self.take_up_disk_changes();
         if self.disk.history.has_unshown() && self.disk.agenda.only_long_reads() {
             self.disk.show_history(&self.world, view)?;
         }
@@ -269,13 +269,13 @@ impl Engine {
     }
 
     /// Takes up what was seen on disk.
-    fn take_up_sightings(&mut self) {
-        self.contacts.take_up_sightings(&mut self.world, &mut self.disk);
+    fn take_up_disk_changes(&mut self) {
+        self.contacts.take_up_disk_changes(&mut self.world, &mut self.disk);
     }
 
     /// Reads a session before something is done with it, to the end of its log if that is possible in time.
     fn read_session_now(&mut self, key: &Key) {
         self.disk.read_session_now(&mut self.world, key);
-        self.take_up_sightings();
+        self.take_up_disk_changes();
     }
 }

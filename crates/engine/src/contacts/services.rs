@@ -68,7 +68,7 @@ impl Contacts {
         }
         // What it says is later than what its log has.
         disk.read_session_now(world, &key);
-        self.take_up_sightings(world, disk);
+        self.take_up_disk_changes(world, disk);
         if let Some(session) = world.fleet.session(&key)
             && let Some(progress) = session.observed.facts.progress
         {
@@ -105,7 +105,7 @@ mod tests {
         fs::write(source.log(id), format!("{event}\n")).unwrap();
         disk.check_homes(&world);
         disk.rescan_now(&mut world);
-        contacts.take_up_sightings(&mut world, &mut disk);
+        contacts.take_up_disk_changes(&mut world, &mut disk);
         let (key, report) =
             (Key::new(SourceId::default(), id), ServiceReport { id: id.into(), active: true, requests: 1 });
         let waits = tokio::spawn(std::future::pending::<()>());

@@ -183,7 +183,7 @@ impl Engine {
         self.contacts.find_server(&mut self.world, &self.disk, key);
         self.world.changes.redraw = true;
         self.disk.read_session(&mut self.world, key);
-        self.take_up_sightings();
+        self.take_up_disk_changes();
     }
 
     /// Warns of faults; of a server that fails, only once.
