@@ -3,7 +3,7 @@
 
 use super::context::runtime;
 use super::trays::ask_first;
-use pilotlight_agents::bridges::{BridgeConfig, BridgeFiles, is_listened_to};
+use pilotlight_agents::copilot::bridge::{BridgeConfig, Files as BridgeFiles, is_listened_to};
 use pilotlight_engine::control::{self, origin};
 use pilotlight_system::paths;
 use pilotlight_system::runtime::Runtime;

@@ -6,6 +6,7 @@ use super::context::{Context, runtime};
 use super::report::say;
 use super::trays::{ask_first, unresponsive};
 use pilotlight_agents::adapter::ADAPTERS;
+use pilotlight_agents::copilot::bridge::Bridges;
 use pilotlight_agents::source::Source;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::time::Moment;
@@ -91,7 +92,7 @@ impl Observer {
         let mut engine = Engine::new(&self.sources, self.config.clone(), self.seen.clone());
         engine.note_bridge(self.has_bridge);
         if let Some(place) = place {
-            engine.listen_to_bridges(place);
+            engine.listen_to_bridges(Bridges::at(place));
         }
         let observed = runtime()?.block_on(engine.observe(effort == Effort::Ask))?;
         Ok(self.picture(observed, are_bridges_known, past))

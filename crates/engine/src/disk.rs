@@ -1,8 +1,8 @@
 //! What is on disk, and how it is followed: the homes of agents with their sessions, the processes that have these
 //! open, the settings, and what our own processes leave in the state folder.
 //!
-//! It knows nothing of servers, orders and views. What it sees of sessions that concerns others is in
-//! [`Disk::sightings`], for the engine to hand on.
+//! It knows nothing of servers, orders and views. What changes of sessions that concerns others is in
+//! [`Disk::changes`], for the engine to hand on.
 
 mod file_events;
 mod file_systems;
@@ -71,12 +71,12 @@ pub(super) struct Disk {
     buffer: Vec<u8>,
     /// Something was not read because no file descriptor was left.
     pub(super) lacks_descriptors: bool,
-    /// What was seen of sessions since the engine last handed it on, in this order.
-    pub(super) sightings: Vec<Sighting>,
+    /// What changed since the engine last took it up, in this order.
+    pub(super) changes: Vec<DiskChange>,
 }
 
-/// What was seen of a session on disk, for those who keep something about it themselves.
-pub(super) enum Sighting {
+/// A change of a session on disk, for the contacts, which keep something about it themselves.
+pub(super) enum DiskChange {
     /// It was read.
     Read(Key),
     /// It is gone.
@@ -110,7 +110,7 @@ impl Disk {
             lost_events: Throttle::new(LOST_EVENTS_INTERVAL),
             buffer: Vec::new(),
             lacks_descriptors: false,
-            sightings: Vec::new(),
+            changes: Vec::new(),
         }
     }
 

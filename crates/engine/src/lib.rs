@@ -71,7 +71,7 @@ use parts::hosts::Hosts;
 use parts::orders::Orders;
 use parts::outboxes::Outboxes;
 use parts::status_log::StatusLog;
-use pilotlight_agents::bridges::{BridgeConfig, BridgeEvent};
+use pilotlight_agents::control::Bridges;
 use pilotlight_agents::source::{Resume, Source};
 use pilotlight_core::session::Key;
 use pilotlight_system::heap;
@@ -146,17 +146,12 @@ impl Engine {
 
     /// Notes whether the user has installed the bridge: another process may listen for it.
     pub fn note_bridge(&mut self, is_installed: bool) {
-        self.contacts.bridges.note_installed(is_installed);
+        self.contacts.bridge_is_installed = is_installed;
     }
 
-    /// Sets where to listen for bridges from now on.
-    pub fn listen_to_bridges(&mut self, config: BridgeConfig) {
-        self.contacts.bridges.configure(config);
-    }
-
-    /// Takes the events of scripted sessions' bridges from here.
-    pub fn connect_bridges(&mut self, events: mpsc::Receiver<BridgeEvent>) {
-        self.contacts.bridges.connect(events);
+    /// Listens for these bridges. Must be called before [`run`](Self::run).
+    pub fn listen_to_bridges(&mut self, bridges: impl Bridges + 'static) {
+        self.contacts.bridges = Some(Box::new(bridges));
     }
 
     /// From now on, a session that is to be resumed in a terminal is resumed by whoever receives what to run.
@@ -204,18 +199,20 @@ impl Engine {
     async fn start_up(&mut self, signals: &mut SignalSource, view: &mut dyn View) -> ControlFlow<()> {
         self.disk.file_systems.reload(&self.disk.homes);
         self.disk.ask_file_systems(&mut self.world);
-        self.contacts.bridges.start();
+        if let Some(bridges) = &mut self.contacts.bridges {
+            bridges.start();
+        }
         self.disk.start_following_config(&self.world, view);
         self.machines().follow();
         self.disk.scan_processes_now(&mut self.world);
         self.disk.run_initial_scan(&mut self.world, signals).await?;
-        self.take_up_sightings();
+        self.take_up_disk_changes();
         self.world.changes.updated.extend(self.world.fleet.entries().map(|(key, _)| key.clone()));
         self.world.changes.redraw = true; // also if there is no session yet
         self.contacts.look_into_silences(&mut self.world, &self.disk, view.asks_servers());
         if view.asks_servers() {
             self.contacts.probe_silent_sessions(&mut self.world, &self.disk);
-            self.contacts.watch_services(&mut self.world);
+            self.contacts.watch_services(&mut self.world, &self.disk);
         }
         if view.wants_history() {
             self.disk.history.queue_all_to_show();
@@ -231,7 +228,7 @@ impl Engine {
     fn run_due_work(&mut self, view: &mut dyn View) -> ControlFlow<()> {
         self.disk.ask_file_systems(&mut self.world);
         self.disk.work_on_agenda(&mut self.world);
-        self.take_up_sightings();
+        self.take_up_disk_changes();
         if self.disk.history.has_unshown() && self.disk.agenda.only_long_reads() {
             self.disk.show_history(&self.world, view)?;
         }
@@ -242,7 +239,7 @@ impl Engine {
         self.reconnect_automatically(view.may_auto_reconnect());
         if view.asks_servers() {
             self.contacts.probe_silent_sessions(&mut self.world, &self.disk);
-            self.contacts.watch_services(&mut self.world);
+            self.contacts.watch_services(&mut self.world, &self.disk);
         }
         let flow = self.show_changes(view);
         self.send_reports();
@@ -281,13 +278,13 @@ impl Engine {
     }
 
     /// Takes up what was seen on disk.
-    fn take_up_sightings(&mut self) {
-        self.contacts.take_up_sightings(&mut self.world, &mut self.disk);
+    fn take_up_disk_changes(&mut self) {
+        self.contacts.take_up_disk_changes(&mut self.world, &mut self.disk);
     }
 
     /// Reads a session before something is done with it, to the end of its log if that is possible in time.
     fn read_session_now(&mut self, key: &Key) {
         self.disk.read_session_now(&mut self.world, key);
-        self.take_up_sightings();
+        self.take_up_disk_changes();
     }
 }

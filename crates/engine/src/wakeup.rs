@@ -3,7 +3,7 @@
 use super::parts::tasks::TaskMessage;
 use crate::control::Command;
 use crate::hosts::News;
-use pilotlight_agents::bridges::BridgeEvent;
+use pilotlight_agents::control::BridgeNews;
 use pilotlight_system::signals::{Signal, Signals};
 use pilotlight_system::timer::Alarm;
 use pilotlight_system::watcher::Hints;
@@ -18,7 +18,7 @@ pub(super) enum Wakeup {
     /// Another machine has told something.
     News(News),
     /// A bridge has connected, reported something, or disconnected.
-    Bridge(BridgeEvent),
+    Bridge(BridgeNews),
     /// Files or folders changed.
     Disk(Hints),
     /// A file system has answered at last.

@@ -11,7 +11,7 @@ use crate::cli::observe::{Effort, Observer};
 use crate::cli::pick::Picked;
 use crate::cli::report::say;
 use crate::cli::trays::unresponsive;
-use pilotlight_agents::bridges::BridgeConfig;
+use pilotlight_agents::copilot::bridge::{BridgeConfig, Bridges};
 use pilotlight_core::action::Trait;
 use pilotlight_core::fleet::{Kind, Session};
 use pilotlight_core::order::{Order, Outcome, Report};
@@ -357,7 +357,7 @@ async fn own_engine(context: &Context, session: &Session, order: &Order, signals
         () = signals.end() => return None,
     };
     if let Some(listening) = place {
-        engine.listen_to_bridges(listening);
+        engine.listen_to_bridges(Bridges::at(listening));
     }
     // Another command may have taken the session since we searched for a holder.
     engine.forward_to_holders(paths::project().iter().flat_map(paths::runtime_folders).collect());

@@ -7,13 +7,14 @@ use crate::disk::Disk;
 use crate::parts::looks::{BeginLook, EndedLook, SocketReader, SocketView, asked_by};
 use crate::parts::tasks::TaskMessage;
 use crate::world::{Pace, World};
-use pilotlight_agents::channel::listener::Listener;
+use pilotlight_agents::channel::Listener;
 use pilotlight_agents::channel::site::{PIECE_WITHIN, PIECE_WITHIN_UNSEEN};
 use pilotlight_core::fleet::Kind;
 use pilotlight_core::reception::{Finding, Found, WINDOW, Word};
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Span, Time};
 use pilotlight_core::verdict::{Look, Reception};
+use std::sync::Arc;
 
 /// A look that is so much overdue was missed, not late: its limit has passed already.
 const MISSED: Span = Span::seconds(1);
@@ -49,7 +50,7 @@ impl Contacts {
         for key in silent {
             let owner = world.fleet.get(&key).and_then(owner_and_progress);
             let Some((pid, progress)) = owner.filter(|_| !self.looks.is_running(&key)) else { continue };
-            if self.listener_for(world, disk, &key, pid, asks_servers).is_some() {
+            if self.listener_for(world, disk, &key, asks_servers).is_some() {
                 // Whoever can be asked is listened to for a while.
                 let look = Look { at: None, window: WINDOW };
                 self.begin_look(world, disk, &key, look, asks_servers, &mut reader);
@@ -99,7 +100,7 @@ impl Contacts {
     ) {
         let now = world.now().awake;
         let Some((pid, progress)) = world.fleet.get(key).and_then(owner_and_progress) else { return };
-        let mut listener = self.listener_for(world, disk, key, pid, asks_servers);
+        let mut listener = self.listener_for(world, disk, key, asks_servers);
         let mut window = look.window;
         if world.pace == Pace::Once {
             let view = reader.view(pid);
@@ -130,16 +131,15 @@ impl Contacts {
     }
 
     /// Who can be asked about a session: a kept connection, its server, or the bridge to its terminal.
-    fn listener_for(&self, world: &World, disk: &Disk, key: &Key, pid: u32, asks_servers: bool) -> Option<Listener> {
+    fn listener_for(&self, world: &World, disk: &Disk, key: &Key, asks_servers: bool) -> Option<Arc<dyn Listener>> {
         if let Some(connection) = self.tasks.connection_to(key) {
-            return Some(Listener::over(connection));
+            return Some(connection.listener());
         }
         if let Some(bridge) = self.bridge_to(world, key) {
-            return Some(Listener::Bridge(bridge));
+            return Some(bridge);
         }
         let may_ask = asks_servers && world.config.actions.ask_servers;
-        let endpoints = if may_ask { self.verified_endpoints_of(world, disk, pid, key) } else { Vec::new() };
-        (!endpoints.is_empty()).then_some(Listener::Servers(endpoints))
+        Some(may_ask.then(|| self.listed_servers_of(world, disk, key))??)
     }
 
     /// Applies what was seen and heard of a session's model, and returns it.

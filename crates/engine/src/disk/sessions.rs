@@ -2,7 +2,7 @@
 
 use super::reading;
 use crate::Entry;
-use crate::disk::{Disk, Sighting};
+use crate::disk::{Disk, DiskChange};
 use crate::parts::agenda::READ_SLICE;
 use crate::parts::fleet::find_terminal;
 use crate::world::World;
@@ -176,7 +176,7 @@ impl Disk {
         if let Some(session) = world.fleet.session(key) {
             find_terminal(session);
         }
-        self.sightings.push(Sighting::Read(key.clone()));
+        self.changes.push(DiskChange::Read(key.clone()));
     }
 
     /// Has a session looked at every few seconds while a process may have it open and its files may change without an
@@ -198,7 +198,7 @@ impl Disk {
         if world.fleet.remove(key) | self.history.remove(key) {
             world.changes.removed.push(key.clone());
         }
-        self.sightings.push(Sighting::Gone(key.clone()));
+        self.changes.push(DiskChange::Gone(key.clone()));
     }
 }
 

@@ -12,6 +12,7 @@ use crate::terminal::why_not;
 use pilotlight_agents::channel::Service;
 use pilotlight_agents::evidence::Evidence;
 use pilotlight_agents::reader::Reader;
+use pilotlight_agents::source::Source;
 use pilotlight_core::far::Account;
 use pilotlight_core::fleet::{Label, Row, Session, ShortIds, distinguish};
 use pilotlight_core::limits::Limits;
@@ -122,8 +123,8 @@ impl Entry {
     }
 
     /// The service that runs it, if its owner is one that takes orders.
-    pub(crate) fn service(&self) -> Option<Service> {
-        self.reader.service(&self.session.observed)
+    pub(crate) fn service(&self, source: &Source) -> Option<Arc<dyn Service>> {
+        source.service(&self.session.id, &*self.reader, &self.session.observed)
     }
 
     /// What shows that its owner owns it, where that is enough to signal a process.

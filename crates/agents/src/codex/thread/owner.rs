@@ -3,7 +3,6 @@
 use super::Thread;
 use crate::codex::Codex;
 use crate::codex::daemon;
-use crate::codex::door::Door;
 use crate::codex::lock::{Holder, LOCKS, Lock};
 use crate::codex::running;
 use crate::codex::target;
@@ -252,13 +251,6 @@ impl Thread {
             (_, None) => observed.owner = self.departed(),
             _ => {}
         }
-    }
-
-    /// The door to its owner, if that is the daemon.
-    pub(crate) fn door(&self, observed: &Observed) -> Option<Door> {
-        let pid = observed.owner.live().filter(|_| observed.is_served)?;
-        let sub_agents = observed.facts.sub_agents.iter().map(|sub_agent| sub_agent.id.clone());
-        Door::of(&self.lock_home, pid, [self.id.clone()].into_iter().chain(sub_agents).collect())
     }
 
     /// What shows that its owner owns it, if that runs this thread alone.

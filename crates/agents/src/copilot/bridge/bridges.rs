@@ -1,20 +1,20 @@
-//! The bridges to sessions in plain terminals: listens for them, and keeps what each reports.
-//!
-//! So far Copilot alone has one.
+//! The bridges that are connected: listens for them, and keeps what each reports.
 
-use super::copilot::bridge::carry::BridgeHandle;
-use super::copilot::bridge::known::BridgeState;
-use super::copilot::bridge::socket::{Bridge, BridgeSocket, ConnectionId, serve};
-use super::copilot::bridge::wire::{Consent, Hello, Message};
-use pilotlight_core::session::BridgeSetup;
+use super::carry::BridgeHandle;
+use super::files::Files;
+use super::known::BridgeState;
+use super::socket::{Bridge, BridgeEvent, BridgeSocket, ConnectionId, is_listened_to, serve};
+use super::wire::{Consent, Hello, Message};
+use crate::channel;
+use crate::control::{self, BridgeNews, BridgeReport};
 use pilotlight_core::time::Time;
+use pilotlight_system::clock::Clock;
 use pilotlight_system::process::is_gone;
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use tokio::sync::{mpsc, watch};
-
-pub use super::copilot::bridge::files::Files as BridgeFiles;
-pub use super::copilot::bridge::socket::{BridgeEvent, is_listened_to};
 
 /// Where to listen for bridges, and where their key is. Without a key, no bridge is installed.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct BridgeConfig {
     /// The runtime folder.
     pub folder: PathBuf,
     /// The bridge's files on our disk.
-    pub files: BridgeFiles,
+    pub files: Files,
     /// Whether no tool of a session that this process runs can have started us.
     pub is_users: fn(u32) -> bool,
     /// Other processes may listen there as well, one at a time: this one begins when it is told to, and not while another does.
@@ -30,14 +30,6 @@ pub struct BridgeConfig {
     /// Nothing may change because we listen: no bridge makes use of a remembered consent, or takes us for the one that the
     /// user lets answer.
     pub only_looks: bool,
-}
-
-/// What an event of a bridge has changed.
-pub enum BridgeNews {
-    /// What is known of the session with this id.
-    Of(Box<str>),
-    /// All bridges were disconnected: none of them may make use of a remembered consent any more.
-    StoppedElevating,
 }
 
 /// The bridges that are connected.
@@ -48,12 +40,10 @@ pub struct Bridges {
     /// The events of bridges that no socket connects: those of scripted sessions.
     scripted: Option<mpsc::Receiver<BridgeEvent>>,
     connections: HashMap<ConnectionId, ConnectedBridge>,
-    /// The user has installed the bridge, whoever listens for it.
-    is_installed: bool,
 }
 
 /// A bridge that is connected.
-pub struct ConnectedBridge {
+struct ConnectedBridge {
     /// The session that it has joined, and the process that it names as its owner.
     session: Box<str>,
     owner: u32,
@@ -67,49 +57,17 @@ impl ConnectedBridge {
     fn is_of(&self, session: &str, owner: u32) -> bool {
         *self.session == *session && self.owner == owner
     }
-
-    /// What it has reported.
-    pub fn state(&self) -> watch::Ref<'_, BridgeState> {
-        self.state.borrow()
-    }
-
-    /// What an order is carried out over.
-    pub fn handle(&self) -> BridgeHandle {
-        self.handle.clone()
-    }
 }
 
 impl Bridges {
-    /// Sets where to listen from now on.
-    pub fn configure(&mut self, config: BridgeConfig) {
-        self.config = Some(config);
+    /// Those that connect there, once it begins to listen.
+    pub fn at(config: BridgeConfig) -> Self {
+        Self { config: Some(config), ..Self::default() }
     }
 
-    /// Takes the events of scripted sessions' bridges from here. There is no socket then.
-    pub fn connect(&mut self, events: mpsc::Receiver<BridgeEvent>) {
-        self.scripted = Some(events);
-    }
-
-    /// Begins to listen, unless it waits to be told to.
-    pub fn start(&mut self) {
-        if self.config.as_ref().is_some_and(|config| !config.shared) {
-            self.update_listener();
-        }
-    }
-
-    /// Listens if there is a key, and stops if there is none.
-    pub fn update_listener(&mut self) {
-        let Some(config) = &self.config else { return };
-        let Some(key) = config.files.key() else { return self.close() };
-        if self.socket.is_some() || config.shared && is_listened_to(&config.folder) {
-            return;
-        }
-        let may_elevate = !config.only_looks && config.files.may_elevate();
-        let is_users = if config.only_looks { |_| false } else { config.is_users };
-        match serve(&config.folder, key.to_vec(), may_elevate, is_users) {
-            Ok(socket) => self.socket = Some(socket),
-            Err(error) => tracing::warn!("sessions in terminals cannot be reached: {error:#}"),
-        }
+    /// Those of scripted sessions, whose events come from here. There is no socket then.
+    pub fn scripted(events: mpsc::Receiver<BridgeEvent>) -> Self {
+        Self { scripted: Some(events), ..Self::default() }
     }
 
     /// Stops listening, and disconnects from all.
@@ -118,19 +76,8 @@ impl Bridges {
         self.connections.clear();
     }
 
-    /// The next event of a bridge. Never returns while not listening.
-    pub async fn next_event(&mut self) -> BridgeEvent {
-        let events = self.socket.as_mut().map(|(_, events)| events).or(self.scripted.as_mut());
-        if let Some(events) = events
-            && let Some(event) = events.recv().await
-        {
-            return event;
-        }
-        std::future::pending().await
-    }
-
     /// Handles a bridge that has connected, reported something, or disconnected.
-    pub fn handle(&mut self, event: BridgeEvent, now: Time) -> Option<BridgeNews> {
+    fn handle(&mut self, event: BridgeEvent, now: Time) -> Option<BridgeNews> {
         let session = match event {
             BridgeEvent::Joined(id, hello, bridge) => self.join(id, hello, bridge, now),
             BridgeEvent::Message(id, Message::Consent(Consent { unexpected: true, .. })) => {
@@ -191,32 +138,69 @@ impl Bridges {
         true
     }
 
-    /// Notes whether the user has installed the bridge.
-    pub const fn note_installed(&mut self, is_installed: bool) {
-        self.is_installed = is_installed;
+    /// The bridge of a session that this process owns.
+    fn of(&self, session: &str, owner: u32) -> Option<&ConnectedBridge> {
+        self.connections.values().find(|bridge| bridge.is_of(session, owner))
     }
+}
 
-    /// What is known of which sessions a bridge reaches.
-    pub const fn setup(&self) -> BridgeSetup {
-        match (self.is_listening(), self.is_installed) {
-            (true, _) => BridgeSetup::Installed,
-            (false, true) => BridgeSetup::Unheard,
-            (false, false) => BridgeSetup::NotInstalled,
+impl control::Bridges for Bridges {
+    fn start(&mut self) {
+        if self.config.as_ref().is_some_and(|config| !config.shared) {
+            self.update_listener();
         }
     }
 
-    /// Whether we listen for bridges.
-    pub const fn is_listening(&self) -> bool {
+    /// Listens if there is a key, and stops if there is none.
+    fn update_listener(&mut self) {
+        let Some(config) = &self.config else { return };
+        let Some(key) = config.files.key() else { return self.close() };
+        if self.socket.is_some() || config.shared && is_listened_to(&config.folder) {
+            return;
+        }
+        let may_elevate = !config.only_looks && config.files.may_elevate();
+        let is_users = if config.only_looks { |_| false } else { config.is_users };
+        match serve(&config.folder, key.to_vec(), may_elevate, is_users) {
+            Ok(socket) => self.socket = Some(socket),
+            Err(error) => tracing::warn!("sessions in terminals cannot be reached: {error:#}"),
+        }
+    }
+
+    fn poll_news(&mut self, context: &mut Context<'_>, clock: &Clock) -> Poll<BridgeNews> {
+        loop {
+            let events = self.socket.as_mut().map(|(_, events)| events).or(self.scripted.as_mut());
+            match events.map(|events| events.poll_recv(context)) {
+                Some(Poll::Ready(Some(event))) => {
+                    if let Some(news) = self.handle(event, clock.now().wall) {
+                        return Poll::Ready(news);
+                    }
+                }
+                // A stage that has ended says nothing more.
+                Some(Poll::Ready(None) | Poll::Pending) | None => return Poll::Pending,
+            }
+        }
+    }
+
+    fn is_listening(&self) -> bool {
         self.socket.is_some() || self.scripted.is_some()
     }
 
-    /// Whether the bridge of this session is connected and has reported what is open there.
-    pub fn has_reported(&self, session: &str) -> bool {
+    fn has_reported(&self, session: &str) -> bool {
         self.connections.values().any(|bridge| *bridge.session == *session && bridge.state.borrow().pending_received)
     }
 
-    /// The bridge of a session that this process owns.
-    pub fn of(&self, session: &str, owner: u32) -> Option<&ConnectedBridge> {
-        self.connections.values().find(|bridge| bridge.is_of(session, owner))
+    fn report(&self, session: &str, owner: u32, untried: bool) -> Option<BridgeReport> {
+        let state = self.of(session, owner)?.state.borrow();
+        Some(BridgeReport {
+            bridge: state.bridge(untried),
+            release: state.release.clone(),
+            is_other: state.is_other,
+            approves_all: state.approves_all,
+            questions: state.questions.open(),
+        })
+    }
+
+    fn bridge(&self, session: &str, owner: u32) -> Option<Arc<dyn channel::Bridge>> {
+        Some(Arc::new(self.of(session, owner)?.handle.clone()))
     }
 }
