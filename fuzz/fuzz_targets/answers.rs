@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use pilotlight_agents::copilot::server::client::Link;
-use pilotlight_agents::copilot::server::request::Request;
+use pilotlight_agents::channel::request::Request;
 use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;

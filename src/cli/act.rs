@@ -24,10 +24,10 @@ use super::report::{USAGE, say};
 use carry::carry_out;
 use order::{code, order, refuse, refused_to_agent, with, with_one_of};
 use output::Printer;
-use pilotlight_agents::channel::endpoints;
-use pilotlight_agents::channel::{PROBE_TIMEOUT, has_loaded};
+use pilotlight_agents::channel::PROBE_TIMEOUT;
+use pilotlight_agents::control::KnownServers;
 use pilotlight_agents::scanner::OpenScanner;
-use pilotlight_agents::source::reached;
+use pilotlight_agents::source::homes_of;
 use pilotlight_core::action::{Action, ServerState, Trait, has_open_tool, is_hosting, offer, unproven};
 use pilotlight_core::attempts::UNCOUNTED;
 use pilotlight_core::fleet::{Kind, Session};
@@ -37,8 +37,9 @@ use pilotlight_core::text::{NAME_MAX, plain};
 use pilotlight_core::words::offer::without_program;
 use pilotlight_core::words::refusal::Refusal;
 use pilotlight_engine::control::caller::is_reserved_for_people;
+use pilotlight_engine::past::Depth;
 use pilotlight_system::clock::Clock;
-use pilotlight_system::paths::{is_local_folder, user_home};
+use pilotlight_system::paths::is_local_folder;
 use pilotlight_system::process;
 use std::ffi::OsString;
 use std::path::Path;
@@ -202,7 +203,8 @@ pub(super) fn resume(
         }
     };
     // Its own folder, which is for the engine to find elsewhere, is needed here.
-    with_one_of(context, session, here, |session| {
+    let depth = if here { Depth::Whole } else { Depth::Glimpse };
+    with_one_of(context, session, depth, |session| {
         if session.far.is_some() && folder.is_some() {
             return Ok(refuse("`--in` names a folder of this machine, and the session is on another: resume it there"));
         }
@@ -301,11 +303,12 @@ fn suspicion(context: &Context, session: &Session) -> Option<Suspicion> {
     let (folder, last) = (session.cwd().map(Path::new), session.observed.facts.progress.map(|last| last.wall));
     let suspects: Vec<u32> = openings.suspects(source.root(), &session.id, folder, last).collect();
     let mut worst = None;
+    let homes = homes_of(source.adapter(), &context.homes);
+    let known = KnownServers { homes: &homes, settings: &context.config.servers, is_trusted: false };
     for pid in suspects {
-        let endpoints =
-            endpoints(pid, false, &reached(&context.homes), &context.config.servers, user_home().as_deref());
-        let loaded = runtime().ok()?.block_on(has_loaded(&endpoints, &session.id, PROBE_TIMEOUT));
-        match loaded {
+        let servers = source.control().and_then(|control| control.servers(pid, &known));
+        let loaded = async { servers?.has_loaded(&session.id, PROBE_TIMEOUT).await };
+        match runtime().ok()?.block_on(loaded) {
             Some(true) => return Some(Suspicion::Loaded(pid)),
             Some(false) => worst = worst.or(Some(Suspicion::Unfounded)),
             None => worst = Some(Suspicion::Untold(pid)),

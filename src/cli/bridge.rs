@@ -2,22 +2,21 @@
 //! reports where it runs.
 
 use super::ask::{confirm, prompt};
-use super::bridges::{announce_bridge_change, meet_bridges};
+use super::bridges::announce_bridge_change;
 use super::context::{Context, runtime};
-use super::enrich::enrich_from_tray;
 use super::fold::{on_stderr, on_stdout};
 use super::json;
+use super::observe::{Effort, Picture, observe};
 use super::report::{LINE_MAX, REFUSED, say};
 use anyhow::{Context as _, anyhow};
+use pilotlight_agents::copilot;
 use pilotlight_agents::copilot::bridge::PLUGIN;
 use pilotlight_agents::copilot::bridge::files::Files;
 use pilotlight_agents::copilot::bridge::plugin::{self, Installed};
 use pilotlight_agents::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
-use pilotlight_agents::source::reached;
 use pilotlight_core::action::{Bridge, OTHER_VERSION};
 use pilotlight_core::fleet::{Kind, Session, short_id};
 use pilotlight_core::text::plain;
-use pilotlight_engine::snapshot::{self, Snapshot};
 use pilotlight_system::paths::{self, canonical};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -123,7 +122,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
 }
 
 fn install(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCode> {
-    let homes = reached(&context.homes);
+    let homes = copilot::homes(&context.homes);
     check_settings(&homes, files)?;
     let program = program(context)?;
     let commands = commands(&homes, |home| plugin::to_install(home, &files.marketplace));
@@ -155,7 +154,7 @@ fn install(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCo
 }
 
 fn remove(context: &Context, files: &Files, yes: bool) -> anyhow::Result<ExitCode> {
-    let homes = reached(&context.homes);
+    let homes = copilot::homes(&context.homes);
     check_settings(&homes, files)?;
     let program = program(context)?;
     let commands = commands(&homes, plugin::to_remove);
@@ -192,7 +191,7 @@ fn clean_up(context: &Context, files: &Files) -> anyhow::Result<Vec<PathBuf>> {
     let mut homes: Vec<_> = files
         .homes()
         .into_iter()
-        .chain(reached(&context.all_homes()))
+        .chain(copilot::homes(&context.all_homes()))
         .map(|home| PathBuf::from(&*canonical(&home)))
         .collect();
     homes.sort();
@@ -271,10 +270,8 @@ fn carry_out<'a>(program: &Path, commands: &Commands<'a>) -> anyhow::Result<Vec<
 
 fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<ExitCode> {
     let current = files.is_current();
-    let Snapshot { mut sessions, now, .. } = snapshot::take(&context.homes, &context.config, &context.seen, false);
+    let Picture { mut sessions, now, are_bridges_known: are_known, .. } = observe(context, Effort::Ask, None)?;
     sessions.retain(|session| session.observed.about.kind == Kind::Terminal && session.observed.owner.live().is_some());
-    let are_known = enrich_from_tray(&mut sessions, &context.homes)
-        || meet_bridges(&mut sessions, context.config.actions.bridge_untried);
     let home_of = |home: &PathBuf| -> Vec<Terminal<'_>> {
         sessions
             .iter()
@@ -282,7 +279,7 @@ fn status(context: &Context, files: &Files, as_json: bool) -> anyhow::Result<Exi
             .map(|session| terminal(session, session.row(now, &context.config.limits).0.label.cut(40)))
             .collect()
     };
-    let homes = reached(&context.homes);
+    let homes = copilot::homes(&context.homes);
     let rows: Vec<_> = homes
         .iter()
         .map(|home| Row {

@@ -3,12 +3,10 @@
 
 use super::context::runtime;
 use super::trays::ask_first;
-use pilotlight_agents::bridges::{BridgeConfig, BridgeFiles, is_listened_to, meet};
-use pilotlight_core::fleet::Session;
+use pilotlight_agents::copilot::bridge::{BridgeConfig, Files as BridgeFiles, is_listened_to};
 use pilotlight_engine::control::{self, origin};
 use pilotlight_system::paths;
 use pilotlight_system::runtime::Runtime;
-use std::time::Duration;
 
 /// Whether terminals may have a bridge: the user has installed it, in whatever state it is now.
 pub(super) fn has_bridge() -> bool {
@@ -24,7 +22,12 @@ pub(super) fn place_for_bridges() -> Option<BridgeConfig> {
         return None;
     }
     let folder = folders.into_iter().find(|folder| Runtime::make(folder).is_ok())?;
-    Some(BridgeConfig { folder, files, is_users: origin::is_listener_of_user, shared: false })
+    Some(BridgeConfig { folder, files, is_users: origin::is_listener_of_user, shared: false, only_looks: false })
+}
+
+/// The same for a command that only looks.
+pub(super) fn place_to_look() -> Option<BridgeConfig> {
+    place_for_bridges().map(|place| BridgeConfig { only_looks: true, ..place })
 }
 
 /// Where a process that others may run beside listens for bridges once it is told to.
@@ -32,21 +35,7 @@ pub(super) fn shared_place() -> Option<BridgeConfig> {
     let project = paths::project()?;
     let folder = paths::runtime_folders(&project).into_iter().find(|folder| Runtime::make(folder).is_ok())?;
     let files = BridgeFiles::new(&project);
-    Some(BridgeConfig { folder, files, is_users: origin::is_listener_of_user, shared: true })
-}
-
-/// How long bridges have to connect: they watch for somebody who listens, and are there within two seconds.
-const CONNECT_WITHIN: Duration = Duration::from_secs(3);
-
-/// Where no tray runs: listens until all these sessions' bridges have connected, or for three seconds, and notes what
-/// they say of themselves. Returns false if another command listens already, so that nothing is known.
-pub(super) fn meet_bridges(sessions: &mut [Session], untried: bool) -> bool {
-    if sessions.is_empty() || !has_bridge() {
-        return true;
-    }
-    let Some(place) = place_for_bridges() else { return false };
-    let Ok(runtime) = runtime() else { return false };
-    runtime.block_on(meet(&place, sessions, untried, CONNECT_WITHIN))
+    Some(BridgeConfig { folder, files, is_users: origin::is_listener_of_user, shared: true, only_looks: false })
 }
 
 /// Tells the running tray that the bridge was installed or removed, so that it starts or stops listening.

@@ -1,6 +1,7 @@
 //! What every command starts from: Copilot's homes, the settings, and what the user has seen; and the engine on them.
 
 use super::bridges::has_bridge;
+use super::observe::{Effort, observe};
 use super::report::{LINE_MAX, say};
 use crate::doctor::Ground;
 use anyhow::Context as _;
@@ -17,8 +18,10 @@ use pilotlight_engine::config::{self, Config, Host, Problem, last_valid};
 use pilotlight_engine::hosts::Purpose;
 use pilotlight_engine::last_seen::{self, Seen};
 use pilotlight_engine::ledger::{Ledger, Page};
+use pilotlight_engine::past::Depth;
 use pilotlight_engine::{Engine, SettingsSource, View, exit_note};
 use pilotlight_system::clock::Clock;
+use pilotlight_system::descriptors;
 use pilotlight_system::mounts::{Mounts, SilentHome};
 use pilotlight_system::paths;
 use pilotlight_system::signals::Signals;
@@ -104,11 +107,22 @@ impl Context {
             config: self.config.clone(),
             config_path: self.config_path.clone(),
             problems: self.problems.clone(),
-            seen: self.seen.clone(),
+            sessions: self.sessions_or_say(),
             state_folder: project.as_ref().map(paths::state_folder),
             runtime_folders: project.as_ref().map(paths::runtime_folders).unwrap_or_default(),
             user_home: paths::user_home(),
             is_home_optional: self.is_home_optional(),
+        }
+    }
+
+    /// The sessions. None, if they cannot be read, which is said.
+    fn sessions_or_say(&self) -> Vec<Session> {
+        match observe(self, Effort::Look, Some(Depth::Glimpse)) {
+            Ok(picture) => picture.sessions,
+            Err(error) => {
+                say(&format!("{error:#}"));
+                Vec::new()
+            }
         }
     }
 
@@ -359,11 +373,16 @@ pub(super) fn watch_until_stopped(engine: Engine, view: &mut dyn View) -> anyhow
 
 /// A single-threaded runtime for commands that wait for events.
 pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("the system refuses the resources for an event loop")
+    let build = || {
+        // Where descriptors run out midway, tokio panics.
+        descriptors::are_left(DESCRIPTORS_OF_LOOP)?;
+        tokio::runtime::Builder::new_current_thread().enable_all().build()
+    };
+    build().context("the system refuses the resources for an event loop")
 }
+
+/// How many file descriptors an event loop needs at its start: six on Linux, and some to spare.
+const DESCRIPTORS_OF_LOOP: usize = 8;
 
 /// A demo that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,12 +2,11 @@
 
 use super::ask::{confirm, has_terminal};
 use super::context::Context;
-use super::enrich::enrich_from_tray;
 use super::fold::{on_stdout, on_stdout_from};
 use super::report::{LINE_MAX, REFUSED, say};
 use super::{color, json};
 use crate::doctor::bridge::running;
-use crate::doctor::{Examined, Finding, Level, examine};
+use crate::doctor::{Finding, Level, examine};
 use clap::ColorChoice;
 use pilotlight_core::text::{counted, plain};
 use std::io::{self, Write};
@@ -30,22 +29,25 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         return Ok(ExitCode::from(REFUSED));
     }
     let ground = context.ground();
-    let mut examined = examine(&ground);
-    enrich_from_tray(&mut examined.sessions, &ground.homes);
-    examined.findings.extend(running(&examined.sessions));
+    let mut findings = examine(&ground);
+    findings.extend(running(&ground.sessions));
     if arguments.json {
         let mut out = io::stdout().lock();
-        json::write_pretty(&mut out, &examined.findings)?;
+        json::write_pretty(&mut out, &findings)?;
         writeln!(out)?;
     } else {
-        print(&examined, context.color)?;
+        print(&findings, context.color)?;
     }
-    if arguments.fix && apply_fixes(&examined)? {
+    if arguments.fix && apply_fixes(&findings)? {
         // The settings may have changed.
-        examined = examine(&Context::new(&context.named_homes).ground());
-        writeln!(io::stdout(), "\n{}", summary(&examined))?;
+        findings = examine(&Context::new(&context.named_homes).ground());
+        writeln!(io::stdout(), "\n{}", summary(&findings))?;
     }
-    Ok(if examined.worst() == Level::Problem { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if findings.iter().any(|finding| finding.level == Level::Problem) {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// The width of the word for how bad a finding is.
@@ -53,10 +55,10 @@ const WORD_WIDTH: usize = 8;
 /// The column in which findings begin.
 const SAID_COLUMN: usize = 24;
 
-fn print(examined: &Examined, choice: ColorChoice) -> io::Result<()> {
+fn print(findings: &[Finding], choice: ColorChoice) -> io::Result<()> {
     let colours = color::on_stdout(choice);
     let mut out = io::stdout().lock();
-    for Finding { check, level, said, remedy, .. } in &examined.findings {
+    for Finding { check, level, said, remedy, .. } in findings {
         let colour = match level {
             Level::Ok => "32",
             Level::Warning => "33",
@@ -73,11 +75,11 @@ fn print(examined: &Examined, choice: ColorChoice) -> io::Result<()> {
             writeln!(out, "{}", on_stdout_from(&line, SAID_COLUMN + 2))?;
         }
     }
-    writeln!(out, "\n{}", summary(examined))
+    writeln!(out, "\n{}", summary(findings))
 }
 
-fn summary(examined: &Examined) -> String {
-    let count = |level| examined.findings.iter().filter(|finding| finding.level == level).count();
+fn summary(findings: &[Finding]) -> String {
+    let count = |level| findings.iter().filter(|finding| finding.level == level).count();
     match (count(Level::Problem), count(Level::Warning)) {
         (0, 0) => "All is well.".into(),
         (0, warnings) => format!("No problem; {}.", counted(warnings, "warning")),
@@ -87,8 +89,8 @@ fn summary(examined: &Examined) -> String {
 }
 
 /// Applies each fix, asking first. Returns whether any was applied.
-fn apply_fixes(examined: &Examined) -> io::Result<bool> {
-    let fixes: Vec<_> = examined.findings.iter().filter_map(|finding| finding.fix.as_ref()).collect();
+fn apply_fixes(findings: &[Finding]) -> io::Result<bool> {
+    let fixes: Vec<_> = findings.iter().filter_map(|finding| finding.fix.as_ref()).collect();
     if fixes.is_empty() {
         writeln!(io::stdout(), "There is nothing that Pilotlight can fix by itself.")?;
         return Ok(false);

@@ -2,15 +2,14 @@
 
 mod page;
 
-use super::bridges::meet_bridges;
 use super::context::Context;
-use super::enrich;
 use super::fold::on_stdout_from;
+use super::observe::Effort;
 use super::pick::{Named, pick};
 use super::report::say;
 use page::Page;
 pub(super) use page::{Lesser, Line, NAME_WIDTH};
-use pilotlight_core::action::{Action, bridge_words, needs_bridge, offer, questions};
+use pilotlight_core::action::{Action, bridge_words, offer, questions};
 use pilotlight_core::fleet::{Label, Row, Session};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::session::far::Far;
@@ -22,6 +21,7 @@ use pilotlight_core::words::known;
 use pilotlight_core::words::refusal::Refusal;
 use pilotlight_engine::control::caller::agent_behind;
 use pilotlight_engine::last_seen::{HomeHash, Marks};
+use pilotlight_engine::past::Depth;
 use pilotlight_system::clock::short;
 use pilotlight_system::deadline::run_within;
 use pilotlight_system::paths::is_local_folder;
@@ -41,18 +41,10 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut picked = match pick(context, &arguments.session, true) {
+    let picked = match pick(context, &arguments.session, Depth::Whole, Effort::Ask) {
         Ok(picked) => picked,
         Err(code) => return Ok(code),
     };
-    if picked.far.is_none() {
-        let session = std::slice::from_mut(&mut picked.session);
-        enrich::enrich(session, context, picked.now);
-        // Without a tray, it listens for the bridge itself, as `approve` does.
-        if needs_bridge(&session[0]) {
-            meet_bridges(session, context.config.actions.bridge_untried);
-        }
-    }
     let mut page = page(&picked, &picked.label, picked.now, &context.config.limits, Refusals::Explained);
     if let Some(folder) = gone_folder(&picked)
         && offer(Action::Resume, &picked, picked.row(picked.now, &context.config.limits).0.status).is_ok()

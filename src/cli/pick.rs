@@ -2,13 +2,14 @@
 
 use super::context::Context;
 use super::hosts::{Known, Which, known};
+use super::observe::{Effort, Picture, observe};
 use super::report::{FAILED, NO_HOME, USAGE, say};
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use pilotlight_core::confusable::doubt;
 use pilotlight_core::fleet::{Label, Row, Session, ShortIds, distinguish, limit_ended};
 use pilotlight_core::text::{NAME_MAX, counted, plain};
 use pilotlight_core::time::Moment;
-use pilotlight_engine::snapshot::{self, Snapshot};
+use pilotlight_engine::past::Depth;
 use pilotlight_system::clock::Clock;
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -50,11 +51,16 @@ impl Deref for Picked {
     }
 }
 
-/// Finds the session. With `all`, even logs that are too old to matter are read.
+/// Finds the session. `depth` says how much is read of those that are over.
 ///
 /// # Errors
 /// The exit code, if no session or several match. The user has been told then.
-pub(super) fn pick(context: &Context, Named { id: named, host }: &Named, all: bool) -> Result<Picked, ExitCode> {
+pub(super) fn pick(
+    context: &Context,
+    Named { id: named, host }: &Named,
+    depth: Depth,
+    effort: Effort,
+) -> Result<Picked, ExitCode> {
     context.report_problems();
     let unreadable = context.unreadable_homes();
     if context.has_no_home() && context.hosts().next().is_none() {
@@ -69,7 +75,11 @@ pub(super) fn pick(context: &Context, Named { id: named, host }: &Named, all: bo
         say(&wrong);
         return Err(ExitCode::from(USAGE));
     }
-    let Candidates { shown, ids, now, unreached } = candidates(context, named, host.as_deref(), all);
+    let found = candidates(context, named, host.as_deref(), depth, effort);
+    let Candidates { shown, ids, now, unreached } = found.map_err(|error| {
+        say(&format!("{error:#}"));
+        ExitCode::from(FAILED)
+    })?;
     let (sessions, mut rows): (Vec<_>, Vec<Row>) = shown
         .into_iter()
         .map(|session| (session.row(now, &context.config.limits).0, session))
@@ -149,24 +159,33 @@ struct Candidates {
 }
 
 /// The sessions that may be meant. Other machines are only asked about what is not here.
-fn candidates(context: &Context, named: &str, host: Option<&str>, all: bool) -> Candidates {
-    let Snapshot { sessions, mut ids, now } = match host {
-        Some(_) => Snapshot { sessions: Vec::new(), ids: Vec::new(), now: Clock::start().now() },
-        None => snapshot::take(&context.readable(), &context.config, &context.seen, all),
+fn candidates(
+    context: &Context,
+    named: &str,
+    host: Option<&str>,
+    depth: Depth,
+    effort: Effort,
+) -> anyhow::Result<Candidates> {
+    let (sessions, mut ids, now) = match host {
+        Some(_) => (Vec::new(), Vec::new(), Clock::start().now()),
+        None => {
+            let Picture { sessions, ids, now, .. } = observe(context, effort, Some(depth))?;
+            (sessions, ids, now)
+        }
     };
     let mut shown: Vec<_> =
         sessions.into_iter().filter(|session| session.is_listed() || session.id.starts_with(named)).collect();
     let is_here = |session: &Session| matches_name(&session.row(now, &context.config.limits).0, named);
     let mut unreached = Vec::new();
     if !shown.iter().any(is_here) {
-        let which = if all { Which::All } else { Which::Recent };
+        let which = if depth == Depth::Whole { Which::All } else { Which::Recent };
         for mut known in known(context, host, which, now) {
             shown.append(&mut known.sessions);
             unreached.extend(known.trouble.is_some().then_some(known));
         }
         ids.extend(shown.iter().map(|session| session.id.as_ref().into()));
     }
-    Candidates { shown, ids, now, unreached }
+    Ok(Candidates { shown, ids, now, unreached })
 }
 
 /// `3aac (billing-api · Write the migration)`.
@@ -228,7 +247,7 @@ pub(super) fn complete(typed: &OsStr) -> Vec<CompletionCandidate> {
     // Bash inserts a candidate verbatim, and passes the word as typed, so candidates must be escaped for it.
     let is_bash = std::env::var_os("_CLAP_COMPLETE_COMP_TYPE").is_some();
     let context = Context::new(&homes_in(std::env::args_os()));
-    let Snapshot { sessions, ids, now } = snapshot::take_listed(&context.readable(), &context.config, &context.seen);
+    let Ok(Picture { sessions, ids, now, .. }) = observe(&context, Effort::Look, None) else { return Vec::new() };
     let listed = sessions.iter().filter(|session| session.is_listed());
     let mut rows: Vec<Row> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
     limit_ended(&mut rows, now.wall - context.config.list.ended_for, context.config.list.ended_most);

@@ -13,6 +13,7 @@ use super::context::{Context, runtime};
 use super::hosts::{Which, sessions_or_say};
 use super::keyboard::Keyboard;
 use super::live::redraw;
+use super::observe::{Effort, Picture, observe};
 use super::pick::{self, Named};
 use super::report::{NO_HOME, REFUSED, say};
 use super::table::{Style, fit_painted, lines, pad, paint, shape};
@@ -22,7 +23,7 @@ use crossterm::{cursor, execute, terminal};
 use pilotlight_core::fleet::{Finder, Row, Session, ShortIds, distinguish};
 use pilotlight_core::text::{counted, fit, plain};
 use pilotlight_core::time::{Moment, Time};
-use pilotlight_engine::snapshot::{self, Snapshot};
+use pilotlight_engine::past::Depth;
 use pilotlight_system::clock::Clock;
 use pilotlight_system::log;
 use pilotlight_system::signals::{Signal, Signals, suspend};
@@ -63,7 +64,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         context.unreadable_homes().iter().for_each(|problem| say(problem));
         return Ok(ExitCode::from(NO_HOME));
     }
-    let Snapshot { sessions, mut ids, now } = snapshot::take(&context.readable(), &context.config, &context.seen, true);
+    let Picture { sessions, mut ids, now, .. } = observe(context, Effort::Look, Some(Depth::Whole))?;
     let listed = sessions.into_iter().filter(Session::is_listed);
     let mut rows: Vec<Row> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {

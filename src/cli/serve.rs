@@ -9,6 +9,7 @@ mod relay;
 use super::bridges::shared_place;
 use super::context::{Context, runtime};
 use super::report::{USAGE, say};
+use pilotlight_agents::copilot::bridge::Bridges;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_engine::control::caller::CallerPolicy;
@@ -73,7 +74,7 @@ async fn serve(context: &Context) -> anyhow::Result<()> {
 async fn with_own_engine(context: &Context, folders: Vec<PathBuf>) -> anyhow::Result<()> {
     let mut engine = context.engine();
     if let Some(place) = shared_place() {
-        engine.listen_to_bridges(place);
+        engine.listen_to_bridges(Bridges::at(place));
     }
     engine.forward_to_holders(folders);
     let (commander, policy) = (engine.command_sender(), CallerPolicy { names: context.agent_names().to_vec() });

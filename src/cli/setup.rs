@@ -15,7 +15,7 @@ use crate::tray::autostart::Login;
 use anyhow::Context as _;
 use clap_complete::Shell;
 use file::{CommentStyle, File, State};
-use pilotlight_agents::bridges::BridgeFiles;
+use pilotlight_agents::copilot::bridge::Files as BridgeFiles;
 use pilotlight_core::text::{counted, plain};
 use pilotlight_system::paths;
 use pilotlight_system::paths::own_program;

@@ -5,12 +5,13 @@ use super::bars::{Bar, Format};
 use super::charset::words;
 use super::context::Context;
 use super::hosts::{Known, Which};
+use super::observe::{Effort, Picture, observe};
 use super::report::{FAILED, NO_HOME, say};
 use super::table::{Style, lines};
-use super::{enrich, hosts, json, openmetrics};
+use super::{hosts, json, openmetrics};
 use pilotlight_core::fleet::{Glance, Row, Session, ShortIds, distinguish, limit_ended, sort};
 use pilotlight_core::time::{Moment, Time};
-use pilotlight_engine::snapshot::{self, Snapshot};
+use pilotlight_engine::past::Depth;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -48,13 +49,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         print_nothing(arguments)?;
         return Ok(ExitCode::from(NO_HOME));
     }
-    let (homes, config, seen) = (&context.readable(), &context.config, &context.seen);
-    let Snapshot { mut sessions, mut ids, now } =
-        match arguments.all || arguments.format.is_some() || arguments.openmetrics {
-            true => snapshot::take(homes, config, seen, arguments.all),
-            false => snapshot::take_listed(homes, config, seen),
-        };
-    enrich::enrich(&mut sessions, context, now);
+    let past = match arguments.all {
+        true => Some(Depth::Whole),
+        // They count all.
+        false => (arguments.format.is_some() || arguments.openmetrics).then_some(Depth::Glimpse),
+    };
+    let Picture { mut sessions, mut ids, now, .. } = observe(context, Effort::Ask, past)?;
     let which = if arguments.all { Which::All } else { Which::Recent };
     let mut known = hosts::known(context, None, which, now);
     known.iter().filter_map(Known::not_reached).for_each(|trouble| say(&trouble));

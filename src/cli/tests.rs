@@ -1,6 +1,7 @@
 //! A made-up agent (`pilotlight_agents::sundial`) shows everywhere, and nothing knows of it.
 
 use super::explain::{Refusals, page};
+use super::observe::{Effort, Observer, Picture};
 use super::table::{Style, lines};
 use crate::tray::details;
 use crate::tray::menu::Menu;
@@ -16,7 +17,8 @@ use pilotlight_core::verdict::Status;
 use pilotlight_engine::config::Config;
 use pilotlight_engine::config::List;
 use pilotlight_engine::last_seen::Seen;
-use pilotlight_engine::{Engine, Fleet, View, snapshot};
+use pilotlight_engine::past::Depth;
+use pilotlight_engine::{Engine, Fleet, View};
 use pilotlight_system::clock::Clock;
 use pilotlight_system::signals::Signals;
 use std::fs;
@@ -85,11 +87,17 @@ impl Drop for Home {
     }
 }
 
+/// All sessions of these homes.
+fn picture(sources: &[Source]) -> Picture {
+    let (config, seen) = (Config::default(), Seen::default());
+    let observer = Observer { sources: sources.to_vec(), config, seen, only: Vec::new(), has_bridge: false };
+    observer.observe_alone(Effort::Look, Some(Depth::Whole)).unwrap()
+}
+
 #[test]
 fn a_made_up_agent_shows_in_status_and_explain() {
     let home = Home::new();
-    let config = Config::default();
-    let taken = snapshot::take(&home.homes(), &config, &Seen::default(), true);
+    let taken = picture(&home.homes());
     let row = |session: &Session| session.row(taken.now, &Limits::default()).0;
     let mut rows: Vec<Row> = taken.sessions.iter().map(row).collect();
     rows.sort_by(|one, other| one.id.cmp(&other.id));
@@ -113,7 +121,7 @@ fn case_283_the_agent_is_shown_where_sessions_of_several_are() {
     fs::write(other.log("one"), format!("{line}\n")).unwrap();
     let [sundial] = home.homes();
     let shown = |sources: &[Source]| {
-        let taken = snapshot::take(sources, &Config::default(), &Seen::default(), true);
+        let taken = picture(sources);
         let row = |session: &Session| session.row(taken.now, &Limits::default()).0;
         let mut rows: Vec<Row> = taken.sessions.iter().map(row).collect();
         distinguish(&mut rows);

@@ -10,7 +10,7 @@ use crate::tray::feed::Console;
 use crate::tray::instance::{Claim, Instance};
 use crate::tray::open_files::OpenFiles;
 use crate::tray::{self, Start, menu::Menu};
-use pilotlight_agents::bridges::{BridgeConfig, BridgeEvent, BridgeFiles};
+use pilotlight_agents::copilot::bridge::{BridgeConfig, BridgeEvent, Bridges, Files as BridgeFiles};
 use pilotlight_engine::View;
 use pilotlight_engine::config::Permissions;
 use pilotlight_engine::control::caller::CallerPolicy;
@@ -62,14 +62,15 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
     // Only with the lock: without it, another tray may be serving the socket.
     let control_folder = instance.as_ref().map(|instance| instance.folder().to_owned());
     if let Some(bridges) = bridges {
-        engine.connect_bridges(bridges);
+        engine.listen_to_bridges(Bridges::scripted(bridges));
     } else if let (Some(project), Some(folder)) = (&project, &control_folder) {
-        engine.listen_to_bridges(BridgeConfig {
+        engine.listen_to_bridges(Bridges::at(BridgeConfig {
             folder: folder.clone(),
             files: BridgeFiles::new(project),
             is_users: origin::is_listener_of_user,
             shared: false,
-        });
+            only_looks: false,
+        }));
     }
     let judge = CallerPolicy { names: context.agent_names().to_vec() };
     let notifications = context.config.notifications.clone();

@@ -4,9 +4,9 @@ use super::check::Ground;
 use super::finding::{Finding, Level};
 use super::fix::Fix;
 use super::program::is_used;
+use pilotlight_agents::copilot;
 use pilotlight_agents::copilot::bridge::files::Files;
 use pilotlight_agents::copilot::bridge::plugin::{Installed, installed};
-use pilotlight_agents::source::reached;
 use pilotlight_core::fleet::{Kind, Session};
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::{Allows, Observed};
@@ -23,7 +23,7 @@ pub(super) fn bridge(ground: &Ground) -> Vec<Finding> {
         return Vec::new();
     }
     let files = Files::new(&project);
-    let of_homes = (1..).zip(reached(&ground.homes)).filter_map(|(number, home)| of_home(&files, number, &home));
+    let of_homes = (1..).zip(copilot::homes(&ground.homes)).filter_map(|(number, home)| of_home(&files, number, &home));
     let mut findings: Vec<_> = of_homes.collect();
     if findings.is_empty() {
         let text = "not installed: sessions in plain terminals are watched, and `pilotlight bridge install` lets you answer them";
@@ -169,7 +169,8 @@ mod tests {
         };
         let told = |sessions: &[Session]| running(sessions).unwrap().said;
         let bridged = || open(Allows::All, Some(Bridge::Joined));
-        let others = [Allows::Process, Allows::Only { actions: &[], why: "its agent has none" }];
+        let others =
+            [Allows::Process, Allows::Only { actions: [].as_slice().into(), why: "its agent has none".into() }];
         let others: Vec<_> = others.map(|allows| open(allows, None)).into_iter().chain([bridged()]).collect();
         assert_eq!(told(&others), "it runs in 1 session");
         assert!(told(&[bridged(), open(Allows::All, None)]).starts_with("1 session in a terminal without a bridge"));

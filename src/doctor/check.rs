@@ -1,10 +1,9 @@
 //! What every check is given and returns.
 
-use super::finding::{Finding, Level};
+use super::finding::Finding;
 use pilotlight_agents::source::Source;
 use pilotlight_core::fleet::Session;
 use pilotlight_engine::config::{Config, Problem};
-use pilotlight_engine::last_seen::Seen;
 use pilotlight_system::mounts::SilentHome;
 use std::path::PathBuf;
 
@@ -22,8 +21,8 @@ pub(crate) struct Ground {
     pub config_path: Option<PathBuf>,
     /// What is wrong with the config.
     pub problems: Vec<Problem>,
-    /// What the user has seen of the sessions.
-    pub seen: Seen,
+    /// The sessions in them, those that are over with little more than their ids.
+    pub sessions: Vec<Session>,
     pub state_folder: Option<PathBuf>,
     /// Where the lock and the socket of a running tray may be, the best first.
     pub runtime_folders: Vec<PathBuf>,
@@ -36,28 +35,6 @@ impl Ground {
     /// Whether a home is missed if it is not there.
     pub(super) fn misses(&self, source: &Source) -> bool {
         !(self.is_home_optional && source.is_absent())
-    }
-}
-
-/// The results of one or of all checks.
-#[derive(Debug, Default)]
-pub(crate) struct Examined {
-    /// In the order in which they are shown.
-    pub findings: Vec<Finding>,
-    /// The sessions that could be read.
-    pub sessions: Vec<Session>,
-}
-
-impl Examined {
-    /// The level of the worst finding.
-    pub(crate) fn worst(&self) -> Level {
-        self.findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok)
-    }
-}
-
-impl From<Vec<Finding>> for Examined {
-    fn from(findings: Vec<Finding>) -> Self {
-        Self { findings, sessions: Vec::new() }
     }
 }
 

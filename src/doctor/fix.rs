@@ -2,7 +2,7 @@
 
 use super::ours::Ours;
 use anyhow::{Context, anyhow, bail};
-use pilotlight_agents::bridges::BridgeFiles;
+use pilotlight_agents::copilot::bridge::Files as BridgeFiles;
 use pilotlight_core::text::plain;
 use pilotlight_engine::config::{self, Config};
 use pilotlight_system::plain_file;

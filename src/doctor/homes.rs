@@ -10,7 +10,6 @@ use pilotlight_agents::tail::{LogError, length};
 use pilotlight_core::fleet::Session;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::text::{any_of, counted, is_uuid, plain};
-use pilotlight_engine::snapshot::{self, Snapshot};
 use pilotlight_system::file_system;
 use pilotlight_system::watcher::POLLING;
 use std::fs;
@@ -25,8 +24,7 @@ const NAMED: usize = 5;
 /// The check of the sessions' logs.
 const LOG: &str = "log";
 
-/// The findings, and the sessions that could be read.
-pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
+pub(super) fn homes(ground: &Ground) -> Vec<Finding> {
     let mut findings = Vec::new();
     for silent in &ground.silent {
         let remedy = "start or reach what serves it, or unmount it (`umount --force` or `--lazy`); the rest is read";
@@ -39,17 +37,17 @@ pub(super) fn homes(ground: &Ground) -> (Vec<Finding>, Vec<Session>) {
         let remedy = format!("name one with --home DIR or {}", any_of(&variables));
         findings.push(Finding::problem("home", "cannot tell where the home of any agent is", remedy));
     }
-    let Snapshot { sessions, .. } = snapshot::take(&ground.homes, &ground.config, &ground.seen, false);
+    let sessions = &ground.sessions;
     for (number, home) in (1..).zip(&ground.homes) {
         findings.push(one_home(home, number, ground.misses(home)));
-        findings.extend(without_file_events(home, number, &sessions));
+        findings.extend(without_file_events(home, number, sessions));
         if !home.follows_links() {
             findings.extend(links(home.root()));
         }
     }
-    findings.extend(locks(&sessions));
-    findings.extend(logs(&ground.homes, &sessions));
-    (findings, sessions)
+    findings.extend(locks(sessions));
+    findings.extend(logs(&ground.homes, sessions));
+    findings
 }
 
 fn one_home(source: &Source, number: usize, is_missed: bool) -> Finding {

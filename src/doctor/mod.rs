@@ -34,7 +34,7 @@ pub mod report;
 mod reports;
 mod servers;
 
-pub(crate) use check::{Examined, Ground};
+pub(crate) use check::Ground;
 pub(crate) use finding::{Finding, Level};
 
 use pilotlight_system::deadline::start;
@@ -46,23 +46,23 @@ use std::time::{Duration, Instant};
 const DEADLINE: Duration = Duration::from_secs(8);
 
 /// A check: its name, its subject for a report that it did not finish, and its function.
-type Check = (&'static str, &'static str, fn(&Ground) -> Examined);
+type Check = (&'static str, &'static str, fn(&Ground) -> Vec<Finding>);
 
 const CHECKS: [Check; 14] = [
-    ("version", "this program", |_| vec![own::version()].into()),
-    ("config", "the settings", |ground| own::config(ground).into()),
-    ("on-change", "the commands of the settings", |ground| own::on_change(ground).into()),
-    ("state", "what Pilotlight remembers", |ground| own::state(ground).into()),
-    ("copilot", "the Copilot CLI", |ground| program::program(ground).into()),
-    ("agents", "the other agents", |ground| agents::agents(ground).into()),
+    ("version", "this program", |_| vec![own::version()]),
+    ("config", "the settings", |ground| own::config(ground)),
+    ("on-change", "the commands of the settings", |ground| own::on_change(ground)),
+    ("state", "what Pilotlight remembers", |ground| own::state(ground)),
+    ("copilot", "the Copilot CLI", |ground| program::program(ground)),
+    ("agents", "the other agents", |ground| agents::agents(ground)),
     ("sessions", "the agents' homes", homes_and_servers),
-    ("reports", "what hooks report", |ground| reports::reports(ground).into()),
-    ("containers", "agents in containers", |ground| containers(ground).into()),
-    ("bridge", "the bridge to terminals", |ground| bridge::bridge(ground).into()),
-    ("watches", "the limit of file watches", |ground| machine::watches(ground).into()),
-    ("descriptors", "the limit of open files", |ground| machine::descriptors(ground).into()),
-    ("desktop", "the session bus", |_| desktop::desktop().into()),
-    ("autostart", "what is started at login", |_| autostart::autostart().into()),
+    ("reports", "what hooks report", |ground| reports::reports(ground)),
+    ("containers", "agents in containers", |ground| containers(ground)),
+    ("bridge", "the bridge to terminals", |ground| bridge::bridge(ground)),
+    ("watches", "the limit of file watches", |ground| machine::watches(ground)),
+    ("descriptors", "the limit of open files", |ground| machine::descriptors(ground)),
+    ("desktop", "the session bus", |_| desktop::desktop()),
+    ("autostart", "what is started at login", |_| autostart::autostart()),
 ];
 
 #[cfg(target_os = "linux")]
@@ -74,27 +74,26 @@ fn containers(_: &Ground) -> Vec<Finding> {
     Vec::new()
 }
 
-fn homes_and_servers(ground: &Ground) -> Examined {
-    let (mut findings, sessions) = homes::homes(ground);
-    findings.extend(servers::servers(ground, &sessions));
-    Examined { findings, sessions }
+fn homes_and_servers(ground: &Ground) -> Vec<Finding> {
+    let mut findings = homes::homes(ground);
+    findings.extend(servers::servers(ground, &ground.sessions));
+    findings
 }
 
 /// Runs all checks at the same time. Takes as long as the slowest, at most [`DEADLINE`].
-pub(crate) fn examine(ground: &Ground) -> Examined {
+pub(crate) fn examine(ground: &Ground) -> Vec<Finding> {
     let ground = Arc::new(ground.clone());
     let deadline = Instant::now() + DEADLINE;
     let running = CHECKS.map(|(check, subject, run)| {
         let ground = Arc::clone(&ground);
         (check, subject, start(check, move || run(&ground)))
     });
-    let mut examined = Examined::default();
+    let mut findings = Vec::new();
     for (check, subject, receiver) in running {
         let left = deadline.saturating_duration_since(Instant::now());
         let (why, remedy) = match receiver.map(|receiver| receiver.recv_timeout(left)) {
             Ok(Ok(result)) => {
-                examined.findings.extend(result.findings);
-                examined.sessions.extend(result.sessions);
+                findings.extend(result);
                 continue;
             }
             Ok(Err(_)) => (
@@ -107,7 +106,7 @@ pub(crate) fn examine(ground: &Ground) -> Examined {
             ),
         };
         let text = format!("{subject} could not be checked{why}");
-        examined.findings.push(Finding::problem(check, text, remedy).public());
+        findings.push(Finding::problem(check, text, remedy).public());
     }
-    examined
+    findings
 }

@@ -3,14 +3,14 @@
 use super::check::{Ground, block_on};
 use super::finding::Finding;
 use super::redact;
+use pilotlight_agents::copilot;
 use pilotlight_agents::copilot::profile::PROFILE;
 use pilotlight_agents::copilot::program::{VERSION_TIMEOUT, find_version};
-use pilotlight_agents::source::reached;
 use pilotlight_system::paths::expand;
 
 /// Whether Copilot is used, as far as can be told: a home of it is watched that would be missed, or none of any agent, and none is switched off.
 pub(super) fn is_used(ground: &Ground) -> bool {
-    let missed = reached(ground.homes.iter().filter(|home| ground.misses(home)));
+    let missed = copilot::homes(ground.homes.iter().filter(|home| ground.misses(home)));
     ground.homes.is_empty() && ground.config.agents.off.is_empty() || !missed.is_empty()
 }
 

@@ -1,7 +1,8 @@
 //! The text of a bug report: what a maintainer needs and a stranger may read. It consists of fixed words, numbers and
 //! times, and is always shown to the user before it goes anywhere.
 
-use super::check::{Examined, Ground};
+use super::check::Ground;
+use super::finding::Finding;
 use super::redact::Redactor;
 #[cfg(target_os = "linux")]
 use super::redact::{desktops, version};
@@ -21,15 +22,15 @@ const HEAD: &str = "Pilotlight diagnostics. No names, paths, prompts, commands, 
                     harmless is left out, marked with an ellipsis.";
 
 /// The report on the results of the checks.
-pub(crate) fn report(ground: &Ground, examined: &Examined) -> String {
+pub(crate) fn report(ground: &Ground, findings: &[Finding]) -> String {
     let now = Clock::start().now();
     let mut out = format!("{HEAD}\nMade {}\n\n{}\nChecks\n", now.wall, platform());
-    for finding in &examined.findings {
+    for finding in findings {
         out += &format!("  {:<8} {:<14} {}\n", finding.level.word(), finding.check, finding.redacted);
     }
-    out += &format!("\nSessions: {}\n", examined.sessions.len());
+    out += &format!("\nSessions: {}\n", ground.sessions.len());
     for status in Status::ALL {
-        let listed = examined.sessions.iter().filter(|session| session.is_listed());
+        let listed = ground.sessions.iter().filter(|session| session.is_listed());
         let with_status = listed.filter(|session| session.row(now, &ground.config.limits).0.status == status);
         let kinds: Vec<_> = with_status.map(|session| session.observed.about.kind).collect();
         let of_kind = |kind| kinds.iter().filter(|one| **one == kind).count();

@@ -2,8 +2,8 @@
 
 use super::check::{EACH, Ground};
 use super::finding::Finding;
+use pilotlight_agents::copilot;
 use pilotlight_agents::copilot::server::servers::{registry, token_error};
-use pilotlight_agents::source::reached;
 use pilotlight_core::fleet::Session;
 use pilotlight_core::session::Allows;
 use pilotlight_core::text::counted;
@@ -66,7 +66,7 @@ fn owners(sessions: &[Session]) -> (Vec<Finding>, Vec<SocketAddr>) {
 fn entries(ground: &Ground) -> Vec<Finding> {
     const REMEDY: &str = "it is Copilot's own file, and Pilotlight trusts it only while a server listens where it says; a stale \
                           one may be deleted";
-    let entries = reached(&ground.homes).into_iter().flat_map(|home| registry(&home));
+    let entries = copilot::homes(&ground.homes).into_iter().flat_map(|home| registry(&home));
     let findings = entries.filter_map(|(path, trouble)| {
         let trouble = trouble?;
         let text = format!("{} is passed over: {trouble}", path.display());

@@ -9,7 +9,7 @@ use super::open;
 use super::open_files::OpenFiles;
 use super::trust::DesktopTrust;
 use super::view::{Effect, Reviewed};
-use pilotlight_agents::bridges::BridgeFiles;
+use pilotlight_agents::copilot::bridge::Files as BridgeFiles;
 use pilotlight_core::action::{Action, Trait};
 use pilotlight_core::alert::Detail;
 use pilotlight_core::order::{LOG_DIFFERS, Order, Outcome, Report, ShownRequest};

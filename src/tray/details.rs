@@ -74,7 +74,7 @@ pub(crate) fn why(source: &Source<'_>, context: &DetailsContext<'_>) -> Vec<Text
     }
     say(format!("Owner: {}", known::owner(session, short)));
     if let Some(no_file_events) = &session.no_file_events {
-        say(format!("Files: {}", without_file_events(*no_file_events, session.may_be_open())));
+        say(format!("Files: {}", without_file_events(no_file_events, session.may_be_open())));
     }
     say(format!("Model: {}", session.observed.facts.model.as_deref().unwrap_or("not known")));
     if let Some(background) = known::background(row.background) {
@@ -125,7 +125,7 @@ fn doing(session: &Session) -> Option<String> {
     Some(format!("{more}{}{command}", tool.name))
 }
 
-fn without_file_events(why: NoFileEvents, is_live: bool) -> String {
+fn without_file_events(why: &NoFileEvents, is_live: bool) -> String {
     let why = match why {
         NoFileEvents::FileSystem(name) => format!("on {name}, no file events"),
         NoFileEvents::Refused => "the system cannot watch them".into(),

@@ -11,7 +11,7 @@ use super::messages::DesktopEvent;
 use super::notifier::Notifier;
 use super::notify::{Note, Offer};
 use super::view::{Effect, MenuView};
-use pilotlight_agents::bridges::BridgeFiles;
+use pilotlight_agents::copilot::bridge::Files as BridgeFiles;
 use pilotlight_core::agent::counted_sessions;
 use pilotlight_core::fleet::Row;
 use pilotlight_core::session::Key;

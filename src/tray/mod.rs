@@ -65,7 +65,7 @@ use messages::{MainEvent, NotifierEvent, NotifierSender};
 use notifier::Notifier;
 use notify::{NoteSender, PopupConfig, Popups};
 use on_change::OnChange;
-use pilotlight_agents::bridges::BridgeFiles;
+use pilotlight_agents::copilot::bridge::Files as BridgeFiles;
 use pilotlight_engine::Engine;
 use pilotlight_engine::config::{self, Notifications};
 use pilotlight_engine::control::caller::CallerPolicy;

@@ -4,6 +4,7 @@
 //! its reason, at a line or some time after the last one. `tests/traces/README.md` describes the format.
 
 use pilotlight_agents::copilot::dialect;
+use pilotlight_core::facts::Facts;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::replay::{OwnerStory, Parse, Replay};
 use pilotlight_core::time::Span;
@@ -138,5 +139,23 @@ fn every_line_of_every_recording_is_an_event() {
         lines.for_each(|line| replay.line(line, &mut Vec::new()));
         assert_eq!((replay.facts.events, replay.facts.skipped), (expected, 0), "{}", folder.display());
         assert!(!replay.facts.forked, "{}", folder.display());
+    }
+}
+
+/// A command is told of a session by the tray, with all that the tray has read of it.
+#[test]
+fn case_730_every_recorded_session_is_the_same_to_whoever_is_told_of_it() {
+    for folder in folders() {
+        let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), dialect::parse);
+        let mut told = 0;
+        for (number, line) in log_of(&folder).split(|&byte| byte == b'\n').enumerate() {
+            replay.line(line, &mut Vec::new());
+            if number % 10 == 0 {
+                let facts = serde_json::to_string(&replay.facts).unwrap();
+                assert_eq!(serde_json::from_str::<Facts>(&facts).unwrap(), replay.facts, "{}", folder.display());
+                told += 1;
+            }
+        }
+        assert!(told > 0, "{}", folder.display());
     }
 }

@@ -132,7 +132,8 @@ impl Double {
                 let mut stream = stream.unwrap();
                 let mut line = String::new();
                 BufReader::new(&stream).read_line(&mut line).unwrap();
-                let order: Order = serde_json::from_str(&line).unwrap();
+                // As a tray of another version, it does not tell of its sessions.
+                let Ok(order) = serde_json::from_str::<Order>(&line) else { continue };
                 received.lock().unwrap().push(order.clone());
                 answer(&order, &mut stream);
             }

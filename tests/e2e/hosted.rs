@@ -1,16 +1,16 @@
 //! A session whose server died, hosted in a server of Pilotlight's own.
 
-use super::reach::{Reach, Recorder, at_steps, event_channel, site_with};
+use super::reach::{At, Reach, Recorder, at_steps, event_channel, site_with};
 use crate::support::executable::executable;
 use crate::support::person::{Manner, Person};
 use crate::support::process::{is_live, kill};
 use crate::support::server::Server;
 use crate::support::{SOON, block_on, wait_until};
+use pilotlight_agents::channel::Keep;
 use pilotlight_agents::channel::connection_event::ConnectionEventKind;
 use pilotlight_agents::channel::failure::Failure;
 use pilotlight_agents::channel::fault::{Fault, Place};
 use pilotlight_agents::channel::order::Policy;
-use pilotlight_agents::channel::site::Site;
 use pilotlight_agents::copilot::program::{VERSION_TIMEOUT_LONG, find_program};
 use pilotlight_agents::copilot::server::hosted::{Hosted, host};
 use pilotlight_core::order::Step;
@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// A session whose server was killed while its tool ran.
-fn crashed() -> (Reach, Site) {
+fn crashed() -> (Reach, At) {
     let mut reach = Reach::new(Manner::Approves);
     reach.session.send("SCRIPT:tool Paint the fence");
     reach.session.folder.wait("permission.completed");
@@ -32,11 +32,11 @@ fn crashed() -> (Reach, Site) {
 
 fn hosted(
     reach: &Reach,
-    site: &Site,
+    site: &At,
     events: UnboundedSender<pilotlight_agents::channel::connection_event::ConnectionEvent>,
 ) -> Result<Hosted, Failure> {
     let program = reach.home.program(&reach.model);
-    block_on(host(&program, &reach.home.dir(), site, Policy::ApproveAll, events, 1))
+    block_on(host(&program, &reach.home.dir(), site, Keep { policy: Policy::ApproveAll, events, generation: 1 }))
 }
 
 /// Sets the session's model, which only its own client knows.
@@ -102,7 +102,9 @@ fn our_own_server_may_shut_down_slowly() {
     );
     executable(&slow, &script);
     let (events, _received) = event_channel();
-    let hosted = block_on(host(&slow, &reach.home.dir(), &site, Policy::ApproveAll, events, 1)).unwrap();
+    let hosted =
+        block_on(host(&slow, &reach.home.dir(), &site, Keep { policy: Policy::ApproveAll, events, generation: 1 }))
+            .unwrap();
     let pid = hosted.pid().unwrap();
     give_model(&reach, &hosted);
     block_on(hosted.attached().send("SCRIPT:plain Go on")).unwrap();
@@ -179,7 +181,13 @@ fn programs_that_are_no_server_are_reported() {
     let (reach, site) = crashed();
     let (events, _received) = event_channel();
     let start = |program: &str| {
-        block_on(host(program.as_ref(), &reach.home.dir(), &site, Policy::Ask, events.clone(), 1)).unwrap_err()
+        block_on(host(
+            program.as_ref(),
+            &reach.home.dir(),
+            &site,
+            Keep { policy: Policy::Ask, events: events.clone(), generation: 1 },
+        ))
+        .unwrap_err()
     };
     // It may exit before, during or after the first request.
     for _ in 0..50 {

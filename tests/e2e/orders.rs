@@ -1,6 +1,6 @@
 //! Orders to the real CLI: one at a time, only for the turn or request that was meant, with one of three outcomes.
 
-use super::reach::{Reach, at_step, attach, open};
+use super::reach::{Reach, answer, at_step, attach, open, stop};
 use super::stage::Stage;
 use crate::support::freeze::freeze;
 use crate::support::home::Folder;
@@ -10,7 +10,7 @@ use crate::support::{SOON, block_on, wait_until};
 use pilotlight_agents::channel::failure::{Failure, FailureKind};
 use pilotlight_agents::channel::order::Policy;
 use pilotlight_agents::channel::order::Prompt;
-use pilotlight_agents::copilot::server::recover::{answer, resend, stop};
+use pilotlight_agents::copilot::server::recover::resend;
 use pilotlight_core::order::Step;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

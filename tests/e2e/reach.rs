@@ -10,12 +10,15 @@ use pilotlight_agents::channel::endpoint::Endpoint;
 use pilotlight_agents::channel::failure::Failure;
 use pilotlight_agents::channel::order::Policy;
 use pilotlight_agents::channel::site::{LogView, Permit, PermitQuestion, Reports, Site};
+use pilotlight_agents::channel::{Channel, Keep};
 use pilotlight_agents::copilot::server::attached::{self, Attached};
+use pilotlight_agents::copilot::server::servers::Endpoints;
 use pilotlight_core::order::{Report, Step, Which};
 use pilotlight_core::time::Time;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -50,7 +53,7 @@ impl Reach {
     }
 
     /// The session as the engine would pass it on.
-    pub(crate) fn site(&self) -> Site {
+    pub(crate) fn site(&self) -> At {
         site(&self.session.folder, &[self.server.address()], true)
     }
 
@@ -61,8 +64,36 @@ impl Reach {
     }
 }
 
+/// A session, and the servers that may have it loaded.
+#[derive(Clone)]
+pub(crate) struct At {
+    servers: Endpoints,
+    site: Site,
+}
+
+impl At {
+    /// The same, whose reports go there.
+    fn with(&self, reports: Reports) -> Self {
+        Self { servers: self.servers.clone(), site: Site { reports, ..self.site.clone() } }
+    }
+}
+
+impl Deref for At {
+    type Target = Site;
+
+    fn deref(&self) -> &Site {
+        &self.site
+    }
+}
+
+impl DerefMut for At {
+    fn deref_mut(&mut self) -> &mut Site {
+        &mut self.site
+    }
+}
+
 /// A session that may be loaded in these servers.
-pub(crate) fn site(folder: &Folder, at: &[SocketAddr], owned: bool) -> Site {
+pub(crate) fn site(folder: &Folder, at: &[SocketAddr], owned: bool) -> At {
     site_with(folder, at, owned, |_| ())
 }
 
@@ -72,7 +103,7 @@ pub(crate) fn site_with(
     at: &[SocketAddr],
     owned: bool,
     more: impl Fn(&mut LogView) + Send + 'static,
-) -> Site {
+) -> At {
     let read = {
         let folder = folder.clone();
         move || {
@@ -91,17 +122,19 @@ pub(crate) fn site_with(
     });
     let endpoints = at.iter().map(|&address| Endpoint { address, token: None }).collect();
     let (id, permit) = (folder.id().into(), granted());
-    Site {
-        id,
-        cwd: None,
-        endpoints,
-        owned,
-        log_view,
-        finding: None,
-        drawn_by: None,
-        permit,
-        reports: Reports::to(drop),
-    }
+    let site =
+        Site { id, cwd: None, owned, log_view, finding: None, drawn_by: None, permit, reports: Reports::to(drop) };
+    At { servers: Endpoints::at(endpoints), site }
+}
+
+/// Answers requests without attaching.
+pub(crate) async fn answer(at: &At, which: &Which, approve: bool) -> Result<String, Failure> {
+    at.servers.answer(at, which, approve).await
+}
+
+/// Stops a turn without attaching.
+pub(crate) async fn stop(at: &At) -> Result<String, Failure> {
+    at.servers.stop(at).await
 }
 
 /// A permit that is granted each time.
@@ -117,12 +150,12 @@ fn granted() -> Permit {
 
 /// Attaches, and expects what was done about a silent turn to have worked.
 pub(crate) async fn attach(
-    site: &Site,
+    at: &At,
     policy: Policy,
     events: mpsc::UnboundedSender<ConnectionEvent>,
     generation: u64,
 ) -> Result<Attached, Failure> {
-    let (attached, silent) = attached::attach(site, policy, events, generation).await?;
+    let (attached, silent) = attached::attach(&at.servers, at, Keep { policy, events, generation }).await?;
     silent.map(|_| attached)
 }
 
@@ -177,9 +210,9 @@ pub(crate) struct Recorder(Arc<Mutex<Vec<Report>>>);
 
 impl Recorder {
     /// The session, as an order sees it whose reports are recorded here.
-    pub(crate) fn at(&self, site: &Site) -> Site {
+    pub(crate) fn at(&self, at: &At) -> At {
         let reports = Arc::clone(&self.0);
-        Site { reports: Reports::to(move |report| reports.lock().unwrap().push(report)), ..site.clone() }
+        at.with(Reports::to(move |report| reports.lock().unwrap().push(report)))
     }
 
     /// How many times a step was reported.
@@ -200,18 +233,18 @@ impl Recorder {
 }
 
 /// The session, as an order sees it at each of whose steps this is done.
-pub(crate) fn at_steps(site: &Site, act: impl Fn(Step) + Send + Sync + 'static) -> Site {
+pub(crate) fn at_steps(at: &At, act: impl Fn(Step) + Send + Sync + 'static) -> At {
     let reports = Reports::to(move |report| {
         if let Report::Step(step, _) = report {
             act(step);
         }
     });
-    Site { reports, ..site.clone() }
+    at.with(reports)
 }
 
 /// The session, as an order sees it at one of whose steps this is done.
-pub(crate) fn at_step(site: &Site, step: Step, act: impl Fn() + Send + Sync + 'static) -> Site {
-    at_steps(site, move |now| {
+pub(crate) fn at_step(at: &At, step: Step, act: impl Fn() + Send + Sync + 'static) -> At {
+    at_steps(at, move |now| {
         if now == step {
             act();
         }

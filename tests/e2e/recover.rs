@@ -1,6 +1,6 @@
 //! Requests are answered and turns stopped over a session's server, without staying attached.
 
-use super::reach::{Reach, Recorder, at_step, open, site};
+use super::reach::{Reach, Recorder, answer, at_step, open, site, stop};
 use crate::support::freeze::freeze;
 use crate::support::home::Home;
 use crate::support::model::Model;
@@ -13,9 +13,7 @@ use crate::support::{SOON, block_on, wait_until};
 use pilotlight_agents::channel::endpoint::{Endpoint, Token};
 use pilotlight_agents::channel::failure::FailureKind;
 use pilotlight_agents::channel::fault::{Fault, Place};
-use pilotlight_agents::channel::site::Site;
 use pilotlight_agents::copilot::server::client::Link;
-use pilotlight_agents::copilot::server::recover::{answer, stop};
 use pilotlight_core::order::{Step, Which};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -152,7 +150,7 @@ fn a_session_of_another_server_is_not_loaded_twice() {
     let failure = block_on(answer(&site, &open(&reach.session.folder), true)).unwrap_err();
     assert_eq!(failure.faults, [Fault::NotLoaded(Place::At(wrong.address()))]);
     let failure = block_on(stop(&site)).unwrap_err();
-    assert_eq!((failure.step, failure.faults.len()), (Step::Attach, 1));
+    assert_eq!((failure.step, failure.faults.len()), (Some(Step::Attach), 1));
     // Nothing was loaded there, and nothing was written.
     let link = block_on(Link::open(&Endpoint { address: wrong.address(), token: None }, Path::new(""))).unwrap();
     assert!(matches!(block_on(link.activity(&site.id)), Err(Fault::NotLoaded(_))));
@@ -215,7 +213,8 @@ fn a_terminal_with_a_server_loses_nothing() {
     let before = terminal.folder.types();
 
     // A server that is not known to be the owner, and does not report the session as loaded, is not asked to join it.
-    let another = Site { id: "00000000-0000-4000-8000-000000000000".into(), ..site(&terminal.folder, &at, false) };
+    let mut another = site(&terminal.folder, &at, false);
+    another.id = "00000000-0000-4000-8000-000000000000".into();
     let failure = block_on(answer(&another, &open(&terminal.folder), true)).unwrap_err();
     assert!(matches!(failure.faults[..], [Fault::NotLoaded(_)]), "{failure}");
     // After joining and leaving, the request can still be answered in the terminal.

@@ -38,10 +38,10 @@ fn greet(endpoint: &Endpoint) {
 
 /// The only endpoint of a process.
 fn endpoint_of(pid: u32, homes: &[PathBuf], settings: &[ServerSetting]) -> Endpoint {
-    let mut found = endpoints(pid, true, homes, settings, None);
-    assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(listening(pid).unwrap(), [found[0].address]);
-    found.remove(0)
+    let found = endpoints(pid, true, homes, settings, None);
+    let [endpoint] = found.all() else { panic!("{found:?}") };
+    assert_eq!(listening(pid).unwrap(), [endpoint.address]);
+    endpoint.clone()
 }
 
 fn millis(time: std::time::SystemTime) -> Time {
@@ -69,7 +69,7 @@ fn a_server_is_found_by_its_process() {
     assert!(is_of_our_user(server.pid()));
     let pid = server.pid();
     server.kill();
-    assert_eq!(endpoints(pid, true, &[home.dir()], &[], None), []);
+    assert_eq!(endpoints(pid, true, &[home.dir()], &[], None).all(), []);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn the_token_of_a_managed_server_is_in_its_registry() {
         SOON,
         "the server is in the registry",
         || format!("{} {:?}", entry.display(), listening(pid)),
-        || endpoints(pid, true, &homes, &[], None).into_iter().find(|endpoint| endpoint.token.is_some()),
+        || endpoints(pid, true, &homes, &[], None).all().iter().find(|endpoint| endpoint.token.is_some()).cloned(),
     );
     assert_eq!(known.token.as_ref().unwrap().expose(), TOKEN);
     assert!(!format!("{known:?}").contains(TOKEN));

@@ -16,6 +16,7 @@
 //! Beside them, people use Claude Code ([`claude_code`]) and Codex ([`codex`]), [`played`] by recordings of the real
 //! programs; some of them in a profile that nobody names, which shares the logs. What is shown of each agent must agree with the truth for itself.
 //!
+//! All that while, what commands say with the tray is [`compared`] with what they say without.
 //! Whatever an actor waits for in vain ends what it does, not the run ([`acts`]).
 //!
 //! At the same time, synthetic sessions are written in ways in which Copilot never writes ([`writers`]).
@@ -28,6 +29,7 @@ pub(crate) mod audit;
 mod beside;
 mod claude_code;
 mod codex;
+mod compared;
 pub(crate) mod person;
 pub(crate) mod pilots;
 mod played;
@@ -42,6 +44,7 @@ use self::audit::Audit;
 use self::beside::Unlucky;
 use self::claude_code::ClaudeCode;
 use self::codex::Codex;
+use self::compared::Compared;
 use self::person::AtTerminal;
 use self::pilots::Pilots;
 use self::played::Stage;
@@ -92,7 +95,7 @@ fn soak(time: Duration, with_orders: bool) {
     let (ledgers, over) = (AGENTS.map(|_| Ledger::default()), AtomicBool::new(false));
     let (audit, acts) = (Audit::default(), Acts::new(println_always));
     let [ledger, claude_ledger, codex_ledger] = &ledgers;
-    let model = Model::start();
+    let (model, compared) = (Model::start(), Compared::default());
     let pilots = Pilots::start(&home, &[&claude, &codex], &model);
     let start = Instant::now();
     let memory = std::thread::scope(|scope| {
@@ -149,6 +152,7 @@ fn soak(time: Duration, with_orders: bool) {
         acts.once("who looks", || {
             while start.elapsed() < time {
                 pilots.run_status();
+                compared.compare(pilots, audit);
                 if start.elapsed() > time * memory.len() as u32 / SAMPLES {
                     memory.push(pilots.memory());
                 }
@@ -160,6 +164,12 @@ fn soak(time: Duration, with_orders: bool) {
     });
     let last = pilots.memory();
     let reports = pilots.end();
+    let (moments, rows, differing) = compared.end();
+    println_always(&format!(
+        "{rows} rows compared at {moments} moments with the tray and without: {} differ",
+        differing.len()
+    ));
+    differing.iter().take(20).for_each(|row| println_always(row));
     println_always(&format!("seed {seed}, {} s, {audit}; {acts}", start.elapsed().as_secs()));
     let agree = AGENTS.iter().zip(&ledgers).filter(|(agent, ledger)| agrees(agent, ledger, &reports, &home)).count();
     let mut growing = Vec::new();
@@ -175,6 +185,7 @@ fn soak(time: Duration, with_orders: bool) {
     assert_eq!(growing, Vec::<String>::new(), "memory grows");
     assert_eq!(agree, AGENTS.len(), "of some agent too little happened, or too little agrees: see above");
     assert_eq!(audit.harm(), Vec::<String>::new());
+    assert_eq!(differing, Vec::<String>::new(), "the tray and a command of its own do not say the same");
     let tried =
         ["frozen", "homes copied", "questions asked", "requests answered", "forks"].map(|what| audit.total(what));
     assert!(

@@ -1,5 +1,6 @@
 //! An agent, as everything else knows it: the trait that each implements, and the list of them.
 
+use super::control::Control;
 use super::copilot::prompt::LastPrompt;
 use super::listing::{Listing, QuickScan, ReadEach};
 use super::openings::{Noted, OpenSession};
@@ -38,7 +39,8 @@ pub use super::copilot::dialect::DIALECT as FIRST_DIALECT;
 /// An agent: where its sessions are, how they are read, and what may be done with them.
 ///
 /// An agent that is only shown implements [`profile`](Self::profile), [`list`](Self::list), [`path`](Self::path) and
-/// [`open`](Self::open); the other methods have the answers that are right for it.
+/// [`open`](Self::open); the other methods have the answers that are right for it. One that can be acted on has a
+/// [`control`](Self::control), too.
 #[async_trait]
 pub trait Adapter: Send + Sync {
     /// What is the same about all its homes: names, where they are, what to watch in one.
@@ -167,9 +169,9 @@ pub trait Adapter: Send + Sync {
         false
     }
 
-    /// Whether servers and bridges reach its sessions.
-    fn is_reached(&self) -> bool {
-        false
+    /// How its sessions are acted on. `None`: nothing but their processes can be.
+    fn control(&self) -> Option<&dyn Control> {
+        None
     }
 }
 

@@ -1,155 +1,263 @@
 //! What an order is carried out over, whichever agent the session is of.
 //!
-//! So far Copilot alone can be acted on: its servers and its bridges are in its folder. What an order is for is a
-//! [`site`], what is asked of a channel an [`order`], and what goes wrong a [`failure`], with the [`fault`] of each
-//! server that was tried.
+//! A [`Channel`] is what each of them can do; a kept [`Connection`], [`Servers`], a [`Bridge`] and a [`Service`] can do more,
+//! and a [`Reach`] is which of them there are for a session. What an order is for is a [`site`], and what goes wrong a
+//! [`failure`], with the [`fault`] of each server that was tried. [`answering`] is the same for all: a [`request`] is
+//! chosen, shown whole, compared with the log, and only then answered.
 
-pub mod connection;
+pub(crate) mod answering;
 pub mod connection_event;
 pub mod endpoint;
 pub mod failure;
 pub mod fault;
-pub mod listener;
 pub mod order;
-pub mod says;
+pub mod request;
 pub mod site;
 pub mod warnings;
 
-use super::copilot::server::attached;
-use super::copilot::server::hosted;
-use super::copilot::server::recover;
-use super::copilot::server::request::Request;
-use connection::Connection;
+use answering::shown;
+use async_trait::async_trait;
 use connection_event::ConnectionEvent;
 use failure::Failure;
-use order::{Policy, SilentTurn};
-use pilotlight_core::order::{Reply, Step, Which};
+use fault::Place;
+use order::{Policy, Prompt, SilentTurn};
+use pilotlight_core::action::ServerState;
+use pilotlight_core::attempts::Mark;
+use pilotlight_core::order::{Reply, Which};
+use pilotlight_core::reception::Word;
+use request::Request;
 use site::Site;
-use std::path::Path;
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// The service of an agent that runs a session, and how it is reached: so far, Codex alone has one.
-pub use super::codex::door::Door as Service;
-pub use super::copilot::bridge::carry::BridgeHandle;
-pub use super::copilot::server::hosted::is_of_our_server;
-pub use super::copilot::server::probe::{PROBE_TIMEOUT, ProbeResult, has_loaded, listen_once, probe};
-pub use super::copilot::server::recover::shown;
-pub use super::copilot::server::servers::endpoints;
-
 /// What an order is carried out over.
-#[derive(Clone)]
-pub enum Channel {
-    /// A connection that is kept.
-    Connection(Arc<Connection>),
-    /// The bridge to the session's terminal.
-    Bridge(BridgeHandle),
-    /// The session's servers, to none of which a connection is kept.
-    Servers,
-    /// The service that runs the session: a connection is made for each order.
-    Service(Service),
-}
-
-impl Channel {
-    /// The best of what there is. A server is better than a bridge.
-    pub fn best(
-        connection: Option<Arc<Connection>>,
-        bridge: Option<BridgeHandle>,
-        service: Option<Service>,
-        has_servers: bool,
-    ) -> Self {
-        match (connection, bridge) {
-            (None, None) if let Some(service) = service => Self::Service(service),
-            (Some(connection), _) => Self::Connection(connection),
-            (None, Some(bridge)) if !has_servers => Self::Bridge(bridge),
-            (None, _) => Self::Servers,
-        }
-    }
-
+#[async_trait]
+pub trait Channel: fmt::Debug + Send + Sync {
     /// The open request with this id, whole.
-    pub async fn request(&self, site: &Site, id: &str) -> Result<Request, Failure> {
-        let open = match self {
-            Self::Connection(connection) => connection.attached().requests(site).await?,
-            Self::Bridge(bridge) => bridge.requests(site, &[id.to_owned()]).await,
-            Self::Servers => recover::requests(site).await?,
-            Self::Service(service) => {
-                let open = service.requests(site).await?;
-                if let Some(other) = open.first().filter(|_| open.iter().all(|open| *open.id != *id)) {
-                    return Err(Failure::open_instead(&other.id));
-                }
-                open
-            }
-        };
-        open.into_iter().find(|open| *open.id == *id).ok_or_else(Failure::no_longer_open)
-    }
+    ///
+    /// # Errors
+    /// It is not open, or nobody can be asked.
+    async fn request(&self, site: &Site, id: &str) -> Result<Request, Failure>;
 
-    /// Answers a permission request. Returns what was achieved.
-    pub async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
-        match self {
-            Self::Connection(connection) => connection.attached().answer(site, which, approve).await,
-            Self::Bridge(bridge) => bridge.answer(site, which, approve).await,
-            Self::Servers => recover::answer(site, which, approve).await,
-            Self::Service(service) => service.answer(site, which, approve).await,
-        }
-    }
+    /// Answers permission requests. Returns what was achieved.
+    ///
+    /// # Errors
+    /// Why it was not answered, or what is not confirmed.
+    async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure>;
 
     /// Answers a question, or shows it. Returns what was achieved.
-    pub async fn reply(&self, site: &Site, reply: &Reply) -> Result<String, Failure> {
-        match self {
-            Self::Connection(connection) => connection.attached().reply(site, reply).await,
-            Self::Bridge(bridge) => bridge.reply(site, reply).await,
-            Self::Service(_) => {
-                Err(Failure::refusal(Step::TakeOver, "its service takes no answers: answer it where it asks"))
-            }
-            Self::Servers => Err(Failure::refusal(
-                Step::TakeOver,
-                "Pilotlight is not attached to it any more: reconnect first, or answer it where it asks",
-            )),
-        }
-    }
+    ///
+    /// # Errors
+    /// Why it was not answered, or what is not confirmed.
+    async fn reply(&self, site: &Site, reply: &Reply) -> Result<String, Failure>;
 
     /// Stops the turn. Returns what was achieved.
-    pub async fn stop(&self, site: &Site) -> Result<String, Failure> {
-        match self {
-            Self::Connection(connection) => connection.attached().abort(site).await,
-            Self::Bridge(bridge) => bridge.stop(site).await,
-            Self::Servers => recover::stop(site).await,
-            Self::Service(service) => service.stop(site).await,
-        }
-    }
+    ///
+    /// # Errors
+    /// Why it was not stopped, or what is not confirmed.
+    async fn stop(&self, site: &Site) -> Result<String, Failure>;
 
     /// Whether the session's model is answering.
-    pub async fn receives(&self, site: &Site) -> Result<bool, Failure> {
-        match self {
-            Self::Connection(connection) => Ok(connection.attached().receives(site).await),
-            Self::Bridge(bridge) => Ok(bridge.receives(site).await),
-            Self::Servers => recover::receives(site).await,
-            // It does not tell, without sending all that it hears.
-            Self::Service(_) => Ok(false),
-        }
+    ///
+    /// # Errors
+    /// Nobody can be asked.
+    async fn receives(&self, _site: &Site) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
+    /// Shows an open request whole, and leaves it open.
+    ///
+    /// # Errors
+    /// It is not open, or nobody can be asked.
+    async fn look(&self, site: &Site, id: &str) -> Result<(), Failure> {
+        let request = self.request(site, id).await?;
+        site.show_request(shown(site, &request).await);
+        Ok(())
     }
 }
 
-/// Attaches to a session where it is loaded, and takes over what it asks. The fate of a silent turn is returned beside the
-/// connection, which exists in any case.
-pub async fn attach(
-    site: &Site,
-    policy: Policy,
-    events: UnboundedSender<ConnectionEvent>,
-    generation: u64,
-) -> Result<(Connection, Result<SilentTurn, Failure>), Failure> {
-    let (attached, silent) = attached::attach(site, policy, events, generation).await?;
-    Ok((Connection::Attached(attached), silent))
+/// The request with this id among the open ones.
+pub(crate) fn open_request(open: Vec<Request>, id: &str) -> Result<Request, Failure> {
+    open.into_iter().find(|open| *open.id == *id).ok_or_else(Failure::no_longer_open)
 }
 
-/// Resumes a session in a server of our own: `program`, with this home. The caller has verified that its process is gone.
-pub async fn host(
-    program: &Path,
-    home: &Path,
-    site: &Site,
-    policy: Policy,
-    events: UnboundedSender<ConnectionEvent>,
-    generation: u64,
-) -> Result<Connection, Failure> {
-    hosted::host(program, home, site, policy, events, generation).await.map(Connection::Hosted)
+/// Who can be asked whether a session's answer arrives.
+#[async_trait]
+pub trait Listener: Send + Sync {
+    /// Listens for `window`. `None` if nothing usable was heard.
+    async fn listen(&self, id: &str, window: Duration) -> Option<Word>;
+}
+
+/// A connection to a session that is kept, so that what the session asks comes to us.
+#[async_trait]
+pub trait Connection: Channel {
+    /// Its server.
+    fn place(&self) -> Place;
+
+    /// How we are connected.
+    fn state(&self) -> ServerState;
+
+    /// Whether the session is known to end when we disconnect.
+    fn ends_with_us(&self) -> bool;
+
+    /// For a server of our own: whether the session has the instructions that its own program gave it.
+    fn has_instructions(&self) -> Option<bool>;
+
+    /// Call this when the session is gone from disk: its server is asked whether it still has it.
+    fn recheck_loaded(&self);
+
+    /// What listens over it, without keeping it open.
+    fn listener(&self) -> Arc<dyn Listener>;
+
+    /// Whether its server says that the session works.
+    async fn is_working(&self) -> bool;
+
+    /// Aborts the turn if it is silent, and neither asks nor receives.
+    ///
+    /// # Errors
+    /// Why it was not aborted, or what is not confirmed.
+    async fn abort_silent(&self, site: &Site) -> Result<SilentTurn, Failure>;
+
+    /// Sends a prompt that continues the session. `before` is the last prompt when the order began.
+    ///
+    /// # Errors
+    /// Why it was not sent, or what is not confirmed.
+    async fn send_on(&self, site: &Site, prompt: &Prompt, before: Option<Mark>) -> Result<(), Failure>;
+
+    /// Closes it in an orderly way. If a task still uses it, the task closes it at its end.
+    async fn close(self: Arc<Self>);
+}
+
+/// What makes a connection that is to be kept.
+#[derive(Clone, Debug)]
+pub struct Keep {
+    /// Who answers the session's permission requests.
+    pub policy: Policy,
+    /// Receives what is heard over it.
+    pub events: UnboundedSender<ConnectionEvent>,
+    /// Tells its events from those of an earlier one.
+    pub generation: u64,
+}
+
+/// The servers of a process, to none of which a connection is kept.
+#[async_trait]
+pub trait Servers: Channel + Listener {
+    /// Whether the process is known to listen there. Else these are only likely.
+    fn are_listed(&self) -> bool;
+
+    /// Which they are.
+    fn places(&self) -> Vec<Place>;
+
+    /// Asks what these sessions do, without attaching to any. `None` for a session that none told of within this time.
+    async fn probe(&self, ids: &[Box<str>], within: Duration) -> Vec<Option<ProbeResult>>;
+
+    /// Whether the process has a session loaded, by their word. `None` if one of them does not answer.
+    async fn has_loaded(&self, id: &str, within: Duration) -> Option<bool>;
+
+    /// Attaches to a session where it is loaded, and takes over what it asks. The fate of a silent turn is returned beside
+    /// the connection, which exists in any case.
+    ///
+    /// # Errors
+    /// There is no connection.
+    async fn attach(
+        &self,
+        site: &Site,
+        keep: Keep,
+    ) -> Result<(Arc<dyn Connection>, Result<SilentTurn, Failure>), Failure>;
+}
+
+/// How long servers may take to answer a probe of all sessions of a process. Copilot takes milliseconds.
+pub const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A session's state, as its server reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeResult {
+    /// Whether it has active work.
+    pub active: bool,
+    /// How many permission requests are open.
+    pub requests: usize,
+    /// Whether everything is approved without asking. `None`: it does not tell.
+    pub approves_all: Option<bool>,
+}
+
+/// A connection from the session's own terminal to us.
+#[async_trait]
+pub trait Bridge: Channel + Listener {
+    /// Sends a prompt on the user's behalf, if the session waits for one and none has arrived meanwhile.
+    ///
+    /// # Errors
+    /// Why it was not sent, or what is not confirmed.
+    async fn send_on(&self, site: &Site, prompt: &Prompt) -> Result<(), Failure>;
+
+    /// Has the agent ask in the terminal whether we may answer permission requests there. Returns what came of it.
+    ///
+    /// # Errors
+    /// Why it did not ask, or that the user refused.
+    async fn let_answer(&self, site: &Site) -> Result<String, Failure>;
+}
+
+/// A service that runs sessions: a connection is made for each order.
+#[async_trait]
+pub trait Service: Channel {
+    /// Listens until the connection ends, and tells what each session does.
+    ///
+    /// # Errors
+    /// Why it ended.
+    async fn watch(&self, tell: &(dyn Fn(ServiceReport) + Sync)) -> Result<(), Failure>;
+}
+
+/// What a service reports of one of its sessions, unasked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceReport {
+    /// The session.
+    pub id: Box<str>,
+    /// It works.
+    pub active: bool,
+    /// Number of requests that it is known to have open, at least.
+    pub requests: usize,
+}
+
+/// What reaches a session now.
+#[derive(Clone, Debug, Default)]
+pub struct Reach {
+    pub connection: Option<Arc<dyn Connection>>,
+    pub servers: Option<Arc<dyn Servers>>,
+    pub bridge: Option<Arc<dyn Bridge>>,
+    pub service: Option<Arc<dyn Service>>,
+}
+
+impl Reach {
+    /// The best of it. A server is better than a bridge.
+    ///
+    /// # Errors
+    /// Nothing reaches it.
+    pub fn channel(&self) -> Result<Arc<dyn Channel>, Failure> {
+        if let Some(connection) = &self.connection {
+            return Ok(Arc::clone(connection) as _);
+        }
+        if let Some(servers) = &self.servers {
+            return Ok(Arc::clone(servers) as _);
+        }
+        if let Some(bridge) = &self.bridge {
+            return Ok(Arc::clone(bridge) as _);
+        }
+        let service = self.service.clone().ok_or_else(Failure::no_server)?;
+        Ok(service)
+    }
+
+    /// The best of it that hears questions: a server tells them only to who is attached.
+    ///
+    /// # Errors
+    /// Nothing of it does.
+    pub fn channel_for_questions(&self) -> Result<Arc<dyn Channel>, Failure> {
+        let heard = Self { servers: None, ..self.clone() };
+        heard.channel().map_err(|_| Failure::not_attached())
+    }
+
+    /// The bridge, if there is nothing better.
+    pub fn only_bridge(&self) -> Option<&Arc<dyn Bridge>> {
+        self.bridge.as_ref().filter(|_| self.connection.is_none() && self.servers.is_none())
+    }
 }

@@ -7,7 +7,8 @@
 //! - [`source::Source`]: one home of an agent. It lists the sessions in it, and makes their readers.
 //! - [`reader::SessionReader`]: reads one session, and writes what it observes into a
 //!   [`pilotlight_core::session::Observed`]. The verdict is left to the core.
-//! - [`channel::Channel`]: what an order is carried out over: a server, a bridge into a terminal, a daemon.
+//! - [`control::Control`]: how the sessions of an agent are acted on, over [`channel::Channel`]s: a server, a bridge into a
+//!   terminal, a daemon.
 //! - [`evidence::Evidence`]: what shows whose process may be signalled.
 //!
 //! Shared by the agents:
@@ -16,7 +17,7 @@
 //!   processes of agents with what each shows of its home, [`programs`] the files that are opened when an agent is started.
 //! - [`tail`] follows a growing log in any [`tail::Dialect`]. [`listing`] is what a list of sessions found, [`stamps`] whether
 //!   another would find the same, `walk` finds sessions that are files in shared folders.
-//! - [`bridges`] keeps the bridges to plain terminals. [`callers`] knows which agent started a process, by the `fingerprint`
+//! - [`callers`] knows which agent started a process, by the `fingerprint`
 //!   of each, so that no tool of an agent answers for the user.
 //! - [`demo`] has the sessions that play in `pilotlight demo`.
 //!
@@ -32,13 +33,13 @@
 
 pub mod adapter;
 mod asked;
-pub mod bridges;
 pub mod callers;
 pub mod channel;
 pub mod claude_code;
 pub mod codex;
 #[cfg(target_os = "linux")]
 pub mod containers;
+pub mod control;
 pub mod copilot;
 pub mod demo;
 pub mod evidence;

@@ -1,6 +1,5 @@
 //! Reads one session, whichever agent it is of.
 
-use super::channel::Service;
 use super::evidence::Evidence;
 use super::reading::{ReadStatus, Reading};
 use pilotlight_core::session::{About, Observed};
@@ -77,8 +76,8 @@ pub trait SessionReader: fmt::Debug + Send {
         None
     }
 
-    /// The service that runs it, if its owner is one that takes orders.
-    fn service(&self, _observed: &Observed) -> Option<Service> {
+    /// The home in which its owner has it, where that may be another than its own: homes can share sessions.
+    fn owner_home(&self) -> Option<&Path> {
         None
     }
 

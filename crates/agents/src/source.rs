@@ -1,10 +1,12 @@
 //! A source of sessions: an agent, and one of its homes.
 
 use super::adapter::{Adapter, FIRST, of_home};
+use super::channel::Service;
+use super::control::Control;
 use super::copilot::prompt::LastPrompt;
 use super::listing::{Listing, QuickScan};
 use super::openings::Noted;
-use super::reader::Reader;
+use super::reader::{Reader, SessionReader};
 use super::reading::LogPaths;
 use super::reported;
 use super::runners::shares;
@@ -12,7 +14,7 @@ use super::stamps::Stamps;
 use super::starting;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::owner::Owner;
-use pilotlight_core::session::Session;
+use pilotlight_core::session::{Observed, Session};
 use pilotlight_core::time::Time;
 use pilotlight_system::paths::user_home;
 use pilotlight_system::watcher::WatchPlan;
@@ -229,6 +231,16 @@ impl Source {
         Session::new(self.agent(), id)
     }
 
+    /// How its sessions are acted on, if its agent can be told something.
+    pub fn control(&self) -> Option<&'static dyn Control> {
+        self.adapter.control()
+    }
+
+    /// The service that runs one of its sessions, if its owner is one that takes orders.
+    pub fn service(&self, id: &str, reader: &dyn SessionReader, observed: &Observed) -> Option<Arc<dyn Service>> {
+        self.control()?.service(reader.owner_home().unwrap_or(&self.home), id, observed)
+    }
+
     /// The sessions that its terminals note as open.
     pub fn noted(&self) -> Noted {
         self.adapter.noted(self)
@@ -288,9 +300,9 @@ impl Source {
     }
 }
 
-/// The homes of the agent whose sessions servers and bridges reach.
-pub fn reached<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Vec<PathBuf> {
-    sources.into_iter().filter(|source| source.adapter.is_reached()).map(|source| source.home.clone()).collect()
+/// The homes of one agent.
+pub fn homes_of<'a>(agent: &'static dyn Adapter, sources: impl IntoIterator<Item = &'a Source>) -> Vec<PathBuf> {
+    sources.into_iter().filter(|source| source.adapter == agent).map(|source| source.home.clone()).collect()
 }
 
 /// What a terminal runs to resume a session.

@@ -150,7 +150,7 @@ impl SessionReader for Dial {
     ) -> io::Result<ReadStatus> {
         let meta = fs::symlink_metadata(&self.path)?;
         (observed.touched, observed.has_log) = (modified(&meta), true);
-        observed.allows = Allows::Nothing { why: READ_ONLY };
+        observed.allows = Allows::Nothing { why: READ_ONLY.into() };
         self.find_owner(reading, observed);
         observed.unread = reading.is_history(observed);
         if observed.unread { Ok(ReadStatus::Complete) } else { Ok(self.read_history(reading, observed, buffer)) }

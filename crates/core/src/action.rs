@@ -20,7 +20,7 @@ pub use super::session::{Bridge, Control, ServerState};
 pub use bridge::OTHER_VERSION;
 pub use bridge::bridge_words;
 pub use reach::is_bridged;
-pub use reach::{has_open_tool, may_await_user, needs_bridge, questions};
+pub use reach::{awaits_bridge, has_open_tool, may_await_user, questions};
 pub use recovery::{is_cut_off, is_hosting};
 pub use verb::{Action, Operation, Reply, Which};
 pub use verb::{Callers, Trait};
@@ -50,14 +50,18 @@ pub fn offer(action: Action, session: &Session, status: Status) -> Result<Does, 
     {
         return Err(Refusal::UnderWay { action: under_way });
     }
-    if let Some(no_answer) = session.no_answer
+    if let Some(no_answer) = &session.no_answer
         && !matches!(action, Action::ShowTerminal | Action::Detach)
     {
-        return Err(Refusal::Unanswering { no_answer });
+        return Err(Refusal::Unanswering { no_answer: no_answer.clone() });
     }
-    match session.observed.allows {
-        Allows::Nothing { why } if action != Action::ShowTerminal => return Err(Refusal::ReadOnly { why }),
-        Allows::Only { actions, why } if !actions.contains(&action) => return Err(Refusal::ReadOnly { why }),
+    match &session.observed.allows {
+        Allows::Nothing { why } if action != Action::ShowTerminal => {
+            return Err(Refusal::ReadOnly { why: why.clone() });
+        }
+        Allows::Only { actions, why } if !actions.contains(&action) => {
+            return Err(Refusal::ReadOnly { why: why.clone() });
+        }
         Allows::Process => takes(action, session, status)?,
         Allows::All | Allows::Only { .. } | Allows::Nothing { .. } => {}
     }
@@ -130,8 +134,8 @@ fn show_terminal(session: &Session) -> Result<Does, Refusal> {
         Owner::Alive { pid, .. } | Owner::Opened { pid, .. } if session.observed.is_served => {
             Err(Refusal::ServesTerminals { pid })
         }
-        Owner::Alive { pid, .. } | Owner::Opened { pid, .. } => match session.terminal {
-            Some((of, Some(why))) if of == pid => Err(Refusal::NotShown { why }),
+        Owner::Alive { pid, .. } | Owner::Opened { pid, .. } => match &session.terminal {
+            Some((of, Some(why))) if *of == pid => Err(Refusal::NotShown { why: why.clone() }),
             _ => Ok(Does::ShowsTerminal),
         },
         Owner::Unheld { pid } => Err(Refusal::Unheld { pid }),

@@ -1,7 +1,7 @@
 //! Which agent a session is of: what it is called. Which agents there are is not known here.
 
 use super::text::{counted, fit, plain};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -167,6 +167,14 @@ impl Ord for Agent {
 impl Serialize for Agent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
+    }
+}
+
+/// Only the name is written: whoever reads it knows which agents there are, and takes the known one of that name.
+impl<'de> Deserialize<'de> for Agent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = Box::<str>::deserialize(deserializer)?;
+        Self::reported(&name).ok_or_else(|| serde::de::Error::custom("an agent has no name"))
     }
 }
 

@@ -21,10 +21,11 @@ use super::text::{NAME_MAX, plain};
 use super::time::{Moment, Time};
 use super::turn::{Call, Closed, Denials, Ending, Phase, Request, SubAgent, Turn};
 use chain::Chain;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// What the log says about a session, up to some event.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     pub turn: Option<Turn>,
     /// How the last turn ended.

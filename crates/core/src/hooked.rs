@@ -23,7 +23,7 @@ pub enum Said {
 }
 
 /// What a session's own hook says of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hooked {
     /// What it does.
     pub said: Said,

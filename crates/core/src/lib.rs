@@ -40,7 +40,6 @@ pub mod hash;
 pub mod hooked;
 pub mod limits;
 pub mod order;
-pub mod overlay;
 pub mod owner;
 pub mod question;
 pub mod reception;

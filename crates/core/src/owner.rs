@@ -3,12 +3,13 @@
 use super::agent::Agent;
 use super::facts::Facts;
 use super::time::Time;
+use serde::{Deserialize, Serialize};
 
 /// The reason for leaving a session alone whose lock is not its process's: see [`Owner::Unheld`].
 pub const UNHELD: &str = "the process that its lock names does not hold it";
 
 /// How well it is established that a live owner has the session open.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Held {
     /// It has only just created its lock, and does not hold the session yet; or what says who runs it is being written. It
     /// counts as the owner for a moment, but nothing is done on that basis.
@@ -22,7 +23,7 @@ pub enum Held {
 }
 
 /// The state of the process that owns a session.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Owner {
     /// No lock was ever seen, so the owner is unknown.
     #[default]
@@ -71,7 +72,7 @@ pub enum Owner {
 }
 
 /// What suggests that a process runs a session although nothing claims it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Doubt {
     /// Its log was written just now, after whoever is known to have run it ended.
     Growing,

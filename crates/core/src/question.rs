@@ -1,7 +1,7 @@
 //! A question to the user in the session's own words, as its log has it (a tool that asks) or a server tells it.
 
 use super::text::plain;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Maximum length of the question, in characters.
 const TEXT_MAX: usize = 500;
@@ -11,7 +11,7 @@ const CHOICES_MAX: usize = 20;
 const CHOICE_MAX: usize = 100;
 
 /// A question, safe to display.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     /// The id to answer it by. `None` if it cannot be answered from here.
     pub id: Option<Box<str>>,

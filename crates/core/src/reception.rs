@@ -72,7 +72,7 @@ pub struct Connection {
 }
 
 /// How far a connection is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// It is being opened.
     Connecting,

@@ -18,7 +18,8 @@ use super::reception::Finding;
 use super::stated::Stated;
 use super::time::{Span, Time};
 use super::verdict::{Answer, Vitals};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A source of sessions: an agent, and one of its homes. A source keeps its number as long as the program runs.
@@ -49,7 +50,7 @@ impl Key {
 }
 
 /// One session: what was observed of it, and our own relation to it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// Its id.
     pub id: Box<str>,
@@ -64,15 +65,16 @@ pub struct Session {
     /// Why changes of its files may cause no file event, if they may not.
     pub no_file_events: Option<NoFileEvents>,
     /// What is known of it besides, if it is on another machine: nothing here runs it, or may be done to it.
+    #[serde(skip)]
     pub far: Option<Box<Far>>,
     /// The process that runs it, and why its terminal cannot be brought to the front, if it cannot.
-    pub terminal: Option<(u32, Option<&'static str>)>,
+    pub terminal: Option<(u32, Option<Cow<'static, str>>)>,
     /// Its file system does not answer: everything else is from before.
     pub no_answer: Option<NoAnswer>,
 }
 
 /// What an agent's files and processes say of a session.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
     /// Which agent it is of.
     pub agent: Agent,
@@ -124,7 +126,7 @@ pub struct Observed {
 }
 
 /// How the user reaches a session that a supervisor of its agent runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Supervised {
     /// The command that shows it.
     pub attach: Box<str>,
@@ -133,7 +135,7 @@ pub struct Supervised {
 }
 
 /// What a session's agent allows other programs to do with it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Allows {
     /// All that its server, its bridge and its process allow.
     #[default]
@@ -141,38 +143,38 @@ pub enum Allows {
     /// These actions alone.
     Only {
         /// The actions.
-        actions: &'static [Action],
+        actions: Cow<'static, [Action]>,
         /// Why not the others.
-        why: &'static str,
+        why: Cow<'static, str>,
     },
     /// What needs nothing but its process and its terminal: it takes no orders.
     Process,
     /// Nothing but to look at it.
     Nothing {
         /// Why.
-        why: &'static str,
+        why: Cow<'static, str>,
     },
 }
 
 impl Allows {
     /// Whether it names what can be done: then some of that may be done over a service of its agent.
-    pub const fn names_actions(self) -> bool {
+    pub const fn names_actions(&self) -> bool {
         matches!(self, Self::Only { .. })
     }
 }
 
 /// Why changes of a session's folder may cause no file event. It is looked at every few seconds instead while a process
 /// may have it open, else with the rescan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NoFileEvents {
     /// What the folder is on, in a word for the user.
-    FileSystem(&'static str),
+    FileSystem(Cow<'static, str>),
     /// The system refused to watch it.
     Refused,
 }
 
 /// How an agent describes a session.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// Its title.
     pub name: Option<Box<str>>,
@@ -203,7 +205,7 @@ impl Kind {
 }
 
 /// How a session is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// In a terminal.

@@ -3,22 +3,24 @@
 //! Where there is one, it is right where the log is late or silent. `verdict/stated` brings the two together.
 
 use super::time::Moment;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// What an authority states.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stated {
     /// What the session does.
     pub state: State,
     /// Since when.
     pub since: Moment,
     /// Who states it, in words for the user: "its pid file".
-    pub by: &'static str,
+    pub by: Cow<'static, str>,
     /// What it waits with, where the log of the session itself does not tell: a sub-agent's tool.
     pub asks: Option<Asks>,
 }
 
 /// What a session does, as an authority states it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
     /// It works.
     Busy,
@@ -34,7 +36,7 @@ pub enum State {
 }
 
 /// What a session waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wait {
     /// A permission.
     Permission,
@@ -45,7 +47,7 @@ pub enum Wait {
 }
 
 /// What a session waits with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asks {
     /// The tool's name.
     pub tool: Box<str>,

@@ -5,6 +5,7 @@
 //! clock, which stops while the machine sleeps and does not change when the wall clock is set, which is what silence is
 //! measured on.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, Sub};
 
@@ -141,13 +142,13 @@ impl fmt::Display for Time {
     }
 }
 
-impl serde::Serialize for Time {
+impl Serialize for Time {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> serde::Deserialize<'de> for Time {
+impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
         Self::parse(text.as_bytes()).ok_or_else(|| serde::de::Error::custom("no RFC 3339 time"))
@@ -155,7 +156,7 @@ impl<'de> serde::Deserialize<'de> for Time {
 }
 
 /// One point on both clocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moment {
     /// The wall clock, as written in the log: what the user is shown.
     pub wall: Time,

@@ -6,6 +6,7 @@ use super::question::Question;
 use super::reception::Finding;
 use super::scan::Text;
 use super::time::{Moment, Span, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Number of latest tool results that decide whether permissions are lost.
@@ -14,7 +15,7 @@ pub(crate) const RESULTS: usize = 5;
 pub(crate) const DENIED: usize = 3;
 
 /// The latest tool results, and since when too many of them have been denied because nobody could be asked.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Denials {
     /// The time of each result, and whether it was denied. At most [`RESULTS`].
     results: VecDeque<(Moment, bool)>,
@@ -51,7 +52,7 @@ impl Denials {
 }
 
 /// An open turn. Holds every per-turn fact, so that none can outlive its turn.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
     /// When it began.
     pub opened: Moment,
@@ -80,7 +81,7 @@ pub struct Turn {
 }
 
 /// The model's last message in the current or just ended round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LastMessage {
     /// Nothing yet.
     Nothing,
@@ -94,7 +95,7 @@ pub enum LastMessage {
 }
 
 /// How near a turn is to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// Running, or between rounds.
     Running,
@@ -163,7 +164,7 @@ impl Turn {
 }
 
 /// A tool call's or a permission request's id, as a hash.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Call(u64);
 
 impl Call {
@@ -188,7 +189,7 @@ impl Call {
 }
 
 /// A tool that has started and not ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenTool {
     /// Pairs it with its completion.
     pub call: Call,
@@ -252,7 +253,7 @@ pub fn access_words(access: &str) -> &str {
 }
 
 /// An unanswered permission request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// Pairs it with its answer.
     pub id: Call,
@@ -302,7 +303,7 @@ pub fn is_consent(kind: &[u8]) -> bool {
 const OUR_EXTENSION: &str = "plugin:pilotlight:pilotlight";
 
 /// A sub-agent that has started and not ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SubAgent {
     pub id: Box<str>,
     /// The tool call that started it. `None` if its start was not read.
@@ -314,7 +315,7 @@ pub struct SubAgent {
 }
 
 /// How, and when, a turn ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Closed {
     /// How.
     pub ending: Ending,
@@ -342,7 +343,7 @@ impl Closed {
 }
 
 /// An error that ends a turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// Copilot's category.
     pub kind: Option<Box<str>>,
@@ -353,7 +354,7 @@ pub struct Fault {
 }
 
 /// The ways a turn can end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
     /// It was answered, and its last round ended.
     Completed,

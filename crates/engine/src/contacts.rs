@@ -7,19 +7,24 @@ mod server_probes;
 mod server_search;
 mod services;
 
-use super::disk::{Disk, Sighting};
+pub(super) use bridges::next_news;
+
+use super::disk::{Disk, DiskChange};
 use super::parts::looks::Looks;
 use super::parts::server_searches::ServerSearches;
 use super::parts::tasks::Tasks;
 use super::world::World;
-use pilotlight_agents::bridges::Bridges;
+use pilotlight_agents::control::Bridges;
 use std::path::PathBuf;
 
 /// Whoever tells more of sessions than their files do.
 pub(super) struct Contacts {
     /// What is being done with sessions, and the connections that are kept to their servers.
     pub(super) tasks: Tasks,
-    pub(super) bridges: Bridges,
+    /// Those that are listened for, if any are.
+    pub(super) bridges: Option<Box<dyn Bridges>>,
+    /// The user has installed the bridge, whoever listens for it.
+    pub(super) bridge_is_installed: bool,
     pub(super) looks: Looks,
     pub(super) server_searches: ServerSearches,
     /// The folders in which commands of ours serve the sessions that they hold.
@@ -31,7 +36,8 @@ impl Contacts {
     pub(super) fn new() -> Self {
         Self {
             tasks: Tasks::new(),
-            bridges: Bridges::default(),
+            bridges: None,
+            bridge_is_installed: false,
             looks: Looks::default(),
             server_searches: ServerSearches::default(),
             holder_folders: Vec::new(),
@@ -40,15 +46,15 @@ impl Contacts {
 
     /// Takes up what was seen on disk: applies what servers and bridges say of the sessions that were read, and judges
     /// these; forgets what is kept of those that are gone.
-    pub(super) fn take_up_sightings(&mut self, world: &mut World, disk: &mut Disk) {
-        for sighting in std::mem::take(&mut disk.sightings) {
-            match sighting {
-                Sighting::Read(key) => {
+    pub(super) fn take_up_disk_changes(&mut self, world: &mut World, disk: &mut Disk) {
+        for change in std::mem::take(&mut disk.changes) {
+            match change {
+                DiskChange::Read(key) => {
                     self.update_server(world, disk, &key);
                     self.update_bridge(world, &key);
                     world.judge(&key);
                 }
-                Sighting::Gone(key) => {
+                DiskChange::Gone(key) => {
                     self.server_searches.forget(&key);
                     self.looks.forget(&key);
                     self.tasks.forget(&key);

@@ -1,8 +1,8 @@
 //! What is on disk, and how it is followed: the homes of agents with their sessions, the processes that have these
 //! open, the settings, and what our own processes leave in the state folder.
 //!
-//! It knows nothing of servers, orders and views. What it sees of sessions that concerns others is in
-//! [`Disk::sightings`], for the engine to hand on.
+//! It knows nothing of servers, orders and views. What changes of sessions that concerns others is in
+//! [`Disk::changes`], for the engine to hand on.
 
 mod file_events;
 mod file_systems;
@@ -69,12 +69,14 @@ pub(super) struct Disk {
     /// Requests for a full check after lost file events.
     lost_events: Throttle,
     buffer: Vec<u8>,
-    /// What was seen of sessions since the engine last handed it on, in this order.
-    pub(super) sightings: Vec<Sighting>,
+    /// Something was not read because no file descriptor was left.
+    pub(super) lacks_descriptors: bool,
+    /// What changed since the engine last took it up, in this order.
+    pub(super) changes: Vec<DiskChange>,
 }
 
-/// What was seen of a session on disk, for those who keep something about it themselves.
-pub(super) enum Sighting {
+/// A change of a session on disk, for the contacts, which keep something about it themselves.
+pub(super) enum DiskChange {
     /// It was read.
     Read(Key),
     /// It is gone.
@@ -107,7 +109,8 @@ impl Disk {
             rescan_at: now + RESCAN_INTERVAL,
             lost_events: Throttle::new(LOST_EVENTS_INTERVAL),
             buffer: Vec::new(),
-            sightings: Vec::new(),
+            lacks_descriptors: false,
+            changes: Vec::new(),
         }
     }
 

@@ -20,8 +20,9 @@
 //! - [`steps`] are the rest of `impl Engine`: what concerns them all, above all orders, one kind of work per file.
 //! - [`parts`] are the fields of all these. Each owns its state, knows nothing of the engine and is tested alone.
 //! - [`wakeup`], [`view`] and [`changes`] define types that they share.
-//! - [`snapshot`] reads everything once, for commands that do not run the loop. [`ledger`], [`last_seen`] and
-//!   [`exit_note`] are what our processes leave in the state folder for each other.
+//! - [`observation`] is what a command is told: the sessions of a running tray, or of an engine that runs until it has
+//!   its first complete picture. [`past`] reads the sessions that an engine does not hold, because they are over.
+//! - [`ledger`], [`last_seen`] and [`exit_note`] are what our processes leave in the state folder for each other.
 //!
 //! Steps import the engine, which imports contacts, which import the disk, which imports the world, and all of them
 //! import parts: never the other way round.
@@ -42,8 +43,9 @@ pub mod exit_note;
 pub mod hosts;
 pub mod last_seen;
 pub mod ledger;
+pub mod observation;
 mod parts;
-pub mod snapshot;
+pub mod past;
 mod steps;
 pub mod terminal;
 mod view;
@@ -64,11 +66,12 @@ use crate::hosts::Purpose;
 use contacts::Contacts;
 use disk::Disk;
 use last_seen::Seen;
+use observation::PendingReports;
 use parts::hosts::Hosts;
 use parts::orders::Orders;
 use parts::outboxes::Outboxes;
 use parts::status_log::StatusLog;
-use pilotlight_agents::bridges::{BridgeConfig, BridgeEvent};
+use pilotlight_agents::control::Bridges;
 use pilotlight_agents::source::{Resume, Source};
 use pilotlight_core::session::Key;
 use pilotlight_system::heap;
@@ -77,7 +80,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::mpsc;
-use wakeup::WakeupSources;
+use wakeup::{SignalSource, WakeupSources};
 use world::World;
 
 /// How long to wait at exit for connections to close.
@@ -94,6 +97,8 @@ pub struct Engine {
     status_log: StatusLog,
     /// The windows that clicks opened.
     windows: OpenedWindows,
+    /// Those who asked for the sessions, until what they asked for is read.
+    reports: PendingReports,
     /// The user was told what ends with us: the next Ctrl-C exits.
     warned_of_exit: bool,
     commands: mpsc::UnboundedReceiver<Command>,
@@ -115,6 +120,7 @@ impl Engine {
             hosts: Hosts::default(),
             status_log: StatusLog::default(),
             windows: OpenedWindows::default(),
+            reports: PendingReports::default(),
             warned_of_exit: false,
             commands,
             command_sender,
@@ -140,17 +146,12 @@ impl Engine {
 
     /// Notes whether the user has installed the bridge: another process may listen for it.
     pub fn note_bridge(&mut self, is_installed: bool) {
-        self.contacts.bridges.note_installed(is_installed);
+        self.contacts.bridge_is_installed = is_installed;
     }
 
-    /// Sets where to listen for bridges from now on.
-    pub fn listen_to_bridges(&mut self, config: BridgeConfig) {
-        self.contacts.bridges.configure(config);
-    }
-
-    /// Takes the events of scripted sessions' bridges from here.
-    pub fn connect_bridges(&mut self, events: mpsc::Receiver<BridgeEvent>) {
-        self.contacts.bridges.connect(events);
+    /// Listens for these bridges. Must be called before [`run`](Self::run).
+    pub fn listen_to_bridges(&mut self, bridges: impl Bridges + 'static) {
+        self.contacts.bridges = Some(Box::new(bridges));
     }
 
     /// From now on, a session that is to be resumed in a terminal is resumed by whoever receives what to run.
@@ -174,7 +175,10 @@ impl Engine {
     }
 
     /// Runs until the view or one of these signals ends the program.
-    pub async fn run(mut self, mut signals: Signals, view: &mut dyn View) {
+    pub async fn run(mut self, signals: Signals, view: &mut dyn View) {
+        let mut signals = SignalSource(Some(signals));
+        tracing::info!(tag = "start", version = env!("CARGO_PKG_VERSION"), "Pilotlight starts watching");
+        self.disk.watch_seen();
         if self.start_up(&mut signals, view).await.is_break() {
             return;
         }
@@ -188,26 +192,27 @@ impl Engine {
             }
         }
         self.shut_down().await;
+        tracing::info!(tag = "end", "Pilotlight stops watching");
     }
 
     /// Reads everything once. Breaks if a signal ends the program in the meantime.
-    async fn start_up(&mut self, signals: &mut Signals, view: &mut dyn View) -> ControlFlow<()> {
-        tracing::info!(tag = "start", version = env!("CARGO_PKG_VERSION"), "Pilotlight starts watching");
+    async fn start_up(&mut self, signals: &mut SignalSource, view: &mut dyn View) -> ControlFlow<()> {
         self.disk.file_systems.reload(&self.disk.homes);
         self.disk.ask_file_systems(&mut self.world);
-        self.contacts.bridges.start();
-        self.disk.watch_seen();
+        if let Some(bridges) = &mut self.contacts.bridges {
+            bridges.start();
+        }
         self.disk.start_following_config(&self.world, view);
         self.machines().follow();
         self.disk.scan_processes_now(&mut self.world);
         self.disk.run_initial_scan(&mut self.world, signals).await?;
-        self.take_up_sightings();
+        self.take_up_disk_changes();
         self.world.changes.updated.extend(self.world.fleet.entries().map(|(key, _)| key.clone()));
         self.world.changes.redraw = true; // also if there is no session yet
         self.contacts.look_into_silences(&mut self.world, &self.disk, view.asks_servers());
         if view.asks_servers() {
             self.contacts.probe_silent_sessions(&mut self.world, &self.disk);
-            self.contacts.watch_services(&mut self.world);
+            self.contacts.watch_services(&mut self.world, &self.disk);
         }
         if view.wants_history() {
             self.disk.history.queue_all_to_show();
@@ -223,7 +228,7 @@ impl Engine {
     fn run_due_work(&mut self, view: &mut dyn View) -> ControlFlow<()> {
         self.disk.ask_file_systems(&mut self.world);
         self.disk.work_on_agenda(&mut self.world);
-        self.take_up_sightings();
+        self.take_up_disk_changes();
         if self.disk.history.has_unshown() && self.disk.agenda.only_long_reads() {
             self.disk.show_history(&self.world, view)?;
         }
@@ -234,9 +239,11 @@ impl Engine {
         self.reconnect_automatically(view.may_auto_reconnect());
         if view.asks_servers() {
             self.contacts.probe_silent_sessions(&mut self.world, &self.disk);
-            self.contacts.watch_services(&mut self.world);
+            self.contacts.watch_services(&mut self.world, &self.disk);
         }
-        self.show_changes(view)
+        let flow = self.show_changes(view);
+        self.send_reports();
+        flow
     }
 
     /// Reports outstanding results and closes all connections.
@@ -244,7 +251,6 @@ impl Engine {
         self.contacts.tasks.deliver_remaining();
         self.orders.fail_postponed();
         self.contacts.tasks.disconnect_all(DISCONNECT_TIMEOUT).await;
-        tracing::info!(tag = "end", "Pilotlight stops watching");
     }
 
     /// Passes what changed in this iteration to the view.
@@ -272,13 +278,13 @@ impl Engine {
     }
 
     /// Takes up what was seen on disk.
-    fn take_up_sightings(&mut self) {
-        self.contacts.take_up_sightings(&mut self.world, &mut self.disk);
+    fn take_up_disk_changes(&mut self) {
+        self.contacts.take_up_disk_changes(&mut self.world, &mut self.disk);
     }
 
     /// Reads a session before something is done with it, to the end of its log if that is possible in time.
     fn read_session_now(&mut self, key: &Key) {
         self.disk.read_session_now(&mut self.world, key);
-        self.take_up_sightings();
+        self.take_up_disk_changes();
     }
 }

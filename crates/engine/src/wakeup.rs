@@ -3,10 +3,11 @@
 use super::parts::tasks::TaskMessage;
 use crate::control::Command;
 use crate::hosts::News;
-use pilotlight_agents::bridges::BridgeEvent;
+use pilotlight_agents::control::BridgeNews;
 use pilotlight_system::signals::{Signal, Signals};
 use pilotlight_system::timer::Alarm;
 use pilotlight_system::watcher::Hints;
+use std::future::pending;
 
 /// What the loop wakes for.
 pub(super) enum Wakeup {
@@ -17,7 +18,7 @@ pub(super) enum Wakeup {
     /// Another machine has told something.
     News(News),
     /// A bridge has connected, reported something, or disconnected.
-    Bridge(BridgeEvent),
+    Bridge(BridgeNews),
     /// Files or folders changed.
     Disk(Hints),
     /// A file system has answered at last.
@@ -32,14 +33,35 @@ pub(super) enum Wakeup {
 
 /// The sources of wakeups that the engine does not own itself.
 pub(super) struct WakeupSources {
-    pub(super) signals: Signals,
+    pub(super) signals: SignalSource,
     pub(super) alarm: Alarm,
     /// Files change faster than they are read.
     pub(super) event_storm: bool,
 }
 
 impl WakeupSources {
-    pub(super) fn new(signals: Signals) -> Self {
+    pub(super) fn new(signals: SignalSource) -> Self {
         Self { signals, alarm: Alarm::default(), event_storm: false }
+    }
+}
+
+/// The signals to the program, if it handles them: else they have their default effects, and never arrive here.
+pub(super) struct SignalSource(pub(super) Option<Signals>);
+
+impl SignalSource {
+    /// Waits for the next signal.
+    pub(super) async fn next(&mut self) -> Signal {
+        match &mut self.0 {
+            Some(signals) => signals.next().await,
+            None => pending().await,
+        }
+    }
+
+    /// Waits for a signal to exit.
+    pub(super) async fn end(&mut self) {
+        match &mut self.0 {
+            Some(signals) => signals.end().await,
+            None => pending().await,
+        }
     }
 }

@@ -15,11 +15,22 @@ pub(super) struct World {
     pub(super) fleet: Fleet,
     pub(super) clock: Clock,
     pub(super) changes: Changes,
+    pub(super) pace: Pace,
+}
+
+/// How much time the engine has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// It runs on: what it looks into is over when a limit passes.
+    Following,
+    /// Somebody waits for its first complete picture.
+    Once,
 }
 
 impl World {
     pub(super) fn new(config: Config) -> Self {
-        Self { fleet: Fleet::new(config.limits), config, clock: Clock::start(), changes: Changes::default() }
+        let (fleet, changes) = (Fleet::new(config.limits), Changes::default());
+        Self { fleet, config, clock: Clock::start(), changes, pace: Pace::Following }
     }
 
     pub(super) fn now(&self) -> Moment {

@@ -9,7 +9,22 @@
 #![cfg_attr(unix, allow(unsafe_code))]
 
 #[cfg(unix)]
-pub use unix::{is_scarce, limit, raise, reserve, restore};
+pub use unix::{are_left, is_of_want, is_scarce, limit, raise, reserve, restore};
+
+/// There is no limit.
+///
+/// # Errors
+/// None.
+#[cfg(not(unix))]
+pub fn are_left(_wanted: usize) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// Whether an error is that no descriptor is left: there is no such limit.
+#[cfg(not(unix))]
+pub fn is_of_want(_error: &std::io::Error) -> bool {
+    false
+}
 
 /// Does nothing: there is no such limit.
 #[cfg(not(unix))]
@@ -21,7 +36,9 @@ pub fn restore(_command: &mut std::process::Command) {}
 
 #[cfg(unix)]
 mod unix {
+    use rustix::io::Errno;
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    use std::io;
     use std::os::fd::{AsFd, AsRawFd};
     use std::os::unix::process::CommandExt;
     use std::process::Command;
@@ -60,6 +77,21 @@ mod unix {
         RESERVE.min(limit / 8 * 3)
     }
 
+    /// Checks that this many more descriptors may be opened now.
+    ///
+    /// # Errors
+    /// If the system refuses one of them.
+    pub fn are_left(wanted: usize) -> io::Result<()> {
+        let stdin = io::stdin();
+        let opened: Result<Vec<_>, _> = (0..wanted).map(|_| stdin.as_fd().try_clone_to_owned()).collect();
+        opened.map(drop)
+    }
+
+    /// Whether an error is that no descriptor is left, of this process or of the system.
+    pub fn is_of_want(error: &io::Error) -> bool {
+        [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error).map(Some).contains(&error.raw_os_error())
+    }
+
     /// Whether a new descriptor was taken from the reserve: the system assigns the lowest free number.
     pub fn is_scarce(descriptor: &impl AsFd) -> bool {
         let number = u64::try_from(descriptor.as_fd().as_raw_fd()).unwrap_or_default();
@@ -76,5 +108,6 @@ mod tests {
     fn part_of_any_limit_is_reserved() {
         assert_eq!([0, 8, 32, 64, 1024, 1 << 20].map(reserve), [0, 3, 12, 24, 24, 24]);
         assert!(!is_scarce(&std::io::stdin()));
+        are_left(8).unwrap();
     }
 }

@@ -7,16 +7,16 @@ use super::staying::{self, SessionWatch, answer_requests_here, connection_lost, 
 
 use crate::cli::bridges::{has_bridge, place_for_bridges};
 use crate::cli::context::{Context, runtime};
+use crate::cli::observe::{Effort, Observer};
 use crate::cli::pick::Picked;
 use crate::cli::report::say;
 use crate::cli::trays::unresponsive;
-use pilotlight_agents::bridges::BridgeConfig;
+use pilotlight_agents::copilot::bridge::{BridgeConfig, Bridges};
 use pilotlight_core::action::Trait;
 use pilotlight_core::fleet::{Kind, Session};
 use pilotlight_core::order::{Order, Outcome, Report};
 use pilotlight_engine::Engine;
 use pilotlight_engine::control::{self, Command, OrderConnection, PendingOrder};
-use pilotlight_engine::snapshot;
 use pilotlight_system::paths;
 use pilotlight_system::process::is_stopped;
 use pilotlight_system::runtime::Runtime;
@@ -357,7 +357,7 @@ async fn own_engine(context: &Context, session: &Session, order: &Order, signals
         () = signals.end() => return None,
     };
     if let Some(listening) = place {
-        engine.listen_to_bridges(listening);
+        engine.listen_to_bridges(Bridges::at(listening));
     }
     // Another command may have taken the session since we searched for a holder.
     engine.forward_to_holders(paths::project().iter().flat_map(paths::runtime_folders).collect());
@@ -391,7 +391,7 @@ async fn wait_for_place(session: &Session, order: &Order) -> Option<BridgeConfig
 fn outcome_on_disk(context: &Context, before: &Session, order: &Order, why: &str) -> anyhow::Result<Outcome> {
     let until = Instant::now() + LOGGED_WITHIN;
     loop {
-        let now = snapshot::take(&context.readable(), &context.config, &context.seen, false).sessions;
+        let now = Observer::of(context).observe_alone(Effort::Look, None)?.sessions;
         let Some(now) = now.into_iter().find(|session| session.id == order.id) else {
             return Ok(Outcome::Unconfirmed(format!("may have happened: {why}; the session no longer exists")));
         };

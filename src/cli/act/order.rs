@@ -1,11 +1,13 @@
 //! What every acting command does: finds its session, makes the order, and turns the outcome into an exit code.
 
 use crate::cli::context::Context;
+use crate::cli::observe::Effort;
 use crate::cli::pick::{Named, Picked, pick};
 use crate::cli::report::{FAILED, REFUSED, UNCONFIRMED, USAGE, say};
 use pilotlight_core::fleet::Session;
 use pilotlight_core::order::{Operation, Order, Outcome};
 use pilotlight_engine::control::caller::agent_behind;
+use pilotlight_engine::past::Depth;
 use std::process::ExitCode;
 
 /// Finds the session, runs `act` on it, and turns the outcome into an exit code.
@@ -14,18 +16,18 @@ pub(super) fn with(
     named: &Named,
     act: impl FnOnce(&Picked) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<ExitCode> {
-    with_one_of(context, named, false, act)
+    with_one_of(context, named, Depth::Glimpse, act)
 }
 
-/// As [`with`]. `all`: of an old session, too, it is read what it was about.
+/// As [`with`]. `depth` says how much is read of sessions that are over.
 pub(super) fn with_one_of(
     context: &Context,
     named: &Named,
-    all: bool,
+    depth: Depth,
     act: impl FnOnce(&Picked) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<ExitCode> {
     context.report_ended();
-    let session = match pick(context, named, all) {
+    let session = match pick(context, named, depth, Effort::Look) {
         Ok(session) => session,
         Err(code) => return Ok(code),
     };

@@ -3,12 +3,13 @@
 //! are read for whoever asks, and nobody keeps them.
 
 use crate::cli::context::Context;
+use crate::cli::observe::{Effort, Observer, Picture};
 use anyhow::bail;
 use pilotlight_core::far::Account;
 use pilotlight_core::fleet::Session;
 use pilotlight_engine::control::pipe::lines::{FromHost, PAST_MAX, STARTS_AGAIN, ToHost};
 use pilotlight_engine::control::pipe::read_line;
-use pilotlight_engine::snapshot::{self, Snapshot};
+use pilotlight_engine::past::Depth;
 use std::cmp::Reverse;
 use std::io;
 use std::pin::pin;
@@ -132,11 +133,11 @@ async fn next_of(past: &mut Option<Receiver<Vec<u8>>>) -> Vec<Vec<u8>> {
 /// Reads all sessions beside the loop, and makes a line of each, the last one heard of first.
 fn read_past(context: &Context) -> Receiver<Vec<u8>> {
     let (sender, lines) = channel(QUEUED);
-    let (homes, config, seen) = (context.readable(), context.config.clone(), context.seen.clone());
+    let (observer, limits) = (Observer::of(context), context.config.limits);
     let read = move || {
-        let Snapshot { sessions, now, .. } = snapshot::take(&homes, &config, &seen, true);
+        let Ok(Picture { sessions, now, .. }) = observer.observe(Effort::Look, Some(Depth::Whole)) else { return };
         let listed = sessions.into_iter().filter(Session::is_listed);
-        let mut listed: Vec<_> = listed.map(|session| (session.row(now, &config.limits).0, session)).collect();
+        let mut listed: Vec<_> = listed.map(|session| (session.row(now, &limits).0, session)).collect();
         listed.sort_by_cached_key(|(row, _)| Reverse((row.last(), row.id.clone())));
         for (row, session) in listed.into_iter().take(PAST_MAX) {
             let account = Account::of(&session, &row, (&row.name, &row.label), now).in_brief();

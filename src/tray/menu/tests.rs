@@ -294,7 +294,7 @@ fn the_menu_shows_what_is_muted_or_paused() {
 #[test]
 fn case_161_why_says_that_a_sessions_files_may_change_without_an_event() {
     let mut world = World::all(&["a", "b", "c"], Status::Working);
-    let causes = [Some(NoFileEvents::FileSystem("NFS")), Some(NoFileEvents::Refused), None];
+    let causes = [Some(NoFileEvents::FileSystem("NFS".into())), Some(NoFileEvents::Refused), None];
     for ((_, session, _), no_file_events) in world.sessions.iter_mut().zip(causes) {
         session.no_file_events = no_file_events;
     }

@@ -1,15 +1,15 @@
-//! Why an order failed, and whether it may have taken effect anyway.
+//! Why an order failed, and whether it may have taken effect anyway: the one error of an order, wherever it comes from.
 
 use crate::channel::fault::Fault;
-use pilotlight_core::order::Step;
+use pilotlight_core::order::{Outcome, Step};
 use pilotlight_core::text::{NAME_MAX, plain};
 use std::fmt;
 
 /// Why an order failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The step that failed.
-    pub step: Step,
+    /// The step that failed, if it is one of those that are reported.
+    pub step: Option<Step>,
     /// The reason.
     pub why: String,
     /// What the user can do instead.
@@ -32,17 +32,37 @@ pub enum FailureKind {
 }
 
 impl Failure {
+    /// It failed, but not at a step that is reported, or after others had taken effect.
+    pub fn failed(why: impl Into<String>) -> Self {
+        Self { step: None, why: why.into(), next: None, kind: FailureKind::Failed, faults: Vec::new() }
+    }
+
+    /// It was refused before any step.
+    pub fn refused(why: impl Into<String>) -> Self {
+        Self { kind: FailureKind::Refused, ..Self::failed(why) }
+    }
+
     pub(crate) fn of(step: Step, fault: Fault) -> Self {
-        Self { step, why: fault.to_string(), next: None, kind: FailureKind::Failed, faults: vec![fault] }
+        Self { step: Some(step), why: fault.to_string(), next: None, kind: FailureKind::Failed, faults: vec![fault] }
     }
 
     pub(crate) fn because(step: Step, why: &str, next: &str) -> Self {
-        let next = Some(next.to_owned());
-        Self { step, why: why.to_owned(), next, kind: FailureKind::Failed, faults: Vec::new() }
+        Self { step: Some(step), next: Some(next.to_owned()), ..Self::failed(why) }
     }
 
     pub(crate) fn refusal(step: Step, why: &str) -> Self {
-        Self { step, why: why.to_owned(), next: None, kind: FailureKind::Refused, faults: Vec::new() }
+        Self { step: Some(step), ..Self::refused(why) }
+    }
+
+    /// No server can have the session.
+    pub fn no_server() -> Self {
+        Self::refusal(Step::Attach, "no known server could have this session")
+    }
+
+    /// Nobody hears the question that is to be answered.
+    pub(crate) fn not_attached() -> Self {
+        let why = "Pilotlight is not attached to it any more: reconnect first, or answer it where it asks";
+        Self::refusal(Step::TakeOver, why)
     }
 
     /// The request that an order is about is not open.
@@ -70,7 +90,11 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             FailureKind::Unconfirmed => f.write_str("may have happened: ")?,
-            FailureKind::Failed => write!(f, "the step \"{}\" failed: ", self.step.tag())?,
+            FailureKind::Failed => {
+                if let Some(step) = self.step {
+                    write!(f, "the step \"{}\" failed: ", step.tag())?;
+                }
+            }
             FailureKind::Refused => {}
         }
         f.write_str(&self.why)?;
@@ -82,3 +106,18 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// What the user is told of it. A step that fails because its server refuses us did nothing.
+impl From<&Failure> for Outcome {
+    fn from(failure: &Failure) -> Self {
+        let words = failure.to_string();
+        match failure.kind {
+            FailureKind::Unconfirmed => Self::Unconfirmed(words),
+            FailureKind::Refused => Self::Refused(words),
+            FailureKind::Failed if failure.step.is_some() && failure.faults.iter().any(Fault::refuses_us) => {
+                Self::Refused(words)
+            }
+            FailureKind::Failed => Self::Failed(words),
+        }
+    }
+}

@@ -1,7 +1,6 @@
 //! The session that an order is for: where it can be reached, what its log shows, and whether the order is still valid.
 
 use super::failure::Failure;
-use crate::channel::endpoint::Endpoint;
 use pilotlight_core::attempts::Mark;
 use pilotlight_core::form::Form;
 use pilotlight_core::order::{Report, ShownRequest, Step};
@@ -121,11 +120,8 @@ pub struct Site {
     pub id: Box<str>,
     /// The folder it works in.
     pub cwd: Option<PathBuf>,
-    /// The endpoints to try, in this order.
-    pub endpoints: Vec<Endpoint>,
-    /// Whether the endpoints belong to the process that provably holds the session. Only then may a session be joined
-    /// that its server does not report as loaded. See
-    /// [`Link::reach`](crate::copilot::server::client::Link::reach).
+    /// Whether its servers are those of the process that provably holds it. Only then may a session be joined that its server
+    /// does not report as loaded.
     pub owned: bool,
     /// What its log shows, kept up to date.
     pub log_view: watch::Receiver<LogView>,

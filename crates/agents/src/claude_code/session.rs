@@ -358,7 +358,7 @@ impl Session {
             }
             State::Busy | State::Idle { .. } | State::Ended => None,
         };
-        observed.stated = Some(Stated { state, since, by: BY, asks });
+        observed.stated = Some(Stated { state, since, by: BY.into(), asks });
     }
 
     /// How its user reaches it, if a supervisor runs it.

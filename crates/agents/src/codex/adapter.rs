@@ -1,10 +1,13 @@
 //! Codex as an [`Adapter`].
 
+use super::door::Door;
 use super::profile::PROFILE;
 use super::store::{self, Glimpses};
 use super::thread::Thread;
 use super::{dialect, resume, running};
 use crate::adapter::Adapter;
+use crate::channel::Service;
+use crate::control::Control;
 use crate::listing::{Listing, QuickScan};
 use crate::profile::Profile;
 use crate::reader::Reader;
@@ -16,6 +19,7 @@ use crate::source::Source;
 use crate::stamps::Stamps;
 use crate::tail::Dialect;
 use pilotlight_core::owner::Owner;
+use pilotlight_core::session::Observed;
 use pilotlight_core::time::Time;
 use std::ffi::OsString;
 use std::io;
@@ -80,7 +84,21 @@ impl Adapter for Codex {
         store::owner_now(home.root(), id, now)
     }
 
+    fn control(&self) -> Option<&dyn Control> {
+        Some(self)
+    }
+
     fn resume(&self, program: &Path, id: &str) -> Result<Vec<OsString>, &'static str> {
         resume::command(program, id).ok_or("its id does not have the form of Codex's ids")
+    }
+}
+
+/// Its daemon takes orders for the threads that it runs.
+impl Control for Codex {
+    fn service(&self, home: &Path, id: &str, observed: &Observed) -> Option<Arc<dyn Service>> {
+        let pid = observed.owner.live().filter(|_| observed.is_served)?;
+        let sub_agents = observed.facts.sub_agents.iter().map(|sub_agent| sub_agent.id.clone());
+        let door = Door::of(home, pid, [Box::from(id)].into_iter().chain(sub_agents).collect())?;
+        Some(Arc::new(door))
     }
 }

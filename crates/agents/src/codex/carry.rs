@@ -1,13 +1,15 @@
 //! What is done over the daemon's socket: approvals are answered, turns stopped.
 
 use super::client::Client;
-use super::door::{ANSWER_TIMEOUT, Door};
+use super::door::{ANSWER_TIMEOUT, Door, TAKES_NO_ANSWERS};
 use super::request::{self, Asked};
+use crate::channel::answering::{begin_answer, choose};
 use crate::channel::failure::Failure;
+use crate::channel::request::Request;
 use crate::channel::site::{EFFECT_TIMEOUT, LogView, Site};
-use crate::copilot::server::recover::{begin_answer, choose};
-use crate::copilot::server::request::Request;
-use pilotlight_core::order::{Step, Which};
+use crate::channel::{Channel, open_request};
+use async_trait::async_trait;
+use pilotlight_core::order::{Reply, Step, Which};
 use pilotlight_core::text::counted;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -83,23 +85,35 @@ pub(super) fn waits_for_approval(status: &Value) -> bool {
 /// What is done over the connection to the daemon, for one of its threads.
 impl Door {
     /// The open requests of a session.
-    pub(crate) async fn requests(&self, site: &Site) -> Result<Vec<Request>, Failure> {
+    async fn requests(&self, site: &Site) -> Result<Vec<Request>, Failure> {
         let joined = Joined::new(self, site).await?;
         let open = joined.open.iter().map(|asked| asked.request.clone()).collect();
         joined.leave().await;
         Ok(open)
     }
+}
 
-    /// Answers permission requests. Returns what was achieved.
-    pub(crate) async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
+#[async_trait]
+impl Channel for Door {
+    async fn request(&self, site: &Site, id: &str) -> Result<Request, Failure> {
+        let open = self.requests(site).await?;
+        let other = open.first().map(|other| other.id.clone());
+        let request = open_request(open, id);
+        request.map_err(|gone| other.map_or(gone, |other| Failure::open_instead(&other)))
+    }
+
+    async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
         let mut joined = Joined::new(self, site).await?;
         let result = answer_over(&mut joined, site, which, approve).await;
         joined.leave().await;
         result
     }
 
-    /// Stops the turn. Returns what was achieved.
-    pub(crate) async fn stop(&self, site: &Site) -> Result<String, Failure> {
+    async fn reply(&self, _site: &Site, _reply: &Reply) -> Result<String, Failure> {
+        Err(Failure::refusal(Step::TakeOver, TAKES_NO_ANSWERS))
+    }
+
+    async fn stop(&self, site: &Site) -> Result<String, Failure> {
         let mut client = Client::open(self).await?;
         site.step(Step::Attach, "connected to Codex's daemon");
         let result = stop_over(&mut client, self, site).await;

@@ -7,13 +7,12 @@
 use super::daemon;
 use crate::channel::failure::Failure;
 #[cfg(not(unix))]
-use crate::channel::{says::ServiceSays, site::Site};
+use crate::channel::{Channel, Service, ServiceReport, request::Request, site::Site};
 #[cfg(not(unix))]
-use crate::copilot::server::request::Request;
-#[cfg(unix)]
+use async_trait::async_trait;
 use pilotlight_core::order::Step;
 #[cfg(not(unix))]
-use pilotlight_core::order::Which;
+use pilotlight_core::order::{Reply, Which};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,7 +24,7 @@ pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How the daemon of a home is reached, for one of its threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Door {
+pub(crate) struct Door {
     home: PathBuf,
     /// The thread, and the sub-agents of it that are at work.
     pub(super) threads: Vec<Box<str>>,
@@ -65,27 +64,35 @@ impl Door {
     }
 }
 
+/// Why a question is not answered.
+pub(super) const TAKES_NO_ANSWERS: &str = "its service takes no answers: answer it where it asks";
+
 /// Without Unix sockets, there is no daemon.
 #[cfg(not(unix))]
-impl Door {
-    #[expect(clippy::unused_async, reason = "as elsewhere")]
-    pub async fn watch(&self, _: impl Fn(ServiceSays)) -> Result<(), Failure> {
+#[async_trait]
+impl Channel for Door {
+    async fn request(&self, _: &Site, _: &str) -> Result<Request, Failure> {
+        Err(Failure::no_longer_open())
+    }
+
+    async fn answer(&self, _: &Site, _: &Which, _: bool) -> Result<String, Failure> {
+        Err(Failure::no_longer_open())
+    }
+
+    async fn reply(&self, _: &Site, _: &Reply) -> Result<String, Failure> {
+        Err(Failure::refusal(Step::TakeOver, TAKES_NO_ANSWERS))
+    }
+
+    async fn stop(&self, _: &Site) -> Result<String, Failure> {
+        Err(Failure::no_longer_open())
+    }
+}
+
+#[cfg(not(unix))]
+#[async_trait]
+impl Service for Door {
+    async fn watch(&self, _: &(dyn Fn(ServiceReport) + Sync)) -> Result<(), Failure> {
         Ok(())
-    }
-
-    #[expect(clippy::unused_async, reason = "as elsewhere")]
-    pub(crate) async fn requests(&self, _: &Site) -> Result<Vec<Request>, Failure> {
-        Err(Failure::no_longer_open())
-    }
-
-    #[expect(clippy::unused_async, reason = "as elsewhere")]
-    pub(crate) async fn answer(&self, _: &Site, _: &Which, _: bool) -> Result<String, Failure> {
-        Err(Failure::no_longer_open())
-    }
-
-    #[expect(clippy::unused_async, reason = "as elsewhere")]
-    pub(crate) async fn stop(&self, _: &Site) -> Result<String, Failure> {
-        Err(Failure::no_longer_open())
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the daemon asks: an approval, whole, as the terminal's dialog has it.
 
-use crate::copilot::server::request::Request;
+use crate::channel::request::Request;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 

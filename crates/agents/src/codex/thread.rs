@@ -13,7 +13,6 @@ use super::resume;
 use super::store;
 use super::sub_agents::SubAgents;
 use super::target::runs_codex;
-use crate::channel::Service;
 use crate::evidence::Evidence;
 use crate::reader::SessionReader;
 use crate::reading::{ReadStatus, Reading};
@@ -254,8 +253,8 @@ impl SessionReader for Thread {
         self.recheck_at
     }
 
-    fn service(&self, observed: &Observed) -> Option<Service> {
-        self.door(observed)
+    fn owner_home(&self) -> Option<&Path> {
+        Some(&self.lock_home)
     }
 
     fn evidence(&self, observed: &Observed) -> Option<Arc<dyn Evidence>> {

@@ -5,19 +5,17 @@ use super::carry::{status, waits_for_approval};
 use super::client::Client;
 use super::door::Door;
 use crate::channel::failure::Failure;
-use crate::channel::says::ServiceSays;
+use crate::channel::{Service, ServiceReport};
+use async_trait::async_trait;
 use pilotlight_core::order::Step;
 use serde_json::{Value, json};
 
 /// The most threads that are asked about at the beginning.
 const THREADS_MAX: usize = 200;
 
-impl Door {
-    /// Listens until the connection ends, and tells what each thread does.
-    ///
-    /// # Errors
-    /// Why it ended.
-    pub async fn watch(&self, tell: impl Fn(ServiceSays)) -> Result<(), Failure> {
+#[async_trait]
+impl Service for Door {
+    async fn watch(&self, tell: &(dyn Fn(ServiceReport) + Sync)) -> Result<(), Failure> {
         let mut client = Client::open(self).await?;
         let loaded = client.call(Step::Attach, "thread/loaded/list", &json!({})).await?;
         let ids = loaded.get("data").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -41,7 +39,7 @@ impl Door {
     }
 }
 
-fn said(id: &str, status: &Value) -> ServiceSays {
+fn said(id: &str, status: &Value) -> ServiceReport {
     let active = status.get("type").is_some_and(|kind| kind == "active");
-    ServiceSays { id: id.into(), active, requests: usize::from(waits_for_approval(status)) }
+    ServiceReport { id: id.into(), active, requests: usize::from(waits_for_approval(status)) }
 }

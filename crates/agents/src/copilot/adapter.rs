@@ -4,9 +4,16 @@ use super::opened::{OpenScan, OpenScanner, noted};
 use super::profile::PROFILE;
 use super::program::{VERSION_TIMEOUT_LONG, find_program};
 use super::prompt::{self, LastPrompt};
+use super::server::connection::Kept;
+use super::server::hosted::{host, is_of_our_server};
+use super::server::servers::endpoints;
 use super::store::{self, Folder, LOG, Root};
 use super::{dialect, resume};
 use crate::adapter::{Adapter, SessionScanner};
+use crate::channel::failure::Failure;
+use crate::channel::site::Site;
+use crate::channel::{Connection, Keep, Servers};
+use crate::control::{Control, KnownServers};
 use crate::listing::{Listing, QuickScan};
 use crate::openings::{Noted, OpenSession};
 use crate::profile::Profile;
@@ -18,9 +25,11 @@ use crate::tail::Dialect;
 use async_trait::async_trait;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::Time;
+use pilotlight_system::paths::user_home;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// GitHub Copilot.
@@ -92,8 +101,27 @@ impl Adapter for Copilot {
         prompt::system_message(&self.log(home, id)).is_ok()
     }
 
-    fn is_reached(&self) -> bool {
-        true
+    fn control(&self) -> Option<&dyn Control> {
+        Some(self)
+    }
+}
+
+/// Its servers take orders, and one of our own can host a session.
+#[async_trait]
+impl Control for Copilot {
+    fn servers(&self, pid: u32, known: &KnownServers<'_>) -> Option<Arc<dyn Servers>> {
+        let KnownServers { homes, settings, is_trusted } = *known;
+        let endpoints = endpoints(pid, is_trusted, homes, settings, user_home().as_deref());
+        (!endpoints.all().is_empty()).then(|| Arc::new(endpoints) as _)
+    }
+
+    async fn host(&self, program: &Path, home: &Path, site: &Site, keep: Keep) -> Result<Arc<dyn Connection>, Failure> {
+        let hosted = host(program, home, site, keep).await?;
+        Ok(Arc::new(Kept::Hosted(hosted)))
+    }
+
+    fn is_of_our_server(&self, pid: u32) -> bool {
+        is_of_our_server(pid)
     }
 }
 

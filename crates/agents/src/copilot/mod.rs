@@ -31,3 +31,11 @@ pub mod user_settings;
 pub mod workspace;
 
 pub use adapter::Copilot;
+
+use super::source::{Source, homes_of};
+use std::path::PathBuf;
+
+/// Its homes.
+pub fn homes<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Vec<PathBuf> {
+    homes_of(&Copilot, sources)
+}

@@ -58,7 +58,7 @@ impl SessionReader for Told {
         observed.agent = Agent::reported(&record.agent).unwrap_or_default();
         observed.held = Held::Unverified;
         observed.touched = given;
-        observed.allows = Allows::Nothing { why: READ_ONLY };
+        observed.allows = Allows::Nothing { why: READ_ONLY.into() };
         observed.about = About { name: record.title, cwd: record.cwd, ..About::default() };
         observed.hooked =
             Some(hooked::Hooked { said, since, reason: record.reason, at, has_worked: record.has_worked });

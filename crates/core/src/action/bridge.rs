@@ -1,10 +1,10 @@
 //! The bridge to a session in a plain terminal: what it may do, and whether its user can be asked there to allow more.
 
-use super::reach::{bridge_of, is_at_server, needs_bridge, questions, release, remedy};
+use super::reach::{bridge_of, is_at_server, questions, release, remedy};
 use crate::owner::Owner;
 use crate::session::{Bridge, Session};
 use crate::words::offer::Does;
-use crate::words::refusal::{Refusal, untried};
+use crate::words::refusal::{Refusal, Remedy, untried};
 
 /// What is said of a bridge that is not of this program's version: it runs as long as its session.
 pub const OTHER_VERSION: &str = "it is of another version than this Pilotlight: restart the session to have this one";
@@ -46,7 +46,7 @@ pub(super) fn let_answer(session: &Session) -> Result<Does, Refusal> {
     }
     match bridge_of(session) {
         None if is_at_server(session) => return Err(Refusal::AtServer),
-        None if needs_bridge(session) => return Err(Refusal::BridgeUnheard),
+        None if remedy(session) == Remedy::Unheard => return Err(Refusal::BridgeUnheard),
         None => return Err(Refusal::NoBridge { remedy: remedy(session) }),
         Some(Bridge::Elevated) => return Err(Refusal::MayAnswer),
         Some(Bridge::Joined) => {}

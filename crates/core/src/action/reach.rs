@@ -95,9 +95,9 @@ pub(super) fn remedy(session: &Session) -> Remedy {
     }
 }
 
-/// Whether only a bridge could reach the session, and nobody listens for bridges.
-pub fn needs_bridge(session: &Session) -> bool {
-    remedy(session) == Remedy::Unheard
+/// Whether only a bridge could reach the session, and none is connected that may be there.
+pub fn awaits_bridge(session: &Session) -> bool {
+    matches!(remedy(session), Remedy::Unheard | Remedy::Anew)
 }
 
 /// The release of its Copilot.

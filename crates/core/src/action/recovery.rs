@@ -185,7 +185,7 @@ mod tests {
     /// Case 349: of a run that ended with denials nobody is known, and its end is stated.
     #[test]
     fn case_349_a_session_whose_end_is_stated_is_resumed_and_one_that_a_service_runs_is_joined() {
-        let ended = Stated { state: State::Ended, since: Moment::default(), by: "its process", asks: None };
+        let ended = Stated { state: State::Ended, since: Moment::default(), by: "its process".into(), asks: None };
         let stated = Observed { stated: Some(ended), ..Observed::default() };
         assert_eq!(refusal(stated, Status::Failed), None);
         assert_eq!(refusal(Observed::default(), Status::Failed), Some(Refusal::OwnerUnknown));

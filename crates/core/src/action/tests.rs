@@ -104,16 +104,18 @@ fn an_agent_that_takes_no_orders_leaves_the_process_and_the_terminal() {
 #[test]
 fn what_is_allowed_limits_the_actions_but_never_the_look() {
     let offered = |change: fn(&mut Session), action| offer(action, &with(change), Status::Idle);
-    let nothing = |it: &mut Session| it.observed.allows = Allows::Nothing { why: "it is old" };
-    let read_only = || Err(Refusal::ReadOnly { why: "it is old" });
+    let nothing = |it: &mut Session| it.observed.allows = Allows::Nothing { why: "it is old".into() };
+    let read_only = || Err(Refusal::ReadOnly { why: "it is old".into() });
     assert_eq!(offered(nothing, Action::End), read_only());
     assert_eq!(offered(nothing, Action::ShowTerminal), Ok(Does::ShowsTerminal));
-    let only = |it: &mut Session| it.observed.allows = Allows::Only { actions: &[Action::End], why: "it is old" };
+    let only = |it: &mut Session| {
+        it.observed.allows = Allows::Only { actions: [Action::End].as_slice().into(), why: "it is old".into() }
+    };
     assert_eq!(offered(only, Action::End), Ok(Does::Ends { pid: 7, tool: false }));
     assert_eq!(offered(only, Action::Stop), read_only());
-    let no_answer = NoAnswer { file_system: "nfs", since: AT, is_behind: false };
+    let no_answer = NoAnswer { file_system: "nfs".into(), since: AT, is_behind: false };
     let silent = |it: &mut Session| {
-        it.no_answer = Some(NoAnswer { file_system: "nfs", since: AT, is_behind: false });
+        it.no_answer = Some(NoAnswer { file_system: "nfs".into(), since: AT, is_behind: false });
         it.control.server = ServerState::Attached;
     };
     assert_eq!(offered(silent, Action::End), Err(Refusal::Unanswering { no_answer }));
@@ -139,9 +141,12 @@ fn to_detach_ends_a_server_of_our_own() {
 fn a_terminal_is_shown_unless_its_process_serves_all_or_cannot_be_shown() {
     let shown = |change: fn(&mut Session)| offer(Action::ShowTerminal, &with(change), Status::Idle);
     assert_eq!(shown(|it| it.observed.is_served = true), Err(Refusal::ServesTerminals { pid: 7 }));
-    assert_eq!(shown(|it| it.terminal = Some((7, Some("it has none")))), Err(Refusal::NotShown { why: "it has none" }));
+    assert_eq!(
+        shown(|it| it.terminal = Some((7, Some("it has none".into())))),
+        Err(Refusal::NotShown { why: "it has none".into() })
+    );
     // That was said of the process before.
-    assert_eq!(shown(|it| it.terminal = Some((6, Some("it has none")))), Ok(Does::ShowsTerminal));
+    assert_eq!(shown(|it| it.terminal = Some((6, Some("it has none".into())))), Ok(Does::ShowsTerminal));
     assert_eq!(shown(|it| it.observed.owner = GONE), Err(Refusal::NoProcess));
 }
 
@@ -173,7 +178,9 @@ fn only_a_plain_terminal_is_advised_to_have_a_bridge() {
         });
         assert_eq!(reach::remedy(&session), advised, "{session:?}");
     }
-    let names_actions = with(|it| it.observed.allows = Allows::Only { actions: &[Action::End], why: "it is old" });
+    let names_actions = with(|it| {
+        it.observed.allows = Allows::Only { actions: [Action::End].as_slice().into(), why: "it is old".into() }
+    });
     assert_eq!(reach::remedy(&names_actions), Remedy::None);
 }
 

@@ -91,6 +91,13 @@ impl Serialize for Action {
     }
 }
 
+impl<'de> Deserialize<'de> for Action {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = Box::<str>::deserialize(deserializer)?;
+        Self::named(&name).ok_or_else(|| serde::de::Error::custom("no action has this name"))
+    }
+}
+
 /// What an order is to do: an action, with whatever it takes. The names are those on the wire: a change of one changes the
 /// control socket's protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

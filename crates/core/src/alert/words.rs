@@ -262,7 +262,7 @@ mod tests {
         let owner = Owner::Alive { pid: 1, started: None };
         for why in [None, Some("it runs in no tmux pane")] {
             let session = Session {
-                terminal: Some((1, why)),
+                terminal: Some((1, why.map(Into::into))),
                 observed: Observed { owner: owner.clone(), ..Observed::default() },
                 ..Session::default()
             };

@@ -2,6 +2,7 @@
 
 use crate::event::{Body, Event};
 use crate::hash::hash;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// How many events back a duplicate line or a fork is detected. Copilot writes some events of one moment in another
@@ -9,14 +10,14 @@ use std::collections::VecDeque;
 const RECENT: usize = 32;
 
 /// The latest events, by the hashes of their ids.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Chain {
     links: VecDeque<Link>,
     /// The last events before the last resume. Only another process than the one that resumed continues from them.
     before: Vec<u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Link {
     id: u64,
     parent: u64,

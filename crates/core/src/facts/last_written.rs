@@ -2,10 +2,11 @@
 
 use crate::event::Event;
 use crate::text::{NAME_MAX, plain};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 /// What the last progress in a log was.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LastWritten {
     /// A part of a line.
     #[default]
@@ -60,6 +61,18 @@ impl EventType {
 impl fmt::Display for EventType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&plain(&String::from_utf8_lossy(&self.bytes[..usize::from(self.len)]), NAME_MAX))
+    }
+}
+
+impl Serialize for EventType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.bytes[..usize::from(self.len)].serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for EventType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::<u8>::deserialize(deserializer).map(|kind| Self::new(&kind))
     }
 }
 

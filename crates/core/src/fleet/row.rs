@@ -145,7 +145,7 @@ impl Session {
             return plain(Status::Ended, self.observed.touched, Reason::Unread.into());
         }
         // What is not read any more is judged as of the last time that it was.
-        let at = self.no_answer.map_or(now, |no_answer| no_answer.since);
+        let at = self.no_answer.as_ref().map_or(now, |no_answer| no_answer.since);
         if let Some(hooked) = &self.observed.hooked {
             return judge_hooked(hooked, at);
         }
@@ -154,10 +154,14 @@ impl Session {
         let told = Told { agent, facts, stated: stated.as_ref() };
         let mut verdict = judge(told, &self.runner(), &self.vitals, self.seen, at, &limits);
         let is_over = verdict.status.is_over();
-        if let Some(no_answer) = self.no_answer.filter(|_| !is_over || self.observed.owner == Owner::Never) {
+        if let Some(no_answer) = self.no_answer.as_ref().filter(|_| !is_over || self.observed.owner == Owner::Never) {
             let before = Note::Before { status: verdict.status, because: Box::new(verdict.because) };
             let before = self.observed.facts.progress.is_some().then_some(before);
-            return plain(Status::Quiet, no_answer.since.wall, Reason::NoAnswer { no_answer }.and(before));
+            return plain(
+                Status::Quiet,
+                no_answer.since.wall,
+                Reason::NoAnswer { no_answer: no_answer.clone() }.and(before),
+            );
         }
         if let Some(problem) = &self.observed.problem {
             // Without its log it cannot be judged. Only the end of its owner is certain.

@@ -3,9 +3,10 @@
 use crate::action::verb::Action;
 use crate::attempts::{Attempts, Marks};
 use crate::time::Time;
+use serde::{Deserialize, Serialize};
 
 /// The state of a session's server.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ServerState {
     /// Unknown: no live owner, or not checked yet.
     #[default]
@@ -31,7 +32,7 @@ impl ServerState {
 }
 
 /// Our own relation to a session: how we reach it, and what we did or are doing with it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Control {
     pub server: ServerState,
     /// The bridge to its terminal, if there is one.
@@ -63,7 +64,7 @@ pub struct Control {
 }
 
 /// Whether the bridge is installed, and whether this process knows which sessions one reaches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BridgeSetup {
     /// The user has not installed it.
     #[default]

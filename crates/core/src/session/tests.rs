@@ -1,8 +1,12 @@
 use super::*;
+use crate::form::Form;
 use crate::hooked::Said;
+use crate::owner::Doubt;
+use crate::question::Question;
+use crate::stated::{State, Wait};
 use crate::time::Moment;
 use crate::turn::{Request, SubAgent, Turn};
-use crate::verdict::Reception;
+use crate::verdict::{Asking, Reception, Sample};
 
 const AT: Moment = Moment::of(Time(1_763_700_000_000));
 
@@ -125,4 +129,47 @@ fn a_kind_is_known_by_its_name() {
         assert_eq!((kind.name(), Kind::named(name)), (name, kind));
     }
     assert_eq!(Kind::named("robot"), Kind::Unknown);
+}
+
+/// A command is told of a session by the tray as the tray holds it.
+#[test]
+fn case_730_a_session_is_the_same_to_whoever_is_told_of_it() {
+    let data = serde_json::json!({"requestId": "r", "question": "Which?", "choices": ["red", "blue"]});
+    let form = Form::read("user_input.requested", &data).map_err(Into::into);
+    let question = Question { id: Some("r".into()), text: "Which?".into(), choices: vec!["red".into(), "blue".into()] };
+    let asking = |form| Asking { question: question.clone(), since: AT.wall, form };
+    let stated = Stated { state: State::Waiting(Wait::Dialog), since: AT, by: "its pid file".into(), asks: None };
+    let finding = Finding::Receiving { bytes: Some(2280), within: Span::seconds(10) };
+    let no_answer = NoAnswer { file_system: "NFS".into(), since: AT, is_behind: true };
+    let changes: [fn(&mut Session); 12] = [
+        |it| it.observed.owner = Owner::Alive { pid: 7, started: Some(AT.wall) },
+        |it| it.observed.owner = Owner::Doubtful { pid: 7, why: Doubt::Growing },
+        |it| it.observed.held = Held::Verified,
+        |it| it.observed.allows = Allows::Process,
+        |it| it.observed.allows = Allows::Only { actions: [Action::End].as_slice().into(), why: "it is old".into() },
+        |it| it.observed.about.kind = Kind::Terminal,
+        |it| it.observed.supervised = Some(Supervised { attach: "attach".into(), stop: "stop".into() }),
+        |it| it.control.server = ServerState::Hosted(4711),
+        |it| it.control.bridge = Some(Bridge::Elevated),
+        |it| it.control.outcome = Some((AT.wall, "reconnected".into())),
+        |it| it.no_file_events = Some(NoFileEvents::FileSystem("FUSE".into())),
+        |it| it.terminal = Some((7, Some("it has none".into()))),
+    ];
+    let told = Session {
+        no_answer: Some(no_answer),
+        observed: Observed { stated: Some(stated), ..Observed::default() },
+        vitals: Vitals {
+            questions: vec![asking(form), asking(Err("it is made up".into()))],
+            reception: Some(Reception { progress: AT.wall, at: AT, finding, last: Some(AT) }),
+            busy: Some(Sample { busy: true, at: AT }),
+            answer: Some(Answer { progress: AT.wall, active: true, requests: 2 }),
+            ..Vitals::default()
+        },
+        ..Session::default()
+    };
+    for session in changes.map(with).into_iter().chain([told]) {
+        assert_ne!(session, Session::default());
+        let told = serde_json::to_string(&session).unwrap();
+        assert_eq!(serde_json::from_str::<Session>(&told).unwrap(), session, "{told}");
+    }
 }

@@ -159,7 +159,7 @@ impl<'a> Judge<'a> {
         if let Some(silent) = self.silent(Silence { since: last, quiet, stuck, open: true, situation }) {
             return silent;
         }
-        found(Status::Working, since.wall, Reason::WorksAsStated { by: stated.by })
+        found(Status::Working, since.wall, Reason::WorksAsStated { by: stated.by.clone() })
     }
 
     /// The background work of a session at rest: the authority knows better than the log what runs on.

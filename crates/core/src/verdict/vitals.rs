@@ -5,9 +5,10 @@ use crate::form::Form;
 use crate::question::Question;
 use crate::reception::{Finding, Found};
 use crate::time::{Moment, Time};
+use serde::{Deserialize, Serialize};
 
 /// What is known about a session beyond its log.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vitals {
     /// The last sample of the CPU use of the owner's descendants.
     pub busy: Option<Sample>,
@@ -50,7 +51,7 @@ impl Vitals {
 
 /// A server's answer to a probe, without attaching. Valid until the next event. Covers permission requests but not
 /// questions, which servers report to attached clients only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// The last progress in the log at the time of the probe, by the wall clock.
     pub progress: Time,
@@ -61,7 +62,7 @@ pub struct Answer {
 }
 
 /// What was found out about whether a silent session receives an answer. Valid until the next event in its log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reception {
     /// The last progress in the log at that time, by the wall clock.
     pub progress: Time,
@@ -90,7 +91,7 @@ impl Reception {
 }
 
 /// An open question.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asking {
     pub question: Question,
     /// When it was asked, by the wall clock.
@@ -100,7 +101,7 @@ pub struct Asking {
 }
 
 /// A sample of the CPU use of an owner's descendants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     /// They used CPU.
     pub busy: bool,

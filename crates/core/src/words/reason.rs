@@ -14,6 +14,7 @@ use crate::time::{Moment, Span, Time};
 use crate::turn::{Ending, Fault};
 use crate::verdict::status::Status;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt;
 
 said! {
@@ -60,7 +61,7 @@ said! {
         WithoutMessage => "a round ended without a message";
         Works { work: Work, background: Background } => "{work}{background}";
         InBackground { background: Background } => "{}", background.parts().join(", ");
-        WorksAsStated { by: &'static str } => "{by} says that it works";
+        WorksAsStated { by: Cow<'static, str> } => "{by} says that it works";
         ServerWorks => "its server reports active work";
 
         Told { said: Said, reason: Option<Box<str>> } => "{}", by_its_hook(*said, reason.as_deref());
@@ -394,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_reason_is_told_in_the_fewest_words() {
-        let no_answer = NoAnswer { file_system: "nfs", since: Moment::default(), is_behind: false };
+        let no_answer = NoAnswer { file_system: "nfs".into(), since: Moment::default(), is_behind: false };
         let unheard = |proof| Reason::Unheard { silence: Span::ZERO, proof, agent: Agent::default() };
         let rests = |unprompted| Reason::Rests { unprompted, ending: None, background: Background::default() };
         for (reason, status, words) in [
@@ -452,7 +453,7 @@ mod tests {
 
     #[test]
     fn a_file_system_that_does_not_answer_is_named() {
-        let words = |is_behind| NoAnswer { file_system: "nfs", since: Moment::default(), is_behind }.to_string();
+        let words = |is_behind| NoAnswer { file_system: "nfs".into(), since: Moment::default(), is_behind }.to_string();
         assert_eq!(words(false), "its file system (nfs) does not answer");
         assert_eq!(words(true), "its file system (nfs) is not read while another one does not answer");
     }

@@ -7,6 +7,7 @@ use crate::owner::{Doubt, UNHELD, doubtful, process};
 use crate::session::far::Unreached;
 use crate::session::no_answer::NoAnswer;
 use crate::text::{counted, plain};
+use std::borrow::Cow;
 
 /// Maximum length of a folder in a refusal, in characters.
 const FOLDER_MAX: usize = 200;
@@ -17,7 +18,7 @@ said! {
         UnderWay { action: Action } => "{} is under way", action.name();
         Unanswering { no_answer: NoAnswer } => "{no_answer}, so what it does now is unknown";
 
-        ReadOnly { why: &'static str } => "{why}";
+        ReadOnly { why: Cow<'static, str> } => "{why}";
 
         AnswerOnlyThere { agent: Agent } => "answer it in its terminal: {agent} takes answers from nowhere else";
         StopOnlyThere { agent: Agent } =>
@@ -51,7 +52,7 @@ said! {
         NoPort { instead: Instead, pid: u32 } => "{instead} (process {pid} listens on no port)";
 
         OfProgram => "a program runs it, not a terminal";
-        NotShown { why: &'static str } => "{why}";
+        NotShown { why: Cow<'static, str> } => "{why}";
         NoTurn => "no turn is open, there is nothing to stop";
         NotAttached => "Pilotlight is not attached to it";
 

@@ -2,23 +2,56 @@
 
 use crate::contacts::Contacts;
 use crate::world::World;
-use pilotlight_agents::bridges::{BridgeEvent, BridgeNews, ConnectedBridge};
-use pilotlight_agents::channel::BridgeHandle;
-use pilotlight_core::session::Key;
+use pilotlight_agents::channel::Bridge;
+use pilotlight_agents::control::{BridgeNews, Bridges};
+use pilotlight_core::session::{BridgeSetup, Key};
+use pilotlight_system::clock::Clock;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+/// What is next heard of a bridge. Never returns while nobody listens.
+pub(crate) async fn next_news(bridges: &mut Option<Box<dyn Bridges>>, clock: &Clock) -> BridgeNews {
+    poll_fn(|context| match bridges {
+        Some(bridges) => bridges.poll_news(context, clock),
+        None => Poll::Pending,
+    })
+    .await
+}
 
 impl Contacts {
+    /// Whether we listen for bridges.
+    pub(crate) fn is_listening_to_bridges(&self) -> bool {
+        self.bridges.as_ref().is_some_and(|bridges| bridges.is_listening())
+    }
+
+    /// Whether the bridge of this session is connected and has reported what is open there.
+    pub(crate) fn has_bridge_reported(&self, session: &str) -> bool {
+        self.bridges.as_ref().is_some_and(|bridges| bridges.has_reported(session))
+    }
+
+    /// What is known of which sessions a bridge reaches.
+    fn bridge_setup(&self) -> BridgeSetup {
+        match (self.is_listening_to_bridges(), self.bridge_is_installed) {
+            (true, _) => BridgeSetup::Installed,
+            (false, true) => BridgeSetup::Unheard,
+            (false, false) => BridgeSetup::NotInstalled,
+        }
+    }
+
     /// Starts or stops listening after the bridge was installed or removed.
     pub(crate) fn restart_bridge_listener(&mut self, world: &mut World) {
-        self.bridges.update_listener();
+        if let Some(bridges) = &mut self.bridges {
+            bridges.update_listener();
+        }
         self.update_bridges(world, None);
     }
 
-    /// Handles a bridge that has connected, reported something, or disconnected.
-    pub(crate) fn handle_bridge_event(&mut self, world: &mut World, event: BridgeEvent) {
-        match self.bridges.handle(event, world.now().wall) {
-            Some(BridgeNews::Of(session)) => self.update_bridges(world, Some(&session)),
-            Some(BridgeNews::StoppedElevating) => self.restart_bridge_listener(world),
-            None => {}
+    /// Takes up what was heard of a bridge.
+    pub(crate) fn take_bridge_news(&mut self, world: &mut World, news: &BridgeNews) {
+        match news {
+            BridgeNews::Of(session) => self.update_bridges(world, Some(session)),
+            BridgeNews::StoppedElevating => self.restart_bridge_listener(world),
         }
     }
 
@@ -37,32 +70,32 @@ impl Contacts {
     /// Applies what a session's bridge reports. Returns whether that is new.
     pub(super) fn update_bridge(&mut self, world: &mut World, key: &Key) -> bool {
         let is_attached = self.tasks.connection_state(key).is_some();
-        let untried = world.config.actions.bridge_untried;
+        let (untried, setup) = (world.config.actions.bridge_untried, self.bridge_setup());
         let Some(session) = world.fleet.session(key) else { return false };
         // A process that provably does not hold this session is not its owner.
-        let connected = session.observed.owner.live().and_then(|owner| self.bridges.of(&session.id, owner));
-        let state = connected.map(ConnectedBridge::state);
-        let bridge = state.as_ref().map(|state| state.bridge(untried));
-        let release = state.as_ref().and_then(|state| state.release.clone());
+        let owner = session.observed.owner.live();
+        let report = self.bridges.as_ref().and_then(|bridges| bridges.report(&session.id, owner?, untried));
+        let bridge = report.as_ref().map(|report| report.bridge);
         let (bridge_before, questions_before) = (session.control.bridge, session.vitals.questions.clone());
-        (session.control.bridge, session.control.release) = (bridge, release);
-        session.control.bridge_setup = self.bridges.setup();
-        session.control.old_bridge = state.as_ref().is_some_and(|state| state.is_other);
-        let approves_all = state.as_ref().and_then(|state| state.approves_all);
+        session.control.bridge = bridge;
+        session.control.release = report.as_ref().and_then(|report| report.release.clone());
+        session.control.bridge_setup = setup;
+        session.control.old_bridge = report.as_ref().is_some_and(|report| report.is_other);
+        let approves_all = report.as_ref().and_then(|report| report.approves_all);
         let is_new = std::mem::replace(&mut session.control.approves_all, approves_all) != approves_all;
         if !is_attached {
             // Only a tool asks questions, and the log records tools: what calls itself a bridge may be an impostor.
             let asks = session.observed.facts.turn.as_ref().is_some_and(|turn| !turn.tools.is_empty())
                 || !session.observed.facts.sub_agents.is_empty();
-            session.vitals.questions = state.filter(|_| asks).map(|state| state.questions.open()).unwrap_or_default();
+            session.vitals.questions = report.filter(|_| asks).map(|report| report.questions).unwrap_or_default();
         }
         is_new || bridge_before != bridge || questions_before != session.vitals.questions
     }
 
     /// The bridge to a session's terminal, if it accepts orders.
-    pub(crate) fn bridge_to(&self, world: &World, key: &Key) -> Option<BridgeHandle> {
+    pub(crate) fn bridge_to(&self, world: &World, key: &Key) -> Option<Arc<dyn Bridge>> {
         let session = world.fleet.get(key)?.session();
         session.control.bridge.filter(|bridge| bridge.accepts_orders())?;
-        self.bridges.of(&session.id, session.observed.owner.live()?).map(ConnectedBridge::handle)
+        self.bridges.as_ref()?.bridge(&session.id, session.observed.owner.live()?)
     }
 }

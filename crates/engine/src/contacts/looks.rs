@@ -6,13 +6,15 @@ use crate::contacts::Contacts;
 use crate::disk::Disk;
 use crate::parts::looks::{BeginLook, EndedLook, SocketReader, SocketView, asked_by};
 use crate::parts::tasks::TaskMessage;
-use crate::world::World;
-use pilotlight_agents::channel::listener::Listener;
+use crate::world::{Pace, World};
+use pilotlight_agents::channel::Listener;
+use pilotlight_agents::channel::site::{PIECE_WITHIN, PIECE_WITHIN_UNSEEN};
 use pilotlight_core::fleet::Kind;
 use pilotlight_core::reception::{Finding, Found, WINDOW, Word};
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Span, Time};
 use pilotlight_core::verdict::{Look, Reception};
+use std::sync::Arc;
 
 /// A look that is so much overdue was missed, not late: its limit has passed already.
 const MISSED: Span = Span::seconds(1);
@@ -48,7 +50,7 @@ impl Contacts {
         for key in silent {
             let owner = world.fleet.get(&key).and_then(owner_and_progress);
             let Some((pid, progress)) = owner.filter(|_| !self.looks.is_running(&key)) else { continue };
-            if self.listener_for(world, disk, &key, pid, asks_servers).is_some() {
+            if self.listener_for(world, disk, &key, asks_servers).is_some() {
                 // Whoever can be asked is listened to for a while.
                 let look = Look { at: None, window: WINDOW };
                 self.begin_look(world, disk, &key, look, asks_servers, &mut reader);
@@ -98,8 +100,19 @@ impl Contacts {
     ) {
         let now = world.now().awake;
         let Some((pid, progress)) = world.fleet.get(key).and_then(owner_and_progress) else { return };
-        let listener = self.listener_for(world, disk, key, pid, asks_servers);
-        let begin = BeginLook { pid, progress, window: look.window, is_asked: listener.is_some() };
+        let mut listener = self.listener_for(world, disk, key, asks_servers);
+        let mut window = look.window;
+        if world.pace == Pace::Once {
+            let view = reader.view(pid);
+            let seen = self.apply_look(world, key, pid, progress, &view, None);
+            listener.take_if(|_| matches!(seen, Some(Finding::Receiving { .. })));
+            let is_unseen = matches!(seen, Some(Finding::Unknown(_)));
+            window = match listener {
+                None => Span::ZERO,
+                Some(_) => Span::of(if is_unseen { PIECE_WITHIN_UNSEEN } else { PIECE_WITHIN }),
+            };
+        }
+        let begin = BeginLook { pid, progress, window, is_asked: listener.is_some() };
         let (id, view) = self.looks.begin(key, &begin, reader, now);
         if look.at.is_some_and(|at| at + look.window + MISSED <= now) {
             // A session that was found silent is judged at once, by what can be seen in one look.
@@ -110,7 +123,7 @@ impl Contacts {
         }
         world.judge(key);
         let Some(listener) = listener else { return };
-        let (sender, key, window) = (self.tasks.sender(), key.clone(), look.window.to_std());
+        let (sender, key, window) = (self.tasks.sender(), key.clone(), window.to_std());
         tokio::spawn(async move {
             let word = listener.listen(&key.id, window).await;
             let _ = sender.send(TaskMessage::Heard(key, id, word)); // fails only when the engine has ended
@@ -118,19 +131,18 @@ impl Contacts {
     }
 
     /// Who can be asked about a session: a kept connection, its server, or the bridge to its terminal.
-    fn listener_for(&self, world: &World, disk: &Disk, key: &Key, pid: u32, asks_servers: bool) -> Option<Listener> {
+    fn listener_for(&self, world: &World, disk: &Disk, key: &Key, asks_servers: bool) -> Option<Arc<dyn Listener>> {
         if let Some(connection) = self.tasks.connection_to(key) {
-            return Some(Listener::over(connection));
+            return Some(connection.listener());
         }
         if let Some(bridge) = self.bridge_to(world, key) {
-            return Some(Listener::Bridge(bridge));
+            return Some(bridge);
         }
         let may_ask = asks_servers && world.config.actions.ask_servers;
-        let endpoints = if may_ask { self.verified_endpoints_of(world, disk, pid, key) } else { Vec::new() };
-        (!endpoints.is_empty()).then_some(Listener::Servers(endpoints))
+        Some(may_ask.then(|| self.listed_servers_of(world, disk, key))??)
     }
 
-    /// Applies what was seen and heard of a session's model.
+    /// Applies what was seen and heard of a session's model, and returns it.
     fn apply_look(
         &mut self,
         world: &mut World,
@@ -139,16 +151,17 @@ impl Contacts {
         progress: Time,
         view: &SocketView,
         word: Option<Word>,
-    ) {
+    ) -> Option<Finding> {
         let now = world.now();
         let asked = self.asked_by(world, key, pid, progress);
-        let Some(session) = world.fleet.session(key) else { return };
+        let session = world.fleet.session(key)?;
         let found =
             view.found(&asked, session.observed.about.kind == Kind::Sdk, now.wall).with_word(word, session.streams());
         tracing::debug!(session = %key.id, finding = ?found.finding, "looked whether it receives an answer");
         session.vitals.streams |= matches!(found.finding, Finding::Receiving { .. });
         session.vitals.reception = Some(Reception::new(found, progress, now));
         world.judge(key);
+        Some(found.finding)
     }
 
     /// When the sessions of a process that wait for their models asked them: first this one, then all others.

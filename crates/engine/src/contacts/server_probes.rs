@@ -1,17 +1,13 @@
-//! Probes the servers of silent sessions, without an order: each once before its silence is called `stuck`. Also
-//! reports what servers and kept connections say to `status`, over the control socket, so that it shows what we show.
+//! Probes the servers of silent sessions, without an order: each once before its silence is called `stuck`.
 
-use crate::Entry;
 use crate::contacts::Contacts;
 use crate::disk::Disk;
 use crate::parts::probe::{ProbedSession, apply_probe, due_probe};
 use crate::parts::tasks::TaskMessage;
 use crate::world::World;
-use pilotlight_agents::channel::{PROBE_TIMEOUT, probe};
-use pilotlight_core::overlay::Overlay;
+use pilotlight_agents::channel::PROBE_TIMEOUT;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Time;
-use pilotlight_system::paths::canonical;
 use std::collections::BTreeMap;
 
 impl Contacts {
@@ -38,11 +34,8 @@ impl Contacts {
 
     /// Probes the server of a process about these sessions, each with the last sign of life in its log.
     pub(crate) fn probe_process(&mut self, world: &mut World, disk: &Disk, pid: u32, wanted: Vec<(Key, Time)>) {
-        let endpoints =
-            wanted.first().map(|(key, _)| self.verified_endpoints_of(world, disk, pid, key)).unwrap_or_default();
-        if endpoints.is_empty() {
-            return;
-        }
+        let servers = wanted.first().and_then(|(key, _)| self.listed_servers_of(world, disk, key));
+        let Some(servers) = servers else { return };
         for (key, progress) in &wanted {
             self.tasks.probed.insert(key.clone(), *progress);
             if let Some(session) = world.fleet.session(key) {
@@ -54,7 +47,7 @@ impl Contacts {
         let sender = self.tasks.sender();
         tokio::spawn(async move {
             let ids: Vec<_> = wanted.iter().map(|(key, _)| Box::<str>::from(&*key.id)).collect();
-            let results = probe(&endpoints, &ids, PROBE_TIMEOUT).await;
+            let results = servers.probe(&ids, PROBE_TIMEOUT).await;
             let probed = wanted.into_iter().zip(results);
             let probed = probed.map(|((key, progress), result)| ProbedSession { key, progress, result }).collect();
             let _ = sender.send(TaskMessage::Probed(probed)); // fails only when the engine has ended
@@ -77,15 +70,5 @@ impl Contacts {
             }
             world.judge(&key);
         }
-    }
-
-    /// What is known about sessions from sources other than their logs.
-    pub(crate) fn overlays(&self, world: &World, disk: &Disk) -> Vec<Overlay> {
-        let mut homes = BTreeMap::new();
-        let overlay = |(key, entry): (&Key, &Entry)| {
-            let home = homes.entry(key.source).or_insert_with(|| canonical(disk.homes.home_folder(key)));
-            Overlay::of(home, entry.session())
-        };
-        world.fleet.entries().filter_map(overlay).collect()
     }
 }

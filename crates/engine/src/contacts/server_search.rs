@@ -7,15 +7,14 @@ use crate::control::{self, Probe};
 use crate::disk::Disk;
 use crate::parts::server_searches::server_state;
 use crate::world::World;
-use pilotlight_agents::channel::endpoint::Endpoint;
-use pilotlight_agents::channel::{Service, endpoints};
-use pilotlight_agents::source::reached;
+use pilotlight_agents::channel::{Reach, Servers, Service};
+use pilotlight_agents::control::KnownServers;
+use pilotlight_agents::source::homes_of;
 use pilotlight_core::action::ServerState;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::{Allows, Key, Session};
-use pilotlight_system::paths;
-use pilotlight_system::process;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 impl Contacts {
     /// Updates what is known of a session's server: searches for it when the owner is new, and again while a request
@@ -58,31 +57,47 @@ impl Contacts {
         }
     }
 
-    /// The service that runs a session, if the settings allow to ask it.
-    pub(crate) fn service_of(&self, world: &World, key: &Key) -> Option<Service> {
-        world.fleet.get(key).filter(|_| world.config.service != ServiceUse::Off)?.service()
+    /// What reaches a session now.
+    pub(crate) fn reach(&self, world: &World, disk: &Disk, key: &Key) -> Reach {
+        Reach {
+            connection: self.tasks.connection_to(key).cloned(),
+            servers: self.servers_of(world, disk, key),
+            bridge: self.bridge_to(world, key),
+            service: self.service_of(world, disk, key),
+        }
     }
 
-    /// Where the server of a session's owner can be reached.
-    pub(crate) fn endpoints_of(&self, world: &World, disk: &Disk, key: &Key) -> Vec<Endpoint> {
+    /// The service that runs a session, if the settings allow to ask it.
+    pub(super) fn service_of(&self, world: &World, disk: &Disk, key: &Key) -> Option<Arc<dyn Service>> {
+        let entry = world.fleet.get(key).filter(|_| world.config.service != ServiceUse::Off)?;
+        entry.service(disk.homes.source(key.source))
+    }
+
+    /// The servers of a session's owner.
+    fn servers_of(&self, world: &World, disk: &Disk, key: &Key) -> Option<Arc<dyn Servers>> {
         // One whose agent can do little has no server of the kind that can do more.
         let session =
-            world.fleet.get(key).map(Entry::session).filter(|session| !session.observed.allows.names_actions());
-        let Some(session) = session else { return Vec::new() };
-        let endpoints = |pid| self.endpoints_at(world, disk, pid, session.may_be_trusted());
-        session.observed.owner.live().map(endpoints).unwrap_or_default()
+            world.fleet.get(key).map(Entry::session).filter(|session| !session.observed.allows.names_actions())?;
+        self.servers_at(world, disk, key, session.observed.owner.live()?, session.may_be_trusted())
     }
 
-    /// [`endpoints_of`](Self::endpoints_of), but only if the system lists the addresses on which the owner listens:
-    /// none that are merely likely.
-    pub(super) fn verified_endpoints_of(&self, world: &World, disk: &Disk, owner: u32, key: &Key) -> Vec<Endpoint> {
-        if process::listening(owner).is_ok() { self.endpoints_of(world, disk, key) } else { Vec::new() }
+    /// The same, but only if the system lists the addresses on which the owner listens: none that are merely likely.
+    pub(super) fn listed_servers_of(&self, world: &World, disk: &Disk, key: &Key) -> Option<Arc<dyn Servers>> {
+        self.servers_of(world, disk, key).filter(|servers| servers.are_listed())
     }
 
-    /// Where a process listens. `is_trusted`: whether a token may go there.
-    pub(crate) fn endpoints_at(&self, world: &World, disk: &Disk, pid: u32, is_trusted: bool) -> Vec<Endpoint> {
-        let homes = reached(disk.homes.sources());
-        endpoints(pid, is_trusted, &homes, &world.config.servers, paths::user_home().as_deref())
+    /// The servers of a process of a session's agent. `is_trusted`: whether a token may go there.
+    pub(crate) fn servers_at(
+        &self,
+        world: &World,
+        disk: &Disk,
+        key: &Key,
+        pid: u32,
+        is_trusted: bool,
+    ) -> Option<Arc<dyn Servers>> {
+        let agent = disk.homes.source(key.source).adapter();
+        let homes = homes_of(agent, disk.homes.sources());
+        agent.control()?.servers(pid, &KnownServers { homes: &homes, settings: &world.config.servers, is_trusted })
     }
 
     /// The folder in which a command serves this session, if one holds it.
@@ -106,9 +121,10 @@ impl Contacts {
             None if is_told && observed.allows == Allows::All && observed.owner.live().is_some() => return,
             None => server_state(
                 observed,
-                || self.service_of(world, key).is_some(),
+                || self.service_of(world, disk, key).is_some(),
                 |pid| {
-                    !self.endpoints_at(world, disk, pid, false).is_empty() || self.folder_of_holder(disk, key).is_some()
+                    self.servers_at(world, disk, key, pid, false).is_some()
+                        || self.folder_of_holder(disk, key).is_some()
                 },
             ),
         };

@@ -6,7 +6,7 @@ use crate::contacts::Contacts;
 use crate::disk::Disk;
 use crate::parts::tasks::TaskMessage;
 use crate::world::World;
-use pilotlight_agents::channel::says::ServiceSays;
+use pilotlight_agents::channel::ServiceReport;
 use pilotlight_core::session::{Key, SourceId};
 use pilotlight_core::time::{Span, Time};
 use pilotlight_core::verdict::Answer;
@@ -16,7 +16,7 @@ const AGAIN_AFTER: Span = Span::seconds(10);
 
 impl Contacts {
     /// Begins to listen to the services of sessions that have just changed, and ceases if the settings no longer say so.
-    pub(crate) fn watch_services(&mut self, world: &mut World) {
+    pub(crate) fn watch_services(&mut self, world: &mut World, disk: &Disk) {
         if world.config.service != ServiceUse::Watch {
             return self.cease_to_watch(world);
         }
@@ -26,11 +26,11 @@ impl Contacts {
             if !self.tasks.watches.get(&key.source).is_none_or(is_due) {
                 continue;
             }
-            let Some(service) = self.service_of(world, key) else { continue };
+            let Some(service) = self.service_of(world, disk, key) else { continue };
             let (sender, source) = (self.tasks.sender(), key.source);
             let task = tokio::spawn(async move {
-                let tell = |says| drop(sender.send(TaskMessage::ServiceSays(source, says))); // fails only at the end
-                if let Err(failure) = service.watch(tell).await {
+                let tell = |report| drop(sender.send(TaskMessage::ServiceReports(source, report))); // fails only at the end
+                if let Err(failure) = service.watch(&tell).await {
                     tracing::info!("a service is no longer listened to: {failure}");
                 }
             });
@@ -51,22 +51,28 @@ impl Contacts {
         }
     }
 
-    /// Applies what a service says of one of its sessions.
-    pub(crate) fn service_says(&mut self, world: &mut World, disk: &mut Disk, source: SourceId, says: &ServiceSays) {
+    /// Applies what a service reports of one of its sessions.
+    pub(crate) fn service_reports(
+        &mut self,
+        world: &mut World,
+        disk: &mut Disk,
+        source: SourceId,
+        report: &ServiceReport,
+    ) {
         if world.config.service != ServiceUse::Watch {
             return; // it was said before the settings changed
         }
-        let key = Key::new(source, &*says.id);
+        let key = Key::new(source, &*report.id);
         if world.fleet.get(&key).is_none() {
             return; // a sub-agent, or not a session
         }
         // What it says is later than what its log has.
         disk.read_session_now(world, &key);
-        self.take_up_sightings(world, disk);
+        self.take_up_disk_changes(world, disk);
         if let Some(session) = world.fleet.session(&key)
             && let Some(progress) = session.observed.facts.progress
         {
-            let (active, requests) = (says.active, says.requests);
+            let (active, requests) = (report.active, report.requests);
             session.vitals.answer = Some(Answer { progress: progress.wall, active, requests });
         }
         world.judge(&key);
@@ -99,20 +105,21 @@ mod tests {
         fs::write(source.log(id), format!("{event}\n")).unwrap();
         disk.check_homes(&world);
         disk.rescan_now(&mut world);
-        contacts.take_up_sightings(&mut world, &mut disk);
-        let (key, says) = (Key::new(SourceId::default(), id), ServiceSays { id: id.into(), active: true, requests: 1 });
+        contacts.take_up_disk_changes(&mut world, &mut disk);
+        let (key, report) =
+            (Key::new(SourceId::default(), id), ServiceReport { id: id.into(), active: true, requests: 1 });
         let waits = tokio::spawn(std::future::pending::<()>());
         contacts.tasks.watches.insert(key.source, (waits.abort_handle(), Time(i64::MAX)));
-        contacts.service_says(&mut world, &mut disk, key.source, &says);
+        contacts.service_reports(&mut world, &mut disk, key.source, &report);
         let asks =
             |world: &World| world.fleet.get(&key).unwrap().row.because.to_string().contains("permission request");
         assert!(asks(&world));
         world.config.service = ServiceUse::Off;
         world.changes = Changes::default();
-        contacts.watch_services(&mut world);
+        contacts.watch_services(&mut world, &disk);
         assert!(!asks(&world) && world.changes.updated == [key.clone()], "{:?}", world.changes.updated);
         assert!(waits.await.unwrap_err().is_cancelled(), "the connection is closed");
-        contacts.service_says(&mut world, &mut disk, key.source, &says);
+        contacts.service_reports(&mut world, &mut disk, key.source, &report);
         assert!(!asks(&world), "it was said before");
     }
 }

@@ -3,8 +3,8 @@
 use super::command::HostReport;
 use super::transport;
 use super::wire::{ACK, ORDER_MAX, TrayRequest};
+use crate::observation::Observation;
 use pilotlight_core::order::{Order, Report};
-use pilotlight_core::overlay::Overlay;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
@@ -35,12 +35,12 @@ pub async fn ask(folder: &Path, order: &Order) -> io::Result<Option<OrderConnect
     send(folder, order).await
 }
 
-/// Asks the tray what it knows about its sessions beyond their logs; `None` if no tray serves the socket.
+/// Asks the tray for its sessions; `None` if no tray serves the socket.
 ///
 /// # Errors
 /// If the tray cannot be reached, breaks off, or does not understand this version.
-pub async fn ask_for_overlays(folder: &Path) -> io::Result<Option<Vec<Overlay>>> {
-    answer(folder, TrayRequest::Overlays).await
+pub async fn ask_for_sessions(folder: &Path) -> io::Result<Option<Observation>> {
+    Ok(answer(folder, TrayRequest::Sessions).await?.map(Observation::received))
 }
 
 /// Asks the tray what it knows of other machines; `None` if no tray serves the socket.

@@ -2,9 +2,9 @@
 //! answer.
 
 use super::pipe::outbox::Outbox;
+use crate::observation::Observation;
 use pilotlight_core::far::Account;
 use pilotlight_core::order::{Order, Report};
-use pilotlight_core::overlay::Overlay;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -18,8 +18,8 @@ use tokio::sync::{oneshot, watch};
 pub enum Command {
     /// Carry out an order.
     Act(PendingOrder),
-    /// Report what is known about the sessions beyond their logs.
-    ReportOverlays(oneshot::Sender<Vec<Overlay>>),
+    /// Report the sessions.
+    ReportSessions(oneshot::Sender<Observation>),
     /// Report what is known of other machines.
     ReportHosts(oneshot::Sender<Vec<HostReport>>),
     /// Try to reach a machine again now.

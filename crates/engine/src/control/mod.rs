@@ -31,7 +31,7 @@ mod transport;
 mod wire;
 
 pub use client::{
-    OrderConnection, ask, ask_for_hosts, ask_for_overlays, ask_to_hold_window, ask_to_listen_to_bridges, ask_to_retry,
+    OrderConnection, ask, ask_for_hosts, ask_for_sessions, ask_to_hold_window, ask_to_listen_to_bridges, ask_to_retry,
     ask_to_serve,
 };
 pub use command::{Command, HostReport, PendingOrder, RetryHost};
@@ -223,10 +223,10 @@ async fn serve_client(
             (context.handle)(Command::Act(pending.clone()));
             write_reports(pending, reports, &mut from, &mut to).await
         }
-        ClientRequest::Tray(TrayRequest::Overlays) => {
-            let (reply, overlays) = oneshot::channel();
-            (context.handle)(Command::ReportOverlays(reply));
-            write_answer(overlays, &mut from, &mut to).await
+        ClientRequest::Tray(TrayRequest::Sessions) => {
+            let (reply, sessions) = oneshot::channel();
+            (context.handle)(Command::ReportSessions(reply));
+            write_answer(sessions, &mut from, &mut to).await
         }
         ClientRequest::Tray(TrayRequest::Hosts) => {
             let (reply, reports) = oneshot::channel();

@@ -2,7 +2,11 @@
 //! [`caller`](super::caller), and with the real program in `tests/control/`.
 
 use super::*;
+use crate::observation::{Observation, ObservedHome};
+use pilotlight_core::agent::Agent;
+use pilotlight_core::fleet::Session;
 use pilotlight_core::order::{Operation, Order, ShownRequest, Step};
+use pilotlight_core::time::Moment;
 use pilotlight_system::paths;
 use std::fs;
 use std::io::{Read, Write};
@@ -12,6 +16,13 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use tempfile::TempDir;
+
+/// What the tray says of its sessions.
+fn observation() -> Observation {
+    let session = Session::new(Agent::reported("robot").unwrap(), "one");
+    let home = ObservedHome { agent: "robot".into(), path: "/home/dev/.robot".into(), sessions: vec![session] };
+    Observation { now: Moment::default(), homes: vec![home] }
+}
 
 /// A tray on a thread of its own that accepts orders and leaves it to the test to answer them.
 struct Tray {
@@ -35,7 +46,7 @@ impl Tray {
             runtime().block_on(async {
                 let handle = move |request| match request {
                     Command::Act(pending) => drop(orders.send(pending)),
-                    Command::ReportOverlays(reply) => drop(reply.send(Vec::new())),
+                    Command::ReportSessions(reply) => drop(reply.send(observation())),
                     Command::RestartBridgeListener(reply) => drop(reply.send(())),
                     other => panic!("no client may ask for {other:?}"),
                 };
@@ -319,8 +330,8 @@ fn a_tray_that_ends_mid_order_causes_a_readable_error() {
 fn what_concerns_no_session_is_answered_at_once() {
     let tray = Tray::start();
     let folder = tray.scratch.path();
-    assert_eq!(runtime().block_on(ask_for_overlays(folder)).unwrap(), Some(Vec::new()));
-    assert!(answer_to(tray.connect(), b"\"live-states\"\n").ends_with("[]\n"), "its name on the wire");
+    let told = runtime().block_on(ask_for_sessions(folder)).unwrap().unwrap();
+    assert_eq!(told.homes[0].sessions, observation().homes[0].sessions);
     assert_eq!(runtime().block_on(ask_to_listen_to_bridges(folder)).unwrap(), Some(()));
     assert!(refused(&answer_to(tray.connect(), b"\"explode\"\n")).contains("unknown variant `explode`"));
     assert!(tray.pending.try_recv().is_err(), "neither is an order");

@@ -21,9 +21,8 @@ pub(super) enum ClientRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum TrayRequest {
-    /// What it knows about its sessions beyond their logs.
-    #[serde(rename = "live-states")]
-    Overlays,
+    /// Its sessions.
+    Sessions,
     /// What it knows of other machines.
     Hosts,
     /// To start or stop listening for bridges, because the bridge key was created or removed.

@@ -5,11 +5,11 @@ use super::reading;
 use super::scan::NAMES_PER_STEP;
 use crate::disk::Disk;
 use crate::parts::shares::for_shares;
+use crate::wakeup::SignalSource;
 use crate::world::World;
 use pilotlight_agents::listing::QuickScan;
 use pilotlight_agents::reading::{Glimpse, Reading};
 use pilotlight_core::session::Key;
-use pilotlight_system::signals::Signals;
 use std::iter;
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ const STEP_TIME: Duration = Duration::from_millis(20);
 
 impl Disk {
     /// Reads everything for the first time. Breaks if a signal ends the program in the meantime.
-    pub(crate) async fn run_initial_scan(&mut self, world: &mut World, signals: &mut Signals) -> ControlFlow<()> {
+    pub(crate) async fn run_initial_scan(&mut self, world: &mut World, signals: &mut SignalSource) -> ControlFlow<()> {
         self.check_homes(world);
         let started = Instant::now();
         while self.agenda.is_busy() && !(self.agenda.only_long_reads() && started.elapsed() >= FIRST_READ_LIMIT) {

@@ -5,6 +5,7 @@ use crate::disk::Disk;
 use crate::parts::agenda::Listing;
 use crate::world::World;
 use pilotlight_core::session::{Key, SourceId};
+use pilotlight_system::descriptors::is_of_want;
 use pilotlight_system::file_system::without_file_events;
 use pilotlight_system::heap;
 use pilotlight_system::plain_file::is_absence;
@@ -19,12 +20,14 @@ const STEP_TIME: Duration = Duration::from_millis(4);
 pub(super) const NAMES_PER_STEP: usize = 256;
 
 impl Disk {
+    /// Whether sessions remain to be read, or processes to be scanned.
+    pub(crate) fn is_reading(&mut self) -> bool {
+        self.agenda.is_busy() || self.process_scans.is_scanning()
+    }
+
     /// Whether work remains.
     pub(crate) fn is_busy(&mut self) -> bool {
-        self.agenda.is_busy()
-            || self.process_scans.is_scanning()
-            || self.history.has_unshown()
-            || self.history.has_unwatched()
+        self.is_reading() || self.history.has_unshown() || self.history.has_unwatched()
     }
 
     /// Frees what much work needed, once it is done.
@@ -170,6 +173,7 @@ impl Disk {
             }
             // What is known of it remains until it can be listed again, at the next rescan at the latest.
             Err(error) if !is_absence(&error) => {
+                self.lacks_descriptors |= is_of_want(&error);
                 tracing::warn!("the sessions in {} cannot be listed: {error}", root.display());
             }
             Err(error) => {

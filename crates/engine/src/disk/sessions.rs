@@ -2,7 +2,7 @@
 
 use super::reading;
 use crate::Entry;
-use crate::disk::{Disk, Sighting};
+use crate::disk::{Disk, DiskChange};
 use crate::parts::agenda::READ_SLICE;
 use crate::parts::fleet::find_terminal;
 use crate::world::World;
@@ -10,6 +10,7 @@ use pilotlight_agents::reader::Reader;
 use pilotlight_agents::reading::{Glimpse, ReadStatus};
 use pilotlight_core::owner::{Doubt, Owner};
 use pilotlight_core::session::{Key, Observed, Session};
+use pilotlight_system::descriptors::is_of_want;
 use pilotlight_system::watcher::{WATCHES_TREES, Watcher};
 use std::io;
 use std::time::{Duration, Instant};
@@ -82,7 +83,13 @@ impl Disk {
             let again = |reader: &mut Reader| reader.refresh(&reading, &mut session.observed, &mut self.buffer);
             status = read_watched(&mut self.watcher, key, &mut reader, status, again);
         }
-        let Ok(status) = status else { return self.remove_session(world, key) };
+        let status = match status {
+            Ok(status) => status,
+            Err(error) => {
+                self.lacks_descriptors |= is_of_want(&error);
+                return self.remove_session(world, key);
+            }
+        };
         if session.observed.unread {
             if is_watched {
                 self.watcher.mark_old(key);
@@ -169,16 +176,15 @@ impl Disk {
         if let Some(session) = world.fleet.session(key) {
             find_terminal(session);
         }
-        self.sightings.push(Sighting::Read(key.clone()));
+        self.changes.push(DiskChange::Read(key.clone()));
     }
 
     /// Has a session looked at every few seconds while a process may have it open and its files may change without an
     /// event.
     fn poll_if_needed(&mut self, world: &mut World, key: &Key) {
         let Some(Entry { reader, session, .. }) = world.fleet.entry(key) else { return };
-        let no_file_events = self.watcher.no_file_events(key, reader.path());
-        session.no_file_events = no_file_events;
-        let is_polled = no_file_events.is_some() && session.may_be_open();
+        session.no_file_events = self.watcher.no_file_events(key, reader.path());
+        let is_polled = session.no_file_events.is_some() && session.may_be_open();
         self.polled_sessions.set(key, is_polled, world.now().awake);
     }
 
@@ -192,7 +198,7 @@ impl Disk {
         if world.fleet.remove(key) | self.history.remove(key) {
             world.changes.removed.push(key.clone());
         }
-        self.sightings.push(Sighting::Gone(key.clone()));
+        self.changes.push(DiskChange::Gone(key.clone()));
     }
 }
 

@@ -226,7 +226,7 @@ impl FileSystems {
         mounts.into_iter().flatten().find_map(|mount| {
             let Some(State::Asked { since, .. }) = self.states.get(&mount.id) else { return None };
             let is_behind = self.asker.current().is_some_and(|current| current != mount.id);
-            let no_answer = NoAnswer { file_system: mount.kind, since: *since, is_behind };
+            let no_answer = NoAnswer { file_system: mount.kind.into(), since: *since, is_behind };
             (since.awake + patience() <= now).then_some(no_answer)
         })
     }

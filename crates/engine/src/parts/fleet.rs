@@ -12,6 +12,7 @@ use crate::terminal::why_not;
 use pilotlight_agents::channel::Service;
 use pilotlight_agents::evidence::Evidence;
 use pilotlight_agents::reader::Reader;
+use pilotlight_agents::source::Source;
 use pilotlight_core::far::Account;
 use pilotlight_core::fleet::{Label, Row, Session, ShortIds, distinguish};
 use pilotlight_core::limits::Limits;
@@ -53,9 +54,9 @@ fn is_busy(used: Span, took: Span) -> bool {
 /// Finds out whether the terminal of a session's process can be shown, once for each process.
 pub(crate) fn find_terminal(session: &mut Session) {
     if let Some(pid) = session.observed.owner.live()
-        && session.terminal.is_none_or(|(known, _)| known != pid)
+        && session.terminal.as_ref().is_none_or(|(known, _)| *known != pid)
     {
-        session.terminal = Some((pid, why_not(pid, session.observed.pane.is_some())));
+        session.terminal = Some((pid, why_not(pid, session.observed.pane.is_some()).map(Into::into)));
     }
 }
 
@@ -122,8 +123,8 @@ impl Entry {
     }
 
     /// The service that runs it, if its owner is one that takes orders.
-    pub(crate) fn service(&self) -> Option<Service> {
-        self.reader.service(&self.session.observed)
+    pub(crate) fn service(&self, source: &Source) -> Option<Arc<dyn Service>> {
+        source.service(&self.session.id, &*self.reader, &self.session.observed)
     }
 
     /// What shows that its owner owns it, where that is enough to signal a process.
@@ -221,6 +222,17 @@ impl Fleet {
     /// Whether a session is held, listed or not.
     pub(crate) fn holds(&self, key: &Key) -> bool {
         self.entries.contains_key(key)
+    }
+
+    /// All held sessions, listed or not.
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = (&Key, &Session)> {
+        self.entries.iter().map(|(key, entry)| (key, &entry.session))
+    }
+
+    /// The sessions whose owner's descendants must be sampled by now, each with that owner.
+    pub(crate) fn due_samples(&self, now: Time) -> impl Iterator<Item = (&Key, u32)> {
+        let due = self.entries.iter().filter(move |(_, entry)| entry.verdict.sample_at.is_some_and(|at| at <= now));
+        due.filter_map(|(key, entry)| Some((key, entry.session.observed.owner.pid()?)))
     }
 
     /// A held session with its reader, listed or not.

@@ -74,7 +74,7 @@ pub(crate) fn server_state(
     has_service: impl FnOnce() -> bool,
     listens: impl FnOnce(u32) -> bool,
 ) -> ServerState {
-    let is_reachable = match (observed.allows, observed.owner.live()) {
+    let is_reachable = match (&observed.allows, observed.owner.live()) {
         (Allows::Process | Allows::Nothing { .. }, _) => false,
         (Allows::Only { .. }, _) => has_service(),
         (Allows::All, Some(pid)) => listens(pid),

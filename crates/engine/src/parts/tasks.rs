@@ -2,25 +2,23 @@
 //!
 //! An order names a session and what is asked of it. [`core::action`](pilotlight_core::action) decides whether it may be
 //! carried out, on the session's current state, whatever a menu showed before. An allowed order runs as a task next to
-//! the loop and sends messages back: steps, which are logged by their tag and passed on, and finally its end.
+//! the loop ([`OrderTask`]) and sends messages back: steps, which are logged by their tag and passed on, and finally its end.
 //! Connections that must stay are kept here. A connection has a generation, so that messages of one that has been
 //! replaced can be dropped.
 
 pub(crate) mod message;
 mod order_task;
-mod start;
 
-pub(crate) use message::{Continuation, TaskEnd, TaskId, TaskMessage};
-pub(crate) use order_task::OrderTask;
+pub(crate) use message::{TaskId, TaskMessage};
+pub(crate) use order_task::{Continuation, NewOwner, OrderResult, OrderTask};
 
 use super::fleet::Fleet;
-use super::resumes::{ResumeRecord, Resumer};
-use crate::control::PendingOrder;
-use crate::ledger::{LockGuard, Section};
-use pilotlight_agents::channel::connection::Connection;
+use super::resumes::Resumer;
+use crate::ledger::Section;
+use pilotlight_agents::channel::Connection;
 use pilotlight_agents::channel::connection_event::ConnectionEvent;
 use pilotlight_agents::channel::fault::Place;
-use pilotlight_agents::channel::site::{LogView, LoggedRequest};
+use pilotlight_agents::channel::site::{LogView, LoggedRequest, Permit, Reports};
 use pilotlight_agents::channel::warnings::ServerWarnings;
 use pilotlight_agents::source::Resume;
 use pilotlight_core::action::{Action, ServerState, Trait};
@@ -45,34 +43,24 @@ impl Section for Attempts {
 /// At most this many recoveries run at a time; more would only compete for the same machine.
 const RECOVERIES_MAX: usize = 3;
 
-struct RunningTask {
-    key: Key,
-    pending: PendingOrder,
-    action: Action,
-    /// The session's last turn had been denied or cut off when this began.
-    cut_off: bool,
-    log_view: watch::Sender<LogView>,
-    /// The session's lock, kept while the task runs.
-    guard: Option<LockGuard>,
-    /// The session had no owner, and this gives it one.
-    new_owner: Option<NewOwner>,
-    /// Events of the task's connection from before it is kept.
+/// A task, as the loop has it.
+struct Running {
+    task: Arc<OrderTask>,
+    /// Events of its connection from before that is kept.
     early: Vec<ConnectionEvent>,
-    /// When the task was started, by the wall clock.
-    started_at: Time,
+    handle: AbortHandle,
 }
 
-/// A session's new owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NewOwner {
-    /// A server of our own, which ends with us.
-    Server,
-    /// A terminal, which outlives us.
-    Terminal,
+/// The engine may end while a task still runs. Aborting it drops the sender of its reports, so that whoever waits for them
+/// hears of that.
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.handle.abort();
+    }
 }
 
 struct KeptConnection {
-    connection: Arc<Connection>,
+    connection: Arc<dyn Connection>,
     generation: u64,
     log_view: watch::Sender<LogView>,
     /// When, by the awake clock, its server last reported whether the session works.
@@ -83,7 +71,7 @@ struct KeptConnection {
 pub(crate) struct Tasks {
     sender: mpsc::UnboundedSender<TaskMessage>,
     messages: mpsc::UnboundedReceiver<TaskMessage>,
-    running: HashMap<TaskId, RunningTask>,
+    running: HashMap<TaskId, Running>,
     connections: HashMap<Key, KeptConnection>,
     generation: u64,
     pub(crate) warned: ServerWarnings,
@@ -136,12 +124,12 @@ impl Tasks {
         while let Ok(message) = self.messages.try_recv() {
             match message {
                 TaskMessage::Report(task, report) => self.report(task, report),
-                TaskMessage::End(task, end) => drop(self.finish(task, end)),
+                TaskMessage::End(task, result) => drop(self.finish(task, &result)),
                 TaskMessage::MaySend(..)
                 | TaskMessage::Receives(_)
                 | TaskMessage::Connection(_)
                 | TaskMessage::Probed(_)
-                | TaskMessage::ServiceSays(..)
+                | TaskMessage::ServiceReports(..)
                 | TaskMessage::Heard(..) => {}
             }
         }
@@ -152,10 +140,47 @@ impl Tasks {
         self.sender.clone()
     }
 
+    /// The number of a new task.
+    pub(crate) const fn new_id(&mut self) -> TaskId {
+        self.generation += 1;
+        self.generation
+    }
+
+    /// A permit that asks the loop, right before something is sent, whether it may still be sent.
+    pub(crate) fn permit(&self, task: TaskId) -> Permit {
+        let (ask, mut questions) = mpsc::unbounded_channel();
+        let messages = self.sender();
+        tokio::spawn(async move {
+            while let Some(answer) = questions.recv().await {
+                if messages.send(TaskMessage::MaySend(task, answer)).is_err() {
+                    return;
+                }
+            }
+        });
+        Permit::from(ask)
+    }
+
+    /// Reports that go to the loop.
+    pub(crate) fn reports(&self, task: TaskId) -> Reports {
+        let messages = self.sender();
+        Reports::to(move |report| drop(messages.send(TaskMessage::Report(task, report)))) // fails only when the engine has ended
+    }
+
+    /// Starts a task. The caller has checked that its order may be carried out.
+    pub(crate) fn start(&mut self, task: OrderTask) -> Arc<OrderTask> {
+        let task = Arc::new(task);
+        if task.new_owner.is_some() {
+            task.write_resume_record(task.now, Resumer::ours(task.now));
+        }
+        let handle = tokio::spawn(Arc::clone(&task).run()).abort_handle();
+        self.running.insert(task.id, Running { task: Arc::clone(&task), early: Vec::new(), handle });
+        task
+    }
+
     /// Whether this action may start now, or too many recoveries are running.
     pub(crate) fn has_room(&self, action: Action) -> bool {
         !action.is(Trait::Recovery)
-            || self.running.values().filter(|running| running.action.is(Trait::Recovery)).count() < RECOVERIES_MAX
+            || self.running().filter(|task| task.action().is(Trait::Recovery)).count() < RECOVERIES_MAX
     }
 
     /// How we are connected to a session, if we are.
@@ -169,7 +194,7 @@ impl Tasks {
             return;
         }
         for (key, entry) in keys.into_iter().filter_map(|key| Some((key, fleet.get(key)?))) {
-            let senders = self.running.values().filter(|running| running.key == *key).map(|running| &running.log_view);
+            let senders = self.running().filter(|task| task.key == *key).map(|task| &task.log_view);
             for log_view in senders.chain(self.connections.get(key).map(|kept| &kept.log_view)) {
                 let now = log_view_of(entry.session(), entry.verdict.status);
                 log_view.send_if_modified(|before| {
@@ -183,62 +208,17 @@ impl Tasks {
 
     /// Whether a task that excludes others is running on a session.
     pub(crate) fn is_busy(&self, key: &Key) -> bool {
-        self.running.values().any(|running| running.key == *key && running.action.excludes_others())
+        self.running().any(|task| task.key == *key && task.action().excludes_others())
     }
 
-    /// A task's session and action.
-    pub(crate) fn session_and_action(&self, task: TaskId) -> Option<(Key, Action)> {
-        self.running.get(&task).map(|running| (running.key.clone(), running.action))
+    /// The task with this id, while it runs.
+    pub(crate) fn get(&self, task: TaskId) -> Option<&Arc<OrderTask>> {
+        self.running.get(&task).map(|running| &running.task)
     }
 
-    /// The order that a task carries out.
-    pub(crate) fn order_of(&self, task: TaskId) -> Option<&PendingOrder> {
-        self.running.get(&task).map(|running| &running.pending)
-    }
-
-    /// Saves how often a session was recovered, for whichever process acts on it next.
-    pub(crate) fn save_attempts(&self, task: TaskId, attempts: &Attempts) {
-        let guard = self.running.get(&task).and_then(|running| running.guard.as_ref());
-        if let Some(guard) = guard.filter(|guard| guard.page().read::<Attempts>().unwrap_or_default() != *attempts)
-            && let Err(error) = guard.write(attempts)
-        {
-            tracing::warn!("cannot save for other processes how often a session was recovered: {error:#}");
-        }
-    }
-
-    /// Whether a task gives its session a new owner.
-    pub(crate) fn creates_owner(&self, task: TaskId) -> bool {
-        self.running.get(&task).is_some_and(|running| running.new_owner.is_some())
-    }
-
-    /// Records for other processes that a task is resuming its session: until this process ends, if there is one.
-    fn write_resume_record(&self, task: TaskId, now: Time, by: Option<Resumer>) {
-        let guard = self.running.get(&task).and_then(|running| running.guard.as_ref());
-        if let Some(Err(error)) = guard.map(|guard| guard.write(&ResumeRecord { at: now.0, by })) {
-            tracing::warn!("cannot record for other processes that a session is being resumed: {error:#}");
-        }
-    }
-
-    /// Call this right before a task acts. From then on, the terminal that it opens may bring the session its new owner
-    /// even if this process ends.
-    pub(crate) fn note_permit(&self, task: TaskId, now: Time) {
-        if self.running.get(&task).is_some_and(|running| running.new_owner == Some(NewOwner::Terminal)) {
-            self.write_resume_record(task, now, None);
-        }
-    }
-
-    /// Removes the record that a task is resuming its session, because the new owner has appeared or the resume failed:
-    /// other processes need not wait any more.
-    pub(crate) fn clear_resume_record(&self, task: TaskId) {
-        let guard = self.running.get(&task).and_then(|running| running.guard.as_ref());
-        if let Some(Err(error)) = guard.map(LockGuard::remove::<ResumeRecord>) {
-            tracing::warn!("cannot remove the record that a session was resumed: {error:#}");
-        }
-    }
-
-    /// When a task was started, if its session's last turn had been denied or cut off by then.
-    pub(crate) fn cut_off_before(&self, task: TaskId) -> Option<Time> {
-        self.running.get(&task).filter(|running| running.cut_off).map(|running| running.started_at)
+    /// All tasks that run.
+    fn running(&self) -> impl Iterator<Item = &OrderTask> {
+        self.running.values().map(|running| &*running.task)
     }
 
     /// Buffers an event of a connection that is not kept yet. Returns the event if its task is over, so that the
@@ -255,19 +235,23 @@ impl Tasks {
 
     /// Passes a report on to whoever gave the order. Only a step is logged, too, by its tag.
     pub(crate) fn report(&self, task: TaskId, report: Report) {
-        let Some(running) = self.running.get(&task) else { return };
+        let Some(task) = self.get(task) else { return };
         if let Report::Step(step, words) = &report {
-            tracing::info!(tag = step.tag(), session = %running.key.id, "{words}");
+            tracing::info!(tag = step.tag(), session = %task.key.id, "{words}");
         }
-        running.pending.report(report);
+        task.pending.report(report);
     }
 
-    /// Ends a task: keeps its connection and reports its outcome. Returns the events that the connection sent in the
-    /// meantime.
-    pub(crate) fn finish(&mut self, task: TaskId, end: TaskEnd) -> Vec<ConnectionEvent> {
-        let Some(running) = self.running.remove(&task) else { return Vec::new() };
-        let key = &running.key;
-        let tag = match &end.outcome {
+    /// Ends a task: keeps its connection and reports its outcome. Returns that, and the events that the connection sent in
+    /// the meantime.
+    pub(crate) fn finish(&mut self, id: TaskId, result: &OrderResult) -> Option<(Outcome, Vec<ConnectionEvent>)> {
+        let mut running = self.running.remove(&id)?;
+        let (task, early) = (&running.task, std::mem::take(&mut running.early));
+        let outcome = match result {
+            Ok(done) => Outcome::Done(done.words.clone()),
+            Err(failure) => failure.into(),
+        };
+        let tag = match &outcome {
             Outcome::Done(_) => "done",
             Outcome::Failed(_) => Step::GiveUp.tag(),
             Outcome::Unconfirmed(_) => "unconfirmed",
@@ -275,23 +259,26 @@ impl Tasks {
         };
         // The words of an answer are for the user alone.
         let has_words = |with: &FormAnswer| matches!(with, FormAnswer::Choice(_) | FormAnswer::Text(_));
-        let is_private = matches!(end.outcome, Outcome::Done(_))
-            && matches!(&running.pending.order.operation, Operation::Answer(Reply::Give { with, .. }) if has_words(with));
-        let words = if is_private { "answered" } else { end.outcome.words() };
-        let by = if running.pending.is_by_command() { "command" } else { "click" };
-        let giver = running.pending.giver;
-        tracing::info!(tag, action = running.action.name(), session = %key.id, by, giver, "{words}");
-        if let Some(connection) = end.connection {
-            let kept =
-                KeptConnection { connection, generation: task, log_view: running.log_view, activity_reported_at: None };
+        let is_private = result.is_ok()
+            && matches!(task.operation(), Operation::Answer(Reply::Give { with, .. }) if has_words(with));
+        let words = if is_private { "answered" } else { outcome.words() };
+        let (action, key) = (task.action(), &task.key);
+        let by = if task.pending.is_by_command() { "command" } else { "click" };
+        let giver = task.pending.giver;
+        tracing::info!(tag, action = action.name(), session = %key.id, by, giver, "{words}");
+        if let Some(connection) = task.kept.get().cloned() {
+            let log_view = task.log_view.clone();
+            let kept = KeptConnection { connection, generation: id, log_view, activity_reported_at: None };
             self.connections.insert(key.clone(), kept);
-        } else if running.action == Action::Detach
-            && let Some(kept) = self.connections.remove(key)
-        {
-            tokio::spawn(disconnect(kept.connection));
         }
-        running.pending.report(Report::End(end.outcome));
-        running.early
+        let detached = if action == Action::Detach { self.connections.remove(key) } else { None };
+        task.pending.report(Report::End(outcome.clone()));
+        // Only the last who has a connection closes it in an orderly way.
+        drop(running);
+        if let Some(detached) = detached {
+            tokio::spawn(detached.connection.close());
+        }
+        Some((outcome, early))
     }
 
     /// When, by the awake clock, a session's server last reported whether it works.
@@ -317,8 +304,8 @@ impl Tasks {
     }
 
     /// A session's kept connection.
-    pub(crate) fn connection_to(&self, key: &Key) -> Option<&Connection> {
-        self.connections.get(key).map(|kept| &*kept.connection)
+    pub(crate) fn connection_to(&self, key: &Key) -> Option<&Arc<dyn Connection>> {
+        self.connections.get(key).map(|kept| &kept.connection)
     }
 
     /// The sessions known to end when we disconnect.
@@ -333,7 +320,7 @@ impl Tasks {
 
     /// Disconnects from everything in an orderly way, for at most `patience`.
     pub(crate) async fn disconnect_all(&mut self, patience: Duration) {
-        let all = self.connections.drain().map(|(_, kept)| async move { disconnect(kept.connection).await });
+        let all = self.connections.drain().map(|(_, kept)| async move { kept.connection.close().await });
         let all: Vec<_> = all.map(tokio::spawn).collect();
         let gone = async {
             for one in all {
@@ -341,13 +328,6 @@ impl Tasks {
             }
         };
         let _ = tokio::time::timeout(patience, gone).await; // what takes longer ends when we exit
-    }
-}
-
-/// Closes a connection in an orderly way. If a task still uses it, the task closes it at its end.
-async fn disconnect(connection: Arc<Connection>) {
-    if let Some(connection) = Arc::into_inner(connection) {
-        connection.close().await;
     }
 }
 

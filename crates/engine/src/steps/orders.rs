@@ -174,7 +174,7 @@ impl Engine {
                 }
                 self.orders.postponed.push(PostponedOrder { pending, waits_for, until });
             }
-            Next::Start(guard) => self.start_task(&key, pending, guard),
+            Next::Start(guard) => self.start_task(&key, &pending, guard),
         }
     }
 
@@ -257,7 +257,7 @@ impl Engine {
         if action.is(Trait::EndsOwner) {
             // Before a process is signalled, everything is read: it may have opened other sessions as well.
             self.disk.rescan_now(&mut self.world);
-            self.take_up_sightings();
+            self.take_up_disk_changes();
         } else {
             if action.is(Trait::Recovery) {
                 // Another process may have opened it in the meantime.
@@ -307,7 +307,7 @@ impl Engine {
         drop(keys);
         if self.disk.history.contains(&key) {
             self.disk.load(&mut self.world, &key)?;
-            self.take_up_sightings();
+            self.take_up_disk_changes();
         }
         Ok(key)
     }

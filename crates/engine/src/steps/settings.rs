@@ -69,7 +69,7 @@ impl Engine {
             }
             self.disk.update_session(&mut self.world, &key);
         }
-        self.take_up_sightings();
+        self.take_up_disk_changes();
         later
     }
 }

@@ -1,10 +1,10 @@
 //! Handles the messages of tasks and kept connections.
 
 use crate::Engine;
-use crate::control::PendingOrder;
 use crate::last_seen::Marks;
-use crate::parts::tasks::{Continuation, TaskEnd, TaskId, TaskMessage};
+use crate::parts::tasks::{Continuation, OrderResult, OrderTask, TaskId, TaskMessage};
 use pilotlight_agents::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
+use pilotlight_agents::channel::failure::FailureKind;
 use pilotlight_agents::channel::fault::Fault;
 use pilotlight_core::action::{Action, ServerState, Trait};
 use pilotlight_core::order::{Operation, Outcome, Report, Step};
@@ -19,18 +19,18 @@ impl Engine {
                 let _ = answer.send(self.may_send(task)); // the task may have ended
             }
             TaskMessage::Receives(task) => {
-                if let Some((key, _)) = self.contacts.tasks.session_and_action(task) {
-                    self.contacts.note_receiving(&mut self.world, &key);
+                if let Some(task) = self.contacts.tasks.get(task).cloned() {
+                    self.contacts.note_receiving(&mut self.world, &task.key);
                 }
             }
-            TaskMessage::End(task, end) => self.task_ended(task, end),
+            TaskMessage::End(task, result) => self.task_ended(task, &result),
             TaskMessage::Connection(event) => {
                 if let Some(event) = self.contacts.tasks.buffer_early(event) {
                     self.handle_connection_event(event);
                 }
             }
-            TaskMessage::ServiceSays(source, says) => {
-                self.contacts.service_says(&mut self.world, &mut self.disk, source, &says);
+            TaskMessage::ServiceReports(source, report) => {
+                self.contacts.service_reports(&mut self.world, &mut self.disk, source, &report);
             }
             TaskMessage::Probed(probed) => self.contacts.apply_probes(&mut self.world, probed),
             TaskMessage::Heard(key, look, word) => self.contacts.looks.answered(&key, look, word),
@@ -45,41 +45,42 @@ impl Engine {
         };
         self.contacts.tasks.report(task, report);
         let now = self.world.now().wall;
-        let Some((key, action)) = self.contacts.tasks.session_and_action(task) else { return };
-        let Some(session) = self.world.fleet.session(&key) else { return };
+        let Some(task) = self.contacts.tasks.get(task).cloned() else { return };
+        let Some(session) = self.world.fleet.session(&task.key) else { return };
         let attempts = &mut session.control.attempts;
         match step {
             Some(Step::Abort) => attempts.note_abort(now),
             // A denial ends the turn.
-            Some(Step::TakeOver) if action == Action::Deny => attempts.note_abort(now),
+            Some(Step::TakeOver) if task.action() == Action::Deny => attempts.note_abort(now),
             Some(Step::Resend) => attempts.note_prompt(now),
             _ => return,
         }
-        self.save_attempts(task, &key);
+        self.save_attempts(&task);
     }
 
     /// Keeps what a task leaves behind, and notes in its session how it ended.
-    fn task_ended(&mut self, task: TaskId, end: TaskEnd) {
-        let Some((key, action)) = self.contacts.tasks.session_and_action(task) else { return };
-        let now = self.world.now().wall;
-        let (outcome, refused, continuation) = (end.outcome.clone(), end.refused.clone(), end.continuation);
-        self.warn_of_faults(&end.faults);
-        end.healthy.iter().for_each(|place| self.contacts.tasks.warned.succeeded(*place));
-        let is_reached = !end.healthy.is_empty();
+    fn task_ended(&mut self, id: TaskId, result: &OrderResult) {
+        let Some(task) = self.contacts.tasks.get(id).cloned() else { return };
+        let (key, action, now) = (task.key.clone(), task.action(), self.world.now().wall);
+        let faults = result.as_ref().map_or_else(|failure| &*failure.faults, |_| &[]);
+        self.warn_of_faults(faults);
+        let healthy = if result.is_ok() { task.contacted() } else { Vec::new() };
+        healthy.iter().for_each(|place| self.contacts.tasks.warned.succeeded(*place));
         if let Some(session) = self.world.fleet.session(&key).filter(|_| action.is(Trait::LeavesMarks)) {
             session.control.attempts.note_end(&session.observed.facts.marks, now);
-            self.save_attempts(task, &key);
+            self.save_attempts(&task);
         }
-        let may_be_done = matches!(outcome, Outcome::Done(_) | Outcome::Unconfirmed(_));
-        if self.contacts.tasks.creates_owner(task) {
-            self.resume_ended(task, &key, may_be_done);
+        let may_be_done = result.as_ref().map_or_else(|failure| failure.kind == FailureKind::Unconfirmed, |_| true);
+        if task.new_owner.is_some() {
+            self.resume_ended(&task, may_be_done);
         }
-        let cut_off = self.contacts.tasks.cut_off_before(task);
+        let cut_off = task.cut_off.then_some(task.now);
         // One that only looks at a request is of the same action.
-        let approves =
-            |order: &PendingOrder| order.is_by_command() && matches!(order.order.operation, Operation::Approve(_));
-        let is_approval_by_command = self.contacts.tasks.order_of(task).is_some_and(approves);
-        let early = self.contacts.tasks.finish(task, end);
+        let is_approval_by_command = task.pending.is_by_command() && matches!(task.operation(), Operation::Approve(_));
+        // What it holds ends here: the session's lock above all.
+        drop(task);
+        let Some((outcome, early)) = self.contacts.tasks.finish(id, result) else { return };
+        let continuation = result.as_ref().map_or(Continuation::None, |done| done.continuation);
         let is_attached = self.contacts.tasks.connection_state(&key).is_some();
         if let Some(session) = self.world.fleet.session(&key) {
             session.control.outcome = Some((now, outcome.words().into()));
@@ -106,9 +107,9 @@ impl Engine {
                 seen: (action.is(Trait::EndsOwner) && matches!(outcome, Outcome::Done(_))).then_some(now),
                 ..Marks::default()
             };
-            if let Some(why) = refused {
-                session.control.server = ServerState::Refused(why);
-            } else if is_reached && matches!(session.control.server, ServerState::Refused(_)) {
+            if let Some(refusal) = faults.iter().find(|fault| fault.refuses_us()) {
+                session.control.server = ServerState::Refused(refusal.to_string().into());
+            } else if !healthy.is_empty() && matches!(session.control.server, ServerState::Refused(_)) {
                 session.control.server = ServerState::Listening;
             }
             self.disk.remember(&mut self.world, &key, marks);
@@ -119,10 +120,10 @@ impl Engine {
         }
     }
 
-    /// Ends the record that a task resumes a session, unless its new owner has yet to appear.
-    fn resume_ended(&mut self, task: TaskId, key: &Key, done: bool) {
-        if self.disk.resume_ended(&mut self.world, key, done) {
-            self.contacts.tasks.clear_resume_record(task);
+    /// Ends the record that a task resumes its session, unless its new owner has yet to appear.
+    fn resume_ended(&mut self, task: &OrderTask, done: bool) {
+        if self.disk.resume_ended(&mut self.world, &task.key, done) {
+            task.clear_resume_record();
         }
         self.disk.refresh_recent_resumes(&mut self.world);
     }
@@ -182,7 +183,7 @@ impl Engine {
         self.contacts.find_server(&mut self.world, &self.disk, key);
         self.world.changes.redraw = true;
         self.disk.read_session(&mut self.world, key);
-        self.take_up_sightings();
+        self.take_up_disk_changes();
     }
 
     /// Warns of faults; of a server that fails, only once.

@@ -1,5 +1,6 @@
 //! Waits for what wakes the loop, and hands it to the step that handles it.
 
+use crate::contacts::next_news;
 use crate::control::Command;
 use crate::wakeup::{Wakeup, WakeupSources};
 use crate::{Engine, View};
@@ -23,12 +24,13 @@ impl Engine {
             signal = sources.signals.next() => Wakeup::Signal(signal),
             // Before file events: what we are about to do must be known before its traces appear on disk.
             Some(message) = self.contacts.tasks.next_message() => Wakeup::Task(message),
-            event = self.contacts.bridges.next_event() => Wakeup::Bridge(event),
+            news = next_news(&mut self.contacts.bridges, &self.world.clock) => Wakeup::Bridge(news),
             news = self.hosts.next_news() => news.map_or(Wakeup::Timer, Wakeup::News),
             hints = self.disk.watcher.changed(is_busy) => Wakeup::Disk(hints),
-            Some(command) = self.commands.recv() => Wakeup::Command(command),
             () = self.disk.file_systems.answered() => Wakeup::FileSystem,
             pid = self.disk.owners.next_exit() => Wakeup::Exit(pid),
+            // After all that has happened before it was given.
+            Some(command) = self.commands.recv() => Wakeup::Command(command),
             () = sources.alarm.until(wake), if !is_busy => Wakeup::Timer,
             () = std::future::ready(()), if is_busy => Wakeup::Timer,
         };
@@ -45,7 +47,7 @@ impl Engine {
         match wakeup {
             Wakeup::Signal(signal) => return self.handle_signal(signal, view),
             Wakeup::Task(message) => self.handle_task_message(message),
-            Wakeup::Bridge(event) => self.contacts.handle_bridge_event(&mut self.world, event),
+            Wakeup::Bridge(news) => self.contacts.take_bridge_news(&mut self.world, &news),
             Wakeup::News(news) => self.machines().take_news(news),
             Wakeup::FileSystem => {}
             Wakeup::Disk(hints) => self.disk.handle_file_events(&mut self.world, hints),
@@ -66,10 +68,7 @@ impl Engine {
             }
             Wakeup::Command(Command::Redraw) => self.world.changes.redraw = true,
             Wakeup::Command(Command::Act(order)) => self.handle_order(order),
-            // Who asked may have gone.
-            Wakeup::Command(Command::ReportOverlays(reply)) => {
-                drop(reply.send(self.contacts.overlays(&self.world, &self.disk)));
-            }
+            Wakeup::Command(Command::ReportSessions(reply)) => self.begin_report(reply),
             Wakeup::Command(Command::RestartBridgeListener(reply)) => {
                 self.contacts.restart_bridge_listener(&mut self.world);
                 let _ = reply.send(());

@@ -112,7 +112,7 @@ impl Source {
         let Some(file_system) = path.ancestors().find_map(|folder| self.watched.get(folder)) else {
             return Some(NoFileEvents::Refused);
         };
-        file_system.map(NoFileEvents::FileSystem)
+        file_system.map(|kind| NoFileEvents::FileSystem(kind.into()))
     }
 
     /// Does nothing: a session is watched with its home.

@@ -134,9 +134,11 @@ fn case_228_the_bridge_is_offered_while_a_terminal_is_out_of_reach() {
         |session| session.observed.owner = Owner::Gone { pid: 1, at: None },
         |session| session.control.server = ServerState::Listening,
         |session| session.control.bridge = Some(pilotlight_core::action::Bridge::Joined),
-        |session| session.observed.allows = Allows::Nothing { why: "its agent cannot be acted on" },
+        |session| session.observed.allows = Allows::Nothing { why: "its agent cannot be acted on".into() },
         |session| session.observed.allows = Allows::Process,
-        |session| session.observed.allows = Allows::Only { actions: &[], why: "it has no bridge" },
+        |session| {
+            session.observed.allows = Allows::Only { actions: [].as_slice().into(), why: "it has no bridge".into() }
+        },
     ];
     for change in others {
         assert_eq!(offered(&mut world), 1);
@@ -155,7 +157,7 @@ fn case_230_a_terminal_that_cannot_be_shown_is_offered_neither_in_the_menu_nor_i
         session.observed.owner = Owner::Alive { pid: 1, started: None };
         session.observed.about.kind = Use::Terminal;
         session.control.server = ServerState::NotListening;
-        session.terminal = Some((1, why));
+        session.terminal = Some((1, why.map(Into::into)));
         let row = session.row(now, &Limits::default()).0;
         let row = Row { status: Status::Stuck, ..row };
         assert_eq!(row.actions.contains(&Action::ShowTerminal), why.is_none(), "{row:?}");

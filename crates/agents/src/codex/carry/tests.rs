@@ -58,7 +58,6 @@ impl Stage {
         let site = Site {
             id: "t1".into(),
             cwd: Some(PathBuf::from("/p")),
-            endpoints: Vec::new(),
             owned: true,
             log_view: seen,
             finding: None,

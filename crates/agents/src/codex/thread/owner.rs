@@ -3,7 +3,6 @@
 use super::Thread;
 use crate::codex::Codex;
 use crate::codex::daemon;
-use crate::codex::door::Door;
 use crate::codex::lock::{Holder, LOCKS, Lock};
 use crate::codex::running;
 use crate::codex::target;
@@ -14,6 +13,7 @@ use pilotlight_core::owner::{Doubt, Held, Owner};
 use pilotlight_core::session::{Allows, Observed};
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_system::process::{self, SLACK, arguments, executable, is_stopped};
+use std::borrow::Cow;
 use std::path::Path;
 
 /// The oldest release of which it is known that it makes locks.
@@ -21,11 +21,13 @@ const LOCKS_SINCE: [u32; 3] = [0, 169, 0];
 /// How soon it is looked again whether a log is still open whose thread lost its lock. Twice as late each time.
 const RECHECK_AFTER: Span = Span::seconds(1);
 /// What can be done with a thread that nobody has loaded.
-pub(super) const AT_REST: Allows =
-    Allows::Only { actions: &[Action::Resume], why: "no process runs it, and a terminal resumes it" };
+pub(super) const AT_REST: Allows = Allows::Only {
+    actions: Cow::Borrowed(&[Action::Resume]),
+    why: Cow::Borrowed("no process runs it, and a terminal resumes it"),
+};
 /// What can be done with a thread that the daemon has loaded.
 const SERVED: Allows = Allows::Only {
-    actions: &[
+    actions: Cow::Borrowed(&[
         Action::Approve,
         Action::Deny,
         Action::Stop,
@@ -33,13 +35,15 @@ const SERVED: Allows = Allows::Only {
         Action::ForceQuit,
         Action::Resume,
         Action::ShowTerminal,
-    ],
-    why: "Codex's daemon takes approvals, refusals and stops, and nothing else: go on in its terminal",
+    ]),
+    why: Cow::Borrowed("Codex's daemon takes approvals, refusals and stops, and nothing else: go on in its terminal"),
 };
 /// What can be done with a thread that has a process of its own.
 const ALONE: Allows = Allows::Only {
-    actions: &[Action::End, Action::ForceQuit, Action::Resume, Action::ShowTerminal],
-    why: "it runs without Codex's daemon, and takes nothing but what is typed there: go on in its terminal",
+    actions: Cow::Borrowed(&[Action::End, Action::ForceQuit, Action::Resume, Action::ShowTerminal]),
+    why: Cow::Borrowed(
+        "it runs without Codex's daemon, and takes nothing but what is typed there: go on in its terminal",
+    ),
 };
 
 /// A process that holds a thread's lock.
@@ -247,13 +251,6 @@ impl Thread {
             (_, None) => observed.owner = self.departed(),
             _ => {}
         }
-    }
-
-    /// The door to its owner, if that is the daemon.
-    pub(crate) fn door(&self, observed: &Observed) -> Option<Door> {
-        let pid = observed.owner.live().filter(|_| observed.is_served)?;
-        let sub_agents = observed.facts.sub_agents.iter().map(|sub_agent| sub_agent.id.clone());
-        Door::of(&self.lock_home, pid, [self.id.clone()].into_iter().chain(sub_agents).collect())
     }
 
     /// What shows that its owner owns it, if that runs this thread alone.

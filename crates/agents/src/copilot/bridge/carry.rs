@@ -4,14 +4,16 @@
 use super::known::BridgeState;
 use super::socket::{Bridge, Reply};
 use super::wire::Order;
+use crate::channel::answering::{begin_answer, choose};
 use crate::channel::failure::{Failure, FailureKind};
 use crate::channel::order::Prompt;
+use crate::channel::request::Request;
 use crate::channel::site::{EFFECT_TIMEOUT, LogView, Site};
+use crate::channel::{self, Channel, Listener, open_request};
 use crate::copilot::server::listening::listen;
 use crate::copilot::server::recover::drawn::{DRAWN_WITHIN, still_drawing};
-use crate::copilot::server::recover::{begin_answer, choose};
 use crate::copilot::server::reply::{Ready, STILL_OPEN, form_of, ready};
-use crate::copilot::server::request::Request;
+use async_trait::async_trait;
 use pilotlight_core::form::Kind;
 use pilotlight_core::order::{self, LOG_DIFFERS, Step, Which};
 use pilotlight_core::reception::Word;
@@ -24,7 +26,7 @@ use tokio::time::{sleep, timeout};
 
 /// A connected bridge and the state that it reports.
 #[derive(Clone, Debug)]
-pub struct BridgeHandle {
+pub(crate) struct BridgeHandle {
     pub bridge: Bridge,
     pub known: watch::Receiver<BridgeState>,
 }
@@ -123,39 +125,6 @@ impl BridgeHandle {
         timeout(EFFECT_TIMEOUT, log_view.wait_for(|log_view| condition(log_view))).await.is_ok_and(|seen| seen.is_ok())
     }
 
-    /// Stops the running turn.
-    ///
-    /// # Errors
-    /// Why it was not stopped, or what is not confirmed.
-    pub(crate) async fn stop(&self, site: &Site) -> Result<String, Failure> {
-        site.may_send(Step::Abort).await?;
-        let before = site.log_view.borrow().clone();
-        let Some(after) = before.root.clone() else {
-            return Err(Failure::refusal(Step::Abort, "the turn that runs cannot be named: press Esc in its terminal"));
-        };
-        site.step(Step::Abort, "tells it to stop");
-        let ordered = self.order(site, Step::Abort, Order::Stop { after }).await?;
-        let has_ended =
-            |log_view: &LogView| log_view.aborted != before.aborted || before.turn_open && !log_view.turn_open;
-        if self.seen(site, has_ended).await {
-            site.step(Step::Verify, "the turn has ended");
-            return Ok("stopped".to_owned());
-        }
-        ordered?;
-        let why = format!("the session was told to stop, and still works after {} s", EFFECT_TIMEOUT.as_secs());
-        Err(Failure::because(Step::Verify, &why, "press Esc in its terminal").unconfirmed())
-    }
-
-    /// Listens for `window` whether the session receives an answer. `None` if the bridge does not say.
-    pub(crate) async fn listen(&self, window: Duration) -> Option<Word> {
-        listen(window, |wait| self.next_piece(wait)).await.ok()
-    }
-
-    /// Whether the session's model is answering.
-    pub(crate) async fn receives(&self, site: &Site) -> bool {
-        site.receives(|wait| async move { matches!(self.next_piece(wait).await, Ok(Some(_))) }).await
-    }
-
     /// Waits for the next piece of the session's answer, for at most `wait`. Returns the size of the answer so far.
     async fn next_piece(&self, wait: Duration) -> Result<Option<u64>, ()> {
         let order = Order::Listen { wait: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX) };
@@ -173,12 +142,16 @@ impl BridgeHandle {
         let commands = &site.log_view.borrow().commands.clone();
         self.known.borrow().requests().into_iter().map(|request| request.with_command(commands)).collect()
     }
+}
 
-    /// Answers permission requests, each by its id, and only if it is the one that was shown.
-    ///
-    /// # Errors
-    /// Why it was not answered, or what is not confirmed.
-    pub(crate) async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
+#[async_trait]
+impl Channel for BridgeHandle {
+    async fn request(&self, site: &Site, id: &str) -> Result<Request, Failure> {
+        open_request(self.requests(site, &[id.to_owned()]).await, id)
+    }
+
+    /// Each is answered by its id, and only if it is the one that was shown.
+    async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
         let ids = match which {
             Which::These(ids) => ids.as_slice(),
             Which::Shown { id, .. } => std::slice::from_ref(id),
@@ -191,7 +164,7 @@ impl BridgeHandle {
             is_logged(&site.log_view.borrow(), request, approve)?;
             let open = self.known.borrow().open(&request.id).cloned();
             let Some(open) =
-                open.filter(|open| Request::of(open).map(|open| open.with_command(commands)).as_ref() == Some(request))
+                open.filter(|open| open.request().map(|open| open.with_command(commands)).as_ref() == Some(request))
             else {
                 return Err(Failure::refusal(Step::TakeOver, &words("changed")));
             };
@@ -215,11 +188,7 @@ impl BridgeHandle {
         Ok(format!("{done} {}", counted(chosen.len(), "request")))
     }
 
-    /// Answers a question of the session, or shows it.
-    ///
-    /// # Errors
-    /// Why it was not answered, or what is not confirmed.
-    pub(crate) async fn reply(&self, site: &Site, reply: &order::Reply) -> Result<String, Failure> {
+    async fn reply(&self, site: &Site, reply: &order::Reply) -> Result<String, Failure> {
         let find = |request: Option<&str>| form_of(&self.known.borrow().questions, request);
         let Some(Ready { request, kind, result, said }) = ready(site, reply, find).await? else {
             return Ok(STILL_OPEN.to_owned());
@@ -244,40 +213,41 @@ impl BridgeHandle {
         Ok(said)
     }
 
-    /// Has Copilot ask in the terminal whether we may answer permission requests there. Returns once Copilot asks, or
-    /// has decided from a remembered consent.
-    ///
-    /// # Errors
-    /// Why it did not ask, or that the user refused.
-    pub async fn let_answer(&self, site: &Site) -> Result<String, Failure> {
-        site.may_send(Step::TakeOver).await?;
-        let after = site.log_view.borrow().root.clone().unwrap_or_default();
-        site.step(Step::TakeOver, "has Copilot ask in the terminal whether Pilotlight may answer there");
-        let mut known = self.known.clone();
-        let mut released = false;
-        let result = tokio::select! {
-            biased;
-            result = self.follow(site, Step::TakeOver, Order::Elevate { after }, &mut released) => result,
-            // A remembered consent is granted at once; a dialog may stay open for any time.
-            () = async {
-                if known.wait_for(BridgeState::is_asking).await.is_ok() {
-                    sleep(REMEMBERED_WITHIN).await;
-                } else {
-                    pending::<()>().await;
-                }
-            } => {
-                return Ok(ASKS_THERE.to_owned());
-            }
+    async fn stop(&self, site: &Site) -> Result<String, Failure> {
+        site.may_send(Step::Abort).await?;
+        let before = site.log_view.borrow().clone();
+        let Some(after) = before.root.clone() else {
+            return Err(Failure::refusal(Step::Abort, "the turn that runs cannot be named: press Esc in its terminal"));
         };
-        result?;
-        Ok("Pilotlight may answer permission requests in this terminal".to_owned())
+        site.step(Step::Abort, "tells it to stop");
+        let ordered = self.order(site, Step::Abort, Order::Stop { after }).await?;
+        let has_ended =
+            |log_view: &LogView| log_view.aborted != before.aborted || before.turn_open && !log_view.turn_open;
+        if self.seen(site, has_ended).await {
+            site.step(Step::Verify, "the turn has ended");
+            return Ok("stopped".to_owned());
+        }
+        ordered?;
+        let why = format!("the session was told to stop, and still works after {} s", EFFECT_TIMEOUT.as_secs());
+        Err(Failure::because(Step::Verify, &why, "press Esc in its terminal").unconfirmed())
     }
 
-    /// Sends a prompt on the user's behalf, if the session waits for one and none has arrived meanwhile.
-    ///
-    /// # Errors
-    /// Why it was not sent, or what is not confirmed.
-    pub async fn send_on(&self, site: &Site, prompt: &Prompt) -> Result<(), Failure> {
+    async fn receives(&self, site: &Site) -> Result<bool, Failure> {
+        let hears = |wait| async move { matches!(self.next_piece(wait).await, Ok(Some(_))) };
+        Ok(site.receives(hears).await)
+    }
+}
+
+#[async_trait]
+impl Listener for BridgeHandle {
+    async fn listen(&self, _id: &str, window: Duration) -> Option<Word> {
+        listen(window, |wait| self.next_piece(wait)).await.ok()
+    }
+}
+
+#[async_trait]
+impl channel::Bridge for BridgeHandle {
+    async fn send_on(&self, site: &Site, prompt: &Prompt) -> Result<(), Failure> {
         site.may_send(Step::Resend).await?;
         let before = site.log_view.borrow().clone();
         let Some(after) = before.root.clone() else {
@@ -299,6 +269,31 @@ impl BridgeHandle {
         ordered?;
         let why = "Copilot took the prompt, but its log does not have it yet";
         Err(Failure::because(Step::Verify, why, "look at its terminal").unconfirmed())
+    }
+
+    /// Returns once Copilot asks, or has decided from a remembered consent.
+    async fn let_answer(&self, site: &Site) -> Result<String, Failure> {
+        site.may_send(Step::TakeOver).await?;
+        let after = site.log_view.borrow().root.clone().unwrap_or_default();
+        site.step(Step::TakeOver, "has Copilot ask in the terminal whether Pilotlight may answer there");
+        let mut known = self.known.clone();
+        let mut released = false;
+        let result = tokio::select! {
+            biased;
+            result = self.follow(site, Step::TakeOver, Order::Elevate { after }, &mut released) => result,
+            // A remembered consent is granted at once; a dialog may stay open for any time.
+            () = async {
+                if known.wait_for(BridgeState::is_asking).await.is_ok() {
+                    sleep(REMEMBERED_WITHIN).await;
+                } else {
+                    pending::<()>().await;
+                }
+            } => {
+                return Ok(ASKS_THERE.to_owned());
+            }
+        };
+        result?;
+        Ok("Pilotlight may answer permission requests in this terminal".to_owned())
     }
 }
 
@@ -326,7 +321,26 @@ fn is_logged(log_view: &LogView, request: &Request, approve: bool) -> Result<(),
 mod tests {
     use super::super::known::tests::{joined, message, requested};
     use super::*;
+    use crate::channel::Reach;
     use crate::channel::site::LoggedRequest;
+    use crate::copilot::server::servers::Endpoints;
+    use std::sync::Arc;
+    use tokio::sync::mpsc;
+
+    #[test]
+    fn a_server_is_better_than_a_bridge_but_tells_its_questions_only_to_who_is_attached() {
+        let (_state, known) = watch::channel(joined("1.0.102"));
+        let bridge = BridgeHandle { bridge: Bridge::new(mpsc::channel(1).0), known };
+        let alone = Reach { bridge: Some(Arc::new(bridge)), ..Reach::default() };
+        let with_server = Reach { servers: Some(Arc::new(Endpoints::at(Vec::new()))), ..alone.clone() };
+        let is_bridge = |channel: Result<Arc<dyn Channel>, _>| format!("{channel:?}").starts_with("Ok(BridgeHandle");
+        assert!(is_bridge(alone.channel()) && alone.only_bridge().is_some());
+        assert!(!is_bridge(with_server.channel()) && with_server.only_bridge().is_none());
+        assert!(is_bridge(with_server.channel_for_questions()));
+        let unreached = Reach { bridge: None, ..with_server };
+        assert_eq!(unreached.channel_for_questions().unwrap_err(), Failure::not_attached());
+        assert_eq!(Reach::default().channel().unwrap_err(), Failure::no_server());
+    }
 
     #[tokio::test]
     async fn a_request_that_only_the_log_has_yet_is_waited_for() {

@@ -4,8 +4,8 @@
 use super::TESTED_RELEASES;
 use super::files::hash;
 use super::wire::{Consent, Event, Hello, Message, Pending};
+use crate::channel::request::Request;
 use crate::copilot::server::questions::Questions;
-use crate::copilot::server::request::Request;
 use pilotlight_core::action;
 use pilotlight_core::text::plain;
 
@@ -119,7 +119,7 @@ impl BridgeState {
 
     /// The open requests in the form in which they are shown.
     pub(crate) fn requests(&self) -> Vec<Request> {
-        self.open.iter().filter_map(Request::of).collect()
+        self.open.iter().filter_map(Pending::request).collect()
     }
 
     /// The open request with this id.

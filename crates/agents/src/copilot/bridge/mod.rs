@@ -6,10 +6,12 @@
 //!
 //! - [`files`] writes the extension, in a marketplace of ours, and the key.
 //! - [`plugin`] has Copilot install and remove the extension, and reads whether it is enabled.
-//! - [`known`] holds the session's state as reported by the extension, and [`carry`] carries out orders over it.
+//! - [`Bridges`] are those that are connected. [`known`] holds the session's state as reported by the extension, and
+//!   `carry` carries out orders over it.
 //! - [`wire`] is the protocol, [`socket`] our end of it, and `peer` decides which processes may connect.
 
-pub mod carry;
+mod bridges;
+pub(crate) mod carry;
 pub mod files;
 pub mod known;
 #[cfg(unix)]
@@ -17,6 +19,10 @@ pub mod peer;
 pub mod plugin;
 pub mod socket;
 pub mod wire;
+
+pub use bridges::{BridgeConfig, Bridges};
+pub use files::Files;
+pub use socket::{BridgeEvent, is_listened_to};
 
 /// The name of the plugin and of its marketplace.
 pub(crate) const NAME: &str = "pilotlight";

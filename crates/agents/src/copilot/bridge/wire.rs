@@ -5,6 +5,7 @@
 //! still stands. Its messages are hostile input until they are checked against
 //! the log: a tool that the user allowed the session to run may impersonate the extension.
 
+use crate::channel::request::Request;
 use crate::copilot::server::questions;
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
@@ -109,6 +110,13 @@ pub struct Pending {
     /// A hash of the whole request.
     #[serde(default)]
     pub mark: Box<str>,
+}
+
+impl Pending {
+    /// The request in the form in which it is shown. `None` if it is malformed.
+    pub(crate) fn request(&self) -> Option<Request> {
+        Request::from_parts(&self.request_id, &self.request)
+    }
 }
 
 /// The state of the user's consent to the extension answering permission requests.

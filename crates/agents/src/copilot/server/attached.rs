@@ -16,13 +16,13 @@ use super::questions::Questions;
 use super::recover::answer::{answer_over, requests_over};
 use super::recover::stop;
 use super::reply;
-use super::request::Request;
-use crate::channel::connection_event::ConnectionEvent;
+use super::servers::Endpoints;
+use crate::channel::Keep;
 use crate::channel::failure::Failure;
 use crate::channel::fault::Fault;
 use crate::channel::order::{Policy, SilentTurn};
+use crate::channel::request::Request;
 use crate::channel::site::{RECEIVES, Site};
-use crate::copilot::server::recover::find::find;
 use async_trait::async_trait;
 use forwarder::EventForwarder;
 use github_copilot_sdk::handler::{PermissionHandler, PermissionResult};
@@ -33,7 +33,6 @@ use pilotlight_core::text::counted;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep};
@@ -115,16 +114,15 @@ impl PermissionHandler for RequestHandler {
 /// are none, and the session is silent although its server reports work, the turn is aborted; what came of that is
 /// returned beside the connection, which exists in any case.
 pub async fn attach(
+    servers: &Endpoints,
     site: &Site,
-    policy: Policy,
-    events: UnboundedSender<ConnectionEvent>,
-    generation: u64,
+    keep: Keep,
 ) -> Result<(Attached, Result<SilentTurn, Failure>), Failure> {
-    let (link, _) = find(site).await?;
+    let (link, _) = servers.find(site).await?;
     let failed = |fault| Failure::of(Step::Attach, fault);
     // A resume event in the log would mean that the session starts over.
     let config = ResumeSessionConfig::new(SessionId::new(&*site.id)).with_suppress_resume_event(true);
-    let attached = Attached::over(link, site, policy, config, events, generation).await.map_err(failed)?;
+    let attached = Attached::over(link, site, config, keep).await.map_err(failed)?;
     site.step(Step::Attach, "attached");
     let open = attached.take_over(site).await?;
     let silent = attached.abort_if_silent(site, open).await;
@@ -133,14 +131,8 @@ pub async fn attach(
 
 impl Attached {
     /// Resumes the session over this connection with `config`, and starts to forward its events.
-    pub(super) async fn over(
-        link: Link,
-        site: &Site,
-        policy: Policy,
-        config: ResumeSessionConfig,
-        events: UnboundedSender<ConnectionEvent>,
-        generation: u64,
-    ) -> Result<Self, Fault> {
+    pub(super) async fn over(link: Link, site: &Site, config: ResumeSessionConfig, keep: Keep) -> Result<Self, Fault> {
+        let Keep { policy, events, generation } = keep;
         let silent_clients = site.log_view.borrow().denied.then(|| link.other_clients()).flatten();
         let approved = AutoApproved::default();
         let handler = Arc::new(RequestHandler { policy, approved: approved.clone() });
@@ -250,7 +242,7 @@ impl Attached {
         requests_over(&self.link, site).await
     }
 
-    /// Answers open requests, like [`answer`](super::recover::answer()).
+    /// Answers open requests, like [`Endpoints`] without attaching.
     pub async fn answer(&self, site: &Site, which: &Which, approve: bool) -> Result<String, Failure> {
         answer_over(&self.link, site, which, approve).await
     }
@@ -260,7 +252,7 @@ impl Attached {
         reply::reply(&self.link, &self.questions, site, reply).await
     }
 
-    /// Aborts the running turn, like [`stop`](super::recover::stop()).
+    /// Aborts the running turn, like [`Endpoints`] without attaching.
     pub(crate) async fn abort(&self, site: &Site) -> Result<String, Failure> {
         stop::abort(&self.link, site).await
     }

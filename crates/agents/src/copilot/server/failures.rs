@@ -7,6 +7,7 @@ use super::recover;
 use crate::channel::failure::Failure;
 use crate::channel::order::{Policy, Prompt};
 use crate::channel::site::LogView;
+use crate::channel::{Channel, Keep};
 use pilotlight_core::order::{Step, Which};
 use serde_json::json;
 use std::sync::Arc;
@@ -110,14 +111,15 @@ async fn perform(operation: Operation, fake: &FakeServer) -> Result<(), Failure>
     let (site, sender) = site_at(vec![fake.endpoint.clone()], log_view);
     let (events, _receiver) = mpsc::unbounded_channel();
     let attached = async |policy| -> Result<Attached, Failure> {
-        let (attached, silent) = attach(&site, policy, events.clone(), 1).await?;
+        let (attached, silent) =
+            attach(&site.servers, &site, Keep { policy, events: events.clone(), generation: 1 }).await?;
         silent.map(|_| attached)
     };
     let which = open();
     match operation {
-        Operation::Approve => recover::answer(&site, &which, true).await.map(drop),
-        Operation::DenyAll => recover::answer(&site, &which, false).await.map(drop),
-        Operation::Stop => recover::stop(&site).await.map(drop),
+        Operation::Approve => site.servers.answer(&site, &which, true).await.map(drop),
+        Operation::DenyAll => site.servers.answer(&site, &which, false).await.map(drop),
+        Operation::Stop => site.servers.stop(&site).await.map(drop),
         Operation::Attach(policy) => attached(policy).await.map(drop),
         Operation::AttachToSilent => attached(Policy::Ask).await.map(drop),
         Operation::ApproveAttached => attached(Policy::Ask).await?.answer(&site, &which, true).await.map(drop),

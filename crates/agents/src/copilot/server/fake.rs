@@ -1,9 +1,11 @@
 //! A fake server for tests, with scripted responses.
 
+use super::servers::Endpoints;
 use crate::channel::endpoint::{Endpoint, Token};
 use crate::channel::site::{LogView, Permit, PermitQuestion, Reports, Site};
 use pilotlight_core::order::{Report, Step};
 use serde_json::{Value, json};
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -114,34 +116,51 @@ async fn send(write: &mut (impl AsyncWriteExt + Unpin), body: &str) {
     let _ = write.write_all(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).await;
 }
 
+/// A session, and the servers that may have it loaded.
+pub(super) struct At {
+    pub(super) servers: Endpoints,
+    site: Site,
+}
+
+impl Deref for At {
+    type Target = Site;
+
+    fn deref(&self) -> &Site {
+        &self.site
+    }
+}
+
+impl DerefMut for At {
+    fn deref_mut(&mut self) -> &mut Site {
+        &mut self.site
+    }
+}
+
 /// The owned session `s`, which may be loaded in the servers at `endpoints`, as the engine would pass it on; and the
 /// sender that updates its log view.
-pub(super) fn site_at(endpoints: Vec<Endpoint>, log_view: LogView) -> (Site, watch::Sender<LogView>) {
+pub(super) fn site_at(endpoints: Vec<Endpoint>, log_view: LogView) -> (At, watch::Sender<LogView>) {
     let (sender, log_view) = watch::channel(log_view);
-    (
-        Site {
-            id: "s".into(),
-            cwd: None,
-            endpoints,
-            owned: true,
-            log_view,
-            finding: None,
-            drawn_by: None,
-            permit: granted(),
-            reports: Reports::to(drop),
-        },
-        sender,
-    )
+    let site = Site {
+        id: "s".into(),
+        cwd: None,
+        owned: true,
+        log_view,
+        finding: None,
+        drawn_by: None,
+        permit: granted(),
+        reports: Reports::to(drop),
+    };
+    (At { servers: Endpoints::at(endpoints), site }, sender)
 }
 
 /// The same session, as an order sees it whose steps this learns of.
-pub(super) fn on_step(site: &Site, learn: impl Fn(Step) + Send + Sync + 'static) -> Site {
+pub(super) fn on_step(at: &At, learn: impl Fn(Step) + Send + Sync + 'static) -> At {
     let reports = Reports::to(move |report| {
         if let Report::Step(step, _) = report {
             learn(step);
         }
     });
-    Site { reports, ..site.clone() }
+    At { servers: at.servers.clone(), site: Site { reports, ..at.site.clone() } }
 }
 
 /// A permit that is granted each time.

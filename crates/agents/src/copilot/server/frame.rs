@@ -342,7 +342,7 @@ mod tests {
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         let (body, rest) = body.split_at(head.split_once(' ').unwrap().1.parse().unwrap());
         let message: serde_json::Value = serde_json::from_str(body).unwrap();
-        assert_eq!(message["result"], serde_json::json!({"huge": super::super::shorten::CUT, "small": "ls"}));
+        assert_eq!(message["result"], serde_json::json!({"huge": crate::channel::request::CUT, "small": "ls"}));
         assert!(rest.is_empty() || rest.contains("pilotlight.happened"), "an event is never shortened: {rest}");
     }
 

@@ -9,10 +9,9 @@
 
 use super::attached::Attached;
 use super::client::{LOAD_TIMEOUT, Link};
-use crate::channel::connection_event::ConnectionEvent;
+use crate::channel::Keep;
 use crate::channel::failure::Failure;
 use crate::channel::fault::{Fault, Place};
-use crate::channel::order::Policy;
 use crate::channel::site::Site;
 use crate::copilot::prompt::system_message;
 use crate::copilot::store::{LOG, SESSIONS};
@@ -26,7 +25,6 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::{Child, Command};
-use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::timeout;
 
 /// How long the server may take to exit after its input ended, and after the signal. Copilot takes a tenth of a second,
@@ -49,14 +47,7 @@ pub struct Hosted {
 /// What was open in that process is over. If the server takes it for running work, it is aborted once, before any
 /// prompt. If the session's client had its own model provider, only that client knows it: the session can be resumed,
 /// but its prompts fail, unless our environment names a provider too. The system message that it had is taken from its log.
-pub async fn host(
-    program: &Path,
-    home: &Path,
-    site: &Site,
-    policy: Policy,
-    events: UnboundedSender<ConnectionEvent>,
-    generation: u64,
-) -> Result<Hosted, Failure> {
+pub async fn host(program: &Path, home: &Path, site: &Site, keep: Keep) -> Result<Hosted, Failure> {
     let failed = |fault| Failure {
         next: Some("resume the session in a terminal".to_owned()),
         ..Failure::of(Step::Resume, fault)
@@ -81,7 +72,7 @@ pub async fn host(
         if let Some(text) = instructions {
             config = config.with_system_message(SystemMessageConfig::new().with_mode("replace").with_content(text));
         }
-        let mut attached = Attached::over(link, site, policy, config, events, generation).await.map_err(failed)?;
+        let mut attached = Attached::over(link, site, config, keep).await.map_err(failed)?;
         attached.in_use_before = Some(in_use);
         site.step(Step::Resume, "the session is loaded");
         // Its process is gone, so they never end.

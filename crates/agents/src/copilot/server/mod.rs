@@ -2,7 +2,7 @@
 //!
 //! - [`servers`] finds the endpoints of a process that owns sessions, and the token for each.
 //! - [`client`] is one connection: deadlines, and every failure in a person's words.
-//! - [`recover`] acts without attaching: it answers permission requests ([`request`]) and stops a turn. It also sends a
+//! - [`recover`] acts without attaching: it answers permission requests and stops a turn. It also sends a
 //!   prompt again.
 //! - [`attached`] is one more client of a session, for as long as it is kept. [`hosted`] is the same in a server of our
 //!   own, which [`program`](super::program) finds.
@@ -15,6 +15,7 @@
 
 pub mod attached;
 pub mod client;
+pub(crate) mod connection;
 mod envelope;
 #[cfg(test)]
 mod failures;
@@ -29,6 +30,5 @@ pub mod probe;
 pub(crate) mod questions;
 pub mod recover;
 pub mod reply;
-pub mod request;
 pub mod servers;
 mod shorten;

@@ -6,6 +6,7 @@
 //! are not visible without attaching.
 
 use super::client::Link;
+use crate::channel::ProbeResult;
 use crate::channel::endpoint::Endpoint;
 use pilotlight_core::reception::Word;
 use std::path::Path;
@@ -13,21 +14,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// How long a server may take for all of its sessions together. Copilot takes milliseconds.
-pub const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long it may take to tell whether a session approves everything, which older releases do not know.
 const MODE_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// A session's state, as its server reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProbeResult {
-    /// Whether it has active work.
-    pub active: bool,
-    /// How many permission requests are open.
-    pub requests: usize,
-    /// Whether everything is approved without asking. `None`: it does not tell.
-    pub approves_all: Option<bool>,
-}
 
 /// Asks about these sessions of one process. Connects to each of its endpoints in turn until all are found. `None` for
 /// a session that no server reported on in time: nothing follows from that.
@@ -98,6 +86,7 @@ pub async fn has_loaded(endpoints: &[Endpoint], id: &str, within: Duration) -> O
 mod tests {
     use super::super::fake::{FakeServer, Response, greeting};
     use super::*;
+    use crate::channel::PROBE_TIMEOUT;
     use serde_json::json;
     use std::time::Instant;
 

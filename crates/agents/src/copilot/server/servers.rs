@@ -29,6 +29,27 @@ const ENTRY_LIMIT: u64 = 64 * 1024;
 /// PolyPilot's port if its file names none.
 const POLYPILOT_PORT: u16 = 4321;
 
+/// The servers of a process.
+#[derive(Clone, Debug)]
+pub struct Endpoints {
+    /// In the order in which they are tried.
+    all: Vec<Endpoint>,
+    /// Whether the system lists them.
+    pub(super) are_listed: bool,
+}
+
+impl Endpoints {
+    /// Those at these endpoints, where the process is known to listen.
+    pub fn at(all: Vec<Endpoint>) -> Self {
+        Self { all, are_listed: true }
+    }
+
+    /// The endpoints, in order.
+    pub fn all(&self) -> &[Endpoint] {
+        &self.all
+    }
+}
+
 /// The endpoints of the process `owner`, in order of address. The caller has verified that it is Copilot. A process of
 /// another user has no endpoints.
 ///
@@ -42,24 +63,24 @@ pub fn endpoints(
     homes: &[PathBuf],
     settings: &[ServerSetting],
     user_home: Option<&Path>,
-) -> Vec<Endpoint> {
+) -> Endpoints {
     if !is_of_our_user(owner) {
         tracing::debug!(owner, "it belongs to another user: its addresses are not read");
-        return Vec::new();
+        return Endpoints::at(Vec::new());
     }
     let mut endpoints = match listening(owner) {
         Ok(addresses) => {
             let entry = homes.iter().find_map(|home| registered(home, owner, &addresses));
-            verified(&addresses, entry.as_ref(), settings, |name| std::env::var_os(name))
+            Endpoints::at(verified(&addresses, entry.as_ref(), settings, |name| std::env::var_os(name)))
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(), // it has ended
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Endpoints::at(Vec::new()), // it has ended
         Err(error) => {
             tracing::debug!(owner, %error, "the system does not report where it listens");
-            likely(owner, settings, user_home)
+            Endpoints { all: likely(owner, settings, user_home), are_listed: false }
         }
     };
     if !is_trusted {
-        endpoints.iter_mut().for_each(|endpoint| endpoint.token = None);
+        endpoints.all.iter_mut().for_each(|endpoint| endpoint.token = None);
     }
     endpoints
 }

@@ -1,9 +1,6 @@
 //! Leaves the longest texts out of a message that is too large, so that the rest of it can be read.
 
-use serde_json::Value;
-
-/// Stands in place of a text that is too large to be received, or to be sent by a bridge (`crates/agents/src/copilot/bridge/extension.mjs`).
-pub(super) const CUT: &str = "(too large for Pilotlight)";
+use crate::channel::request::CUT;
 
 /// The longest text that stays in a message that is too large, in bytes of its JSON.
 const TEXT_MAX: usize = 64 << 10;
@@ -44,20 +41,11 @@ impl Shortener {
     }
 }
 
-/// Whether a text of this message was left out.
-pub(super) fn is_cut(message: &Value) -> bool {
-    match message {
-        Value::String(text) => text == CUT,
-        Value::Array(items) => items.iter().any(is_cut),
-        Value::Object(fields) => fields.values().any(is_cut),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use crate::channel::request::is_cut;
+    use serde_json::{Value, json};
 
     #[test]
     fn only_texts_that_are_too_long_are_cut_however_the_message_is_split() {

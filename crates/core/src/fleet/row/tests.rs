@@ -164,7 +164,7 @@ fn case_358_what_is_told_of_background_work_is_one_and_ends_with_its_process() {
     assert_eq!(row(&session).background.shells, 1);
     let stated = |shell| {
         let state = State::Idle { shell };
-        Some(Stated { state, since: Moment::of(START - Span::minutes(1)), by: "its process", asks: None })
+        Some(Stated { state, since: Moment::of(START - Span::minutes(1)), by: "its process".into(), asks: None })
     };
     session.observed.stated = stated(false);
     assert_eq!(row(&session).background.shells, 0);
@@ -200,7 +200,7 @@ fn a_session_that_is_not_read_any_more_is_quiet_unless_its_process_is_known_to_b
         session.observed.facts.progress = Some(Moment::of(START));
         session.observed.owner = owner;
         let since = Moment::of(START + Span::hours(24));
-        session.no_answer = Some(NoAnswer { file_system: "nfs", since, is_behind: false });
+        session.no_answer = Some(NoAnswer { file_system: "nfs".into(), since, is_behind: false });
         let row = session.row(Moment::of(START + Span::hours(25)), &Limits::default()).0;
         (row.status, row.because.to_string().contains("does not answer"))
     };

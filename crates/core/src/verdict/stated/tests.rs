@@ -37,7 +37,7 @@ fn answer(asks: bool) -> Body<'static> {
 }
 
 fn told_by(facts: &Facts, state: State, since: i64, asks: Option<Asks>, owner: &Owner, now: i64) -> (Status, String) {
-    let stated = Stated { state, since: at(since), by: BY, asks };
+    let stated = Stated { state, since: at(since), by: BY.into(), asks };
     let told = Told { agent: &Agent::default(), facts, stated: Some(&stated) };
     let verdict = judge(told, owner, &Vitals::default(), None, at(now), &Limits::default());
     (verdict.status, verdict.because.to_string())
@@ -115,7 +115,7 @@ fn case_356_of_several_calls_of_one_tool_one_is_asked_for() {
 fn case_357_an_unseen_crash_is_dated_by_what_was_last_heard() {
     let open = facts(&[(0, PROMPT), (900, tool("Bash", false))]);
     let (day, gone) = (24 * 3_600_000, |at| Owner::Gone { pid: 7, at });
-    let stated = Stated { state: State::Busy, since: at(600_000), by: BY, asks: None };
+    let stated = Stated { state: State::Busy, since: at(600_000), by: BY.into(), asks: None };
     let told = Told { agent: &Agent::default(), facts: &open, stated: Some(&stated) };
     let judged = |at_end, now| judge(told, &gone(at_end), &Vitals::default(), None, at(now), &Limits::default());
     let verdict = judged(None, 900_000);

@@ -59,7 +59,7 @@ impl Fixture {
         while self.engine.disk.agenda.is_busy() || self.engine.disk.history.has_unwatched() {
             self.engine.disk.work_on_agenda(&mut self.engine.world);
         }
-        self.engine.take_up_sightings();
+        self.engine.take_up_disk_changes();
         assert!(self.engine.show_changes(&mut view).is_continue());
         view
     }

@@ -74,7 +74,7 @@ async fn case_179_one_that_does_not_answer_is_waited_for_once_and_said_after_its
         file_systems.ask(moment(second));
     }
     assert!(began.elapsed() < WAIT * 500, "it is not waited for again");
-    let no_answer = NoAnswer { file_system: "FUSE", since: moment(10), is_behind: false };
+    let no_answer = NoAnswer { file_system: "FUSE".into(), since: moment(10), is_behind: false };
     assert_eq!(file_systems.no_answer(&key, Time(12_000)), Some(no_answer));
     assert_eq!(file_systems.silent_homes(Time(12_000)).count(), 1);
     assert_eq!(file_systems.wake_at(Time(12_000)), None, "it is said, and nothing wakes for it");

@@ -1,51 +1,53 @@
-//! Carries out one order in a task next to the loop, so that waiting does not block the loop.
+//! One order that is being carried out: in a task next to the loop, so that waiting does not block the loop.
 
 mod let_answer;
 mod process;
 mod reconnect;
 
-use super::message::{Continuation, TaskEnd, TaskId, TaskMessage};
+use super::message::{TaskId, TaskMessage};
 use crate::config::Actions;
-use pilotlight_agents::channel::connection::Connection;
-use pilotlight_agents::channel::endpoint::Endpoint;
-use pilotlight_agents::channel::failure::{Failure, FailureKind};
-use pilotlight_agents::channel::fault::{Fault, Place};
-use pilotlight_agents::channel::site::{RECEIVES, Site};
-use pilotlight_agents::channel::{BridgeHandle, Channel, Service, shown};
+use crate::control::PendingOrder;
+use crate::ledger::LockGuard;
+use crate::parts::resumes::{ResumeRecord, Resumer};
+use pilotlight_agents::channel::failure::Failure;
+use pilotlight_agents::channel::fault::Place;
+use pilotlight_agents::channel::site::{LogView, RECEIVES, Site};
+use pilotlight_agents::channel::{Connection, Reach, Servers};
 use pilotlight_agents::evidence::Evidence;
 use pilotlight_agents::source::{Resume, Source};
-use pilotlight_core::action::Trait;
+use pilotlight_core::action::{Action, Trait};
+use pilotlight_core::attempts::Attempts;
 use pilotlight_core::fleet::Kind;
-use pilotlight_core::order::{Operation, Order, Outcome, Reply, Which};
+use pilotlight_core::order::{Operation, Reply, Which};
 use pilotlight_core::owner::Owner;
+use pilotlight_core::session::Key;
 use pilotlight_core::time::Time;
 use pilotlight_core::verdict::Status;
 use pilotlight_system::paths::{expand, user_home};
 use pilotlight_system::process::Force;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
-/// The task that carries out one order.
+/// An order that is being carried out, shared by the loop and the task.
 pub(crate) struct OrderTask {
+    pub(crate) id: TaskId,
+    pub(crate) key: Key,
+    /// The order, and who gave it.
+    pub(crate) pending: PendingOrder,
     pub(crate) messages: mpsc::UnboundedSender<TaskMessage>,
     pub(crate) site: Site,
-    /// The order. It knows whether a command gave it, and not a click.
-    pub(crate) order: Order,
+    /// Keeps up to date what the site sees of the session.
+    pub(crate) log_view: watch::Sender<LogView>,
     pub(crate) status: Status,
-    pub(crate) task: TaskId,
-    pub(crate) connection: Option<Arc<Connection>>,
-    /// The bridge to the session's terminal.
-    pub(crate) bridge: Option<BridgeHandle>,
-    /// The service that runs the session.
-    pub(crate) service: Option<Service>,
+    pub(crate) reach: Reach,
     pub(crate) source: Source,
     pub(crate) kind: Kind,
     pub(crate) owner: Owner,
-    /// The processes that may have the session open and do not say so, which are asked before it is resumed, and where
-    /// they listen.
-    pub(crate) suspects: Vec<(u32, Vec<Endpoint>)>,
+    /// The processes that may have the session open and do not say so, which are asked before it is resumed, with their
+    /// servers.
+    pub(crate) suspects: Vec<(u32, Option<Arc<dyn Servers>>)>,
     pub(crate) evidence: Option<Arc<dyn Evidence>>,
     /// The tmux pane that its agent says it is in.
     pub(crate) pane: Option<Box<str>>,
@@ -58,71 +60,121 @@ pub(crate) struct OrderTask {
     pub(crate) started: Instant,
     /// The session was already told to continue, and that waited for the end of its turn.
     pub(crate) was_postponed: bool,
+    /// The session's last turn had been denied or cut off when this began.
+    pub(crate) cut_off: bool,
+    /// The session's lock, kept while the task runs.
+    pub(crate) guard: Option<LockGuard>,
+    /// The session had no owner, and this gives it one.
+    pub(crate) new_owner: Option<NewOwner>,
+    /// The connection that it has made, to be kept.
+    pub(crate) kept: OnceLock<Arc<dyn Connection>>,
 }
 
-/// The result, before it becomes an [`Outcome`].
-type OrderResult = Result<(String, Option<Arc<Connection>>, Continuation), OrderError>;
-
-/// Why an order failed.
-struct OrderError {
-    outcome: Outcome,
-    faults: Vec<Fault>,
-    /// The connection that was made before the failure, to be kept.
-    connection: Option<Arc<Connection>>,
+/// A session's new owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NewOwner {
+    /// A server of our own, which ends with us.
+    Server,
+    /// A terminal, which outlives us.
+    Terminal,
 }
 
-impl OrderError {
-    fn failed(why: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Failed(why.into()), faults: Vec::new(), connection: None }
+/// How an order ended.
+pub(crate) type OrderResult = Result<Done, Failure>;
+
+/// An order was carried out.
+pub(crate) struct Done {
+    /// What was achieved, in words for the user.
+    pub(crate) words: String,
+    pub(crate) continuation: Continuation,
+}
+
+/// Whether a session that was reconnected continues with what it had been told to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Continuation {
+    /// Nothing was sent.
+    None,
+    /// A prompt was sent, and the session accepted it.
+    Sent,
+    /// It continues when the turn that still runs is over.
+    Waiting,
+}
+
+/// What the loop knows of it.
+impl OrderTask {
+    /// What is asked for.
+    pub(crate) fn operation(&self) -> &Operation {
+        &self.pending.order.operation
     }
 
-    fn refused(why: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Refused(why.into()), faults: Vec::new(), connection: None }
+    /// The action that it is.
+    pub(crate) fn action(&self) -> Action {
+        self.operation().action()
+    }
+
+    /// The servers that it contacts.
+    pub(crate) fn contacted(&self) -> Vec<Place> {
+        let servers = self.reach.servers.as_ref().filter(|_| self.action().is(Trait::AsksServer));
+        servers.map_or_else(Vec::new, |servers| servers.places())
+    }
+
+    /// Saves how often its session was recovered, for whichever process acts on it next.
+    pub(crate) fn save_attempts(&self, attempts: &Attempts) {
+        let guard = self.guard.as_ref();
+        if let Some(guard) = guard.filter(|guard| guard.page().read::<Attempts>().unwrap_or_default() != *attempts)
+            && let Err(error) = guard.write(attempts)
+        {
+            tracing::warn!("cannot save for other processes how often a session was recovered: {error:#}");
+        }
+    }
+
+    /// Records for other processes that it is resuming its session: until this process ends, if there is one.
+    pub(super) fn write_resume_record(&self, now: Time, by: Option<Resumer>) {
+        if let Some(Err(error)) = self.guard.as_ref().map(|guard| guard.write(&ResumeRecord { at: now.0, by })) {
+            tracing::warn!("cannot record for other processes that a session is being resumed: {error:#}");
+        }
+    }
+
+    /// Call this right before it acts. From then on, the terminal that it opens may bring the session its new owner even
+    /// if this process ends.
+    pub(crate) fn note_permit(&self, now: Time) {
+        if self.new_owner == Some(NewOwner::Terminal) {
+            self.write_resume_record(now, None);
+        }
+    }
+
+    /// Removes the record that it is resuming its session, because the new owner has appeared or the resume failed: other
+    /// processes need not wait any more.
+    pub(crate) fn clear_resume_record(&self) {
+        if let Some(Err(error)) = self.guard.as_ref().map(LockGuard::remove::<ResumeRecord>) {
+            tracing::warn!("cannot remove the record that a session was resumed: {error:#}");
+        }
     }
 }
 
-impl From<Failure> for OrderError {
-    fn from(failure: Failure) -> Self {
-        let words = failure.to_string();
-        let outcome = match failure.kind {
-            FailureKind::Unconfirmed => Outcome::Unconfirmed(words),
-            FailureKind::Refused => Outcome::Refused(words),
-            FailureKind::Failed if failure.faults.iter().any(Fault::refuses_us) => Outcome::Refused(words),
-            FailureKind::Failed => Outcome::Failed(words),
-        };
-        Self { outcome, faults: failure.faults, connection: None }
-    }
-}
-
+/// What is done next to the loop.
 impl OrderTask {
     /// Carries out the order and reports its end.
-    pub(super) async fn run(self) {
-        let (messages, task) = (self.messages.clone(), self.task);
-        let asks_server = self.order.operation.action().is(Trait::AsksServer);
-        let contacted = self.site.endpoints.iter().filter(|_| asks_server).map(|endpoint| Place::At(endpoint.address));
-        let contacted: Vec<_> = contacted.collect();
-        let (outcome, connection, continuation, faults) = match self.carry_out().await {
-            Ok((words, connection, continuation)) => (Outcome::Done(words), connection, continuation, Vec::new()),
-            Err(error) => (error.outcome, error.connection, Continuation::None, error.faults),
-        };
-        let healthy = if matches!(outcome, Outcome::Done(_)) { contacted } else { Vec::new() };
-        let refused = faults.iter().find(|fault| fault.refuses_us()).map(|fault| fault.to_string().into());
-        let end = TaskEnd { outcome, connection, continuation, faults, healthy, refused };
-        let _ = messages.send(TaskMessage::End(task, end)); // fails only when the engine has ended
+    pub(super) async fn run(self: Arc<Self>) {
+        let (messages, id) = (self.messages.clone(), self.id);
+        let result = self.carry_out().await;
+        // From here on, the loop alone has it, and what it holds: the session's lock above all.
+        drop(self);
+        let _ = messages.send(TaskMessage::End(id, result)); // fails only when the engine has ended
     }
 
-    async fn carry_out(self) -> OrderResult {
+    async fn carry_out(&self) -> OrderResult {
         self.ask_suspects().await?;
-        match self.order.operation.clone() {
-            Operation::Look(request) => self.look(&request).await,
-            Operation::Approve(which) => self.answer(&which, true).await,
-            Operation::Deny(which) => self.answer(&which, false).await,
-            Operation::Answer(reply) => self.reply(&reply).await,
+        match self.operation() {
+            Operation::Look(request) => self.look(request).await,
+            Operation::Approve(which) => self.answer(which, true).await,
+            Operation::Deny(which) => self.answer(which, false).await,
+            Operation::Answer(reply) => self.reply(reply).await,
             Operation::Reconnect { resend: false } => self.reconnect(None).await,
             Operation::Reconnect { resend: true } => self.reconnect(Some(FollowUp::Resend)).await,
             Operation::Continue => self.reconnect(Some(FollowUp::Continue)).await,
             Operation::Stop => self.stop().await,
-            Operation::End { confirmed } => self.end(&[Force::Interrupt, Force::Terminate], confirmed).await,
+            Operation::End { confirmed } => self.end(&[Force::Interrupt, Force::Terminate], *confirmed).await,
             Operation::ForceQuit => self.end(&[Force::Kill], false).await,
             Operation::Resume => self.resume().await,
             Operation::ShowTerminal => self.show_terminal().await,
@@ -133,53 +185,37 @@ impl OrderTask {
     }
 
     /// Shows an open request, and leaves it open.
-    async fn look(self, request: &str) -> OrderResult {
-        let request = self.channel().request(&self.site, request).await?;
-        self.site.show_request(shown(&self.site, &request).await);
+    async fn look(&self, request: &str) -> OrderResult {
+        self.reach.channel()?.look(&self.site, request).await?;
         done("shown, and left open")
     }
 
-    async fn answer(self, which: &Which, approve: bool) -> OrderResult {
-        done(self.channel().answer(&self.site, which, approve).await?)
+    async fn answer(&self, which: &Which, approve: bool) -> OrderResult {
+        done(self.reach.channel()?.answer(&self.site, which, approve).await?)
     }
 
     /// Answers a session's question to its user, or shows the question.
-    async fn reply(self, reply: &Reply) -> OrderResult {
-        // Only who is attached hears questions; a bridge is.
-        done(
-            Channel::best(self.connection.clone(), self.bridge.clone(), self.service.clone(), false)
-                .reply(&self.site, reply)
-                .await?,
-        )
-    }
-
-    /// What the order is carried out over.
-    fn channel(&self) -> Channel {
-        Channel::best(
-            self.connection.clone(),
-            self.bridge.clone(),
-            self.service.clone(),
-            !self.site.endpoints.is_empty(),
-        )
+    async fn reply(&self, reply: &Reply) -> OrderResult {
+        done(self.reach.channel_for_questions()?.reply(&self.site, reply).await?)
     }
 
     /// The agent's program: the one in the settings, or else the one that is found.
-    async fn program(&self) -> Result<PathBuf, OrderError> {
+    async fn program(&self) -> Result<PathBuf, Failure> {
         let named = self.actions.program.as_deref();
         let named = named.and_then(|named| expand(named, user_home().as_deref()));
-        self.source.program(named.as_deref()).await.map_err(OrderError::failed)
+        self.source.program(named.as_deref()).await.map_err(Failure::failed)
     }
 
     /// Reports that the session's model is answering, so that it no longer counts as stuck.
     fn report_receiving(&self) {
-        let _ = self.messages.send(TaskMessage::Receives(self.task)); // fails only when the engine has ended
+        let _ = self.messages.send(TaskMessage::Receives(self.id)); // fails only when the engine has ended
     }
 
-    async fn stop(self) -> OrderResult {
-        let channel = self.channel();
-        if self.order.unless_receiving && channel.receives(&self.site).await? {
+    async fn stop(&self) -> OrderResult {
+        let channel = self.reach.channel()?;
+        if self.pending.order.unless_receiving && channel.receives(&self.site).await? {
             self.report_receiving();
-            return Err(OrderError::refused(RECEIVES));
+            return Err(Failure::refused(RECEIVES));
         }
         done(channel.stop(&self.site).await?)
     }
@@ -196,21 +232,19 @@ enum FollowUp {
 
 /// Success, without a connection to keep.
 fn done(words: impl Into<String>) -> OrderResult {
-    Ok((words.into(), None, Continuation::None))
+    Ok(Done { words: words.into(), continuation: Continuation::None })
 }
 
 /// Runs blocking work on a thread of its own.
-async fn on_thread<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> Result<T, OrderError> {
+async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, Failure> {
     let (sender, result) = oneshot::channel();
     let work = move || {
         let _ = sender.send(work()); // fails only when the order was given up
     };
-    let refused = |error| OrderError::failed(format!("cannot start another thread: {error}. Nothing was done"));
+    let refused = |error| Failure::failed(format!("cannot start another thread: {error}. Nothing was done"));
     std::thread::Builder::new().name("order".into()).spawn(work).map_err(refused)?;
     match result.await {
-        Ok(result) => result.map_err(OrderError::failed),
-        Err(_) => Err(OrderError::failed("an internal error occurred")),
+        Ok(result) => result.map_err(Failure::failed),
+        Err(_) => Err(Failure::failed("an internal error occurred")),
     }
 }

@@ -67,7 +67,7 @@ impl Engine {
             WaitFor::Log(key, _) => !self.disk.agenda.is_reading(key),
             WaitFor::End(pid) => !is_ending(*pid),
             WaitFor::Owner(key) => self.world.fleet.is_settled(key),
-            WaitFor::Bridge(session) => self.contacts.bridges.has_reported(session),
+            WaitFor::Bridge(session) => self.contacts.has_bridge_reported(session),
             WaitFor::Probe(key) => self.world.fleet.get(key).is_none_or(|entry| !entry.session().vitals.probing),
             WaitFor::Turn(key) => !self.contacts.tasks.is_busy(key),
             WaitFor::Room(_) => self.contacts.tasks.has_room(Action::Reconnect),
@@ -118,9 +118,9 @@ impl Engine {
 
     /// Until when, by the awake clock, an order waits for a bridge: if the session may have one that is not connected.
     pub(super) fn bridge_deadline(&mut self, key: &Key, action: Action) -> Option<Time> {
-        if !self.contacts.bridges.is_listening()
+        if !self.contacts.is_listening_to_bridges()
             || !action.is(Trait::OverBridge)
-            || self.contacts.bridges.has_reported(&key.id)
+            || self.contacts.has_bridge_reported(&key.id)
         {
             return None;
         }

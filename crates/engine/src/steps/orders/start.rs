@@ -4,22 +4,22 @@ use super::check_turn;
 use crate::Engine;
 use crate::control::PendingOrder;
 use crate::ledger::LockGuard;
-use crate::parts::tasks::{OrderTask, TaskId, log_view_of};
-use pilotlight_agents::channel::is_of_our_server;
-use pilotlight_agents::channel::site::{LogView, Site};
-use pilotlight_core::action::Trait;
+use crate::parts::tasks::{NewOwner, OrderTask, TaskId, log_view_of};
+use pilotlight_agents::channel::site::Site;
+use pilotlight_core::action::{Action, Trait, is_cut_off};
 use pilotlight_core::fleet::Kind;
-use pilotlight_core::order::{Order, Outcome, Report};
+use pilotlight_core::order::{Outcome, Report};
 use pilotlight_core::owner::Held;
 use pilotlight_core::session::{Key, Observed};
 use pilotlight_system::process::terminal_of;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Instant;
 use tokio::sync::watch;
 
 impl Engine {
     /// Starts the task for an order that may be carried out now.
-    pub(super) fn start_task(&mut self, key: &Key, pending: PendingOrder, guard: Option<LockGuard>) {
+    pub(super) fn start_task(&mut self, key: &Key, pending: &PendingOrder, guard: Option<LockGuard>) {
         let now = self.world.now();
         let action = pending.order.operation.action();
         // From here on, orders for the session come to us and are not forwarded.
@@ -29,36 +29,33 @@ impl Engine {
             self.contacts.holder_folders.clear();
             serve();
         }
-        let built = self.order_task(key, &pending).zip(self.world.fleet.get(key));
-        let Some(((log_view, order_task), entry)) = built else {
+        let Some(task) = self.order_task(key, pending, guard) else {
             return pending.report(Report::End(Outcome::Unknown));
         };
-        let task = order_task.task;
-        let marks = entry.session().observed.facts.marks;
         // These act without asking for a permit.
         if !(action.is(Trait::AsksServer) || action.is(Trait::OverBridge) || action.is(Trait::Recovery)) {
             pending.begin();
         }
-        self.contacts.tasks.start((key, entry.session()), pending, guard, log_view, order_task);
+        let task = self.contacts.tasks.start(task);
         let recovers = action.is(Trait::Counted);
+        let marks = self.world.fleet.get(key).map(|entry| entry.session().observed.facts.marks);
         self.world.update_control(key, |control| {
             if action.excludes_others() {
                 control.under_way = Some(action);
             }
             // Continuing after the end of a turn belongs to an attempt that was already counted.
-            if recovers && control.pending_continue.is_none() {
+            if let Some(marks) = marks.filter(|_| recovers && control.pending_continue.is_none()) {
                 control.attempts.note_attempt(&marks, now.wall);
             }
         });
         if recovers {
-            self.save_attempts(task, key);
+            self.save_attempts(&task);
         }
     }
 
-    /// The task that carries out an order, with everything that it needs, and what keeps up to date what it sees of the
-    /// session.
-    fn order_task(&mut self, key: &Key, pending: &PendingOrder) -> Option<(watch::Sender<LogView>, OrderTask)> {
-        let (task, finding) = (self.contacts.tasks.new_id(), self.contacts.finding_now(&self.world, key));
+    /// The task that carries out an order, with everything that it needs.
+    fn order_task(&mut self, key: &Key, pending: &PendingOrder, guard: Option<LockGuard>) -> Option<OrderTask> {
+        let (id, finding) = (self.contacts.tasks.new_id(), self.contacts.finding_now(&self.world, key));
         let entry = self.world.fleet.get(key)?;
         let (session, status) = (entry.session(), entry.verdict.status);
         let Observed { owner, about, held, .. } = &session.observed;
@@ -66,30 +63,31 @@ impl Engine {
         let site = Site {
             id: session.id.clone(),
             cwd: session.cwd().map(PathBuf::from),
-            endpoints: self.contacts.endpoints_of(&self.world, &self.disk, key),
             owned: *held == Held::Verified,
             log_view: seen,
             finding,
             drawn_by: owner.live().filter(|pid| about.kind == Kind::Terminal && terminal_of(*pid).is_some()),
-            permit: self.contacts.tasks.permit(task),
-            reports: self.contacts.tasks.reports(task),
+            permit: self.contacts.tasks.permit(id),
+            reports: self.contacts.tasks.reports(id),
         };
         let suspects = self.disk.suspects(key, &pending.order, session).into_iter();
-        let order_task = OrderTask {
-            suspects: suspects
-                .map(|pid| (pid, self.contacts.endpoints_at(&self.world, &self.disk, pid, false)))
-                .collect(),
+        let with_servers = |pid| (pid, self.contacts.servers_at(&self.world, &self.disk, key, pid, false));
+        let action = pending.order.operation.action();
+        let creates_owner = action.is(Trait::Recovery) && session.runner().live().is_none();
+        let hosts = action != Action::Resume && about.kind == Kind::Sdk;
+        Some(OrderTask {
+            id,
+            key: key.clone(),
+            pending: pending.clone(),
             messages: self.contacts.tasks.sender(),
             site,
-            order: Order { by_command: pending.is_by_command(), ..pending.order.clone() },
+            log_view,
             status,
-            task,
-            connection: self.contacts.tasks.shared_connection(key),
-            bridge: self.contacts.bridge_to(&self.world, key),
-            service: self.contacts.service_of(&self.world, key),
+            reach: self.contacts.reach(&self.world, &self.disk, key),
             source: self.disk.homes.source(key.source).clone(),
             kind: about.kind,
             owner: owner.clone(),
+            suspects: suspects.map(with_servers).collect(),
             evidence: entry.evidence(),
             pane: session.observed.pane.clone(),
             names: self.world.config.owners.names.clone(),
@@ -98,48 +96,50 @@ impl Engine {
             now: self.world.now().wall,
             started: Instant::now(),
             was_postponed: session.control.pending_continue.is_some(),
-        };
-        Some((log_view, order_task))
+            cut_off: is_cut_off(session, status),
+            guard,
+            new_owner: creates_owner.then_some(if hosts { NewOwner::Server } else { NewOwner::Terminal }),
+            kept: OnceLock::new(),
+        })
     }
 
-    pub(crate) fn save_attempts(&mut self, task: TaskId, key: &Key) {
-        if let Some(session) = self.world.fleet.session(key) {
-            self.contacts.tasks.save_attempts(task, &session.control.attempts);
+    /// Saves how often a task's session was recovered.
+    pub(crate) fn save_attempts(&mut self, task: &OrderTask) {
+        if let Some(session) = self.world.fleet.session(&task.key) {
+            task.save_attempts(&session.control.attempts);
         }
     }
 
     /// Whether a task may send what it is about to send: whoever gave the order is still there, and the turn that it
     /// was for is still the last.
     pub(crate) fn may_send(&mut self, task: TaskId) -> Result<(), String> {
-        let Some((key, _)) = self.contacts.tasks.session_and_action(task) else {
+        let Some(task) = self.contacts.tasks.get(task).cloned() else {
             return Err("it was cancelled; nothing was sent".into());
         };
-        let resumes = self.contacts.tasks.creates_owner(task);
+        let (key, pending, resumes) = (&task.key, &task.pending, task.new_owner.is_some());
         if resumes {
             self.disk.scan_processes_now(&mut self.world);
         }
-        self.read_session_now(&key);
-        if !self.disk.may_touch(&key) {
+        self.read_session_now(key);
+        if !self.disk.may_touch(key) {
             return Err("its file system has not answered in time; nothing was sent: try again".into());
         }
         self.world.count_shared_owners();
         // The server that we started for the session does not count as another process.
-        let is_ours = is_of_our_server;
-        let owner = self.world.fleet.get(&key).and_then(|entry| entry.session().observed.owner.live());
+        let control = self.disk.homes.source(key.source).control();
+        let is_ours = |pid: u32| control.is_some_and(|control| control.is_of_our_server(pid));
+        let owner = self.world.fleet.get(key).and_then(|entry| entry.session().observed.owner.live());
         if let Some(pid) = owner.filter(|pid| resumes && !is_ours(*pid)) {
             return Err(format!("process {pid} has opened it meanwhile; nothing was done"));
         }
-        let Some(pending) = self.contacts.tasks.order_of(task) else {
-            return Err("it was cancelled; nothing was sent".into());
-        };
         if pending.is_abandoned() {
             return Err("the command that asked for it has ended; nothing was sent".into());
         }
-        match self.world.fleet.get(&key) {
+        match self.world.fleet.get(key) {
             Some(entry) => {
                 let session = entry.session();
-                self.contacts.tasks.update_log_views(&self.world.fleet, [&key]);
-                if self.would_end_another(session, pending.order.operation.action()) {
+                self.contacts.tasks.update_log_views(&self.world.fleet, [key]);
+                if self.would_end_another(session, task.action()) {
                     return Err(
                         "its process has opened another session, which would end as well: it is signalled no further"
                             .into(),
@@ -147,7 +147,7 @@ impl Engine {
                 }
                 check_turn(&pending.order, session)?;
                 pending.begin();
-                self.contacts.tasks.note_permit(task, self.world.now().wall);
+                task.note_permit(self.world.now().wall);
                 Ok(())
             }
             None => Err("this session no longer exists".into()),

@@ -57,7 +57,7 @@ async fn a_fourth_recovery_waits_for_the_end_of_one_of_three() {
     ids.iter().for_each(|id| crash(&source, id, &engine));
     engine.disk.check_homes(&engine.world);
     engine.disk.rescan_now(&mut engine.world);
-    engine.take_up_sightings();
+    engine.take_up_disk_changes();
     let mut reports = ids.each_ref().map(|id| resume(&mut engine, id));
     let keys = ids.map(|id| Key::new(SourceId::default(), id));
     for key in &keys {

@@ -71,7 +71,7 @@ impl Source {
     /// Why changes of a current session may cause no event, if they may not.
     pub(in crate::watcher) fn no_file_events(&self, key: &Key, _: &Path) -> Option<NoFileEvents> {
         let Some((_, file_system)) = self.held.get(key) else { return Some(NoFileEvents::Refused) };
-        file_system.map(NoFileEvents::FileSystem)
+        file_system.map(|kind| NoFileEvents::FileSystem(kind.into()))
     }
 
     pub(in crate::watcher) fn watch_old_session(&mut self, key: &Key, path: &Path) -> Result<(), Refusal> {

@@ -2,6 +2,7 @@ mod silence;
 
 use super::super::fake::{FakeServer, Response, event, greeting, site_at};
 use super::*;
+use crate::channel::Channel;
 use crate::channel::connection_event::{ConnectionEvent, ConnectionEventKind};
 use crate::channel::failure::FailureKind;
 use crate::channel::order::{Policy, Prompt};
@@ -34,7 +35,8 @@ fn default_response(method: &str) -> Response {
 async fn attached(fake: &FakeServer, policy: Policy) -> (Attached, mpsc::UnboundedReceiver<ConnectionEvent>) {
     let (site, _sender) = site_at(vec![fake.endpoint.clone()], LogView::default());
     let (sender, events) = mpsc::unbounded_channel();
-    let (attached, silent) = attach(&site, policy, sender, 9).await.unwrap();
+    let (attached, silent) =
+        attach(&site.servers, &site, Keep { policy, events: sender, generation: 9 }).await.unwrap();
     silent.unwrap();
     (attached, events)
 }
@@ -316,7 +318,7 @@ async fn replied(
     let reports = Reports::to(move |report| {
         seen.fetch_or(matches!(report, Report::Question(_)), Ordering::Relaxed);
     });
-    let outcome = attached.reply(&Site { reports, ..site }, reply).await;
+    let outcome = attached.reply(&Site { reports, ..site.clone() }, reply).await;
     (outcome, fake.called(ANSWER), shown.load(Ordering::Relaxed))
 }
 

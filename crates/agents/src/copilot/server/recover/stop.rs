@@ -3,25 +3,10 @@
 use crate::channel::failure::Failure;
 use crate::channel::site::{EFFECT_TIMEOUT, LogView, POLL_INTERVAL, Site};
 use crate::copilot::server::client::Link;
-use crate::copilot::server::recover::find::find;
 use pilotlight_core::order::Step;
 use tokio::time::{sleep, timeout};
 
-/// Aborts the running turn, without attaching, and verifies that it ended.
-pub async fn stop(site: &Site) -> Result<String, Failure> {
-    let (link, _) = find(site).await?;
-    abort(&link, site).await
-}
-
-/// Whether the session's model is answering. Attaches to nothing.
-pub(crate) async fn receives(site: &Site) -> Result<bool, Failure> {
-    let (link, _) = find(site).await?;
-    let receives = site.receives(|wait| link.hears(&site.id, wait)).await;
-    link.leave();
-    Ok(receives)
-}
-
-/// Like [`stop`], over an existing connection.
+/// Aborts the running turn, and verifies that it ended.
 pub(in crate::copilot::server) async fn abort(link: &Link, site: &Site) -> Result<String, Failure> {
     let next = "reconnect the session, or end its process";
     site.may_send(Step::Abort).await?;

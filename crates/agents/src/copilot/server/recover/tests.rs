@@ -1,9 +1,9 @@
 use super::*;
+use crate::channel::answering::choose;
 use crate::channel::failure::{Failure, FailureKind};
-use crate::channel::site::{LogView, LoggedRequest, Reports, Site};
-use crate::copilot::server::fake::{FakeServer, Response, greeting, on_step, site_at};
-use crate::copilot::server::recover::find::find;
-use crate::copilot::server::request::Request;
+use crate::channel::request::Request;
+use crate::channel::site::{LogView, LoggedRequest, Reports};
+use crate::copilot::server::fake::{At, FakeServer, Response, greeting, on_step, site_at};
 use pilotlight_core::order::{LOG_DIFFERS, Report, Step, Which};
 use pilotlight_core::time::Time;
 use pilotlight_core::turn::Call;
@@ -30,10 +30,11 @@ fn these(ids: &[&str]) -> Which {
     Which::These(ids.iter().map(|id| (*id).to_owned()).collect())
 }
 
-fn site(fakes: &[&FakeServer]) -> (Site, watch::Sender<LogView>) {
+fn site(fakes: &[&FakeServer]) -> (At, watch::Sender<LogView>) {
     let endpoints = fakes.iter().map(|fake| fake.endpoint.clone()).collect();
-    let (site, sender) = site_at(endpoints, LogView { turn_open: true, ..LogView::default() });
-    (Site { owned: false, ..site }, sender)
+    let (mut site, sender) = site_at(endpoints, LogView { turn_open: true, ..LogView::default() });
+    site.owned = false;
+    (site, sender)
 }
 
 #[test]
@@ -115,10 +116,10 @@ fn case_702_a_request_that_the_log_has_in_other_words_is_not_approved() {
         ] {
             let reports = Arc::new(Mutex::new(Vec::new()));
             let kept = Arc::clone(&reports);
-            let (site, _sight) = site_at(vec![fake.endpoint.clone()], log_view);
-            let site =
-                Site { owned: false, reports: Reports::to(move |report| kept.lock().unwrap().push(report)), ..site };
-            let refused = answer(&site, &these(&[id]), true).await.unwrap_err();
+            let (mut site, _sight) = site_at(vec![fake.endpoint.clone()], log_view);
+            site.owned = false;
+            site.reports = Reports::to(move |report| kept.lock().unwrap().push(report));
+            let refused = site.servers.answer(&site, &these(&[id]), true).await.unwrap_err();
             assert_eq!((refused.kind, &*refused.why), (FailureKind::Refused, LOG_DIFFERS), "{says}");
             let told = reports.lock().unwrap().iter().any(|report| {
                 matches!(report, Report::Request(shown) if shown.in_log.as_deref() == Some(says) && !shown.text.contains(says))
@@ -137,8 +138,9 @@ fn case_702_a_request_that_the_log_has_in_other_words_is_not_approved() {
             ("a", has(logged("a", "shell", Some("echo benign"), &[])), false),
         ] {
             let before = answered.load(Ordering::Relaxed);
-            let (site, _sight) = site_at(vec![fake.endpoint.clone()], log_view);
-            let gone = answer(&Site { owned: false, ..site }, &these(&[id]), approve).await.unwrap_err();
+            let (mut site, _sight) = site_at(vec![fake.endpoint.clone()], log_view);
+            site.owned = false;
+            let gone = site.servers.answer(&site, &these(&[id]), approve).await.unwrap_err();
             assert!(gone.why.starts_with("the request is no longer open"), "{id}: {gone}");
             assert_eq!(answered.load(Ordering::Relaxed), before + 1, "{id}");
         }
@@ -156,7 +158,7 @@ fn case_92_a_request_that_somebody_else_answered_is_reported() {
         })
         .await;
         let (site, _sight) = site(&[&fake]);
-        let failure = answer(&site, &these(&["a"]), true).await.unwrap_err();
+        let failure = site.servers.answer(&site, &these(&["a"]), true).await.unwrap_err();
         assert!(failure.kind == FailureKind::Refused, "{failure}");
         assert!(failure.to_string().starts_with("the request is no longer open"), "{failure}");
     });
@@ -184,17 +186,18 @@ fn case_192_a_request_beside_a_huge_one_is_answered() {
         })
         .await;
         let (site, _sight) = site(&[&fake]);
-        let refused = answer(&site, &these(&["huge"]), true).await.unwrap_err();
+        let refused = site.servers.answer(&site, &these(&["huge"]), true).await.unwrap_err();
         assert!(
             refused.kind == FailureKind::Refused && refused.to_string().contains("too large to be read here"),
             "{refused}"
         );
         assert!(
-            answer(&site, &these(&["huge", "small"]), true).await.unwrap_err().kind == FailureKind::Refused,
+            site.servers.answer(&site, &these(&["huge", "small"]), true).await.unwrap_err().kind
+                == FailureKind::Refused,
             "none of several unread"
         );
-        answer(&site, &these(&["small"]), true).await.unwrap();
-        answer(&site, &these(&["huge"]), false).await.unwrap();
+        site.servers.answer(&site, &these(&["small"]), true).await.unwrap();
+        site.servers.answer(&site, &these(&["huge"]), false).await.unwrap();
         let done = [("small", "approve-once"), ("huge", "reject")].map(|(id, kind)| (id.to_owned(), kind.to_owned()));
         assert_eq!(*answered.lock().unwrap(), done);
     });
@@ -206,8 +209,8 @@ fn answering_and_stopping_close_their_connections() {
     run(async {
         let fake = abortable(|_| false).await;
         let (site, _sight) = site(&[&fake]);
-        stop(&site).await.unwrap();
-        answer(&site, &these(&["a"]), true).await.unwrap_err();
+        site.servers.stop(&site).await.unwrap();
+        site.servers.answer(&site, &these(&["a"]), true).await.unwrap_err();
         let all_left = async {
             while fake.left.load(Ordering::SeqCst) < 2 {
                 sleep(Duration::from_millis(5)).await;
@@ -230,7 +233,7 @@ fn an_answer_without_effect_is_a_failure() {
             }
         })
         .await;
-        let (site, _sight) = site(&[&fake]);
+        let (mut site, _sight) = site(&[&fake]);
         let shown = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&shown);
         let reports = Reports::to(move |report| {
@@ -238,8 +241,9 @@ fn an_answer_without_effect_is_a_failure() {
                 seen.lock().unwrap().push(request.text);
             }
         });
-        let failure = answer(&Site { reports, ..site }, &these(&["a"]), false).await.unwrap_err();
-        assert_eq!((failure.step, failure.kind), (Step::Verify, FailureKind::Unconfirmed), "{failure}");
+        site.reports = reports;
+        let failure = site.servers.answer(&site, &these(&["a"]), false).await.unwrap_err();
+        assert_eq!((failure.step, failure.kind), (Some(Step::Verify), FailureKind::Unconfirmed), "{failure}");
         assert!(failure.to_string().starts_with("may have happened: "), "{failure}");
         assert_eq!(*shown.lock().unwrap(), ["Run this command:\n\nls"]);
     });
@@ -260,15 +264,15 @@ fn the_server_that_has_the_session_is_found_among_others() {
         .await;
         let gone = FakeServer::start(|_, _, _| Response::Close).await;
         let (both, _sight) = site(&[&gone, &without, &with]);
-        let (link, _) = find(&both).await.unwrap();
+        let (link, _) = both.servers.find(&both).await.unwrap();
         assert_eq!(link.place().to_string(), format!("the Copilot server at {}", with.endpoint.address));
 
         let (neither, _sight) = site(&[&gone, &without]);
-        let failure = find(&neither).await.unwrap_err();
-        assert_eq!((failure.step, failure.faults.len()), (Step::Attach, 2));
+        let failure = neither.servers.find(&neither).await.unwrap_err();
+        assert_eq!((failure.step, failure.faults.len()), (Some(Step::Attach), 2));
         assert!(failure.to_string().starts_with("the step \"attach\" failed: the Copilot server at"), "{failure}");
         let (none, _sight) = site(&[]);
-        assert!(find(&none).await.unwrap_err().kind == FailureKind::Refused);
+        assert!(none.servers.find(&none).await.unwrap_err().kind == FailureKind::Refused);
     });
 }
 
@@ -291,7 +295,7 @@ fn a_stop_is_seen_at_the_server_or_on_disk() {
     run(async {
         let fake = abortable(|aborts| aborts == 0).await;
         let (by_server, _sight) = site(&[&fake]);
-        assert_eq!(stop(&by_server).await.unwrap(), "stopped");
+        assert_eq!(by_server.servers.stop(&by_server).await.unwrap(), "stopped");
 
         // Background work continues, but the log shows that the turn was aborted.
         let fake = abortable(|_| true).await;
@@ -301,7 +305,7 @@ fn a_stop_is_seen_at_the_server_or_on_disk() {
                 log_view.send_modify(|log_view| log_view.aborted = Some(Time(1)));
             }
         });
-        assert_eq!(stop(&by_disk).await.unwrap(), "stopped");
+        assert_eq!(by_disk.servers.stop(&by_disk).await.unwrap(), "stopped");
     });
 }
 
@@ -312,8 +316,8 @@ fn a_stop_of_background_work_is_seen_at_the_server() {
         let fake = abortable(|_| true).await;
         let (site, log_view) = site(&[&fake]);
         log_view.send_modify(|log_view| log_view.turn_open = false);
-        let failure = stop(&site).await.unwrap_err();
-        assert_eq!(failure.step, Step::Verify, "{failure}");
+        let failure = site.servers.stop(&site).await.unwrap_err();
+        assert_eq!(failure.step, Some(Step::Verify), "{failure}");
     });
 }
 
@@ -322,8 +326,8 @@ fn a_stop_without_effect_names_what_to_do_next() {
     run(async {
         let fake = abortable(|_| true).await;
         let (site, _sight) = site(&[&fake]);
-        let failure = stop(&site).await.unwrap_err();
-        assert_eq!(failure.step, Step::Verify);
+        let failure = site.servers.stop(&site).await.unwrap_err();
+        assert_eq!(failure.step, Some(Step::Verify));
         assert!(failure.to_string().contains("reconnect the session, or end its process"), "{failure}");
     });
 }

@@ -56,9 +56,15 @@ impl Fixture {
         let all = endpoints(std::process::id(), true, &homes, settings, None);
         let untrusted = endpoints(std::process::id(), false, &homes, settings, None);
         // Other tests listen and stop listening meanwhile.
-        assert!(untrusted.contains(&Endpoint { address: self.address, token: None }), "it can be reached all the same");
-        assert!(untrusted.iter().all(|it| it.token.is_none()), "who is not trusted is shown no token: {untrusted:?}");
-        all.into_iter().find(|endpoint| endpoint.address == self.address)
+        assert!(
+            untrusted.all().contains(&Endpoint { address: self.address, token: None }),
+            "it can be reached all the same"
+        );
+        assert!(
+            untrusted.all().iter().all(|it| it.token.is_none()),
+            "who is not trusted is shown no token: {untrusted:?}"
+        );
+        all.all().iter().find(|endpoint| endpoint.address == self.address).cloned()
     }
 
     fn token(&self, settings: &[ServerSetting]) -> Option<String> {
@@ -96,7 +102,7 @@ fn a_listener_is_an_endpoint_and_the_registry_has_its_token() {
     let other = Fixture::new();
     let homes = [fixture.home.path().to_owned()];
     let all = endpoints(std::process::id(), true, &homes, &[], None);
-    let other_endpoint = all.iter().find(|endpoint| endpoint.address == other.address).unwrap();
+    let other_endpoint = all.all().iter().find(|endpoint| endpoint.address == other.address).unwrap();
     assert_eq!(other_endpoint.token, None, "it is for one port");
 }
 
@@ -201,10 +207,10 @@ fn case_107f_a_stale_entry_gives_no_endpoint() {
     fixture.write(&text);
     fs::rename(fixture.entry(), fixture.home.path().join("servers").join(format!("{}.json", idle.pid()))).unwrap();
     let (homes, setting) = ([fixture.home.path().to_owned()], [fixture.setting("other")]);
-    assert_eq!(endpoints(idle.pid(), true, &homes, &setting, Some(fixture.home.path())), []);
+    assert_eq!(endpoints(idle.pid(), true, &homes, &setting, Some(fixture.home.path())).all(), []);
     assert_eq!(fixture.token(&[]), None, "nor is it sent to the port's new owner");
     for nobody in [0, u32::MAX] {
-        assert_eq!(endpoints(nobody, true, &homes, &setting, None), []);
+        assert_eq!(endpoints(nobody, true, &homes, &setting, None).all(), []);
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! Copilot tells nobody what its prompt holds. But the system notes when a terminal was last read.
 
-use super::{OrderError, OrderResult, OrderTask, done};
+use super::{OrderResult, OrderTask, done};
+use pilotlight_agents::channel::failure::Failure;
 use pilotlight_core::order::Step;
 use pilotlight_core::time::{Span, Time};
 use pilotlight_system::clock::Clock;
@@ -28,13 +29,15 @@ fn quiet_from(read: Time, prompt: Option<Time>) -> Option<Time> {
 impl OrderTask {
     /// Has Copilot ask in the session's terminal whether we may answer its permission requests.
     pub(super) async fn let_answer(&self) -> OrderResult {
-        let Some(bridge) = &self.bridge else { return Err(OrderError::refused("the bridge to its terminal has gone")) };
+        let Some(bridge) = &self.reach.bridge else {
+            return Err(Failure::refused("the bridge to its terminal has gone"));
+        };
         self.wait_while_typed().await?;
         done(bridge.let_answer(&self.site).await?)
     }
 
     /// Waits until nobody types into the session's terminal.
-    async fn wait_while_typed(&self) -> Result<(), OrderError> {
+    async fn wait_while_typed(&self) -> Result<(), Failure> {
         let (started, mut is_said) = (Instant::now(), false);
         loop {
             let read = self.site.drawn_by.and_then(terminal_of).and_then(|terminal| last_read(&terminal));
@@ -44,7 +47,7 @@ impl OrderTask {
             let is_ahead = |wait: &Span| *wait > Span::ZERO && *wait <= Span(NOTED_EVERY) + QUIET;
             let Some(wait) = wait.filter(is_ahead) else { return Ok(()) };
             if started.elapsed() > QUIET_WITHIN {
-                return Err(OrderError::refused(
+                return Err(Failure::refused(
                     "somebody types in its terminal, and the question would take the keys: nothing was asked; try again later",
                 ));
             }

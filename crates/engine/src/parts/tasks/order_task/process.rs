@@ -1,8 +1,9 @@
 //! Orders that act on a session's process or its terminal.
 
-use super::{OrderError, OrderResult, OrderTask, done, on_thread};
+use super::{OrderResult, OrderTask, done, on_thread};
 use crate::terminal::{Terminals, show};
-use pilotlight_agents::channel::{PROBE_TIMEOUT, has_loaded};
+use pilotlight_agents::channel::PROBE_TIMEOUT;
+use pilotlight_agents::channel::failure::Failure;
 use pilotlight_agents::source::Resume;
 use pilotlight_core::order::{Operation, Step};
 use pilotlight_core::owner::may_have_it_open;
@@ -29,17 +30,17 @@ const OWNER_POLL: Duration = Duration::from_millis(150);
 
 impl OrderTask {
     /// Sends these signals in order, each only if the one before had no effect in time.
-    pub(super) async fn end(self, forces: &[Force], confirmed: bool) -> OrderResult {
+    pub(super) async fn end(&self, forces: &[Force], confirmed: bool) -> OrderResult {
         let Some(evidence) = &self.evidence else {
-            return Err(OrderError::refused("it is no longer known who runs it"));
+            return Err(Failure::refused("it is no longer known who runs it"));
         };
         let pid = evidence.pid();
-        let target = evidence.open(&self.names, self.now, confirmed).map_err(OrderError::refused)?;
+        let target = evidence.open(&self.names, self.now, confirmed).map_err(Failure::refused)?;
         let forces: Vec<_> = forces.iter().copied().filter(|force| evidence.ends_by(*force)).collect();
         for &force in &forces {
-            self.site.permit.ask().await.map_err(OrderError::refused)?;
+            self.site.permit.ask().await.map_err(Failure::refused)?;
             self.site.step(Step::Abort, format!("{} process {pid}", verb(force)));
-            target.signal(force).map_err(OrderError::failed)?;
+            target.signal(force).map_err(Failure::failed)?;
             let ended = async {
                 while !target.has_ended() {
                     tokio::time::sleep(EXIT_POLL).await;
@@ -51,15 +52,15 @@ impl OrderTask {
         }
         let is_killable = !forces.contains(&Force::Kill) && evidence.ends_by(Force::Kill);
         let next = left_to_do(is_stopped(pid), is_killable);
-        Err(OrderError::failed(format!("process {pid} does not end: {next}")))
+        Err(Failure::failed(format!("process {pid} does not end: {next}")))
     }
 
-    pub(super) async fn resume(self) -> OrderResult {
+    pub(super) async fn resume(&self) -> OrderResult {
         let program = self.program().await?;
         let folder = self.folder_to_resume_in().await?;
-        let resume = self.source.resume(&program, &self.site.id).map_err(OrderError::refused)?;
+        let resume = self.source.resume(&program, &self.site.id).map_err(Failure::refused)?;
         let asks = self.lock_warning().await;
-        self.site.permit.ask().await.map_err(OrderError::refused)?;
+        self.site.permit.ask().await.map_err(Failure::refused)?;
         if let Some(here) = &self.resumes_here {
             self.site.step(Step::Resume, "in this terminal");
             let _ = here.send(resume); // fails only when the command was interrupted
@@ -80,8 +81,8 @@ impl OrderTask {
     ///
     /// # Errors
     /// A refusal if it is gone: what the agent does there would be done elsewhere.
-    async fn folder_to_resume_in(&self) -> Result<Option<PathBuf>, OrderError> {
-        let chosen = self.order.folder.as_deref().map(PathBuf::from);
+    async fn folder_to_resume_in(&self) -> Result<Option<PathBuf>, Failure> {
+        let chosen = self.pending.order.folder.as_deref().map(PathBuf::from);
         let is_chosen = chosen.is_some();
         let Some(folder) = chosen.or_else(|| self.site.cwd.clone()) else { return Ok(None) };
         let looked_at = folder.clone();
@@ -89,7 +90,7 @@ impl OrderTask {
             return Ok(Some(folder));
         }
         let folder: Box<str> = folder.display().to_string().into();
-        Err(OrderError::refused(match is_chosen {
+        Err(Failure::refused(match is_chosen {
             true => format!("there is no folder {} here; nothing was done", plain(&folder, NAME_MAX)),
             false => Refusal::FolderGone { folder, id: (*self.site.id).into() }.to_string(),
         }))
@@ -99,18 +100,19 @@ impl OrderTask {
     ///
     /// # Errors
     /// A refusal if one has it open, or if that cannot be known.
-    pub(super) async fn ask_suspects(&self) -> Result<(), OrderError> {
-        for (pid, endpoints) in &self.suspects {
-            match has_loaded(endpoints, &self.site.id, PROBE_TIMEOUT).await {
+    pub(super) async fn ask_suspects(&self) -> Result<(), Failure> {
+        for (pid, servers) in &self.suspects {
+            let loaded = async { servers.as_ref()?.has_loaded(&self.site.id, PROBE_TIMEOUT).await };
+            match loaded.await {
                 Some(false) => {}
                 Some(true) => {
                     let words = format!("process {pid} has it open: go on there, or close it first");
-                    return Err(OrderError::refused(words));
+                    return Err(Failure::refused(words));
                 }
                 None => {
                     let may = may_have_it_open(*pid, &self.source.agent());
-                    let verb = if self.order.operation == Operation::Resume { "resume" } else { "reconnect" };
-                    return Err(OrderError::refused(format!(
+                    let verb = if self.pending.order.operation == Operation::Resume { "resume" } else { "reconnect" };
+                    return Err(Failure::refused(format!(
                         "{may}: close it there, or use `pilotlight {verb} {}`, which asks first",
                         self.site.id
                     )));
@@ -160,8 +162,8 @@ impl OrderTask {
         }
     }
 
-    pub(super) async fn show_terminal(self) -> OrderResult {
-        let Some(pid) = self.owner.live() else { return Err(OrderError::refused("no process runs it")) };
+    pub(super) async fn show_terminal(&self) -> OrderResult {
+        let Some(pid) = self.owner.live() else { return Err(Failure::refused("no process runs it")) };
         let pane = self.pane.clone();
         let shown = move || show(pid, &ancestors(pid), terminal_of(pid).as_deref(), pane.as_deref());
         done(on_thread(shown).await?)

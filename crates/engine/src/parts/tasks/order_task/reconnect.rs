@@ -1,17 +1,15 @@
 //! Orders that bring a session back under control, and continue it.
 
-use super::{FollowUp, OrderError, OrderResult, OrderTask, on_thread};
+use super::{Continuation, Done, FollowUp, OrderResult, OrderTask, done, on_thread};
 use crate::config::Permissions;
-use crate::parts::tasks::message::{Continuation, TaskMessage};
-use pilotlight_agents::channel::connection::Connection;
-use pilotlight_agents::channel::connection_event::ConnectionEvent;
-use pilotlight_agents::channel::failure::FailureKind;
+use crate::parts::tasks::message::TaskMessage;
+use pilotlight_agents::channel::failure::{Failure, FailureKind};
 use pilotlight_agents::channel::order::{Policy, Prompt, SilentTurn};
 use pilotlight_agents::channel::site::RECEIVES;
-use pilotlight_agents::channel::{self, Channel};
+use pilotlight_agents::channel::{Connection, Keep};
 use pilotlight_core::attempts::Mark;
 use pilotlight_core::fleet::Kind;
-use pilotlight_core::order::{Doubt, Outcome};
+use pilotlight_core::order::Doubt;
 use pilotlight_core::verdict::Status;
 use pilotlight_core::words::offer::without_program;
 use std::sync::Arc;
@@ -25,25 +23,25 @@ const PERMISSIONS_ARE_BACK: &str = "Permissions can be given again in this sessi
 /// What has come of bringing a session back under control.
 enum Regained {
     /// We have a connection; the words say how.
-    Control(Arc<Connection>, &'static str),
-    /// Its model is answering, and nothing is sent behind the answer. The words say so; a new connection is kept.
-    Receives(String, Option<Arc<Connection>>),
+    Control(Arc<dyn Connection>, &'static str),
+    /// Its model is answering, and nothing is sent behind the answer. The words say so.
+    Receives(String),
 }
 
 impl OrderTask {
     /// Brings the session back under control, and continues it if the order asks for that.
-    pub(super) async fn reconnect(self, follow_up: Option<FollowUp>) -> OrderResult {
+    pub(super) async fn reconnect(&self, follow_up: Option<FollowUp>) -> OrderResult {
         let before = self.site.log_view.borrow().prompt;
         // Read before anything is done: an unreadable prompt must not stop us halfway.
         let prompt = match follow_up {
             Some(follow_up) => Some(self.prompt(follow_up).await?),
             None => None,
         };
-        if let (Channel::Bridge(bridge), Some((prompt, without))) = (self.channel(), &prompt) {
+        if let (Some(bridge), Some((prompt, without))) = (self.reach.only_bridge(), &prompt) {
             bridge.send_on(&self.site, prompt).await?;
-            return Ok((sent_words(prompt, without), None, Continuation::Sent));
+            return Ok(Done { words: sent_words(prompt, without), continuation: Continuation::Sent });
         }
-        let regained = match (&self.connection, &self.owner, self.kind) {
+        let regained = match (&self.reach.connection, &self.owner, self.kind) {
             (Some(connection), ..) => self.use_again(connection).await?,
             (None, owner, _) if owner.live().is_some() => self.attach().await?,
             (None, _, Kind::Sdk) => self.host(prompt.is_some()).await?,
@@ -51,119 +49,118 @@ impl OrderTask {
         };
         let (connection, words) = match regained {
             Regained::Control(connection, words) => (connection, words),
-            Regained::Receives(words, kept) => return Ok((words, kept, Continuation::None)),
+            Regained::Receives(words) => return done(words),
         };
-        let kept = self.connection.is_none().then(|| Arc::clone(&connection));
-        let lacks = connection.has_instructions().filter(|_| kept.is_some()).map(without_program);
+        let is_new = self.kept.get().is_some();
+        let lacks = connection.has_instructions().filter(|_| is_new).map(without_program);
         let Some((prompt, without)) = prompt else {
             let lacks = lacks.map_or(String::new(), |lacks| format!(", {lacks}"));
-            return Ok((format!("{words}{lacks}"), kept, Continuation::None));
+            return done(format!("{words}{lacks}"));
         };
-        if let Some(lacks) = lacks.filter(|_| !self.order.agreed.contains(&Doubt::WithoutProgram)) {
-            let words = format!(
+        if let Some(lacks) = lacks.filter(|_| !self.pending.order.agreed.contains(&Doubt::WithoutProgram)) {
+            return done(format!(
                 "nothing was sent: it is resumed in a server of our own, {lacks}; tell it to go on once more if you \
                  want that"
-            );
-            return Ok((words, kept, Continuation::None));
+            ));
         }
-        if follow_up == Some(FollowUp::Continue) && self.has_to_wait(&connection).await {
-            return Ok(("attached; it goes on when its turn is over".to_owned(), kept, Continuation::Waiting));
+        if follow_up == Some(FollowUp::Continue) && self.has_to_wait(&*connection).await {
+            let words = "attached; it goes on when its turn is over".to_owned();
+            return Ok(Done { words, continuation: Continuation::Waiting });
         }
-        match self.send_on(&connection, &prompt, before, words).await {
-            Ok(()) => Ok((format!("{words}; {}", sent_words(&prompt, without)), kept, Continuation::Sent)),
-            // The connection is kept, and the user learns of both.
-            Err(error) => Err(OrderError { connection: kept, ..error }),
-        }
+        self.send_on(&*connection, &prompt, before, words).await?;
+        let words = format!("{words}; {}", sent_words(&prompt, without));
+        Ok(Done { words, continuation: Continuation::Sent })
     }
 
     /// Uses the connection that there is. A silent turn is stopped, unless its model is answering.
-    async fn use_again(&self, connection: &Arc<Connection>) -> Result<Regained, OrderError> {
+    async fn use_again(&self, connection: &Arc<dyn Connection>) -> Result<Regained, Failure> {
         if self.status == Status::Stuck && connection.abort_silent(&self.site).await? == SilentTurn::Receives {
             self.report_receiving();
-            return Ok(Regained::Receives(RECEIVES.to_owned(), None));
+            return Ok(Regained::Receives(RECEIVES.to_owned()));
         }
         Ok(Regained::Control(Arc::clone(connection), "attached as before"))
     }
 
     /// Attaches to the server of the session's owner.
-    async fn attach(&self) -> Result<Regained, OrderError> {
-        let (attached, silent) = channel::attach(&self.site, self.policy(), self.events(), self.task).await?;
-        let connection = Arc::new(attached);
+    async fn attach(&self) -> Result<Regained, Failure> {
+        let servers = self.reach.servers.as_ref().ok_or_else(Failure::no_server)?;
+        let (connection, silent) = servers.attach(&self.site, self.keep()).await?;
         match silent {
             // The turn may still run and ask for something, so somebody must stay attached.
             Err(failure) => {
-                let connection = (failure.kind == FailureKind::Unconfirmed).then_some(connection);
-                Err(OrderError { connection, ..failure.into() })
+                if failure.kind == FailureKind::Unconfirmed {
+                    self.kept.get_or_init(|| connection);
+                }
+                Err(failure)
             }
             // Nothing is sent behind the answer either.
             Ok(SilentTurn::Receives) => {
+                self.kept.get_or_init(|| connection);
                 self.report_receiving();
-                Ok(Regained::Receives(format!("attached to its server; {RECEIVES}"), Some(connection)))
+                Ok(Regained::Receives(format!("attached to its server; {RECEIVES}")))
             }
             Ok(SilentTurn::Over | SilentTurn::Asks) => {
+                let connection = self.kept.get_or_init(|| connection);
                 let words = "attached to its server: what it asks for comes here from now on";
-                Ok(Regained::Control(connection, words))
+                Ok(Regained::Control(Arc::clone(connection), words))
             }
         }
     }
 
     /// Resumes a session whose program has ended in a server of our own. `sends`: a prompt is to follow.
-    async fn host(&self, sends: bool) -> Result<Regained, OrderError> {
+    async fn host(&self, sends: bool) -> Result<Regained, Failure> {
         if sends {
             self.check_agreed().await?;
         }
         let program = self.program().await?;
-        let (events, policy) = (self.events(), self.policy());
-        let home = self.source.home();
-        let hosted = channel::host(&program, home, &self.site, policy, events, self.task).await?;
-        Ok(Regained::Control(Arc::new(hosted), "resumed in a server of our own, for as long as Pilotlight runs"))
+        let control = self.source.control().ok_or_else(Failure::no_server)?;
+        let hosted = control.host(&program, self.source.home(), &self.site, self.keep()).await?;
+        let hosted = self.kept.get_or_init(|| hosted);
+        Ok(Regained::Control(Arc::clone(hosted), "resumed in a server of our own, for as long as Pilotlight runs"))
     }
 
     /// Sends the prompt over the connection. `words` say how that was made; an error repeats them, because that much was
     /// done.
     async fn send_on(
         &self,
-        connection: &Connection,
+        connection: &dyn Connection,
         prompt: &Prompt,
         before: Option<Mark>,
         words: &str,
-    ) -> Result<(), OrderError> {
+    ) -> Result<(), Failure> {
         let Err(failure) = connection.send_on(&self.site, prompt, before).await else { return Ok(()) };
-        let outcome = match failure.kind {
-            FailureKind::Unconfirmed => {
-                Outcome::Unconfirmed(format!("may have happened: {words}; it was told to go on, but {}", failure.why))
-            }
-            FailureKind::Refused | FailureKind::Failed => {
-                Outcome::Failed(format!("{words}; but it was not told to go on: {failure}"))
-            }
+        let why = match failure.kind {
+            FailureKind::Unconfirmed => format!("{words}; it was told to go on, but {}", failure.why),
+            FailureKind::Refused | FailureKind::Failed => format!("{words}; but it was not told to go on: {failure}"),
         };
-        Err(OrderError { outcome, faults: failure.faults, connection: None })
+        let kind = if failure.kind == FailureKind::Refused { FailureKind::Failed } else { failure.kind };
+        Err(Failure { kind, faults: failure.faults, ..Failure::failed(why) })
     }
 
     /// Refuses to host a session for a command that is to send a prompt and has not agreed to what it would lack: its
     /// process ended after the command was given. A click only hosts it, and another one sends the prompt.
-    async fn check_agreed(&self) -> Result<(), OrderError> {
-        if !self.order.by_command || self.order.agreed.contains(&Doubt::WithoutProgram) {
+    async fn check_agreed(&self) -> Result<(), Failure> {
+        if !self.pending.is_by_command() || self.pending.order.agreed.contains(&Doubt::WithoutProgram) {
             return Ok(());
         }
         let (source, id) = (self.source.clone(), self.site.id.clone());
         let lacks = on_thread(move || Ok(without_program(source.has_instructions(&id)))).await?;
-        Err(OrderError::refused(format!(
+        Err(Failure::refused(format!(
             "its process has ended meanwhile; nothing was sent: it would go on {lacks}; add `--yes` if you mean it"
         )))
     }
 
     /// Whether the session's turn still runs, so that a prompt would be queued behind the rest of it.
-    async fn has_to_wait(&self, connection: &Connection) -> bool {
+    async fn has_to_wait(&self, connection: &dyn Connection) -> bool {
         let turn_open = self.site.log_view.borrow().turn_open;
         // A turn that an exited process left open in the log does not run.
         !self.was_postponed && turn_open && connection.is_working().await
     }
 
     /// The prompt to send, and a note on what it leaves out.
-    async fn prompt(&self, follow_up: FollowUp) -> Result<(Prompt, &'static str), OrderError> {
+    async fn prompt(&self, follow_up: FollowUp) -> Result<(Prompt, &'static str), Failure> {
         if follow_up == FollowUp::Continue && self.site.log_view.borrow().ran > 0 {
-            let is_by_bridge = matches!(self.channel(), Channel::Bridge(_));
+            let is_by_bridge = self.reach.only_bridge().is_some();
             // A bridge does not know whether permissions can be given.
             let ours = || if is_by_bridge { GO_ON.to_owned() } else { format!("{PERMISSIONS_ARE_BACK} {GO_ON}") };
             return Ok((Prompt::Continue(self.actions.continue_prompt.clone().unwrap_or_else(ours)), ""));
@@ -176,15 +173,13 @@ impl OrderTask {
         Ok((Prompt::Repeat(last.text), without))
     }
 
-    fn policy(&self) -> Policy {
-        match self.actions.permissions {
+    /// What makes a connection that is to be kept.
+    fn keep(&self) -> Keep {
+        let policy = match self.actions.permissions {
             Permissions::Ask => Policy::Ask,
             Permissions::ApproveAll => Policy::ApproveAll,
             Permissions::Observe => Policy::Observe,
-        }
-    }
-
-    fn events(&self) -> mpsc::UnboundedSender<ConnectionEvent> {
+        };
         let (events, mut received) = mpsc::unbounded_channel();
         let messages = self.messages.clone();
         tokio::spawn(async move {
@@ -194,7 +189,7 @@ impl OrderTask {
                 }
             }
         });
-        events
+        Keep { policy, events, generation: self.id }
     }
 }
 

@@ -37,12 +37,15 @@ fn case_156_nothing_that_receives_an_answer_is_aborted_for_its_silence() {
                     });
                 }
             });
-            let (_attached, silent) = attach(&site, Policy::Ask, sender, 9).await.unwrap();
+            let (_attached, silent) =
+                attach(&site.servers, &site, Keep { policy: Policy::Ask, events: sender, generation: 9 })
+                    .await
+                    .unwrap();
             assert_eq!(silent.unwrap(), if receives { SilentTurn::Receives } else { SilentTurn::Over });
             assert_eq!(fake.called("session.abort"), usize::from(!receives));
             // A stop that was offered for the silence; the user's own stops.
-            assert_eq!(recover::receives(&site).await.unwrap(), receives);
-            stop(&site).await.unwrap();
+            assert_eq!(site.servers.receives(&site).await.unwrap(), receives);
+            site.servers.stop(&site).await.unwrap();
         }
     });
 }
@@ -54,6 +57,6 @@ fn case_156_what_arrives_on_its_connection_is_an_answer() {
         let fake = silent(false).await;
         let (mut site, _seen) = site_at(vec![fake.endpoint.clone()], LogView { turn_open: true, ..LogView::default() });
         site.finding = Some(Finding::Receiving { bytes: None, within: WINDOW });
-        assert!(recover::receives(&site).await.unwrap());
+        assert!(site.servers.receives(&site).await.unwrap());
     });
 }

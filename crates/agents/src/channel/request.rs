@@ -3,9 +3,7 @@
 //! Any release may add kinds of requests, and details to existing kinds. So unknown fields are shown as they are. One
 //! text alone represents a request only if no such field is left ([`Request::decisive`]).
 
-use super::shorten::is_cut;
-use crate::channel::site::LoggedRequest;
-use crate::copilot::bridge::wire::Pending;
+use super::site::LoggedRequest;
 use pilotlight_core::confusable::{doubt, is_seen};
 use pilotlight_core::order::ShownRequest;
 use pilotlight_core::text::plain;
@@ -13,6 +11,9 @@ use pilotlight_core::turn::{COMMAND_TOO_LONG, Call, access_words, path_words, re
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt::Write;
+
+/// Stands in place of a text that is too large to be received, or to be sent by a bridge (`crates/agents/src/copilot/bridge/extension.mjs`).
+pub(crate) const CUT: &str = "(too large for Pilotlight)";
 
 /// An open permission request.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,12 +61,8 @@ impl Request {
         Self::from_parts(item.get("requestId")?.as_str()?, item.get("request")?)
     }
 
-    /// Reads a request from a bridge.
-    pub(crate) fn of(pending: &Pending) -> Option<Self> {
-        Self::from_parts(&pending.request_id, &pending.request)
-    }
-
-    fn from_parts(id: &str, request: &Value) -> Option<Self> {
+    /// Reads a request that has this id. `None` if it is malformed.
+    pub(crate) fn from_parts(id: &str, request: &Value) -> Option<Self> {
         let id = id.into();
         let mut rest = request.as_object()?.clone();
         let kind: Box<str> = rest.get("kind").and_then(Value::as_str).unwrap_or("unknown").into();
@@ -226,6 +223,16 @@ fn subject(kind: &str, request: &Map<String, Value>) -> Option<(String, Vec<&'st
     })
 }
 
+/// Whether a text of this message was left out.
+pub(crate) fn is_cut(message: &Value) -> bool {
+    match message {
+        Value::String(text) => text == CUT,
+        Value::Array(items) => items.iter().any(is_cut),
+        Value::Object(fields) => fields.values().any(is_cut),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
 fn pretty(value: &Value) -> String {
     // Fails only for map keys that are not strings, which a `Value` cannot have.
     serde_json::to_string_pretty(value).unwrap_or_default()
@@ -250,7 +257,6 @@ fn visible(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::shorten::CUT;
     use super::*;
     use serde_json::json;
 

@@ -1,0 +1,110 @@
+//! How the sessions of an agent are acted on, beyond what signals to their processes do.
+
+use crate::channel::endpoint::ServerSetting;
+use crate::channel::failure::Failure;
+use crate::channel::site::Site;
+use crate::channel::{Bridge, Connection, Keep, Servers, Service};
+use async_trait::async_trait;
+use pilotlight_core::action;
+use pilotlight_core::order::Step;
+use pilotlight_core::session::Observed;
+use pilotlight_core::verdict::Asking;
+use pilotlight_system::clock::Clock;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// How the sessions of an agent are acted on. Each method has the answer that is right for an agent without that way.
+#[async_trait]
+pub trait Control: Send + Sync {
+    /// The servers of a process of it, without connecting to any. `None` if it has none. Takes under a millisecond on
+    /// Linux.
+    fn servers(&self, _pid: u32, _known: &KnownServers<'_>) -> Option<Arc<dyn Servers>> {
+        None
+    }
+
+    /// The service that runs a session, if its owner is one that takes orders. `home`: the one in which its owner has it.
+    fn service(&self, _home: &Path, _id: &str, _observed: &Observed) -> Option<Arc<dyn Service>> {
+        None
+    }
+
+    /// Resumes a session in a server of our own: `program`, with this home. The caller has verified that its process is
+    /// gone.
+    ///
+    /// # Errors
+    /// It is not resumed.
+    async fn host(
+        &self,
+        _program: &Path,
+        _home: &Path,
+        _site: &Site,
+        _keep: Keep,
+    ) -> Result<Arc<dyn Connection>, Failure> {
+        Err(Failure::refusal(Step::Resume, "its agent has no server that could resume it"))
+    }
+
+    /// Whether a process is a server that we started to host a session.
+    fn is_of_our_server(&self, _pid: u32) -> bool {
+        false
+    }
+}
+
+/// What tells where the servers of an agent's processes listen.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownServers<'a> {
+    /// The homes of the agent.
+    pub homes: &'a [PathBuf],
+    /// The servers that the settings name.
+    pub settings: &'a [ServerSetting],
+    /// Whether the process may be shown their tokens: it provably holds the session that it is asked about.
+    pub is_trusted: bool,
+}
+
+/// The bridges of an agent: connections that its terminals make to us.
+pub trait Bridges: Send {
+    /// Begins to listen, unless it waits to be told to.
+    fn start(&mut self);
+
+    /// Listens from now on if the user has installed the bridge, and not if it was removed.
+    fn update_listener(&mut self);
+
+    /// What is next heard of one. Never ready while nobody listens.
+    fn poll_news(&mut self, context: &mut Context<'_>, clock: &Clock) -> Poll<BridgeNews>;
+
+    /// Whether we listen for bridges.
+    fn is_listening(&self) -> bool;
+
+    /// Whether the bridge of a session is connected and has reported what is open there.
+    fn has_reported(&self, session: &str) -> bool;
+
+    /// What the bridge of a session that this process owns has reported, if it is connected. `untried` allows releases of
+    /// the agent that it was not tested with.
+    fn report(&self, session: &str, owner: u32, untried: bool) -> Option<BridgeReport>;
+
+    /// The bridge of a session that this process owns.
+    fn bridge(&self, session: &str, owner: u32) -> Option<Arc<dyn Bridge>>;
+}
+
+/// What was heard of a bridge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BridgeNews {
+    /// Something is new about the session with this id.
+    Of(Box<str>),
+    /// All bridges were disconnected: none of them may make use of a remembered consent any more.
+    StoppedElevating,
+}
+
+/// What a session's bridge reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BridgeReport {
+    /// What it may do.
+    pub bridge: action::Bridge,
+    /// The release of the agent that the session runs in.
+    pub release: Option<Box<str>>,
+    /// Whether it is of another version than ours. After an update, an old one runs as long as its session.
+    pub is_other: bool,
+    /// Whether everything is approved without asking. `None`: it has not told yet, or the release does not tell.
+    pub approves_all: Option<bool>,
+    /// The session's open questions to its user.
+    pub questions: Vec<Asking>,
+}

@@ -1,0 +1,150 @@
+//! The sessions, as commands see them: those of the running tray, or else of an engine of this process that runs until it
+//! has its first complete picture.
+
+use super::bridges::{has_bridge, place_to_look};
+use super::context::{Context, runtime};
+use super::report::say;
+use super::trays::{ask_first, unresponsive};
+use pilotlight_agents::adapter::ADAPTERS;
+use pilotlight_agents::copilot::bridge::Bridges;
+use pilotlight_agents::source::Source;
+use pilotlight_core::fleet::Session;
+use pilotlight_core::time::Moment;
+use pilotlight_engine::config::Config;
+use pilotlight_engine::last_seen::Seen;
+use pilotlight_engine::observation::{Observation, ObservedHome};
+use pilotlight_engine::past::{Depth, Disk};
+use pilotlight_engine::{Engine, control};
+use pilotlight_system::paths;
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How much is done to find out about the sessions, where no tray has done it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effort {
+    /// Files and processes are read.
+    Look,
+    /// Servers are asked about silent sessions, and bridges have time to connect.
+    Ask,
+}
+
+/// The sessions at one time.
+pub(super) struct Picture {
+    /// The sessions, in no meaningful order.
+    pub(super) sessions: Vec<Session>,
+    /// The ids of all sessions on disk, including those that are not among these.
+    pub(super) ids: Vec<Arc<str>>,
+    /// When it was taken, by the clocks of whoever took it.
+    pub(super) now: Moment,
+    /// Whether bridges were listened for.
+    pub(super) are_bridges_known: bool,
+}
+
+/// Observes the sessions of some homes.
+pub(super) struct Observer {
+    pub(super) sources: Vec<Source>,
+    pub(super) config: Config,
+    pub(super) seen: Seen,
+    /// The names of the agents that are wanted; none: all.
+    pub(super) only: Vec<Box<str>>,
+    /// The user has installed the bridge.
+    pub(super) has_bridge: bool,
+}
+
+/// The sessions that are open, and those that ended last; with `past`, all others on disk as well.
+///
+/// # Errors
+/// If the system refuses what is needed to read them.
+pub(super) fn observe(context: &Context, effort: Effort, past: Option<Depth>) -> anyhow::Result<Picture> {
+    Observer::of(context).observe(effort, past)
+}
+
+impl Observer {
+    pub(super) fn of(context: &Context) -> Self {
+        Self {
+            sources: context.readable(),
+            config: context.config.clone(),
+            seen: context.seen.clone(),
+            only: context.only.clone(),
+            has_bridge: context.demo.is_none() && has_bridge(),
+        }
+    }
+
+    /// [`observe`].
+    ///
+    /// # Errors
+    /// The same.
+    pub(super) fn observe(&self, effort: Effort, past: Option<Depth>) -> anyhow::Result<Picture> {
+        match from_tray(&self.sources, effort) {
+            Some(told) => Ok(self.picture(told, true, past)),
+            None => self.observe_alone(effort, past),
+        }
+    }
+
+    /// The same, whatever tray runs.
+    ///
+    /// # Errors
+    /// The same.
+    pub(super) fn observe_alone(&self, effort: Effort, past: Option<Depth>) -> anyhow::Result<Picture> {
+        let place = (effort == Effort::Ask && self.has_bridge).then(place_to_look).flatten();
+        let are_bridges_known = place.is_some() || !self.has_bridge;
+        let mut engine = Engine::new(&self.sources, self.config.clone(), self.seen.clone());
+        engine.note_bridge(self.has_bridge);
+        if let Some(place) = place {
+            engine.listen_to_bridges(Bridges::at(place));
+        }
+        let observed = runtime()?.block_on(engine.observe(effort == Effort::Ask))?;
+        Ok(self.picture(observed, are_bridges_known, past))
+    }
+
+    fn picture(&self, observed: Observation, are_bridges_known: bool, past: Option<Depth>) -> Picture {
+        let now = observed.now;
+        let mut sessions = Vec::new();
+        let mut held: Vec<HashSet<Box<str>>> = vec![HashSet::new(); self.sources.len()];
+        for home in observed.homes {
+            let Some(number) = self.sources.iter().position(|source| is_of(&home, source)) else { continue };
+            let is_wanted = |session: &Session| {
+                self.only.is_empty() || self.only.iter().any(|name| **name == *session.observed.agent.name())
+            };
+            for session in home.sessions.into_iter().filter(is_wanted) {
+                held[number].insert(session.id.clone());
+                sessions.push(session);
+            }
+        }
+        let disk = Disk::list(&self.sources);
+        if let Some(depth) = past {
+            let is_held = |number: usize, id: &str| held[number].contains(id);
+            sessions.extend(disk.read(is_held, depth, (&self.config, &self.seen), now));
+        }
+        Picture { sessions, ids: disk.ids(), now, are_bridges_known }
+    }
+}
+
+/// The sessions of the running tray, if it watches all these homes, and none that shares logs with one of them.
+fn from_tray(sources: &[Source], effort: Effort) -> Option<Observation> {
+    let observation = match runtime().ok()?.block_on(ask_first(control::ask_for_sessions)) {
+        Ok(observation) => observation?,
+        Err(tray) => {
+            // Whoever is to act asks it once more, and says so then.
+            if effort == Effort::Ask {
+                say(&unresponsive(tray, "what only it knows is missing here"));
+            }
+            return None;
+        }
+    };
+    let watches = |source: &Source| observation.homes.iter().any(|home| is_of(home, source));
+    let shares = |home: &ObservedHome| {
+        let adapter = ADAPTERS.iter().find(|adapter| adapter.name() == &*home.agent);
+        let other = adapter.map(|adapter| Source::of(*adapter, PathBuf::from(&*home.path)));
+        other.is_some_and(|other| sources.iter().any(|source| !is_of(home, source) && other.shares_all(source)))
+    };
+    let is_other = |home: &&ObservedHome| !sources.iter().any(|source| is_of(home, source));
+    let shows_all = sources.iter().all(watches) && !observation.homes.iter().filter(is_other).any(shares);
+    shows_all.then_some(observation)
+}
+
+/// Whether this home is that source.
+fn is_of(home: &ObservedHome, source: &Source) -> bool {
+    *home.agent == *source.adapter().name() && home.path == paths::canonical(source.home())
+}
