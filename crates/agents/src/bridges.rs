@@ -9,6 +9,7 @@ use super::copilot::bridge::wire::{Consent, Hello, Message};
 use pilotlight_core::fleet::Session;
 use pilotlight_core::session::BridgeSetup;
 use pilotlight_core::time::Time;
+use pilotlight_system::log::{self, cause, private};
 use pilotlight_system::process::is_gone;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -106,7 +107,7 @@ impl Bridges {
         }
         match serve(&config.folder, key.to_vec(), config.files.may_elevate(), config.is_users) {
             Ok(socket) => self.socket = Some(socket),
-            Err(error) => tracing::warn!("sessions in terminals cannot be reached: {error:#}"),
+            Err(error) => log::warn!("sessions in terminals cannot be reached: {}", cause(&*error)),
         }
     }
 
@@ -147,12 +148,12 @@ impl Bridges {
         let first = self.connections.iter().find(|(_, bridge)| bridge.is_of(&hello.session, hello.ppid));
         if let Some((&first, connected)) = first {
             if !is_gone(connected.process, now) {
-                tracing::warn!(session = %hello.session, "a second bridge for a session was rejected");
+                log::warn!(session = private(&hello.session), "a second bridge for a session was rejected");
                 return None;
             }
             self.connections.remove(&first);
         }
-        tracing::info!(session = %hello.session, pid = hello.pid, "a bridge has connected");
+        log::info!(session = private(&hello.session), pid = private(&hello.pid), "a bridge has connected");
         let (state, receiver) = watch::channel(BridgeState::new(&hello));
         let handle = BridgeHandle { bridge, known: receiver };
         let (process, owner) = (hello.pid, hello.ppid);
@@ -170,7 +171,7 @@ impl Bridges {
     /// Forgets a bridge that has disconnected: what it reported no longer counts. Returns its session.
     fn leave(&mut self, id: ConnectionId) -> Option<Box<str>> {
         let gone = self.connections.remove(&id)?;
-        tracing::info!(session = %gone.session, "a bridge has disconnected");
+        log::info!(session = private(&gone.session), "a bridge has disconnected");
         Some(gone.session)
     }
 
@@ -183,7 +184,7 @@ impl Bridges {
     /// learns that when it connects again, so all are disconnected. Returns false if none elevates anyway.
     fn stop_elevating(&mut self) -> bool {
         let Some(config) = self.config.as_ref().filter(|config| config.files.may_elevate()) else { return false };
-        tracing::warn!("Copilot asked in a terminal whether Pilotlight may answer, although it had been told before");
+        log::warn!("Copilot asked in a terminal whether Pilotlight may answer, although it had been told before");
         config.files.mark_misread();
         self.close();
         true

@@ -55,6 +55,7 @@ pub use parts::fleet::{Entry, Fleet, LastProgress, Shown};
 pub use parts::fleet::{Trouble, Twin, unreached};
 pub use parts::probe::{apply_probe, due_probe};
 pub use parts::settings_file::SettingsSource;
+use pilotlight_system::log;
 pub use view::{Settings, View};
 
 use crate::config::Config;
@@ -192,7 +193,7 @@ impl Engine {
 
     /// Reads everything once. Breaks if a signal ends the program in the meantime.
     async fn start_up(&mut self, signals: &mut Signals, view: &mut dyn View) -> ControlFlow<()> {
-        tracing::info!(tag = "start", version = env!("CARGO_PKG_VERSION"), "Pilotlight starts watching");
+        log::info!(tag = "start", version = env!("CARGO_PKG_VERSION"), "Pilotlight starts watching");
         self.disk.file_systems.reload(&self.disk.homes);
         self.disk.ask_file_systems(&mut self.world);
         self.contacts.bridges.start();
@@ -244,7 +245,7 @@ impl Engine {
         self.contacts.tasks.deliver_remaining();
         self.orders.fail_postponed();
         self.contacts.tasks.disconnect_all(DISCONNECT_TIMEOUT).await;
-        tracing::info!(tag = "end", "Pilotlight stops watching");
+        log::info!(tag = "end", "Pilotlight stops watching");
     }
 
     /// Passes what changed in this iteration to the view.

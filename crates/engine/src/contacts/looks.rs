@@ -13,6 +13,7 @@ use pilotlight_core::reception::{Finding, Found, WINDOW, Word};
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Span, Time};
 use pilotlight_core::verdict::{Look, Reception};
+use pilotlight_system::log::{self, private};
 
 /// A look that is so much overdue was missed, not late: its limit has passed already.
 const MISSED: Span = Span::seconds(1);
@@ -145,7 +146,11 @@ impl Contacts {
         let Some(session) = world.fleet.session(key) else { return };
         let found =
             view.found(&asked, session.observed.about.kind == Kind::Sdk, now.wall).with_word(word, session.streams());
-        tracing::debug!(session = %key.id, finding = ?found.finding, "looked whether it receives an answer");
+        log::debug!(
+            session = private(&key.id),
+            finding = private(&format_args!("{:?}", found.finding)),
+            "looked whether it receives an answer"
+        );
         session.vitals.streams |= matches!(found.finding, Finding::Receiving { .. });
         session.vitals.reception = Some(Reception::new(found, progress, now));
         world.judge(key);

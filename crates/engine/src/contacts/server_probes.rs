@@ -11,6 +11,7 @@ use pilotlight_agents::channel::{PROBE_TIMEOUT, probe};
 use pilotlight_core::overlay::Overlay;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Time;
+use pilotlight_system::log::{self, private};
 use pilotlight_system::paths::canonical;
 use std::collections::BTreeMap;
 
@@ -50,7 +51,7 @@ impl Contacts {
             }
             world.judge(key);
         }
-        tracing::debug!(pid, sessions = wanted.len(), "its server is asked what they do");
+        log::debug!(pid = private(&pid), sessions = wanted.len(), "its server is asked what they do");
         let sender = self.tasks.sender();
         tokio::spawn(async move {
             let ids: Vec<_> = wanted.iter().map(|(key, _)| Box::<str>::from(&*key.id)).collect();

@@ -32,6 +32,7 @@ use pilotlight_core::session::{Key, SourceId};
 use pilotlight_core::time::Time;
 use pilotlight_core::turn::Ending;
 use pilotlight_core::verdict::Status;
+use pilotlight_system::log::{self, cause, private};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -202,7 +203,7 @@ impl Tasks {
         if let Some(guard) = guard.filter(|guard| guard.page().read::<Attempts>().unwrap_or_default() != *attempts)
             && let Err(error) = guard.write(attempts)
         {
-            tracing::warn!("cannot save for other processes how often a session was recovered: {error:#}");
+            log::warn!("cannot save for other processes how often a session was recovered: {}", cause(&*error));
         }
     }
 
@@ -215,7 +216,7 @@ impl Tasks {
     fn write_resume_record(&self, task: TaskId, now: Time, by: Option<Resumer>) {
         let guard = self.running.get(&task).and_then(|running| running.guard.as_ref());
         if let Some(Err(error)) = guard.map(|guard| guard.write(&ResumeRecord { at: now.0, by })) {
-            tracing::warn!("cannot record for other processes that a session is being resumed: {error:#}");
+            log::warn!("cannot record for other processes that a session is being resumed: {}", cause(&*error));
         }
     }
 
@@ -232,7 +233,7 @@ impl Tasks {
     pub(crate) fn clear_resume_record(&self, task: TaskId) {
         let guard = self.running.get(&task).and_then(|running| running.guard.as_ref());
         if let Some(Err(error)) = guard.map(LockGuard::remove::<ResumeRecord>) {
-            tracing::warn!("cannot remove the record that a session was resumed: {error:#}");
+            log::warn!("cannot remove the record that a session was resumed: {}", cause(&*error));
         }
     }
 
@@ -257,7 +258,7 @@ impl Tasks {
     pub(crate) fn report(&self, task: TaskId, report: Report) {
         let Some(running) = self.running.get(&task) else { return };
         if let Report::Step(step, words) = &report {
-            tracing::info!(tag = step.tag(), session = %running.key.id, "{words}");
+            log::info!(tag = step.tag(), session = private(&running.key.id), "{}", private(&words));
         }
         running.pending.report(report);
     }
@@ -280,7 +281,15 @@ impl Tasks {
         let words = if is_private { "answered" } else { end.outcome.words() };
         let by = if running.pending.is_by_command() { "command" } else { "click" };
         let giver = running.pending.giver;
-        tracing::info!(tag, action = running.action.name(), session = %key.id, by, giver, "{words}");
+        log::info!(
+            tag = tag,
+            action = running.action.name(),
+            session = private(&key.id),
+            by = by,
+            giver = private(&giver),
+            "{}",
+            private(&words)
+        );
         if let Some(connection) = end.connection {
             let kept =
                 KeptConnection { connection, generation: task, log_view: running.log_view, activity_reported_at: None };

@@ -12,6 +12,7 @@
 //! config, and that of PolyPilot's server, which has none.
 
 use crate::channel::endpoint::{Endpoint, ServerSetting, Token, TokenSource};
+use pilotlight_system::log::{self, Public, cause, private};
 use pilotlight_system::plain_file::{self, Links};
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -44,7 +45,7 @@ pub fn endpoints(
     user_home: Option<&Path>,
 ) -> Vec<Endpoint> {
     if !is_of_our_user(owner) {
-        tracing::debug!(owner, "it belongs to another user: its addresses are not read");
+        log::debug!(owner = private(&owner), "it belongs to another user: its addresses are not read");
         return Vec::new();
     }
     let mut endpoints = match listening(owner) {
@@ -54,7 +55,7 @@ pub fn endpoints(
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(), // it has ended
         Err(error) => {
-            tracing::debug!(owner, %error, "the system does not report where it listens");
+            log::debug!(owner = private(&owner), "the system does not report where it listens: {}", cause(&error));
             likely(owner, settings, user_home)
         }
     };
@@ -86,7 +87,9 @@ fn verified(
         _ => settings.iter().filter(|setting| setting.address == *address).find_map(|setting| {
             let source = setting.token.as_ref()?;
             read_source(source, &variable)
-                .inspect_err(|error| tracing::debug!(%address, %error, "no token for this [[server]]"))
+                .inspect_err(|error| {
+                    log::debug!(address = private(&address), "no token for this [[server]]: {}", cause(error));
+                })
                 .ok()
         }),
     };
@@ -107,12 +110,14 @@ fn likely(owner: u32, settings: &[ServerSetting], user_home: Option<&Path>) -> V
 /// this process and a port on which it listens.
 fn registered(home: &Path, owner: u32, addresses: &[SocketAddr]) -> Option<Entry> {
     let path = home.join("servers").join(format!("{owner}.json"));
-    let ignored = |reason: &str| tracing::debug!(path = %path.display(), reason, "ignored a server's registry entry");
+    let ignored = |reason: &dyn Public| {
+        log::debug!(path = private(&path.display()), "ignored a server's registry entry: {}", *reason);
+    };
     let text = match read_plain(&path, ENTRY_LIMIT, is_private) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => {
-            ignored(&error.to_string());
+            ignored(&cause(&error));
             return None;
         }
     };
@@ -120,16 +125,16 @@ fn registered(home: &Path, owner: u32, addresses: &[SocketAddr]) -> Option<Entry
         Ok(entry) => entry,
         Err(error) => {
             // The error itself may quote the text, which may be a token.
-            ignored(&format!("it is broken at line {}, column {}", error.line(), error.column()));
+            ignored(&private(&format_args!("it is broken at line {}, column {}", error.line(), error.column())));
             return None;
         }
     };
     if entry.pid != owner {
-        ignored("it is about another process");
+        ignored(&"it is about another process");
         return None;
     }
     if !addresses.iter().any(|address| address.port() == entry.port) {
-        ignored("the process does not listen on its port");
+        ignored(&"the process does not listen on its port");
         return None;
     }
     Some(entry)
