@@ -18,7 +18,6 @@
 //!   another would find the same, `walk` finds sessions that are files in shared folders.
 //! - [`bridges`] keeps the bridges to plain terminals. [`callers`] knows which agent started a process, by the `fingerprint`
 //!   of each, so that no tool of an agent answers for the user.
-//! - [`demo`] has the sessions that play in `pilotlight demo`.
 //!
 //! Files of agents are only read: nothing is written into their homes, and none of their locks is taken.
 //!
@@ -40,7 +39,6 @@ pub mod codex;
 #[cfg(target_os = "linux")]
 pub mod containers;
 pub mod copilot;
-pub mod demo;
 pub mod evidence;
 mod fingerprint;
 pub mod homes;

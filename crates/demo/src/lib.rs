@@ -1,34 +1,49 @@
-//! Scripted sessions, without Copilot: real folders with logs that are written live, and a process for each session.
+//! The scripted world of `pilotlight demo`: sessions that play themselves and do what the user clicks, without any agent
+//! installed. The folders and logs are real, and so is a process for each session.
 //!
 //! Several kinds of processes take part, all running this program. The *demo* is the one that the user started: all of
-//! Pilotlight, watching a Copilot home of its own. The [`stage`] is its child. It creates that home in a scratch
-//! folder, plays the [`script`] there, and removes everything when the pipe from the demo closes, however the demo
-//! ended. The *players* are the stage's children and own the sessions. Each ends when the pipe from the stage closes,
-//! so none outlives it. A [`window`] is what a terminal shows in which the user resumed a session.
+//! Pilotlight, watching homes of its own. The [`stage`] is its child. It creates those homes in a scratch folder, plays
+//! there, and removes everything when the pipe from the demo closes, however the demo ended. The *players* are the stage's
+//! children and own the sessions. Each ends when the pipe from the stage closes, so none outlives it. What a terminal shows
+//! in which the user resumed a session is a process, too ([`window`], [`guests::owner`]).
 //!
-//! What the user does in a demo takes the way that it always takes, with every check, and arrives at the stage in place of
-//! a terminal or a program: over [`bridge`] for sessions in terminals, over the [`server`] in its player for the session
-//! of a program. The table's keys run their commands inside of the demo (`cli/demo`).
+//! The main parts:
 //!
-//! Nothing of the user's is touched: home, state, control socket and working folders are in the scratch folder. The
-//! players count as Copilot in the demo alone, by a name in its settings.
+//! - [`script`] is the timetable of Copilot's sessions, [`events`] turns its acts into log lines; both are pure.
+//! - [`stage`] plays it. What the user does takes the way that it always takes, with every check, and arrives here in place
+//!   of a terminal or a program: over [`bridge`] for sessions in terminals, over the [`server`] in its player for the
+//!   session of a program. [`pipe`] is what stage and demo tell each other.
+//! - [`guests`] are sessions of the other agents, beside those. They take no orders, as their agents take none, so they only
+//!   play and can be ended and resumed. Each agent gives a `Part`: which files its process leaves, and how it holds a
+//!   session.
+//! - [`programs`] gives a player the name of its agent's program, so that whoever ends it verifies it as always, and nothing
+//!   counts as an agent only because this is a demo. Whatever would start an agent's program starts a stand-in.
+//! - [`sources`] are the homes, as Pilotlight watches them.
 //!
-//! Sessions of other agents play beside these ([`crate::demo`]).
+//! Nothing of the user's is touched: homes, state, control socket and working folders are in the scratch folder. Copilot's
+//! players count as Copilot in the demo alone, by a name in its settings. The files of an agent are written here as the
+//! agent writes them, and read by its adapter as always; a demo that plays is a test of that, too.
 //!
-//! [`script`] is a timetable, [`events`] turns its acts into log lines; both are pure. [`pipe`] is what stage and demo
-//! tell each other.
+//! Begin with `script.rs` and `stage.rs`. The table's keys run their commands inside of the demo (`src/cli/demo.rs`).
 
 pub mod bridge;
 pub mod events;
+pub mod guests;
 pub mod pipe;
+pub mod programs;
 pub mod script;
 pub mod server;
 mod session;
 pub mod stage;
+mod wait;
 pub mod window;
 
+use guests::cast::PARTS;
+use pilotlight_agents::source::Source;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::time::Span;
+use programs::stand_in;
+use std::path::Path;
 
 /// The Copilot home, in the stage's folder.
 pub(crate) const HOME: &str = "copilot";
@@ -37,6 +52,15 @@ pub const STATE: &str = "state";
 
 /// The program for which another stands in the stage's folder.
 pub const PROGRAM: &str = "copilot";
+
+/// The homes of a demo, in the stage's folder. What is reported is in none of them.
+pub fn sources(folder: &Path) -> Vec<Source> {
+    let guests = PARTS.iter().filter(|part| part.resumes_with.is_some()).map(|part| {
+        let program = stand_in(folder, part.adapter.profile().program);
+        Source::of(part.adapter, folder.join(part.home)).with_stand_in(&program)
+    });
+    std::iter::once(Source::at(&folder.join(HOME))).chain(guests).collect()
+}
 
 /// The demo's limits at `speed` times the usual pace, short enough for every status to appear within two minutes.
 pub fn limits(speed: u32) -> Limits {

@@ -10,14 +10,12 @@
 //! - `store`: puts a report in its place. Reports of one session may overtake each other.
 //! - `caller`: the process that the report is from, with which its session ends.
 //! - `reader`: reads one.
-//! - `demo`: the session that is reported in a demo.
 //!
 //! A report changes nothing but its own row. Nothing is done with its session, no process is signalled for it, and one
 //! with the id of a session that is read itself is not shown at all.
 
 mod adapter;
 mod caller;
-pub(super) mod demo;
 mod places;
 mod reader;
 mod record;
@@ -28,7 +26,7 @@ pub use caller::caller;
 pub use places::homes;
 pub(super) use places::{given_id, list, path};
 pub(crate) use reader::Told;
-pub use record::{Report, State, agent_name, session_id};
+pub use record::{Process, Report, State, agent_name, session_id};
 pub use store::put;
 
 use super::profile::Profile;

@@ -209,7 +209,7 @@ fn ignore_missing(removed: std::io::Result<()>, path: &Path) -> anyhow::Result<(
 }
 
 /// The hash of this version's extension, as the extension reports its own.
-pub(crate) fn hash() -> String {
+pub fn hash() -> String {
     hash_of(EXTENSION)
 }
 
