@@ -32,7 +32,7 @@ pub use store::put;
 use super::profile::Profile;
 use pilotlight_core::agent::Names;
 use pilotlight_core::time::Time;
-use pilotlight_system::watcher::{Layout, WatchPlan};
+use pilotlight_system::watcher::WatchPlan;
 use places::{FOLDER, session_of};
 use record::Record;
 use std::path::Path;
@@ -48,27 +48,9 @@ pub(super) fn agents(home: &Path, now: Time) -> impl Iterator<Item = Box<str>> {
 /// What is the same about all its homes, which are our own runtime folders.
 pub(crate) const PROFILE: Profile = Profile {
     // Each session has the name that its reports give its agent.
-    names: Names {
-        name: "hook",
-        word: "another agent",
-        mark: "other",
-        no_owner: "no process is known to run it",
-        left_behind: "its hook said no more",
-        contested: "it open",
-    },
-    program: "",
-    fingerprint: None,
-    installed: &[],
-    tried: "",
-    gaps: None,
-    home: "",
-    home_variable: "",
+    names: Names { left_behind: "its hook said no more", ..Names::new("hook", "another agent", "other") },
     is_home: |home| homes().iter().any(|ours| ours == home),
     sessions: FOLDER,
-    watch_plan: WatchPlan {
-        layout: Layout::Files { depth: 0, session_of, beside: None },
-        logs: None,
-        notes: None,
-        locks: None,
-    },
+    watch_plan: WatchPlan::files(0, session_of),
+    ..Profile::SHOWN
 };
