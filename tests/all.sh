@@ -168,6 +168,7 @@ main() {
     # The soak takes two minutes on any machine, and little CPU: it runs alongside the others.
     tests --test e2e -- soak:: >"$scratch/soak" 2>&1 &
     soak=$!
+    run cargo test --locked --quiet --workspace --doc
     tests --lib --bins --test cases --test docs --test everywhere --test program
     wait "$soak" || code=$?
     cat "$scratch/soak"

@@ -9,18 +9,23 @@ mod support;
 mod docs {
     mod claims;
     mod front;
+    pub(crate) mod listing;
     mod schema;
     mod workflows;
 }
 
+use docs::listing::tests;
 use pilotlight_core::verdict::Status;
 use pilotlight_engine::config::{Config, parse};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Folders whose files the documents name by path.
 const FOLDERS: [&str; 7] = ["src/", "crates/", "tests/", "docs/", "assets/", "benches/", "packaging/"];
+
+/// Files whose tests are not compiled here.
+const ELSEWHERE: [&str; 1] = ["crates/system/src/watcher/portable.rs"];
 
 /// One of our documents.
 struct Page {
@@ -276,75 +281,42 @@ fn long_sentences(page: &Page) -> Vec<String> {
         .collect()
 }
 
-/// The numbers of the cases that a text names: `case_45_an_open_tool`, `Cases 123 to 125`.
-fn cases_in(text: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for piece in text.replace("Case", "case").split("case").skip(1) {
-        let mut rest = piece.strip_prefix('s').unwrap_or(piece);
-        let mut before = None;
-        loop {
-            let joints: &[&str] = if before.is_none() { &[" ", "_"] } else { &[", ", " and ", " to ", "_and_"] };
-            let joined = joints.iter().find_map(|joint| Some((*joint, rest.strip_prefix(joint)?)));
-            let Some((joint, number)) = joined else { break };
-            let digits = number.len() - number.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-            let Ok(value) = number[..digits].parse::<u32>() else { break };
-            if let (" to ", Some(first)) = (joint, before) {
-                found.extend((first..value).map(|between| between.to_string()));
-            }
-            let letter = number[digits..].starts_with(|c| ('a'..='g').contains(&c));
-            let (number, after) = number.split_at(digits + usize::from(letter));
-            found.insert(number.to_owned());
-            before = Some(value);
-            rest = after;
-        }
-    }
-    found
+/// Whether a file that is no program has the case: a script, or a page that says how it is tried by hand.
+fn mentions(file: &str, case: &str) -> bool {
+    let text = std::fs::read_to_string(root().join(file)).unwrap_or_default();
+    text.split(|c: char| !c.is_alphanumeric()).any(|word| word == case)
 }
 
 #[test]
-fn the_named_tests_cover_every_case_and_no_test_names_an_unknown_case() {
+fn every_case_has_its_tests_and_no_test_names_an_unknown_case() {
     let pages = pages();
     let list = pages.iter().find(|page| page.name() == "tests/cases/README.md").unwrap();
     let rows = list.text.lines().filter(|line| line.starts_with("| ")).map(|line| line.split('|').map(str::trim));
     let rows: Vec<Vec<&str>> = rows.map(Iterator::collect).filter(|row: &Vec<_>| !row[1].is_empty()).collect();
-    let known: BTreeSet<String> = rows.iter().map(|row| row[1].to_owned()).collect();
+    let known: BTreeSet<&str> = rows.iter().map(|row| row[1]).collect();
     assert!(known.len() > 100 && known.len() == rows.len(), "each case has one row");
-    let mut named = BTreeMap::new();
-    for folder in ["src", "crates", "tests", "benches"] {
-        for file in walk(&root().join(folder)) {
-            let name = file.strip_prefix(root()).unwrap().display().to_string();
-            if name != "tests/docs.rs" && name != "tests/cases/README.md" {
-                named.insert(name, cases_in(&std::fs::read_to_string(&file).unwrap_or_default()));
-            }
-        }
+    for test in tests() {
+        let unknown: Vec<_> = test.cases().into_iter().filter(|case| !known.contains(case)).collect();
+        assert!(
+            unknown.is_empty(),
+            "{} names cases that tests/cases/README.md does not have: {unknown:?}",
+            test.name()
+        );
     }
-    for (file, cases) in &named {
-        let unknown: Vec<_> = cases.difference(&known).collect();
-        assert!(unknown.is_empty(), "{file} names cases that tests/cases/README.md does not have: {unknown:?}");
-    }
+    let in_file = |file: &str| tests().iter().filter(|test| test.is_in(file)).collect::<Vec<_>>();
     for row in &rows {
-        let files: Vec<&str> = row[5].split('`').skip(1).step_by(2).collect();
-        assert!(!files.is_empty(), "case {} has no test", row[1]);
-        for file in files {
-            assert!(
-                named.get(file).is_some_and(|cases| cases.contains(row[1])),
-                "{file} does not name case {}",
-                row[1]
-            );
-        }
+        let (case, files) = (row[1], row[5].split('`').skip(1).step_by(2));
+        let has_test = |file: &str| match file.ends_with(".rs") {
+            true => ELSEWHERE.contains(&file) || in_file(file).iter().any(|test| test.cases().contains(&case)),
+            false => mentions(file, case),
+        };
+        let (tested, without): (Vec<&str>, Vec<_>) = files.partition(|file| has_test(file));
+        assert!(!tested.is_empty() && without.is_empty(), "case {case} has no test in {without:?}");
     }
-}
-
-fn walk(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
 
 #[test]
 fn the_checks_find_mistakes() {
-    let cases = |text: &str| cases_in(text).into_iter().collect::<Vec<_>>();
-    assert_eq!(cases("fn case_74_and_107g_what_cannot() // Cases 3 and 60, 61: x"), ["107g", "3", "60", "61", "74"]);
-    assert_eq!(cases("/// Cases 123 to 125: in case 7 of them, in each case"), ["123", "124", "125", "7"]);
     let page = |text: &str| Page { path: root().join("README.md"), text: text.into() };
     let wrong = page(
         "See `pilotlight dance` and `~/.config/pilotlight/`.\n\n    pilotlight status --bogus | jq .  # no\n\ntext\n",
@@ -364,90 +336,4 @@ fn the_checks_find_mistakes() {
         assert_eq!(long_sentences(&page(&text)).len(), count, "{text}");
     }
     assert!(!parse("[limits]\nfresh = 1\n", Path::new("x")).1.is_empty());
-}
-
-/// All Rust files below a folder.
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries
-        .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
-        .filter(|path| path.extension().is_some_and(|it| it == "rs"))
-        .collect()
-}
-
-/// A file's code without comments, and without what is only compiled for tests.
-fn code_of(path: &Path) -> String {
-    let text = std::fs::read_to_string(path).unwrap();
-    let mut lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
-    let mut code = String::new();
-    while let Some(line) = lines.next() {
-        if line.trim() != "#[cfg(test)]" {
-            code += line;
-            code.push('\n');
-            continue;
-        }
-        // The item, statement or arm ends in its first line, or with a brace that is indented as much as the attribute.
-        let indent = &line[..line.len() - line.trim_start().len()];
-        let mut item = lines.by_ref().skip_while(|line| line.trim_start().starts_with("#["));
-        let first = item.next().unwrap_or_default();
-        if !first.ends_with([';', '}', ',']) {
-            item.find(|line| line.strip_prefix(indent).is_some_and(|rest| ["}", "};", "});"].contains(&rest)));
-        }
-    }
-    code
-}
-
-/// The text literals in each call of a macro of `tracing`.
-fn log_messages(code: &str) -> Vec<&str> {
-    let mut messages = Vec::new();
-    let levels = ["error", "warn", "info", "debug"];
-    for call in code.split("tracing::").skip(1).filter(|rest| levels.iter().any(|level| rest.starts_with(level))) {
-        let Some(call) = call.split_once("!(").filter(|(name, _)| levels.contains(name)).map(|(_, call)| call) else {
-            continue;
-        };
-        let (mut depth, mut literal, mut escaped) = (1, None, false);
-        for (at, byte) in call.bytes().enumerate() {
-            match (byte, literal) {
-                _ if escaped => escaped = false,
-                (b'\\', Some(_)) => escaped = true,
-                (b'"', Some(start)) => {
-                    messages.push(&call[start..at]);
-                    literal = None;
-                }
-                (b'"', None) => literal = Some(at + 1),
-                (b'(', None) => depth += 1,
-                (b')', None) => depth -= 1,
-                _ => {}
-            }
-            if depth == 0 {
-                break;
-            }
-        }
-    }
-    messages
-}
-
-/// A bug report keeps only the words in `src/doctor/words.txt`, so a message with another word reads as `…` there.
-#[test]
-fn every_word_of_a_log_message_may_be_in_a_bug_report() {
-    let words = std::fs::read_to_string(root().join("src/doctor/words.txt")).unwrap();
-    let known: BTreeSet<&str> = words.split_whitespace().collect();
-    let (mut seen, mut unknown) = (0, BTreeSet::new());
-    for path in ["src", "crates"].iter().flat_map(|folder| sources(&root().join(folder))) {
-        let code = code_of(&path);
-        for message in log_messages(&code) {
-            // Values that are inserted, and line ends that are escaped.
-            let text: String = message.split('{').map(|part| part.rsplit('}').next().unwrap_or_default()).collect();
-            for word in text.split([' ', '\n', '\\']) {
-                let word = word.trim_matches([',', '.', ';', ':', '(', ')', '"']);
-                let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
-                seen += usize::from(is_word);
-                if is_word && !known.contains(word) {
-                    unknown.insert(word.to_owned());
-                }
-            }
-        }
-    }
-    assert!(seen > 300, "log messages were found: {seen} words");
-    assert!(unknown.is_empty(), "missing in src/doctor/words.txt: {unknown:?}");
 }

@@ -31,7 +31,7 @@ mkdir "$made/src"
     printf '%s.workspace = true\n' pilotlight-{core,system,agents} jiff proptest serde_json tempfile
     printf '[profile.dev]\ndebug = false\n'
 } >"$made/Cargo.toml"
-sed -i '/^pilotlight-engine = /d' "$made/Cargo.toml"
+sed -i -E '/^pilotlight-(engine|demo) = /d' "$made/Cargo.toml"
 target=${CARGO_TARGET_DIR:-$PWD/target}
 CARGO_TARGET_DIR=$target/mutants cargo mutants --dir "$made" --in-place --workspace \
     --test-package pilotlight-core,pilotlight-agents,cases --exclude 'crates/{system,agents/src/tail}/**' \

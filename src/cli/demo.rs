@@ -6,12 +6,11 @@ use super::{carry_out, descriptors, parse, print_usage, tray};
 use crate::tray::WELCOMED;
 use anyhow::Context as _;
 use clap::{ColorChoice, ValueEnum};
-use pilotlight_agents::copilot::demo::bridge::{self, StageInput};
-use pilotlight_agents::copilot::demo::pipe::Told;
-use pilotlight_agents::copilot::demo::{self, PROGRAM, STATE, script::LENGTH, server, stage, window};
-use pilotlight_agents::demo::owner;
-use pilotlight_agents::demo::programs::{Programs, stand_in};
-use pilotlight_agents::demo::sources;
+use pilotlight_demo::bridge::{self, StageInput};
+use pilotlight_demo::guests::owner;
+use pilotlight_demo::pipe::Told;
+use pilotlight_demo::programs::{Programs, stand_in};
+use pilotlight_demo::{PROGRAM, STATE, limits, script::LENGTH, server, sources, stage, window};
 use pilotlight_engine::config::{Actions, Config};
 use pilotlight_engine::last_seen::{self, Seen};
 use pilotlight_system::paths;
@@ -260,7 +259,7 @@ fn command_of(program: &Path, part: Part, speed: u32) -> Command {
 /// the file name of the players' program, `folder` is the stage's.
 fn config(user: &Config, speed: u32, player: &str, folder: &Path) -> Config {
     let mut config = Config {
-        limits: demo::limits(speed),
+        limits: limits(speed),
         // So that no click starts the real Copilot on a scripted session.
         actions: Actions {
             program: Some(stand_in(folder, PROGRAM)),

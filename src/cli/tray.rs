@@ -16,7 +16,8 @@ use pilotlight_engine::config::Permissions;
 use pilotlight_engine::control::caller::CallerPolicy;
 use pilotlight_engine::control::{self, Command, Probe, origin};
 use pilotlight_engine::hosts::Purpose;
-use pilotlight_system::{log, paths};
+use pilotlight_system::log::{self, cause, private};
+use pilotlight_system::paths;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -50,7 +51,7 @@ pub(super) fn run_with(context: Context, bridges: Option<Receiver<BridgeEvent>>)
     if let (Some(project), Some(instance)) = (&project, &instance)
         && let Err(error) = paths::note_runtime_folder(project, instance.folder())
     {
-        tracing::warn!("commands of another environment, as over ssh, do not find this tray: {error:#}");
+        log::warn!("commands of another environment, as over ssh, do not find this tray: {}", cause(&*error));
     }
     say_what_is_missing(&context);
     let menu = menu(&context);
@@ -117,9 +118,13 @@ fn claim(folders: &[PathBuf]) -> (Option<Claim>, Vec<anyhow::Error>) {
 fn log_refusals(refused: &[anyhow::Error], instance: Option<&Instance>) {
     for reason in refused {
         match instance {
-            Some(instance) => tracing::warn!("{reason:#}; using {} instead", instance.folder().display()),
+            Some(instance) => log::warn!(
+                "a runtime folder cannot be used: {}; using {} instead",
+                cause(reason.as_ref()),
+                private(&instance.folder().display())
+            ),
             // Runs without the lock: two icons are better than none.
-            None => tracing::warn!("commands cannot reach this tray: {reason:#}"),
+            None => log::warn!("commands cannot reach this tray: {}", cause(reason.as_ref())),
         }
     }
 }
@@ -185,13 +190,13 @@ impl Terminal {
 
 impl Console for Terminal {
     fn icon_missing(&mut self, line: &str) {
-        tracing::info!("{line}");
+        log::info!("there is no icon: {}", private(line));
         say(line);
         self.lit = false;
         if io::stdout().is_terminal() && self.table.is_none() {
             match LiveTable::new(Arc::clone(&self.context), self.commander.clone()) {
                 Ok(table) => self.table = Some(table),
-                Err(error) => tracing::warn!("the table cannot be shown: {error}"),
+                Err(error) => log::warn!("the table cannot be shown: {}", cause(&error)),
             }
         }
         self.note(if self.table.is_some() { "its table is on a terminal" } else { "its icon waits for a panel" });
@@ -212,7 +217,7 @@ impl Console for Terminal {
         match &mut self.table {
             Some(table) => table.notice = Some("The icon is in your panel.".into()),
             None if io::stdout().is_terminal() => say(line),
-            None => tracing::info!("the icon is in the panel"),
+            None => log::info!("the icon is in the panel"),
         }
     }
 

@@ -30,6 +30,8 @@ pub use state::{StartLine, State};
 use linux::Backend;
 #[cfg(target_os = "macos")]
 use macos::Backend;
+#[cfg(target_os = "linux")]
+use pilotlight_system::log::{self, cause};
 #[cfg(windows)]
 use windows::Backend;
 
@@ -144,7 +146,7 @@ impl Login {
         let result = backend.follow(on_change).await;
         self.followed.store(false, Ordering::Relaxed);
         if let Err(error) = result {
-            tracing::info!("changes to \"Start at login\" go unnoticed: {error}");
+            log::info!("changes to \"Start at login\" go unnoticed: {}", cause(&error));
         }
     }
 }

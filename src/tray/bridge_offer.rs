@@ -2,6 +2,7 @@
 //! for good once it was clicked, whatever the user then decided, and once a bridge is installed; the entry under Settings
 //! stays.
 
+use pilotlight_system::log::{self, cause};
 use pilotlight_system::{paths, plain_file};
 use std::io::Write;
 use std::path::PathBuf;
@@ -40,7 +41,10 @@ impl BridgeOffer {
         if let Some(marker) = &self.marker
             && let Err(error) = write(marker)
         {
-            tracing::warn!("the bridge cannot be noted as shown, so it is shown again at the next start: {error}");
+            log::warn!(
+                "the bridge cannot be noted as shown, so it is shown again at the next start: {}",
+                cause(&error)
+            );
         }
     }
 }

@@ -20,6 +20,7 @@ use pilotlight_core::text::{capitalised, is_uuid, plain};
 use pilotlight_engine::control::opened::OpenedWindows;
 use pilotlight_engine::control::{Command, PendingOrder, RetryHost};
 use pilotlight_engine::terminal::Terminals;
+use pilotlight_system::log::{self, private};
 use pilotlight_system::paths::{self, own_program};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -89,9 +90,7 @@ impl ClickHandler {
         if clicker.is_some_and(|pid| self.parts.trust.is_of_user(pid)) {
             return effect;
         }
-        tracing::info!(
-            "a program that is younger than a session says that the user clicked: they are asked in a terminal"
-        );
+        log::info!("a program that is younger than a session says that the user clicked: they are asked in a terminal");
         Effect::Review {
             what,
             id: order.id.clone(),
@@ -308,7 +307,7 @@ impl ClickHandler {
     fn failure_reporter(&self) -> impl Fn(String) + Send + use<> {
         let handler = self.clone();
         move |reason| {
-            tracing::warn!("{reason}");
+            log::warn!("a click failed: {}", private(&reason));
             let note = Note::failed("Pilotlight could not do that", reason);
             handler.note(&note.offering(Offer::new("Open the log", Effect::OwnLog)));
         }

@@ -10,6 +10,7 @@ use super::notify::Note;
 use super::sni::Tray;
 use super::view::{Effect, ItemId, Kind, MenuView};
 use pilotlight_core::verdict::Remedy;
+use pilotlight_system::log::{self, cause};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(not(target_os = "linux"))]
@@ -99,7 +100,7 @@ impl TrayController {
             Click::Outdated => Some((None, format!("Your panel showed an old menu: {AGAIN}"))),
         };
         if let Some((session, body)) = refused {
-            tracing::info!("a click in the menu was not carried out");
+            log::info!("a click in the menu was not carried out");
             self.click_handler.note_about(session.as_ref(), Note::not_done("Nothing was done", body), true, None);
         }
         self.restore_menu();
@@ -116,7 +117,7 @@ impl TrayController {
     pub(crate) fn click_entry(&mut self, id: &MenuId) {
         match self.tray.as_ref().and_then(|tray| tray.clicked(id)) {
             Some(click) => self.click(click),
-            None => tracing::debug!("a click on something that is no longer shown"),
+            None => log::debug!("a click on something that is no longer shown"),
         }
     }
 
@@ -126,7 +127,7 @@ impl TrayController {
         if let Some(tray) = &mut self.tray
             && let Err(error) = tray.show(&self.view)
         {
-            tracing::warn!("the menu cannot be shown: {error:#}");
+            log::warn!("the menu cannot be shown: {}", cause(&*error));
         }
     }
 }

@@ -18,7 +18,7 @@ use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_engine::config::Problem;
 use pilotlight_engine::{Fleet, Settings, View};
-use pilotlight_system::log;
+use pilotlight_system::log::{self, cause, private};
 use pilotlight_system::paths;
 use pilotlight_system::plain_file;
 use std::io::Write;
@@ -197,11 +197,11 @@ impl Feed {
         let rows: Vec<_> = fleet.rows().filter(|row| !row.status.has_ended()).collect();
         let note = welcome_note(&rows, has_icon);
         if let Err(error) = write_marker(&marker) {
-            tracing::warn!("the first run cannot be noted, so the next one is welcomed too: {error}");
+            log::warn!("the first run cannot be noted, so the next one is welcomed too: {}", cause(&error));
         }
         if has_icon {
             let line = format!("{}. {}", note.title, note.body.replace('\n', " "));
-            self.notifier.note_or(&note, move || tracing::info!("{line}"));
+            self.notifier.note_or(&note, move || log::info!("the user is welcomed: {}", private(&line)));
         } else if self.console.table().is_none() {
             // A table shows them itself, as they are at any time.
             self.console.print(&format!("{}. {}", note.title, note.body.replace('\n', " ")));

@@ -5,6 +5,7 @@
 //! which is checked before either is opened.
 
 use anyhow::Context;
+use pilotlight_system::log::{self, cause, private};
 use pilotlight_system::note::Note;
 use pilotlight_system::runtime::Runtime;
 use std::fs::{File, TryLockError};
@@ -67,7 +68,7 @@ impl Instance {
     /// Writes where the tray can be seen into the note.
     pub(crate) fn write_note(&self, place: &str) {
         if let Err(error) = self.runtime.write_note(&Note::of_this_process(place)) {
-            tracing::debug!(path = %self.folder.display(), %error, "the note cannot be written");
+            log::debug!(path = private(&self.folder.display()), "the note cannot be written: {}", cause(&error));
         }
     }
 

@@ -12,6 +12,7 @@ use super::sni::{NoPanel, Tray};
 use super::view::MenuView;
 use pilotlight_engine::config::Tray as Settings;
 use pilotlight_engine::control::Command;
+use pilotlight_system::log::{self, cause};
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -81,7 +82,7 @@ impl Loop {
             |view: &MenuView| Tray::new(view, Rc::clone(&runtime), Arc::clone(&clicks), folder.as_deref(), settings);
         let mut icon = IconKeeper::new(&self, create);
         if let Err(error) = controller.show_icon(create) {
-            tracing::debug!("no icon yet: {error:#}"); // the bus monitor reports why
+            log::debug!("no icon yet: {}", cause(&*error)); // the bus monitor reports why
         }
         while let Some(event) = runtime.block_on(self.receiver.recv()) {
             // Of several queued views only the last one is shown; a click applies to the view queued before it.
@@ -158,7 +159,7 @@ impl<F: Fn(&MenuView) -> anyhow::Result<Tray> + Copy> IconKeeper<F> {
     fn closed(&mut self, controller: &mut TrayController) {
         match self.renewals.renew(Instant::now()) {
             Ok(()) => {
-                tracing::warn!("the bus closed the icon's connection: the icon is shown again");
+                log::warn!("the bus closed the icon's connection: the icon is shown again");
                 self.renew(controller);
             }
             Err(rest) => drop(self.send_after(rest, MainEvent::IconClosed)),
@@ -168,7 +169,7 @@ impl<F: Fn(&MenuView) -> anyhow::Result<Tray> + Copy> IconKeeper<F> {
     /// A panel does not read the menu.
     fn unread(&mut self, controller: &mut TrayController) {
         if self.renewals.renew(Instant::now()).is_ok() {
-            tracing::info!("the panel does not read the menu: the icon is shown again");
+            log::info!("the panel does not read the menu: the icon is shown again");
             self.renew(controller);
         }
     }

@@ -72,6 +72,7 @@ use pilotlight_engine::control::caller::CallerPolicy;
 use pilotlight_engine::control::{self, Command, ControlServer};
 use pilotlight_engine::exit_note;
 use pilotlight_engine::exit_note::ExitNote;
+use pilotlight_system::log::{self, cause};
 use pilotlight_system::signals::Signals;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -292,7 +293,7 @@ fn serve(folder: &Path, judge: CallerPolicy, commander: UnboundedSender<Command>
         let _ = commander.send(command); // fails only when the engine has ended
     };
     control::serve(folder, judge, handle)
-        .inspect_err(|error| tracing::warn!("commands cannot reach this tray: {error}"))
+        .inspect_err(|error| log::warn!("commands cannot reach this tray: {}", cause(error)))
         .ok()
 }
 
@@ -303,6 +304,6 @@ fn serve(folder: &Path, judge: CallerPolicy, commander: UnboundedSender<Command>
     reason = "the panel may block the main thread for ever, and Quit must not wait for it"
 )]
 fn exit_now() -> ! {
-    tracing::debug!("the panel does not answer; quitting without waiting for it");
+    log::debug!("the panel does not answer; quitting without waiting for it");
     std::process::exit(0)
 }

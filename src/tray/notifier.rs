@@ -33,6 +33,7 @@ use pilotlight_core::words::refusal::Refusal;
 use pilotlight_engine::config::{Config, Notifications};
 use pilotlight_engine::{Fleet, Shown};
 use pilotlight_system::clock::{WallClock, slept};
+use pilotlight_system::log::{self, cause, private};
 use pilotlight_system::state_file::{self, Unusable};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -111,7 +112,7 @@ impl Notifier {
         let quiet = state_file.as_deref().map_or(Ok(Quiet::default()), read).unwrap_or_else(|error| {
             let path = state_file.take_if(|_| matches!(error, Unusable::Later(_))).or_else(|| state_file.clone());
             let path = path.unwrap_or_default();
-            tracing::warn!("{} cannot be used: {error}; nothing is muted or paused", path.display());
+            log::warn!("{} cannot be used: {}; nothing is muted or paused", private(&path.display()), cause(&error));
             Quiet::default()
         });
         Self {
@@ -293,9 +294,10 @@ impl Notifier {
         let Some(path) = &self.state_file else { return };
         let text = state_file::text_of(VERSION, &self.notifications.quiet);
         if let Err(error) = text.and_then(|text| state_file::replace(path, &text)) {
-            tracing::warn!(
-                "mutes and pauses cannot be saved in {}: {error:#}; they end with the program",
-                path.display()
+            log::warn!(
+                "mutes and pauses cannot be saved in {}: {}; they end with the program",
+                private(&path.display()),
+                cause(&*error)
             );
         }
     }

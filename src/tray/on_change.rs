@@ -10,6 +10,7 @@ use pilotlight_core::session::Key;
 use pilotlight_core::text::escaped_json;
 use pilotlight_core::time::Time;
 use pilotlight_engine::config::OnChange as Command;
+use pilotlight_system::log::{self, cause, private};
 use pilotlight_system::{descriptors, paths};
 use std::io;
 use std::path::PathBuf;
@@ -111,7 +112,7 @@ impl Known {
         if let Err(error) = ended
             && !failed_before
         {
-            tracing::warn!("{} failed: {error}; that is not said again until it works", self.name);
+            log::warn!("{} failed: {}; that is not said again until it works", private(&self.name), cause(error));
         }
     }
 }
@@ -138,7 +139,7 @@ impl Runner {
         let dropped_before = std::mem::replace(&mut self.drops, accepted.is_err());
         let Ok(accepted) = accepted else {
             if !dropped_before {
-                tracing::warn!("{} is not run: {MOST} others run or wait", known.name);
+                log::warn!("{} is not run: {} others run or wait", private(&known.name), MOST);
             }
             return;
         };

@@ -6,6 +6,7 @@
 use super::open;
 use anyhow::Context as _;
 use pilotlight_engine::config;
+use pilotlight_system::log::{self, cause};
 use pilotlight_system::state_file;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,6 +91,6 @@ fn spawn(failed: impl Fn(String) + Send + 'static, work: impl FnOnce() -> anyhow
         }
     };
     if let Err(error) = std::thread::Builder::new().name("open-files".into()).spawn(work) {
-        tracing::warn!("nothing can be opened: {error}");
+        log::warn!("nothing can be opened: {}", cause(&error));
     }
 }

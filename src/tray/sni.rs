@@ -28,6 +28,7 @@ use menu::{ITEM_PATH, Menu, MenuState, PATH as MENU_PATH, Update, lock};
 use pictures::Pictures;
 use pilotlight_engine::config::Tray as Settings;
 use pilotlight_engine::terminal::{self, OpenMenu};
+use pilotlight_system::log::{self, cause};
 use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -131,7 +132,7 @@ impl Tray {
             emit(&self.connection, update).await
         };
         if let Err(error) = self.runtime.block_on(emitted) {
-            tracing::debug!("the panel cannot be notified: {error}"); // the bus is gone, which its monitor reports
+            log::debug!("the panel cannot be notified: {}", cause(&error)); // the bus is gone, which its monitor reports
         }
         Ok(())
     }

@@ -7,6 +7,7 @@
 //! Windows 11 24H2 on; before that, it closes the one that it got.
 #![allow(unsafe_code)]
 
+use pilotlight_system::log::{self, cause, private};
 use pilotlight_system::paths::own_program;
 use std::path::{Path, PathBuf};
 use windows::Win32::Storage::EnhancedStorage::PKEY_AppUserModel_ID;
@@ -31,7 +32,7 @@ pub(crate) fn integrate() {
     close_own_console();
     // SAFETY: the string outlives the call.
     if let Err(error) = unsafe { SetCurrentProcessExplicitAppUserModelID(&HSTRING::from(APP_ID)) } {
-        tracing::info!("notifications appear under another program's name: {error}");
+        log::info!("notifications appear under another program's name: {}", cause(&error));
     }
     // Development builds get no entry in the Start menu.
     if cfg!(debug_assertions) {
@@ -43,7 +44,11 @@ pub(crate) fn integrate() {
     let Some(link) = own.filter(|link| !link.exists() && !all.is_some_and(|all| all.exists())) else { return };
     let work = move || {
         if let Err(error) = create_shortcut(&link, &program) {
-            tracing::info!("there is no entry in the Start menu: {} cannot be created: {error}", link.display());
+            log::info!(
+                "there is no entry in the Start menu: {} cannot be created: {}",
+                private(&link.display()),
+                cause(&error)
+            );
         }
     };
     // On its own thread: the event loop initializes COM on the main thread.

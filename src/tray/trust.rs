@@ -12,6 +12,7 @@ use pilotlight_core::action::questions;
 use pilotlight_core::session::Session;
 use pilotlight_engine::Fleet;
 use pilotlight_engine::control::origin::{Runner, is_older};
+use pilotlight_system::log;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -57,7 +58,7 @@ impl DesktopTrust {
     pub(crate) fn is_server_of_user(&self, pid: u32) -> bool {
         let is_of_user = self.is_of_user(pid);
         if self.0.is_server_young.swap(!is_of_user, Ordering::Relaxed) == is_of_user {
-            tracing::info!(is_of_user, "whether popups may approve has changed");
+            log::info!(is_of_user = is_of_user, "whether popups may approve has changed");
             (self.0.redraw)();
         }
         is_of_user

@@ -141,7 +141,7 @@ fn case_116_a_session_open_in_a_process_is_not_opened_again() {
 
 /// Cases 123 to 125: every action is refused.
 #[test]
-fn case_124_a_session_not_held_by_the_process_of_its_lock_is_left_alone() {
+fn case_123_124_and_125_a_session_not_held_by_the_process_of_its_lock_is_left_alone() {
     for kind in [Kind::Terminal, Kind::Sdk, Kind::Unknown] {
         let case = Case::of(asking().owned(Owner::Unheld { pid: PID }), 3, kind).server(ServerState::Listening);
         assert_eq!(case.actions(), [""; 0]);

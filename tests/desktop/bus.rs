@@ -80,7 +80,7 @@ fn case_105_without_a_bus_one_line_says_so_and_the_rest_works() {
 }
 
 #[test]
-fn without_a_bus_the_table_takes_over_on_a_terminal() {
+fn case_237_without_a_bus_the_table_takes_over_on_a_terminal() {
     let sessions = Sessions::new();
     let user = User::new(&sessions);
     let session = sessions.add("a session");

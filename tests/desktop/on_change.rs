@@ -96,7 +96,7 @@ fn case_300_a_command_is_told_the_row_on_its_standard_input_alone() {
     assert_eq!((row, without), (shown, vec![true; 3]));
     let arguments = fs::read_to_string(world.file("rows.args")).unwrap();
     assert_eq!(arguments, format!("{}|$(touch oops)|", rows.display()));
-    let missing = "the on-change command 2 (program) failed: there is no such program";
+    let missing = "«the on-change command 2 (program)» failed: «there is no such program»";
     wait_until(SOON, "it is logged", || world.log(), || world.log().contains(missing).then_some(()));
     // Other settings hold at once.
     world.set(&settings("title", "status = [\"working\", \"failed\"]\n"));

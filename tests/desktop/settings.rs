@@ -108,7 +108,7 @@ fn the_log_has_each_status_and_nothing_that_a_session_wrote() {
         ("failed", "working", ""),
         ("working", "crashed", "ProcessGone, Unfinished "),
     ] {
-        let change = format!("{why}tag=\"status\" session={} was=\"{was}\" is=\"{is}\"", session.id);
+        let change = format!("{why}tag=status session=«{}» was={was} is={is}", session.id);
         assert!(lines.any(|line| line.ends_with(&change)), "{change} is not in its place in:\n{log}");
     }
     for secret in ["Zebra", "launchcodes", "hunter2", "rm -rf", "is wrong"] {

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Cases 3 and 60: the owner dies in the middle of a turn. That is reported at once, by an event and not by a
 /// poll.
 #[test]
-fn case_3_an_owner_that_dies_mid_turn_is_crashed() {
+fn case_3_and_60_an_owner_that_dies_mid_turn_is_crashed() {
     let (user, session, owner, watch) = User::working(1);
     let row = watch.wait_status(&session, "working");
     assert_eq!(row["owner"], json!({"pid": owner.pid(), "state": "alive", "attachable": false, "bridge": null}));

@@ -1,6 +1,7 @@
 //! The claims of SECURITY.md and docs/bridge.md: each names its tests, and these exist. Also the tests of claims about
 //! the whole program: what it never writes, and what it never logs.
 
+use super::listing;
 use crate::support::synthetic::User;
 use crate::support::{SOON, wait_until};
 use rustix::process::Signal;
@@ -27,11 +28,8 @@ fn every_claim_names_tests_and_every_test_exists() {
         let tests = named_tests(claim);
         assert!(!tests.is_empty() || claim.contains("deny.toml"), "no test is named for this claim:\n{claim}");
         for (file, name) in tests {
-            let code = fs::read_to_string(root.join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
-            let declared = code.find(&format!("fn {name}(")).unwrap_or_else(|| panic!("{file} has no {name}"));
-            // Its attributes are between the end of the previous item and its name.
-            let attributes = code[..declared].rsplit("\n}\n").next().unwrap();
-            assert!(attributes.contains("#[test]"), "{file}: {name} is no test");
+            let exists = listing::tests().iter().any(|test| test.name() == name && test.is_in(&file));
+            assert!(exists, "{file} has no test {name}");
         }
         claims += 1;
     }

@@ -106,7 +106,7 @@ fn an_unreadable_log_is_a_problem() {
 
 /// Cases 71, 73, 87.
 #[test]
-fn case_87_stale_locks_are_named_and_conflicting_ones_are_a_problem() {
+fn case_71_73_and_87_stale_locks_are_named_and_conflicting_ones_are_a_problem() {
     let user = User::new();
     let (stale, contested) = (user.session(0xa1), user.session(0xb2));
     let owner = stale.owner(&user);

@@ -62,10 +62,13 @@ fn hostile_contents_leak_nothing() {
     let state = scratch.join(".local/state/pilotlight");
     fs::create_dir_all(&state).unwrap();
     let mut log = String::from("hunter2 at the start of a line\n");
+    let at = "2026-11-20T18:07:25.003Z";
     for secret in SECRETS {
-        log += &format!(
-            "2026-11-20T18:07:25.003Z  WARN the menu cannot be shown: {secret} tag=\"{secret}\" {secret}=\"x\" session={secret}\n"
-        );
+        log += &format!("{at}  WARN: the menu cannot be shown: «{secret}» tag=menu session=«{secret}»\n");
+        // An older version wrote this one, and a full disk cut off those.
+        log += &format!("{at}  WARN the menu: {secret} tag=\"{secret}\" {secret}=\"x\" session={secret}\n");
+        log += &format!("{at}  WARN: the menu: «{secret}\n{at}  WARN: the menu: «{secret}{at}  WARN: «{secret}»\n");
+        log += &format!("{at}  WARN: the menu: {secret}» tag=menu\n");
     }
     fs::write(state.join("pilotlight.log"), log).unwrap();
 
@@ -95,7 +98,7 @@ fn hostile_contents_leak_nothing() {
         "limits.fresh-stuck = \"1m30s\"",
         "homes = …",
         "something is wrong in line 2",
-        "WARN the menu cannot be shown: …",
+        "WARN: the menu cannot be shown: … tag=menu session=#1(no-uuid)\n",
     ] {
         assert!(text.contains(needed), "{needed:?} is not in:\n{text}");
     }

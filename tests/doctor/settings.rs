@@ -17,7 +17,7 @@ fn editor(user: &User, script: &str) -> String {
 }
 
 #[test]
-fn the_file_is_created_from_the_reference_and_checked_after_editing() {
+fn case_238_the_file_is_created_from_the_reference_and_checked_after_editing() {
     let user = User::new();
     let config = user.scratch.path().join(".config/pilotlight/config.toml");
     let edit = |script: &str| {

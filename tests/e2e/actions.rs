@@ -242,7 +242,7 @@ fn a_crashed_session_is_resumed_in_our_own_server() {
 
 /// Cases 70, 62: a plain terminal is never taken over. It can only be ended, which needs a confirmation.
 #[test]
-fn case_70_a_live_terminal_cannot_be_taken_over_but_can_be_ended() {
+fn case_62_and_70_a_live_terminal_cannot_be_taken_over_but_can_be_ended() {
     let (home, model) = (Home::new("project"), Model::start());
     let pilot = Pilot::start(&[&home]);
     let terminal = Terminal::start(&home, &model, &[]);
@@ -307,7 +307,7 @@ fn a_terminal_can_be_ended_from_the_menu_and_resumed() {
 /// Cases 72 and 107d: a process that is not certainly the session's own is not signalled, whatever the lock says.
 #[test]
 #[ignore = "tests/long.sh"]
-fn a_terminal_with_two_sessions_is_not_ended() {
+fn case_72_and_107d_a_terminal_with_two_sessions_is_not_ended() {
     let (home, model) = (Home::new("project"), Model::start());
     let pilot = Pilot::start(&[&home]);
     let terminal = Terminal::start(&home, &model, &[]);

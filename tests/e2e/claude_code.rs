@@ -160,7 +160,7 @@ fn its_pane_is_shown_and_killed_it_is_resumed_in_xterm() {
 /// Case 339, with a display: whoever looks at the terminal that asks is not told of it, unless no answer comes.
 #[test]
 #[ignore = "needs a display: tests/visible/terminal.sh"]
-fn its_popup_waits_while_its_terminal_has_the_focus_in_xterm() {
+fn case_339_its_popup_waits_while_its_terminal_has_the_focus_in_xterm() {
     let Some(display) = display() else { return };
     let home = ClaudeHome::new();
     let config = "[notifications]\nafter-start = \"1ms\"\n";

@@ -51,7 +51,7 @@ fn questions_failures_and_crashes_cause_popups_that_are_withdrawn() {
 
 /// Cases 97, 99.
 #[test]
-fn four_at_once_are_one_popup_and_repetitions_are_suppressed() {
+fn case_97_and_99_four_at_once_are_one_popup_and_repetitions_are_suppressed() {
     let (stage, popups) = stage(Manner::Approves, "");
     let others = [(); 3].map(|()| stage.server.create(&stage.client, Some(&stage.person)));
     // The tray is frozen, so it notices all questions at once.
@@ -95,7 +95,7 @@ fn a_request_that_still_waits_is_reported_again() {
 /// Cases 47, 100.
 #[test]
 #[ignore = "tests/long.sh"]
-fn the_third_stuck_turn_in_a_row_advises_a_new_session() {
+fn case_47_and_100_the_third_stuck_turn_in_a_row_advises_a_new_session() {
     let limits = "cooldown = \"1ms\"\n[limits]\nfresh-quiet = \"1s\"\nfresh-stuck = \"2s\"\nthinking-quiet = \"1s\"\nthinking-stuck = \"2s\"\n";
     let (stage, popups) = stage(Manner::Approves, limits);
     let mut numbers = Vec::new();
@@ -112,7 +112,7 @@ fn the_third_stuck_turn_in_a_row_advises_a_new_session() {
 /// Case 102: "done" causes a popup if that is set, unless the terminal itself notifies.
 #[test]
 #[ignore = "tests/long.sh"]
-fn done_causes_a_popup_if_it_is_set_and_the_terminal_does_not_notify() {
+fn case_102_done_causes_a_popup_if_it_is_set_and_the_terminal_does_not_notify() {
     let (home, model) = (Home::new("project"), Model::start());
     let pilot = Pilot::configured(&[&home], &format!("{AT_ONCE}done = true\ndone-min = \"1ms\"\ncooldown = \"1ms\"\n"));
     let popups = pilot.popups();

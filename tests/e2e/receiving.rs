@@ -24,7 +24,7 @@ const COMMENTS: Part = every_millis(Piece::Comment, 4000);
 /// Case 158, too.
 #[test]
 #[ignore = "tests/long.sh"]
-fn case_155_an_answer_is_told_from_keepalives_and_from_a_dead_connection() {
+fn case_155_and_158_an_answer_is_told_from_keepalives_and_from_a_dead_connection() {
     let mut stage = Stage::new("quick", &QUICK, "");
     let mut scenes = Vec::new();
     let plays: [(&str, &[Part], Outlook); 3] = [

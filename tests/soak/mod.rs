@@ -216,7 +216,7 @@ fn agrees(agent: &str, ledger: &Ledger, reports: &[Report], home: &Home) -> bool
 }
 
 #[test]
-fn two_minutes() {
+fn case_294_295_and_517_two_minutes() {
     soak(Duration::from_secs(from_environment("PILOTLIGHT_SOAK_SECONDS").unwrap_or(110)), false);
 }
 

@@ -13,12 +13,13 @@ use super::runners::Runner;
 use super::source::Source;
 use super::stamps::Stamps;
 use super::tail::Dialect;
-use super::{claude_code, codex, copilot, reported, starting};
+use super::{claude_code, codex, copilot, reported, starting, walk};
 use async_trait::async_trait;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::Time;
 use pilotlight_system::paths::user_home;
+use pilotlight_system::watcher::Layout;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -38,29 +39,36 @@ pub use super::copilot::dialect::DIALECT as FIRST_DIALECT;
 
 /// An agent: where its sessions are, how they are read, and what may be done with them.
 ///
-/// An agent that is only shown implements [`profile`](Self::profile), [`list`](Self::list), [`path`](Self::path) and
-/// [`open`](Self::open); the other methods have the answers that are right for it. One that can be acted on has a
-/// [`control`](Self::control), too.
+/// An agent that is only shown implements [`profile`](Self::profile) and [`open`](Self::open); the other methods have the
+/// answers that are right for it. One that can be acted on has a [`control`](Self::control), too. The [essay](crate) of this
+/// crate says how to add one.
 #[async_trait]
 pub trait Adapter: Send + Sync {
     /// What is the same about all its homes: names, where they are, what to watch in one.
     fn profile(&self) -> &'static Profile;
 
-    /// Lists the sessions of a home. What is read may be noted in `stamps`, to spare the next listing.
+    /// Lists the sessions of a home, by the layout of its watch plan. What is read may be noted in `stamps`, to spare the next listing.
     ///
     /// # Errors
     /// Where the home cannot be listed.
-    fn list(&self, home: &Source, stamps: Stamps) -> io::Result<Listing>;
+    fn list(&self, home: &Source, stamps: Stamps) -> io::Result<Listing> {
+        walk::list(home.root(), &self.profile().watch_plan.layout, stamps)
+    }
 
     /// Where a session is: its folder, or its file.
-    fn path(&self, home: &Source, id: &str) -> PathBuf;
+    fn path(&self, home: &Source, id: &str) -> PathBuf {
+        walk::path(home.root(), &self.profile().watch_plan.layout, id)
+    }
 
     /// A reader for a session, which has read nothing yet. `path`: where the session is.
     fn open(&self, home: &Source, id: &str, path: PathBuf) -> Reader;
 
     /// Whether a home has a session of this id.
     fn has(&self, home: &Source, id: &str) -> bool {
-        self.path(home, id).is_file()
+        match self.profile().watch_plan.layout {
+            Layout::Files { .. } => self.path(home, id).is_file(),
+            Layout::Folders { .. } => self.path(home, id).is_dir(),
+        }
     }
 
     /// The log of a session.
@@ -80,7 +88,7 @@ pub trait Adapter: Send + Sync {
 
     /// Whether only a listing tells where the log of a session is, as its id does not.
     fn lists_logs(&self) -> bool {
-        false
+        matches!(self.profile().watch_plan.layout, Layout::Files { .. })
     }
 
     /// Tells fast which sessions of a home are history: of many that a listing found, with where it found their logs, or of

@@ -3,7 +3,7 @@
 //! An agent is an [`adapter::Adapter`]: where its sessions are, how one is read, who runs it, and how it is resumed. Nothing
 //! outside of an agent's folder knows it; all that is known of an agent is in [`adapter::ADAPTERS`]. The five main types:
 //!
-//! - [`adapter::Adapter`]: an agent. Those that are only shown need four of its methods.
+//! - [`adapter::Adapter`]: an agent. Those that are only shown need two of its methods.
 //! - [`source::Source`]: one home of an agent. It lists the sessions in it, and makes their readers.
 //! - [`reader::SessionReader`]: reads one session, and writes what it observes into a
 //!   [`pilotlight_core::session::Observed`]. The verdict is left to the core.
@@ -15,16 +15,40 @@
 //!
 //! - [`homes`] finds their homes, [`scanner`] the sessions that processes have open ([`openings`]), `runners` the live
 //!   processes of agents with what each shows of its home, [`programs`] the files that are opened when an agent is started.
+//! - [`shown`] has what all agents have in common that are only shown.
 //! - [`tail`] follows a growing log in any [`tail::Dialect`]. [`listing`] is what a list of sessions found, [`stamps`] whether
 //!   another would find the same, `walk` finds sessions that are files in shared folders.
 //! - [`callers`] knows which agent started a process, by the `fingerprint`
 //!   of each, so that no tool of an agent answers for the user.
-//! - [`demo`] has the sessions that play in `pilotlight demo`.
 //!
 //! Files of agents are only read: nothing is written into their homes, and none of their locks is taken.
 //!
-//! Begin with `adapter.rs`, then `codex/`, the smallest whole agent; `sundial.rs` is a made-up one in a file. To add an
-//! agent, write its adapter and name it in `ADAPTERS`.
+//! Begin with `adapter.rs`, then `codex/`, the smallest whole agent.
+//!
+//! # To add an agent
+//!
+//! `sundial.rs`, a made-up agent that is only shown, is all that it takes. In this order:
+//!
+//! 1. A file `<name>.rs` with a `const PROFILE: Profile`: what is the same about all its homes. Start from `Profile::SHOWN`
+//!    and `Names::new`, and give the six fields that `SHOWN` names. A home is a folder, `~/<home>` or what the variable
+//!    `home_variable` names, and is recognised by `is_home`. `sessions` is the folder in it that has the sessions, and
+//!    `WatchPlan::files` says how deep a session's file lies there, and how its name gives the session's id.
+//! 2. A type that implements [`adapter::Adapter`]: `profile`, and `open`, which returns [`shown::reader`]. That reads either a
+//!    log of lines, by a [`tail::Dialect`], or a file that is written anew each time, by a function. Both turn what the agent
+//!    wrote into [`pilotlight_core::event::Event`]s; `Event::of`, `Body::prompt`, `Body::tool` and `Body::tool_done` are short
+//!    for the usual ones, `core/scan.rs` has `Text` and `Malformed`, and reads JSON without allocating. A turn begins with a
+//!    prompt and is over with a `Body::Answer`, `Body::TurnOver` or `Body::Shutdown`; what is not known is left out.
+//!    `Dialect::of` makes a dialect: whether a log begins as this agent's does, how a line is parsed, and whether a line is a
+//!    prompt, where reading backwards stops. The adapter also returns it from `dialect`, or `pilotlight replay` reads such a
+//!    log as Copilot's. `shown/tests.rs` has an agent with a log of lines.
+//! 3. Its name in [`adapter::ADAPTERS`], after the first. Then
+//!    `cargo run -- --home FOLDER status --all` shows the sessions of a home, and `explain ID` why one has its status.
+//! 4. Who runs a session. As long as nothing tells, its log alone is judged, and a session that is silent is soon over. Where
+//!    each process writes a file that names its session, `logs` of the watch plan and [`shown::scanner`] are enough. An agent
+//!    that tells in another way writes a [`reader::SessionReader`] of its own, as do those with sub-agents or questions.
+//!
+//! What may be done with a session, and what else is known of an agent, is in the other methods of `Adapter`; ARCHITECTURE.md
+//! names the documents that list the agents.
 
 // Dead code is only reported on Linux, where the tests run. The other systems do not use all that is compiled for them.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
@@ -41,7 +65,6 @@ pub mod codex;
 pub mod containers;
 pub mod control;
 pub mod copilot;
-pub mod demo;
 pub mod evidence;
 mod fingerprint;
 pub mod homes;
@@ -56,6 +79,7 @@ pub mod reading;
 pub mod reported;
 pub mod runners;
 pub mod scanner;
+pub mod shown;
 pub mod source;
 pub mod stamps;
 mod starting;

@@ -32,3 +32,21 @@ pub struct Profile {
     /// What there is to watch in a home.
     pub(crate) watch_plan: WatchPlan,
 }
+
+impl Profile {
+    /// An agent whose program is not known. What its profile must still have: `names`, `home` and `home_variable`,
+    /// `is_home`, `sessions` and `watch_plan`.
+    pub(crate) const SHOWN: Self = Self {
+        names: Names::new("", "", ""),
+        program: "",
+        fingerprint: None,
+        installed: &[],
+        tried: "",
+        gaps: None,
+        home: "",
+        home_variable: "",
+        is_home: |_| false,
+        sessions: "",
+        watch_plan: WatchPlan::files(0, |_| None),
+    };
+}

@@ -89,7 +89,7 @@ impl Source {
 
     /// The same, where this program is started in place of the agent's.
     #[must_use]
-    pub(crate) fn with_stand_in(self, program: &Path) -> Self {
+    pub fn with_stand_in(self, program: &Path) -> Self {
         Self { stand_in: Some(program.into()), ..self }
     }
 

@@ -1,10 +1,13 @@
-//! Finds the sessions of a home that are files in shared folders: those of a [`Layout::Files`].
-//!
-//! [`Layout::Files`]: pilotlight_system::watcher::Layout::Files
+//! Finds the sessions of a home by its [`Layout`]: files in shared folders, or folders of their own.
 
+use super::listing::Listing;
+use super::stamps::Stamps;
+use pilotlight_system::watcher::Layout;
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The id of the session whose file has this name.
 type SessionOf = fn(&str) -> Option<&str>;
@@ -45,4 +48,51 @@ pub(super) fn find(folder: &Path, depth: usize, session_of: SessionOf, id: &str)
     };
     let _ = files(folder, depth, session_of, &mut |_| (), &mut visit); // what cannot be listed has none
     found
+}
+
+/// Lists the sessions of a home, with where their files are.
+///
+/// # Errors
+/// Where the folder of the sessions cannot be listed.
+pub(super) fn list(root: &Path, layout: &Layout, mut stamps: Stamps) -> io::Result<Listing> {
+    let Layout::Files { depth, session_of, .. } = *layout else {
+        stamps.note(root);
+        let folders = fs::read_dir(root)?.flatten().filter(|entry| entry.path().is_dir());
+        let ids =
+            folders.filter_map(|folder| Some(folder.file_name().to_str().filter(|id| !id.starts_with('.'))?.into()));
+        return Ok(Listing::of(ids.collect::<Vec<Arc<str>>>()).with(Arc::default(), stamps));
+    };
+    let mut found = HashMap::<Arc<str>, PathBuf>::new();
+    files(root, depth, session_of, &mut |folder| stamps.note(folder), &mut |id, path| {
+        found.insert(id.into(), path);
+        true
+    })?;
+    Ok(Listing::of(found.keys().cloned().collect::<Vec<_>>()).with(found.into(), stamps))
+}
+
+/// Where a session is, or would be.
+pub(super) fn path(root: &Path, layout: &Layout, id: &str) -> PathBuf {
+    let found = match *layout {
+        Layout::Files { depth, session_of, .. } => find(root, depth, session_of, id),
+        Layout::Folders { .. } => None,
+    };
+    found.unwrap_or_else(|| root.join(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_that_are_folders_are_listed_too() {
+        let home = tempfile::tempdir().unwrap();
+        for folder in ["one", ".one"] {
+            fs::create_dir(home.path().join(folder)).unwrap();
+        }
+        fs::write(home.path().join("notes"), "").unwrap();
+        let layout = Layout::Folders { is_session_file: |_| true };
+        let listed = list(home.path(), &layout, Stamps::default()).unwrap();
+        assert_eq!(listed.map(|id| id.to_string()).collect::<Vec<_>>(), ["one"]);
+        assert_eq!(path(home.path(), &layout, "one"), home.path().join("one"));
+    }
 }

@@ -28,6 +28,20 @@ pub struct Names {
     pub contested: &'static str,
 }
 
+impl Names {
+    /// These, where nothing else is said of its sessions alone.
+    pub const fn new(name: &'static str, word: &'static str, mark: &'static str) -> Self {
+        Self {
+            name,
+            word,
+            mark,
+            no_owner: "no process is known to run it",
+            left_behind: "it said no more",
+            contested: "it open",
+        }
+    }
+}
+
 /// An agent. Two of the same name are the same.
 #[derive(Clone, Debug)]
 pub enum Agent {
@@ -38,14 +52,7 @@ pub enum Agent {
 }
 
 /// The agent of a session of which none is known. No session that is shown is of it.
-static UNKNOWN: Names = Names {
-    name: "agent",
-    word: "agent",
-    mark: "agent",
-    no_owner: "no process is known to run it",
-    left_behind: "it said no more",
-    contested: "it open",
-};
+static UNKNOWN: Names = Names::new("agent", "agent", "agent");
 
 impl Default for Agent {
     fn default() -> Self {

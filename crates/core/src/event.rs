@@ -28,10 +28,9 @@ pub struct Event<'a> {
     pub body: Body<'a>,
 }
 
-#[cfg(test)]
 impl<'a> Event<'a> {
-    /// An event of the root, of which only the time and what happened matter.
-    pub(crate) const fn of(at: Time, body: Body<'a>) -> Self {
-        Self { kind: b"x", at: Some(at), id: b"", parent: b"", round: b"", sub_agent: None, body }
+    /// An event of the root, in a log whose lines have no ids.
+    pub const fn of(kind: &'a [u8], at: Time, body: Body<'a>) -> Self {
+        Self { kind, at: Some(at), id: b"", parent: b"", round: b"", sub_agent: None, body }
     }
 }

@@ -15,9 +15,6 @@ macro_rules! said {
 
         #[allow(dead_code, reason = "only why a session has its status is said by name")]
         impl $name {
-            /// The names of all values.
-            pub(crate) const NAMES: &'static [&'static str] = &[$(stringify!($value)),*];
-
             /// Its name, for a log that keeps nothing of its fields.
             pub(crate) const fn name(&self) -> &'static str {
                 match self {

@@ -57,6 +57,7 @@ pub use parts::fleet::{Entry, Fleet, LastProgress, Shown};
 pub use parts::fleet::{Trouble, Twin, unreached};
 pub use parts::probe::{apply_probe, due_probe};
 pub use parts::settings_file::SettingsSource;
+use pilotlight_system::log;
 pub use view::{Settings, View};
 
 use crate::config::Config;
@@ -177,7 +178,7 @@ impl Engine {
     /// Runs until the view or one of these signals ends the program.
     pub async fn run(mut self, signals: Signals, view: &mut dyn View) {
         let mut signals = SignalSource(Some(signals));
-        tracing::info!(tag = "start", version = env!("CARGO_PKG_VERSION"), "Pilotlight starts watching");
+        log::info!(tag = "start", version = env!("CARGO_PKG_VERSION"), "Pilotlight starts watching");
         self.disk.watch_seen();
         if self.start_up(&mut signals, view).await.is_break() {
             return;
@@ -192,7 +193,7 @@ impl Engine {
             }
         }
         self.shut_down().await;
-        tracing::info!(tag = "end", "Pilotlight stops watching");
+        log::info!(tag = "end", "Pilotlight stops watching");
     }
 
     /// Reads everything once. Breaks if a signal ends the program in the meantime.

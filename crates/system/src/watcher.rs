@@ -21,6 +21,7 @@ mod portable;
 mod route;
 mod throttle;
 
+use crate::log::{self, private};
 use crate::mounts::Mounts;
 use crate::timer::Alarm;
 use filter::{Filter, Home};
@@ -197,7 +198,7 @@ impl Watcher {
             }
             Err(Refusal::Gone) => false,
             Err(Refusal::Other(error)) => {
-                tracing::debug!(path = %path.display(), %error, "not watched");
+                log::debug!(path = private(&path.display()), "not watched: {}", private(&error));
                 false
             }
         }

@@ -9,6 +9,7 @@ use super::server::{NO_REPLY, TIMEOUT};
 use super::text::{TITLE_MAX, body};
 use crate::tray::note::{Note, OfferTaken};
 use pilotlight_core::text::plain;
+use pilotlight_system::log::{self, cause};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Handle;
@@ -80,7 +81,7 @@ impl NoteSender {
             drop(permit);
             if let Err(error) = result {
                 if !warned.swap(true, Ordering::Relaxed) {
-                    tracing::warn!("notifications cannot be shown: {error:#}; everything else goes on");
+                    log::warn!("notifications cannot be shown: {}; everything else goes on", cause(&*error));
                 }
                 failed();
             }

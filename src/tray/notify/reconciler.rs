@@ -18,6 +18,7 @@ use failure::{Failure, SERVER_GONE};
 use notification::{FEW_ACTIONS, LATER, notification};
 use pilotlight_core::action::Action;
 use pilotlight_core::alert::{Button, Popup, PopupId, ShownRequest};
+use pilotlight_system::log;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Moment};
@@ -322,9 +323,7 @@ impl Reconciler {
             Signal::Invoked(action) if action == "default" => PopupEvent::Default,
             Signal::Invoked(action) => match button(&action) {
                 Some(button) if button.answers() && self.now() < shown.settled => {
-                    tracing::info!(
-                        "a click came too soon after its popup was shown or moved: the popup is shown again"
-                    );
+                    log::info!("a click came too soon after its popup was shown or moved: the popup is shown again");
                     return self.show_again(id, number);
                 }
                 Some(button) => PopupEvent::Action(button),

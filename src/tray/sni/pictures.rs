@@ -7,6 +7,7 @@
 //! GTK looks into a folder of icons only every 5 s, and draws "image missing" for one that came in between.
 
 use crate::tray::icon::{Icon, Picture, decode};
+use pilotlight_system::log::{self, cause};
 use pilotlight_system::paths::make_folder;
 use pilotlight_system::plain_file::{self, Links};
 use pilotlight_system::state_file;
@@ -35,7 +36,7 @@ impl Pictures {
     /// Writes these pictures into this state folder, unless they are there already.
     pub(super) fn new(state_folder: Option<&Path>, icons: impl Iterator<Item = Icon>) -> Self {
         let make = |folder: PathBuf| {
-            let made = make_folder(&folder).inspect_err(|error| tracing::debug!("no folder for icons: {error}"));
+            let made = make_folder(&folder).inspect_err(|error| log::debug!("no folder for icons: {}", cause(error)));
             made.is_ok().then_some(folder)
         };
         let folder = state_folder.map(|folder| folder.join(FOLDER)).and_then(make);
@@ -58,7 +59,7 @@ impl Pictures {
             DONE.fetch_or(!*pictures.lock(), Ordering::Relaxed);
         };
         if let Err(error) = std::thread::Builder::new().name("pictures".into()).spawn(work) {
-            tracing::debug!("pictures are written when they are shown: {error}");
+            log::debug!("pictures are written when they are shown: {}", cause(&error));
         }
     }
 
@@ -114,7 +115,7 @@ impl Pictures {
         if !is_there(&file, picture)
             && let Err(error) = write(&file, picture)
         {
-            tracing::debug!("the icon cannot be written as a file: {error:#}");
+            log::debug!("the icon cannot be written as a file: {}", cause(&*error));
             return String::new();
         }
         name

@@ -37,7 +37,7 @@ fn a_dismissed_popup_is_distinguished_from_one_that_expired() {
 
 /// Cases 92 and 107b.
 #[test]
-fn case_107b_a_withdrawn_popup_is_closed_and_a_click_on_it_does_not_count() {
+fn case_92_and_107b_a_withdrawn_popup_is_closed_and_a_click_on_it_does_not_count() {
     let bus = Bus::start();
     let (server, desk) = (Server::start(&bus), Desk::new(&bus));
     desk.raise(1);

@@ -100,7 +100,7 @@ fn clicks_in_the_menu_take_effect_in_the_terminal() {
 /// later.
 #[test]
 #[ignore = "tests/long.sh"]
-fn a_click_renews_the_bridge_for_new_terminals() {
+fn case_197b_a_click_renews_the_bridge_for_new_terminals() {
     let bridged = Bridged::prepared(&[], |_, file| {
         let code = std::fs::read_to_string(file).unwrap();
         std::fs::write(file, format!("{code}// old version\n")).unwrap();

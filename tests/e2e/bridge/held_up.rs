@@ -95,7 +95,7 @@ impl Bridged {
     /// Freezes the terminal and its bridge, kills this command after the tray has sent its order, and lets them go on.
     fn give_up(&self, command: &[&str], tag: &str) {
         let extension = self.terminal.extension();
-        let count = || self.pilot.log().lines().filter(|line| line.contains(&format!("tag=\"{tag}\""))).count();
+        let count = || self.pilot.log().lines().filter(|line| line.contains(&format!("tag={tag} "))).count();
         let before = count();
         self.terminal.freeze();
         freeze(extension);

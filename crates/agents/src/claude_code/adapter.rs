@@ -55,10 +55,6 @@ impl Adapter for ClaudeCode {
         true
     }
 
-    fn lists_logs(&self) -> bool {
-        true
-    }
-
     fn quick_scan<'a>(&self, home: &'a Source, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {
         Box::new(Glimpses::new(home.home(), home.root(), listed))
     }

@@ -8,12 +8,10 @@
 //!   `jobs`: what its background sessions ask.
 //! - `running`: which processes run it, and with which home.
 //! - [`session`] reads one session. [`target`] is a process of one that is signalled. `resume`: how one is resumed.
-//! - `demo`: what its sessions leave in a demo.
 //!
 //! Seen with 2.1.197, 2.1.330 and 2.1.332 on Linux.
 
 mod adapter;
-pub(super) mod demo;
 pub mod dialect;
 mod head;
 mod jobs;

@@ -55,10 +55,6 @@ impl Adapter for Codex {
         true
     }
 
-    fn lists_logs(&self) -> bool {
-        true
-    }
-
     fn quick_scan<'a>(&self, home: &'a Source, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {
         Box::new(Glimpses::new(home.root(), listed))
     }

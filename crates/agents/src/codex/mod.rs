@@ -11,7 +11,6 @@
 //!   probably asks in its terminal (`asking`). `target`: an owner that is signalled, verified right before.
 //! - `door`: the daemon's socket, and `client` a connection over it; `carry` is what is done over one, with a `request`;
 //!   `watch` only listens.
-//! - `demo`: what its threads leave in a demo.
 
 mod adapter;
 mod asking;
@@ -20,7 +19,6 @@ mod carry;
 #[cfg(unix)]
 mod client;
 pub(super) mod daemon;
-pub(super) mod demo;
 pub mod dialect;
 pub(super) mod door;
 #[cfg(test)]

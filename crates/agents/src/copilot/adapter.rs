@@ -53,10 +53,6 @@ impl Adapter for Copilot {
         Box::new(Folder::new(home.root(), id))
     }
 
-    fn has(&self, home: &Source, id: &str) -> bool {
-        self.path(home, id).is_dir()
-    }
-
     fn log(&self, home: &Source, id: &str) -> PathBuf {
         self.path(home, id).join(LOG)
     }

@@ -13,7 +13,6 @@
 
 mod adapter;
 pub mod bridge;
-pub mod demo;
 pub mod dialect;
 pub(crate) mod home;
 pub mod identity;

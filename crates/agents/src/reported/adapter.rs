@@ -32,6 +32,10 @@ impl Adapter for Reported {
         places::path(home.root(), id)
     }
 
+    fn lists_logs(&self) -> bool {
+        false
+    }
+
     fn open(&self, home: &Source, _id: &str, path: PathBuf) -> Reader {
         Box::new(Told::new(path, home.only()))
     }

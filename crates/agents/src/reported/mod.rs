@@ -10,14 +10,12 @@
 //! - `store`: puts a report in its place. Reports of one session may overtake each other.
 //! - `caller`: the process that the report is from, with which its session ends.
 //! - `reader`: reads one.
-//! - `demo`: the session that is reported in a demo.
 //!
 //! A report changes nothing but its own row. Nothing is done with its session, no process is signalled for it, and one
 //! with the id of a session that is read itself is not shown at all.
 
 mod adapter;
 mod caller;
-pub(super) mod demo;
 mod places;
 mod reader;
 mod record;
@@ -28,13 +26,13 @@ pub use caller::caller;
 pub use places::homes;
 pub(super) use places::{given_id, list, path};
 pub(crate) use reader::Told;
-pub use record::{Report, State, agent_name, session_id};
+pub use record::{Process, Report, State, agent_name, session_id};
 pub use store::put;
 
 use super::profile::Profile;
 use pilotlight_core::agent::Names;
 use pilotlight_core::time::Time;
-use pilotlight_system::watcher::{Layout, WatchPlan};
+use pilotlight_system::watcher::WatchPlan;
 use places::{FOLDER, session_of};
 use record::Record;
 use std::path::Path;
@@ -50,27 +48,9 @@ pub(super) fn agents(home: &Path, now: Time) -> impl Iterator<Item = Box<str>> {
 /// What is the same about all its homes, which are our own runtime folders.
 pub(crate) const PROFILE: Profile = Profile {
     // Each session has the name that its reports give its agent.
-    names: Names {
-        name: "hook",
-        word: "another agent",
-        mark: "other",
-        no_owner: "no process is known to run it",
-        left_behind: "its hook said no more",
-        contested: "it open",
-    },
-    program: "",
-    fingerprint: None,
-    installed: &[],
-    tried: "",
-    gaps: None,
-    home: "",
-    home_variable: "",
+    names: Names { left_behind: "its hook said no more", ..Names::new("hook", "another agent", "other") },
     is_home: |home| homes().iter().any(|ours| ours == home),
     sessions: FOLDER,
-    watch_plan: WatchPlan {
-        layout: Layout::Files { depth: 0, session_of, beside: None },
-        logs: None,
-        notes: None,
-        locks: None,
-    },
+    watch_plan: WatchPlan::files(0, session_of),
+    ..Profile::SHOWN
 };

@@ -59,7 +59,7 @@ pub struct Process {
 
 impl Process {
     /// The process with this id now. `None` if there is none.
-    pub(super) fn of(pid: u32) -> Option<Self> {
+    pub fn of(pid: u32) -> Option<Self> {
         Some(Self { pid, born: birth_of(pid)? })
     }
 

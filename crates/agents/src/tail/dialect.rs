@@ -37,6 +37,17 @@ pub struct Dialect {
     pub sub_agents: Option<SubAgentsInLog>,
 }
 
+impl Dialect {
+    /// One of logs into which no sub-agents write. Of a line that is too long to hold in memory, nothing is known.
+    pub const fn of(
+        is_start: fn(&[u8]) -> bool,
+        parse: fn(&[u8]) -> Result<Event<'_>, Malformed>,
+        is_fresh_prompt: fn(&[u8]) -> bool,
+    ) -> Self {
+        Self { is_start, parse, parse_ends: |_, _| Err(Malformed), is_fresh_prompt, sub_agents: None }
+    }
+}
+
 /// How a log into which sub-agents write tells, read backwards, which of them may work still.
 #[derive(Clone, Copy, Debug)]
 pub struct SubAgentsInLog {

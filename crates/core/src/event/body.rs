@@ -273,3 +273,30 @@ pub struct SessionInfo<'a> {
     /// It joined work in progress in the same process (`sessionWasActive`).
     pub joins: bool,
 }
+
+/// The usual ones, of logs that say no more.
+impl<'a> Body<'a> {
+    /// The user prompts: a turn begins.
+    pub const fn prompt() -> Self {
+        Self::Prompt { joins: false, continuation: false, autopilot: None }
+    }
+
+    /// A tool starts. `call` pairs it with its end, and `command` is what it works on.
+    pub const fn tool(call: Text<'a>, name: Text<'a>, command: Option<Text<'a>>) -> Self {
+        Self::ToolStart {
+            call,
+            name: Some(name),
+            command,
+            detached: false,
+            asks: false,
+            question: None,
+            nested: false,
+            asks_unseen: false,
+        }
+    }
+
+    /// A tool is done.
+    pub const fn tool_done(call: Text<'a>, result: ToolResult) -> Self {
+        Self::ToolDone { call, result, by_user: false, shell: None, ended: None }
+    }
+}

@@ -207,7 +207,7 @@ mod tests {
         let mut facts = Facts::default();
         for (seconds, body) in events {
             let at = at(*seconds);
-            facts.fold(&Event::of(at.wall, body.clone()), at, &Limits::default());
+            facts.fold(&Event::of(b"x", at.wall, body.clone()), at, &Limits::default());
         }
         facts
     }
@@ -264,7 +264,7 @@ mod tests {
         let mut facts = facts(&[(0, PROMPT)]);
         for (seconds, sub_agent, body) in events {
             let (at, sub_agent) = (at(*seconds), Some(Text(sub_agent.as_bytes())));
-            let event = Event { sub_agent, ..Event::of(at.wall, body.clone()) };
+            let event = Event { sub_agent, ..Event::of(b"x", at.wall, body.clone()) };
             facts.fold(&event, at, &Limits::default());
         }
         facts

@@ -50,7 +50,7 @@ const SILENT: Finding = Finding::Silent { may_not_stream: false };
 
 /// Case 158, too. Bytes and segments in ten seconds, as the real CLI was seen to receive them.
 #[test]
-fn case_155_text_is_told_from_signs_of_life() {
+fn case_155_and_158_text_is_told_from_signs_of_life() {
     let before = connection(50);
     for (bytes, segments, is_text) in [
         (2_280, 10, true),     // 1 token a second

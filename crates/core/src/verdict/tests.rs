@@ -120,7 +120,7 @@ fn what_was_heard_last_is_called_by_its_type_and_by_its_tool() {
     let mut facts = Facts::default();
     let mut words = |seconds, kind: &'static [u8], body: Body<'_>| {
         let at = at(seconds);
-        facts.fold(&Event { kind, ..Event::of(at.wall, body) }, at, &Limits::default());
+        facts.fold(&Event { kind, ..Event::of(b"x", at.wall, body) }, at, &Limits::default());
         last_heard(&facts, &Vitals::default()).unwrap().words()
     };
     let start = || Body::ToolStart {

@@ -267,11 +267,6 @@ impl Because {
     }
 }
 
-/// The names that [`Because::named`] says.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    [Reason::NAMES, Note::NAMES, What::NAMES, Seen::NAMES, Proof::NAMES, Work::NAMES].into_iter().flatten().copied()
-}
-
 /// What whoever read the log says of it.
 impl From<&str> for Because {
     fn from(problem: &str) -> Self {

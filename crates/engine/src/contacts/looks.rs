@@ -14,6 +14,7 @@ use pilotlight_core::reception::{Finding, Found, WINDOW, Word};
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Span, Time};
 use pilotlight_core::verdict::{Look, Reception};
+use pilotlight_system::log::{self, private};
 use std::sync::Arc;
 
 /// A look that is so much overdue was missed, not late: its limit has passed already.
@@ -157,7 +158,11 @@ impl Contacts {
         let session = world.fleet.session(key)?;
         let found =
             view.found(&asked, session.observed.about.kind == Kind::Sdk, now.wall).with_word(word, session.streams());
-        tracing::debug!(session = %key.id, finding = ?found.finding, "looked whether it receives an answer");
+        log::debug!(
+            session = private(&key.id),
+            finding = private(&format_args!("{:?}", found.finding)),
+            "looked whether it receives an answer"
+        );
         session.vitals.streams |= matches!(found.finding, Finding::Receiving { .. });
         session.vitals.reception = Some(Reception::new(found, progress, now));
         world.judge(key);

@@ -8,6 +8,7 @@ use crate::world::World;
 use pilotlight_agents::channel::PROBE_TIMEOUT;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Time;
+use pilotlight_system::log::{self, private};
 use std::collections::BTreeMap;
 
 impl Contacts {
@@ -43,7 +44,7 @@ impl Contacts {
             }
             world.judge(key);
         }
-        tracing::debug!(pid, sessions = wanted.len(), "its server is asked what they do");
+        log::debug!(pid = private(&pid), sessions = wanted.len(), "its server is asked what they do");
         let sender = self.tasks.sender();
         tokio::spawn(async move {
             let ids: Vec<_> = wanted.iter().map(|(key, _)| Box::<str>::from(&*key.id)).collect();

@@ -10,6 +10,7 @@ use pilotlight_agents::channel::ServiceReport;
 use pilotlight_core::session::{Key, SourceId};
 use pilotlight_core::time::{Span, Time};
 use pilotlight_core::verdict::Answer;
+use pilotlight_system::log::{self, private};
 
 /// How long after the end of a connection another one is made, if a session world.changes.
 const AGAIN_AFTER: Span = Span::seconds(10);
@@ -31,7 +32,7 @@ impl Contacts {
             let task = tokio::spawn(async move {
                 let tell = |report| drop(sender.send(TaskMessage::ServiceReports(source, report))); // fails only at the end
                 if let Err(failure) = service.watch(&tell).await {
-                    tracing::info!("a service is no longer listened to: {failure}");
+                    log::info!("a service is no longer listened to: {}", private(&failure));
                 }
             });
             self.tasks.watches.insert(source, (task.abort_handle(), now + AGAIN_AFTER));

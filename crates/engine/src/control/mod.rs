@@ -40,6 +40,7 @@ pub use wire::ORDER_MAX;
 
 use caller::CallerPolicy;
 use pilotlight_core::order::{Outcome, Report};
+use pilotlight_system::log::{self, cause, private};
 use pipe::{Service, serve_pipe};
 use serde::Serialize;
 use std::io;
@@ -135,7 +136,7 @@ async fn accept(mut listener: transport::Listener, context: Arc<Context>) {
                             if has_room { serve_client(stream, process, &context, dismissed).await } else { refuse_full(stream).await }
                         };
                         if let Err(error) = talk.await {
-                            tracing::debug!(%error, "a client of the control socket has gone");
+                            log::debug!("a client of the control socket has gone: {}", cause(&error));
                         }
                     });
                     clients.push((conversation.id(), Client { process, dismiss }));
@@ -144,7 +145,7 @@ async fn accept(mut listener: transport::Listener, context: Arc<Context>) {
                 }
                 Ok(None) => {} // another user's connection, already closed
                 Err(error) => {
-                    tracing::warn!(%error, "cannot accept a command on the control socket");
+                    log::warn!("cannot accept a command on the control socket: {}", cause(&error));
                     is_paused = true;
                 }
             },
@@ -204,7 +205,7 @@ async fn serve_client(
     if let ClientRequest::Order(order) = &request
         && let Err(reason) = caller::may_order(&order.operation, caller, &context.policy)
     {
-        tracing::warn!("an order over the control socket was refused: {reason}");
+        log::warn!("an order over the control socket was refused: {}", private(&reason));
         return refuse(&mut to, reason).await;
     }
     send(&mut to, ACK).await?;

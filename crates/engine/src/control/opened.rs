@@ -11,6 +11,7 @@
 //! `SECURITY.md`.
 
 use pilotlight_core::order::{Operation, Reply, Which};
+use pilotlight_system::log;
 #[cfg(target_os = "linux")]
 use pilotlight_system::paths::own_program;
 use pilotlight_system::process::birth_of;
@@ -133,7 +134,7 @@ impl Window {
         let holder = *self.holder.get_or_insert(Holder { process, came: now });
         if holder.process != process {
             if !self.is_void {
-                tracing::warn!(
+                log::warn!(
                     "two processes say that they run in the window that was opened at a click: neither answers for you"
                 );
             }

@@ -3,6 +3,7 @@
 use crate::disk::Disk;
 use crate::world::World;
 use pilotlight_core::session::{Key, SourceId};
+use pilotlight_system::log::{self, private};
 use pilotlight_system::watcher::Hints;
 use std::collections::HashSet;
 
@@ -85,7 +86,7 @@ impl Disk {
     /// Warns of what cannot be watched.
     pub(super) fn warn_of_watch_trouble(&mut self) {
         if let Some(trouble) = &self.watcher.trouble {
-            tracing::warn!("{trouble}");
+            log::warn!("not all is watched: {}", private(&trouble));
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::world::World;
 use pilotlight_agents::reading::Reading;
 use pilotlight_agents::tail::ReadContext;
 use pilotlight_core::session::Key;
+use pilotlight_system::log::{self, private};
 use std::time::Instant;
 
 impl Disk {
@@ -23,7 +24,7 @@ impl Disk {
             if self.said_silent.insert(home) {
                 // Without its watches: they would be looked after.
                 self.watch_home_paths(world, false);
-                tracing::warn!("{} is not read: {why}", self.homes.root(home).display());
+                log::warn!("{} is not read: {}", private(&self.homes.root(home).display()), private(&why));
             }
         }
         if self.file_systems.is_any_silent() || !self.untouched.is_empty() {

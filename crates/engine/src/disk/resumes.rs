@@ -8,6 +8,7 @@ use pilotlight_core::fleet::Session;
 use pilotlight_core::order::{Doubt, Order};
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Time;
+use pilotlight_system::log::{self, cause};
 use std::path::Path;
 
 impl Disk {
@@ -95,7 +96,7 @@ impl Disk {
             if let Ok(hold) = self.page(&key).try_lock("resume")
                 && let Err(error) = hold.remove::<ResumeRecord>()
             {
-                tracing::warn!("cannot remove the record that a session was resumed: {error:#}");
+                log::warn!("cannot remove the record that a session was resumed: {}", cause(&*error));
             }
         }
     }

@@ -8,6 +8,7 @@ use pilotlight_core::session::{Key, SourceId};
 use pilotlight_system::descriptors::is_of_want;
 use pilotlight_system::file_system::without_file_events;
 use pilotlight_system::heap;
+use pilotlight_system::log::{self, cause, private};
 use pilotlight_system::plain_file::is_absence;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -174,10 +175,10 @@ impl Disk {
             // What is known of it remains until it can be listed again, at the next rescan at the latest.
             Err(error) if !is_absence(&error) => {
                 self.lacks_descriptors |= is_of_want(&error);
-                tracing::warn!("the sessions in {} cannot be listed: {error}", root.display());
+                log::warn!("the sessions in {} cannot be listed: {}", private(&root.display()), cause(&error));
             }
             Err(error) => {
-                tracing::debug!(path = %root.display(), %error, "no sessions there");
+                log::debug!(path = private(&root.display()), "no sessions there: {}", cause(&error));
                 self.watcher.forget(root);
                 // Reading each of them finds that it is gone.
                 for key in self.history.of_home(home).chain(world.fleet.keys().filter(|key| key.source == home)) {

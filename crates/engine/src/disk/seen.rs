@@ -6,6 +6,7 @@ use crate::world::World;
 use pilotlight_agents::reader::Reader;
 use pilotlight_core::session::{Key, Session};
 use pilotlight_core::time::Time;
+use pilotlight_system::log::{self, cause};
 use pilotlight_system::paths;
 use std::path::Path;
 
@@ -31,7 +32,7 @@ impl Disk {
             world.judge(key);
         }
         if let Err(error) = self.seen.save(now.wall) {
-            tracing::warn!("{error:#}");
+            log::warn!("what was seen cannot be saved: {}", cause(&*error));
         }
     }
 
@@ -46,7 +47,7 @@ impl Disk {
             self.seen.recall(home, session, now);
         }
         if let Err(error) = self.seen.save(now) {
-            tracing::warn!("{error:#}");
+            log::warn!("what was seen cannot be saved: {}", cause(&*error));
         }
     }
 

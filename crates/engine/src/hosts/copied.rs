@@ -2,6 +2,7 @@
 
 use super::command::Way;
 use anyhow::anyhow;
+use pilotlight_system::log::{self, cause};
 use pilotlight_system::plain_file::{self, Links, OpenError};
 use pilotlight_system::state_file;
 use serde::{Deserialize, Serialize};
@@ -78,7 +79,7 @@ impl Additions {
         let written =
             state_file::text_of(VERSION, &self.additions).and_then(|text| state_file::replace(&self.path, &text));
         if let Err(error) = written {
-            tracing::debug!("what was added to the settings is not noted: {error:#}");
+            log::debug!("what was added to the settings is not noted: {}", cause(&*error));
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::control::PendingOrder;
 use crate::control::pipe::lines::{FromHost, Hello, ToHost};
 use pilotlight_core::order::{Outcome, Report};
 use pilotlight_core::text::plain;
+use pilotlight_system::log::{self, private};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -183,7 +184,7 @@ impl Keeper {
             }
             let again_in = Duration::from_secs(RETRIES[failed.min(RETRIES.len() - 1)]);
             failed += 1;
-            tracing::info!(tag = "host", host = %self.name, "not reached: {why}");
+            log::info!(tag = "host", host = private(&self.name), "not reached: {}", private(&why));
             self.refuse_held(&why);
             let is_tried_again = self.purpose != Purpose::Look;
             self.pass_on(vec![Said::Lost { why, again_in: is_tried_again.then_some(again_in) }]).await;

@@ -10,6 +10,7 @@ use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Span, Time};
 use pilotlight_system::awakening::Awakening;
 use pilotlight_system::identity;
+use pilotlight_system::log;
 use pilotlight_system::network::Network;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -159,7 +160,7 @@ impl Hosts {
                 Some(news) = self.news.recv() => return Some(news),
                 () = self.awakening.may_have_happened(), if has_any => return None,
                 () = self.network.changed(), if has_lost => {
-                    tracing::info!(tag = "host", "this machine has a new address");
+                    log::info!(tag = "host", "this machine has a new address");
                     let lost = self.hosts.values().filter(|host| host.lost.is_some());
                     lost.for_each(|host| host.link.tell(ToLink::Retry));
                 }

@@ -6,6 +6,7 @@
 use pilotlight_core::reception::{Found, Sockets, Word, found};
 use pilotlight_core::session::{Key, Session};
 use pilotlight_core::time::{Span, Time};
+use pilotlight_system::log::{self, cause, private};
 use pilotlight_system::process::connections;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -118,7 +119,9 @@ impl SocketReader {
 
     fn read(&mut self, pid: u32) -> Option<Arc<Sockets>> {
         let read = || connections(pid).map(Arc::new);
-        let log = |error: &std::io::Error| tracing::debug!(pid, %error, "its connections cannot be seen");
+        let log = |error: &std::io::Error| {
+            log::debug!(pid = private(&pid), "its connections cannot be seen: {}", cause(error));
+        };
         self.read.entry(pid).or_insert_with(|| read().inspect_err(log).ok()).clone()
     }
 }

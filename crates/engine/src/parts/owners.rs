@@ -5,6 +5,7 @@ use super::polled::Polled;
 use pilotlight_agents::reader::Reader;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::{Moment, Time};
+use pilotlight_system::log::{self, cause};
 use pilotlight_system::process::Exits;
 use std::collections::{HashMap, HashSet};
 use std::future::pending;
@@ -29,7 +30,7 @@ impl Owners {
     pub(crate) fn new() -> Self {
         let exits = Exits::new();
         if let Err(error) = &exits {
-            tracing::warn!(%error, "cannot wait for owners to end; checking once a minute instead");
+            log::warn!("cannot wait for owners to end; checking once a minute instead: {}", cause(error));
         }
         let (known, polled, new_locks) = (HashSet::new(), Polled::default(), HashMap::new());
         Self { exits: exits.ok(), known, polled, warned: false, new_locks }
@@ -41,7 +42,7 @@ impl Owners {
             match exits.ended().await {
                 Ok(pid) => return pid,
                 Err(error) => {
-                    tracing::error!(%error, "cannot wait for processes to end; the slow rescan will find out");
+                    log::error!("cannot wait for processes to end; the slow rescan will find out: {}", cause(&error));
                 }
             }
             self.exits = None;
@@ -80,9 +81,10 @@ impl Owners {
     fn poll(&mut self, pid: u32, error: &io::Error, now: Time) {
         self.polled.set(&pid, true, now);
         if !std::mem::replace(&mut self.warned, true) {
-            tracing::warn!(
-                "the end of some owners cannot be waited for ({error}), so they are checked every {} instead; \
+            log::warn!(
+                "the end of some owners cannot be waited for ({}), so they are checked every {} instead; \
                  allow more open files to end this: `ulimit -n`, or LimitNOFILE= of a service",
+                cause(error),
                 Polled::<u32, 2>::INTERVAL
             );
         }

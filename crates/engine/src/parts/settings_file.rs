@@ -11,6 +11,7 @@ use crate::config::{self, Config, Problem};
 use crate::view::{Settings, View};
 use pilotlight_agents::homes::Followed;
 use pilotlight_core::time::{Span, Time};
+use pilotlight_system::log::{self, cause, private};
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -103,7 +104,7 @@ impl SettingsFile {
         let (read, problems) = config::load(self.path(), Some(&self.last_good));
         let is_news = problems != self.source.problems;
         if is_news {
-            problems.iter().for_each(|problem| tracing::warn!("{problem}"));
+            problems.iter().for_each(|problem| log::warn!("the settings have a problem: {}", private(&problem)));
         }
         let is_unreadable = problems.iter().any(Problem::spoils_all);
         self.source.problems = problems;
@@ -120,7 +121,7 @@ impl SettingsFile {
         if let Some(file) = &self.source.saved
             && let Err(error) = config::last_valid::save(file, self.path(), &self.last_good)
         {
-            tracing::warn!("the settings cannot be saved for the next start: {error:#}");
+            log::warn!("the settings cannot be saved for the next start: {}", cause(&*error));
         }
     }
 

@@ -5,6 +5,7 @@ use crate::changes::Changes;
 use pilotlight_core::session::Key;
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::verdict::Status;
+use pilotlight_system::log::{self, Public, private};
 use std::collections::HashMap;
 
 /// The last status of each session.
@@ -16,7 +17,7 @@ impl StatusLog {
     pub(crate) fn log_updated(&mut self, fleet: &Fleet, changes: &Changes) {
         for key in &changes.removed {
             if let Some(was) = self.0.remove(key) {
-                write(key, Some(was), None, || "its folder is gone".into());
+                write(key, Some(was), None, &"its folder is gone");
             }
         }
         for key in &changes.updated {
@@ -26,15 +27,15 @@ impl StatusLog {
                 continue;
             }
             let was = self.0.insert(key.clone(), is);
-            write(key, was, Some(is), || verdict.because.named());
+            write(key, was, Some(is), &verdict.because);
         }
     }
 }
 
-fn write(key: &Key, was: Option<Status>, is: Option<Status>, because: impl FnOnce() -> String) {
+fn write(key: &Key, was: Option<Status>, is: Option<Status>, because: &dyn Public) {
     // A folder whose name is not an id was not named by Copilot.
-    if is_uuid(&key.id) && tracing::enabled!(tracing::Level::INFO) {
+    if is_uuid(&key.id) {
         let name = |status: Option<Status>| status.map_or("none", Status::name);
-        tracing::info!(tag = "status", session = %key.id, was = name(was), is = name(is), "{}", because());
+        log::info!(tag = "status", session = private(&key.id), was = name(was), is = name(is), "{}", *because);
     }
 }

@@ -30,6 +30,7 @@ use pilotlight_core::session::{Key, SourceId};
 use pilotlight_core::time::Time;
 use pilotlight_core::turn::Ending;
 use pilotlight_core::verdict::Status;
+use pilotlight_system::log::{self, private};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -237,7 +238,7 @@ impl Tasks {
     pub(crate) fn report(&self, task: TaskId, report: Report) {
         let Some(task) = self.get(task) else { return };
         if let Report::Step(step, words) = &report {
-            tracing::info!(tag = step.tag(), session = %task.key.id, "{words}");
+            log::info!(tag = step.tag(), session = private(&task.key.id), "{}", private(&words));
         }
         task.pending.report(report);
     }
@@ -265,7 +266,15 @@ impl Tasks {
         let (action, key) = (task.action(), &task.key);
         let by = if task.pending.is_by_command() { "command" } else { "click" };
         let giver = task.pending.giver;
-        tracing::info!(tag, action = action.name(), session = %key.id, by, giver, "{words}");
+        log::info!(
+            tag = tag,
+            action = action.name(),
+            session = private(&key.id),
+            by = by,
+            giver = private(&giver),
+            "{}",
+            private(&words)
+        );
         if let Some(connection) = task.kept.get().cloned() {
             let log_view = task.log_view.clone();
             let kept = KeptConnection { connection, generation: id, log_view, activity_reported_at: None };

@@ -18,6 +18,7 @@ use pilotlight_core::session::far::Host as FarHost;
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Span;
 use pilotlight_system::clock::slept;
+use pilotlight_system::log::{self, private};
 use std::collections::BTreeMap;
 
 /// What our own commands are told of a machine that was not reached yet.
@@ -58,7 +59,7 @@ impl Machines<'_> {
     fn note_twins(&mut self) {
         let twins = self.hosts.twins();
         for twin in twins.iter().filter(|twin| !self.world.fleet.twins().contains(twin)) {
-            tracing::info!(tag = "host", host = %twin.host, "{twin}");
+            log::info!(tag = "host", host = private(&twin.host), "{}", private(&twin));
         }
         self.world.changes.redraw |= self.world.fleet.set_twins(twins);
     }
@@ -152,7 +153,7 @@ impl Machines<'_> {
                 }
             }
             Err(what) if !std::mem::replace(&mut host.said_nonsense, true) => {
-                tracing::info!(tag = "host", host = %news.host, "of what it tells, {what}");
+                log::info!(tag = "host", host = private(&news.host), "of what it tells, {}", what);
             }
             Err(_) => {}
         }
@@ -235,7 +236,7 @@ impl Machines<'_> {
                 host.tell(ToLink::Retry);
             }
             let action = pending.order.operation.action().name();
-            tracing::info!(tag = "refused", action, host = name, "{}", outcome.words());
+            log::info!(tag = "refused", action = action, host = private(&name), "{}", private(&outcome.words()));
             return pending.report(Report::End(outcome));
         }
         let Some(host) = self.hosts.get(name) else { return };

@@ -19,6 +19,7 @@ use pilotlight_core::owner::Held;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Time;
 use pilotlight_core::words::refusal::Refusal;
+use pilotlight_system::log::{self, private};
 use pilotlight_system::note::Note;
 use pilotlight_system::paths::canonical;
 use pilotlight_system::process::is_stopped;
@@ -38,7 +39,13 @@ enum Next {
 
 /// Reports that nothing is done for an order.
 fn refuse(pending: &PendingOrder, why: &str) {
-    tracing::info!(tag = "refused", action = pending.order.operation.action().name(), session = %pending.order.id, "{why}");
+    log::info!(
+        tag = "refused",
+        action = pending.order.operation.action().name(),
+        session = private(&pending.order.id),
+        "{}",
+        private(&why)
+    );
     pending.report(Report::End(Outcome::Refused(why.into())));
 }
 
@@ -158,7 +165,12 @@ impl Engine {
     fn run_or_postpone(&mut self, pending: PendingOrder, patience: Patience) {
         let action = pending.order.operation.action();
         if pending.is_abandoned() {
-            tracing::info!(tag = "dropped", action = action.name(), session = %pending.order.id, "whoever asked has gone");
+            log::info!(
+                tag = "dropped",
+                action = action.name(),
+                session = private(&pending.order.id),
+                "whoever asked has gone"
+            );
             return;
         }
         let key = match self.find_session(&pending.order) {

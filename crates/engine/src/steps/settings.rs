@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::parts::settings_file::Reloaded;
 use crate::{Engine, View};
 use pilotlight_core::action::ServerState;
+use pilotlight_system::log::{self, private};
 
 impl Engine {
     /// Reads the file if it is due.
@@ -17,8 +18,8 @@ impl Engine {
             Reloaded::Unreadable => Vec::new(),
             Reloaded::Settings(read) => {
                 let later = self.apply_settings(*read);
-                tracing::info!(tag = "settings", "the settings were changed");
-                later.iter().for_each(|line| tracing::warn!("{line}"));
+                log::info!(tag = "settings", "the settings were changed");
+                later.iter().for_each(|line| log::warn!("{}", private(&line)));
                 later
             }
         };

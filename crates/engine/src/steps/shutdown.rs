@@ -4,6 +4,7 @@
 use crate::exit_note::{self, EndedSession, ExitNote};
 use crate::{Engine, View};
 use pilotlight_core::session::Key;
+use pilotlight_system::log::{self, cause};
 use std::path::Path;
 
 impl Engine {
@@ -38,12 +39,12 @@ impl Engine {
             return;
         }
         let note = ExitNote { at: self.world.now().wall, sessions };
-        tracing::warn!(sessions = note.sessions.len(), "sessions end with Pilotlight, which was told to end");
+        log::warn!(sessions = note.sessions.len(), "sessions end with Pilotlight, which was told to end");
         view.show_exit_notice(&note.words());
         if let Some(state) = self.disk.seen.path().and_then(Path::parent)
             && let Err(error) = exit_note::save(state, &note)
         {
-            tracing::warn!("cannot save what ended for the next start: {error:#}");
+            log::warn!("cannot save what ended for the next start: {}", cause(&*error));
         }
     }
 }

@@ -9,6 +9,7 @@ use pilotlight_agents::channel::fault::Fault;
 use pilotlight_core::action::{Action, ServerState, Trait};
 use pilotlight_core::order::{Operation, Outcome, Report, Step};
 use pilotlight_core::session::Key;
+use pilotlight_system::log::{self, private};
 
 impl Engine {
     /// Handles a message of a task or a kept connection.
@@ -192,7 +193,7 @@ impl Engine {
         for fault in faults {
             let place = fault.place().filter(|_| fault.affects_whole_server());
             if place.is_none_or(|place| self.contacts.tasks.warned.failed(place, now)) {
-                tracing::warn!("{fault}");
+                log::warn!("a server failed: {}", private(&fault));
             }
         }
     }

@@ -19,6 +19,7 @@ mod platform;
 mod platform;
 mod request;
 
+use crate::log::{self, private};
 use pilotlight_core::time::Time;
 
 pub use request::Expected;
@@ -63,7 +64,7 @@ impl Handle {
         if !(expected.runs_in)(pid) {
             return Err(format!("process {pid} no longer runs {}. Nothing was signalled", expected.name));
         }
-        tracing::info!(pid, ?force, "signalling");
+        log::info!(pid = private(&pid), force = force.name(), "signalling");
         self.process.signal(force, expected)
     }
 }

@@ -16,6 +16,7 @@ use super::hints::{Hints, Refusal};
 use super::mounts::{self, Mounts};
 use super::plan::WatchPlan;
 use super::route::{Routes, Scope};
+use crate::log::{self, cause};
 use crate::readiness::wait_for;
 use pilotlight_core::session::Key;
 use place::{Place, Places, Watches};
@@ -329,7 +330,7 @@ impl Source {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return true,
                 Err(error) => {
-                    tracing::warn!(%error, "file events cannot be read; looking at everything");
+                    log::warn!("file events cannot be read; looking at everything: {}", cause(&error));
                     self.hints.all = true;
                     return true;
                 }
@@ -420,6 +421,6 @@ impl Source {
 
 /// Reports that the runtime cannot wait for events. Changes are then found by the slow rescan.
 async fn unable(error: &io::Error) -> Hints {
-    tracing::error!(%error, "file events cannot be waited for; looking once a minute instead");
+    log::error!("file events cannot be waited for; looking once a minute instead: {}", cause(error));
     pending().await
 }

@@ -25,6 +25,12 @@ pub struct Locks {
 }
 
 impl WatchPlan {
+    /// Sessions that are files, with this many folders between the folder of the sessions and a file, and nothing else to
+    /// watch. `session_of`: the id of the session whose file has this name.
+    pub const fn files(depth: usize, session_of: fn(&str) -> Option<&str>) -> Self {
+        Self { layout: Layout::Files { depth, session_of, beside: None }, logs: None, notes: None, locks: None }
+    }
+
     /// The folders of a home, besides that of the sessions, in which each change of a file matters, each with whether its
     /// first file may follow on the last event of its session.
     pub(super) fn folders(&self) -> impl Iterator<Item = (&'static str, bool)> {

@@ -4,6 +4,7 @@ use super::failure::Failure;
 use super::{RETRY_MAX, RETRY_MIN, Reconciler};
 use crate::tray::notify::wanted::{State, lock};
 use pilotlight_core::alert::PopupId;
+use pilotlight_system::log::{self, private};
 use tokio::time::Instant;
 
 impl Reconciler {
@@ -43,8 +44,9 @@ impl Reconciler {
             self.server_gone(); // its loss may not have been signalled, if it happened before we found it
         }
         if !std::mem::replace(&mut self.warned, true) {
-            tracing::warn!(
-                "notifications cannot be shown: {failure}; they are tried again, and everything else goes on"
+            log::warn!(
+                "notifications cannot be shown: {}; they are tried again, and everything else goes on",
+                private(&failure)
             );
         }
         for (popup, state) in lock(&self.wanted).values_mut() {

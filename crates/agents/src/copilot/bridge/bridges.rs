@@ -9,6 +9,7 @@ use crate::channel;
 use crate::control::{self, BridgeNews, BridgeReport};
 use pilotlight_core::time::Time;
 use pilotlight_system::clock::Clock;
+use pilotlight_system::log::{self, cause, private};
 use pilotlight_system::process::is_gone;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -96,12 +97,12 @@ impl Bridges {
         let first = self.connections.iter().find(|(_, bridge)| bridge.is_of(&hello.session, hello.ppid));
         if let Some((&first, connected)) = first {
             if !is_gone(connected.process, now) {
-                tracing::warn!(session = %hello.session, "a second bridge for a session was rejected");
+                log::warn!(session = private(&hello.session), "a second bridge for a session was rejected");
                 return None;
             }
             self.connections.remove(&first);
         }
-        tracing::info!(session = %hello.session, pid = hello.pid, "a bridge has connected");
+        log::info!(session = private(&hello.session), pid = private(&hello.pid), "a bridge has connected");
         let (state, receiver) = watch::channel(BridgeState::new(&hello));
         let handle = BridgeHandle { bridge, known: receiver };
         let (process, owner) = (hello.pid, hello.ppid);
@@ -119,7 +120,7 @@ impl Bridges {
     /// Forgets a bridge that has disconnected: what it reported no longer counts. Returns its session.
     fn leave(&mut self, id: ConnectionId) -> Option<Box<str>> {
         let gone = self.connections.remove(&id)?;
-        tracing::info!(session = %gone.session, "a bridge has disconnected");
+        log::info!(session = private(&gone.session), "a bridge has disconnected");
         Some(gone.session)
     }
 
@@ -132,7 +133,7 @@ impl Bridges {
     /// learns that when it connects again, so all are disconnected. Returns false if none elevates anyway.
     fn stop_elevating(&mut self) -> bool {
         let Some(config) = self.config.as_ref().filter(|config| config.files.may_elevate()) else { return false };
-        tracing::warn!("Copilot asked in a terminal whether Pilotlight may answer, although it had been told before");
+        log::warn!("Copilot asked in a terminal whether Pilotlight may answer, although it had been told before");
         config.files.mark_misread();
         self.close();
         true
@@ -162,7 +163,7 @@ impl control::Bridges for Bridges {
         let is_users = if config.only_looks { |_| false } else { config.is_users };
         match serve(&config.folder, key.to_vec(), may_elevate, is_users) {
             Ok(socket) => self.socket = Some(socket),
-            Err(error) => tracing::warn!("sessions in terminals cannot be reached: {error:#}"),
+            Err(error) => log::warn!("sessions in terminals cannot be reached: {}", cause(&*error)),
         }
     }
 

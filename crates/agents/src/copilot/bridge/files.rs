@@ -7,6 +7,7 @@
 use super::wire::hex;
 use super::{NAME, PROTOCOL};
 use anyhow::{Context, anyhow};
+use pilotlight_system::log::{self, cause};
 use pilotlight_system::plain_file::{self, Links};
 use pilotlight_system::state_file::Unusable;
 use pilotlight_system::{paths, state_file};
@@ -120,7 +121,7 @@ impl Files {
     /// Remembers that Copilot's record of consents was misread.
     pub(crate) fn mark_misread(&self) {
         if let Err(error) = state_file::replace(&self.misread(), b"") {
-            tracing::warn!("cannot save that Copilot asked unexpectedly: {error:#}");
+            log::warn!("cannot save that Copilot asked unexpectedly: {}", cause(&*error));
         }
     }
 
@@ -208,7 +209,7 @@ fn ignore_missing(removed: std::io::Result<()>, path: &Path) -> anyhow::Result<(
 }
 
 /// The hash of this version's extension, as the extension reports its own.
-pub(crate) fn hash() -> String {
+pub fn hash() -> String {
     hash_of(EXTENSION)
 }
 

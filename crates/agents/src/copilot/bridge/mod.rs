@@ -31,7 +31,7 @@ pub const PLUGIN: &str = "pilotlight@pilotlight";
 /// Copilot's id for the extension, shown when it asks for the user's consent and recorded with the answer.
 pub(crate) const EXTENSION: &str = "plugin:pilotlight:pilotlight";
 /// The version of the protocol between the extension and us.
-pub(crate) const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 2;
 /// The releases of the Copilot CLI that the bridge was tested with.
 pub(crate) const TESTED_RELEASES: [&str; 4] = ["1.0.83", "1.0.86", "1.0.92", "1.0.102"];
 /// The script with which Copilot runs an extension.

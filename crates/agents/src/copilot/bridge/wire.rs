@@ -154,7 +154,7 @@ pub struct OrderResult {
 /// since 1970).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-pub(crate) enum Order {
+pub enum Order {
     /// Allow a request, once.
     Approve {
         request_id: Box<str>,

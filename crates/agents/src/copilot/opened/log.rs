@@ -22,6 +22,7 @@ use crate::copilot::owner::Lock;
 use crate::copilot::running::Program;
 use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Time;
+use pilotlight_system::log::{self, cause, private};
 use pilotlight_system::plain_file::{self, Links};
 use pilotlight_system::process::SLACK;
 use std::fs::{self, File};
@@ -113,7 +114,7 @@ impl Log {
         }
         let Some(path) = &self.path else { return true };
         open(path).and_then(|mut file| self.read_from(&mut file, until)).unwrap_or_else(|error| {
-            tracing::debug!(pid = program.pid, %error, "the log of a Copilot process cannot be read");
+            log::debug!(pid = private(&program.pid), "the log of a Copilot process cannot be read: {}", cause(&error));
             true
         })
     }

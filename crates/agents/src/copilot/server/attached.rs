@@ -30,6 +30,7 @@ use github_copilot_sdk::session::Session;
 use github_copilot_sdk::{PermissionRequestData, RequestId, ResumeSessionConfig, SessionId};
 use pilotlight_core::order::{Reply, Step, Which};
 use pilotlight_core::text::counted;
+use pilotlight_system::log::{self, private};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -340,7 +341,7 @@ impl Attached {
             Ok::<_, Fault>(())
         };
         if let Err(fault) = stopped.await {
-            tracing::warn!(session = %self.id, "its requests may wait for ever from now on: {fault}");
+            log::warn!(session = private(&self.id), "its requests may wait for ever from now on: {}", private(&fault));
         }
     }
 }

@@ -19,6 +19,7 @@ use github_copilot_sdk::{ProviderConfig, ResumeSessionConfig, SessionId, SystemM
 use pilotlight_core::order::Step;
 use pilotlight_core::words::offer::without_program;
 use pilotlight_system::descriptors;
+use pilotlight_system::log;
 use pilotlight_system::process::{ancestors, end_with_us};
 use std::io;
 use std::path::Path;
@@ -161,7 +162,7 @@ async fn end(mut server: Child) {
     if timeout(after_input, server.wait()).await.is_ok() {
         return;
     }
-    tracing::warn!("the Copilot server that Pilotlight started does not end with its input; signalling it");
+    log::warn!("the Copilot server that Pilotlight started does not end with its input; signalling it");
     terminate(&server);
     if timeout(after_signal, server.wait()).await.is_err() {
         // Fails only if it is gone already.

@@ -12,6 +12,7 @@
 //! config, and that of PolyPilot's server, which has none.
 
 use crate::channel::endpoint::{Endpoint, ServerSetting, Token, TokenSource};
+use pilotlight_system::log::{self, Public, cause, private};
 use pilotlight_system::plain_file::{self, Links};
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -65,7 +66,7 @@ pub fn endpoints(
     user_home: Option<&Path>,
 ) -> Endpoints {
     if !is_of_our_user(owner) {
-        tracing::debug!(owner, "it belongs to another user: its addresses are not read");
+        log::debug!(owner = private(&owner), "it belongs to another user: its addresses are not read");
         return Endpoints::at(Vec::new());
     }
     let mut endpoints = match listening(owner) {
@@ -75,7 +76,7 @@ pub fn endpoints(
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Endpoints::at(Vec::new()), // it has ended
         Err(error) => {
-            tracing::debug!(owner, %error, "the system does not report where it listens");
+            log::debug!(owner = private(&owner), "the system does not report where it listens: {}", cause(&error));
             Endpoints { all: likely(owner, settings, user_home), are_listed: false }
         }
     };
@@ -107,7 +108,9 @@ fn verified(
         _ => settings.iter().filter(|setting| setting.address == *address).find_map(|setting| {
             let source = setting.token.as_ref()?;
             read_source(source, &variable)
-                .inspect_err(|error| tracing::debug!(%address, %error, "no token for this [[server]]"))
+                .inspect_err(|error| {
+                    log::debug!(address = private(&address), "no token for this [[server]]: {}", cause(error));
+                })
                 .ok()
         }),
     };
@@ -128,12 +131,14 @@ fn likely(owner: u32, settings: &[ServerSetting], user_home: Option<&Path>) -> V
 /// this process and a port on which it listens.
 fn registered(home: &Path, owner: u32, addresses: &[SocketAddr]) -> Option<Entry> {
     let path = home.join("servers").join(format!("{owner}.json"));
-    let ignored = |reason: &str| tracing::debug!(path = %path.display(), reason, "ignored a server's registry entry");
+    let ignored = |reason: &dyn Public| {
+        log::debug!(path = private(&path.display()), "ignored a server's registry entry: {}", *reason);
+    };
     let text = match read_plain(&path, ENTRY_LIMIT, is_private) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => {
-            ignored(&error.to_string());
+            ignored(&cause(&error));
             return None;
         }
     };
@@ -141,16 +146,16 @@ fn registered(home: &Path, owner: u32, addresses: &[SocketAddr]) -> Option<Entry
         Ok(entry) => entry,
         Err(error) => {
             // The error itself may quote the text, which may be a token.
-            ignored(&format!("it is broken at line {}, column {}", error.line(), error.column()));
+            ignored(&private(&format_args!("it is broken at line {}, column {}", error.line(), error.column())));
             return None;
         }
     };
     if entry.pid != owner {
-        ignored("it is about another process");
+        ignored(&"it is about another process");
         return None;
     }
     if !addresses.iter().any(|address| address.port() == entry.port) {
-        ignored("the process does not listen on its port");
+        ignored(&"the process does not listen on its port");
         return None;
     }
     Some(entry)

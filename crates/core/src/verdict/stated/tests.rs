@@ -20,7 +20,7 @@ fn facts(events: &[(i64, Body<'_>)]) -> Facts {
     let mut facts = Facts::default();
     for (millis, body) in events {
         let at = at(*millis);
-        facts.fold(&Event::of(at.wall, body.clone()), at, &Limits::default());
+        facts.fold(&Event::of(b"x", at.wall, body.clone()), at, &Limits::default());
     }
     facts
 }

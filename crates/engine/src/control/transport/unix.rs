@@ -6,6 +6,7 @@
 use super::probe_result::Probe;
 use pilotlight_system::descriptors;
 use pilotlight_system::identity::Identity;
+use pilotlight_system::log::{self, private};
 use pilotlight_system::runtime::{NEW_SOCKET, Runtime, SOCKET};
 use rustix::process::geteuid;
 use std::fs::{self, Permissions};
@@ -75,7 +76,7 @@ impl Listener {
         let (stream, _) = self.0.accept().await?;
         let Ok(peer) = stream.peer_cred() else { return Ok(None) }; // it has already disconnected
         if peer.uid() != geteuid().as_raw() {
-            tracing::warn!("another user (number {}) tried the control socket", peer.uid());
+            log::warn!("another user (number {}) tried the control socket", private(&peer.uid()));
             return Ok(None);
         }
         let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0);

@@ -23,6 +23,7 @@ use pilotlight_core::owner::Owner;
 use pilotlight_core::session::Key;
 use pilotlight_core::time::Time;
 use pilotlight_core::verdict::Status;
+use pilotlight_system::log::{self, cause};
 use pilotlight_system::paths::{expand, user_home};
 use pilotlight_system::process::Force;
 use std::path::PathBuf;
@@ -124,14 +125,14 @@ impl OrderTask {
         if let Some(guard) = guard.filter(|guard| guard.page().read::<Attempts>().unwrap_or_default() != *attempts)
             && let Err(error) = guard.write(attempts)
         {
-            tracing::warn!("cannot save for other processes how often a session was recovered: {error:#}");
+            log::warn!("cannot save for other processes how often a session was recovered: {}", cause(&*error));
         }
     }
 
     /// Records for other processes that it is resuming its session: until this process ends, if there is one.
     pub(super) fn write_resume_record(&self, now: Time, by: Option<Resumer>) {
         if let Some(Err(error)) = self.guard.as_ref().map(|guard| guard.write(&ResumeRecord { at: now.0, by })) {
-            tracing::warn!("cannot record for other processes that a session is being resumed: {error:#}");
+            log::warn!("cannot record for other processes that a session is being resumed: {}", cause(&*error));
         }
     }
 
@@ -147,7 +148,7 @@ impl OrderTask {
     /// processes need not wait any more.
     pub(crate) fn clear_resume_record(&self) {
         if let Some(Err(error)) = self.guard.as_ref().map(LockGuard::remove::<ResumeRecord>) {
-            tracing::warn!("cannot remove the record that a session was resumed: {error:#}");
+            log::warn!("cannot remove the record that a session was resumed: {}", cause(&*error));
         }
     }
 }

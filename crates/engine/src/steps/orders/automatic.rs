@@ -8,6 +8,7 @@ use pilotlight_core::facts::Facts;
 use pilotlight_core::order::{Operation, Order};
 use pilotlight_core::session::{Observed, Session};
 use pilotlight_core::verdict::Status;
+use pilotlight_system::log::{self, private};
 use tokio::sync::mpsc;
 
 /// Logged when an order to continue was postponed to the end of the session's turn.
@@ -59,13 +60,18 @@ impl Engine {
                 let was_asked_for = control.pending_continue.is_some();
                 let (order, since) = (Order::new(&key.id, operation).on(facts.root.as_deref()), facts.denials.since());
                 let action = order.operation.action().name();
-                tracing::info!(session = %key.id, action, "{why}");
+                log::info!(session = private(&key.id), action = action, "{}", why);
                 if let Some(since) = since {
                     self.contacts.tasks.auto_reconnected.insert(key.clone(), since.wall);
                 }
                 match self.disk.page(&key).check_countable() {
                     Err(error) if !was_asked_for => {
-                        tracing::warn!(session = %key.id, "nothing is sent automatically: {UNCOUNTED}: {error}");
+                        log::warn!(
+                            session = private(&key.id),
+                            "nothing is sent automatically: {}: {}",
+                            UNCOUNTED,
+                            private(&error)
+                        );
                     }
                     _ => self.handle_order(PendingOrder::by_us(order, mpsc::unbounded_channel().0)),
                 }

@@ -5,6 +5,7 @@
 //! [`Waits`] sends.
 #![allow(unsafe_code)]
 
+use crate::log::{self, cause};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::io;
@@ -85,7 +86,7 @@ impl Shared {
             match got {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => {
-                    tracing::error!(%error, "cannot wait for processes to end; the slow rescan will find out");
+                    log::error!("cannot wait for processes to end; the slow rescan will find out: {}", cause(&error));
                     return;
                 }
             }

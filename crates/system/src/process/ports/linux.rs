@@ -8,6 +8,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "`/proc` holds no pipes")]
 
+use crate::log::{self, cause};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -23,7 +24,7 @@ pub(super) fn sockets(pid: u32) -> io::Result<Vec<Socket>> {
         return Ok(Vec::new());
     }
     let table = listening().or_else(|error| {
-        tracing::debug!(%error, "the kernel does not list its sockets; reading /proc/self/net instead");
+        log::debug!("the kernel does not list its sockets; reading /proc/self/net instead: {}", cause(&error));
         from_proc()
     })?;
     Ok(table.into_iter().map(|(address, inode)| Socket { address, ours: own.contains(&inode) }).collect())

@@ -14,6 +14,17 @@ pub enum Force {
     Kill,
 }
 
+impl Force {
+    /// Its name in the log.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "interrupt",
+            Self::Terminate => "terminate",
+            Self::Kill => "kill",
+        }
+    }
+}
+
 #[cfg(unix)]
 impl Force {
     pub(super) const fn signal(self) -> Signal {

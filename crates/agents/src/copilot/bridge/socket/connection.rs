@@ -39,7 +39,7 @@ pub struct Bridge {
 
 impl Bridge {
     /// A bridge whose orders are carried out by whoever receives them here.
-    pub(crate) const fn new(orders: mpsc::Sender<(Order, mpsc::UnboundedSender<Reply>)>) -> Self {
+    pub const fn new(orders: mpsc::Sender<(Order, mpsc::UnboundedSender<Reply>)>) -> Self {
         Self { orders }
     }
 

@@ -12,6 +12,7 @@ use pilotlight_core::text::is_uuid;
 use pilotlight_core::time::Span;
 use pilotlight_system::clock::Clock;
 use pilotlight_system::identity::Identity;
+use pilotlight_system::log::{self, Public, cause};
 use pilotlight_system::runtime::Runtime;
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -106,19 +107,19 @@ struct Ours {
 #[derive(Default)]
 struct RejectionLog {
     at: Option<Instant>,
-    suppressed: u32,
+    suppressed: usize,
 }
 
 impl RejectionLog {
-    fn rejected(&mut self, why: &dyn std::fmt::Display) {
+    fn rejected(&mut self, why: &dyn Public) {
         if self.at.is_some_and(|at| at.elapsed() < REJECTIONS_LOGGED_EVERY) {
             self.suppressed = self.suppressed.saturating_add(1);
             return;
         }
         self.at = Some(Instant::now());
         match std::mem::take(&mut self.suppressed) {
-            0 => tracing::warn!("a bridge was turned away: {why}"),
-            others => tracing::warn!("a bridge was turned away: {why} ({others} others before it)"),
+            0 => log::warn!("a bridge was turned away: {}", *why),
+            others => log::warn!("a bridge was turned away: {} ({} others before it)", *why, others),
         }
     }
 }
@@ -143,14 +144,14 @@ fn serve_checked(
 async fn accept(listener: UnixListener, ours: Ours, check: Check, events: mpsc::Sender<BridgeEvent>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let log = Arc::new(Mutex::new(RejectionLog::default()));
-    let reject = move |why: &dyn std::fmt::Display| log.lock().unwrap_or_else(PoisonError::into_inner).rejected(why);
+    let reject = move |why: &dyn Public| log.lock().unwrap_or_else(PoisonError::into_inner).rejected(why);
     let mut connections = JoinSet::new();
     let mut id = 0;
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!(%error, "a bridge cannot be let in");
+                log::warn!("a bridge cannot be let in: {}", cause(&error));
                 sleep(ACCEPT_BACKOFF).await;
                 continue;
             }
@@ -162,7 +163,7 @@ async fn accept(listener: UnixListener, ours: Ours, check: Check, events: mpsc::
             Ok(known) => known,
             Err(why) if why.to_string() == peer::OURSELVES => continue,
             Err(why) => {
-                reject(&why);
+                reject(&cause(why.as_ref()));
                 continue;
             }
         };
@@ -174,7 +175,7 @@ async fn accept(listener: UnixListener, ours: Ours, check: Check, events: mpsc::
         let (ours, events, id, reject) = (ours.clone(), events.clone(), id, reject.clone());
         connections.spawn(async move {
             if let Err(error) = serve_connection(stream, id, (peer, parent), &ours, &events).await {
-                reject(&format_args!("{error:#}"));
+                reject(&cause(error.as_ref()));
             }
             drop(place);
         });

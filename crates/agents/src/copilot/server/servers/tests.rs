@@ -6,7 +6,6 @@ use std::io::Write;
 use std::net::TcpListener;
 #[cfg(unix)]
 use std::process::Command;
-use std::sync::{Arc, Mutex};
 
 use super::*;
 use pilotlight_system::process::testing::{self, alone};
@@ -271,31 +270,6 @@ fn likely_addresses_are_tried_without_a_token() {
     assert_eq!(likely(42, &[], None), []);
 }
 
-/// Returns everything that is logged while `run` runs.
-fn captured_log(run: impl FnOnce()) -> String {
-    #[derive(Clone, Default)]
-    pub(super) struct Log(Arc<Mutex<Vec<u8>>>);
-    impl Write for Log {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let log = Log::default();
-    let writer = log.clone();
-    // With a single subscriber, the first thread that reaches a callsite decides for all whether it is enabled, and
-    // that thread may be another test's (tracing-core 0.1, `Rebuilder::JustOne`). A second one prevents that.
-    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
-    let subscriber =
-        tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || writer.clone()).finish();
-    tracing::subscriber::with_default(subscriber, run);
-    let bytes = log.0.lock().unwrap().clone();
-    String::from_utf8(bytes).unwrap()
-}
-
 #[test]
 fn no_log_line_contains_a_token() {
     alone!();
@@ -303,7 +277,7 @@ fn no_log_line_contains_a_token() {
     // The parser's error quotes the unexpected value.
     let text = fixture.text(&format!("{SECRET:?}")).replace("\"port\":", &format!("\"port\": {SECRET:?}, \"was\":"));
     fixture.write(&text);
-    let log = captured_log(|| assert_eq!(fixture.token(&[fixture.setting(&format!("{SECRET}\n{SECRET}"))]), None));
+    let log = log::captured(|| assert_eq!(fixture.token(&[fixture.setting(&format!("{SECRET}\n{SECRET}"))]), None));
     assert!(log.contains("ignored a server") && log.contains("no token for this"), "{log}");
     assert!(!log.contains(SECRET), "{log}");
 }

@@ -1,6 +1,6 @@
 //! What the demo and its stage tell each other over the stage's standard input and output: one JSON object a line.
 
-use crate::copilot::bridge::wire::Order;
+use pilotlight_agents::copilot::bridge::wire::Order;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;

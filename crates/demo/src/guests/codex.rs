@@ -4,14 +4,12 @@
 
 #![allow(clippy::disallowed_methods, reason = "a scratch folder of its own")]
 
-use super::lock::LOCKS;
-use super::profile::PROFILE;
-use super::store;
-use crate::codex::Codex;
-use crate::demo::guest::{Act, Guest, Hold, Part, Post};
+use super::guest::{Act, Guest, Hold, Part, Post};
 use anyhow::Context;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use pilotlight_agents::adapter::Adapter;
+use pilotlight_agents::codex::Codex;
 use pilotlight_core::time::Time;
 use pilotlight_system::plain_file::{self, Links};
 use serde_json::{Value, json};
@@ -19,13 +17,17 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// The folders of a home: threads, and who has them loaded.
+const THREADS: &str = "sessions";
+const LOCKS: &str = "thread-writer-locks";
+
 /// What this agent gives for a demo.
 pub(crate) const PART: Part = Part {
     adapter: &Codex,
     home: "codex",
     make_home: |home, now| {
         fs::create_dir_all(home.join(LOCKS))?;
-        fs::create_dir_all(day(home, now))
+        fs::create_dir_all(day(&home.join(THREADS), now))
     },
     guest: |post| Box::new(Scripted { post, lines: 0, turns: 0, calls: 0 }),
     hold,
@@ -45,7 +47,7 @@ struct Scripted {
 
 impl Guest for Scripted {
     fn is_taken(&self, now: Time) -> bool {
-        store::owner_now(&self.post.home.join(PROFILE.sessions), &self.post.id, now).live().is_some()
+        self.post.is_run(now)
     }
 
     fn enter(&mut self, _pid: u32, _now: Time) -> anyhow::Result<()> {
@@ -88,7 +90,7 @@ impl Scripted {
         let mut lines = Vec::new();
         if self.lines == 0 {
             let meta = json!({"session_id": id, "id": id, "timestamp": now, "cwd": cwd, "originator": "codex-tui",
-                "cli_version": PROFILE.tried, "source": "cli", "thread_source": "user"});
+                "cli_version": Codex.profile().tried, "source": "cli", "thread_source": "user"});
             lines.push(("session_meta", meta));
         }
         self.turns += 1;
@@ -127,9 +129,9 @@ impl Scripted {
 
     /// Adds lines to its log, each of which begins with its time.
     fn write(&mut self, lines: Vec<(&'static str, Value)>, now: Time) -> io::Result<()> {
-        let root = self.post.home.join(PROFILE.sessions);
         let name = format!("rollout-{}-{}.jsonl", now.to_string().replace(':', "-"), self.post.id);
-        let log = store::log_of(&root, &self.post.id).unwrap_or_else(|| day(&self.post.home, now).join(name));
+        let Post { home, id, .. } = &self.post;
+        let log = if home.has(id) { home.log(id) } else { day(home.root(), now).join(name) };
         let mut text = String::new();
         for (kind, payload) in lines {
             let ordinal = self.lines;
@@ -142,14 +144,14 @@ impl Scripted {
 }
 
 /// The folder for the logs of threads that were created then.
-fn day(home: &Path, now: Time) -> PathBuf {
+fn day(threads: &Path, now: Time) -> PathBuf {
     let date = Timestamp::from_millisecond(now.0).unwrap_or_default().to_zoned(TimeZone::UTC).date();
-    home.join(PROFILE.sessions).join(format!("{:04}/{:02}/{:02}", date.year(), date.month(), date.day()))
+    threads.join(format!("{:04}/{:02}/{:02}", date.year(), date.month(), date.day()))
 }
 
 /// Has this process hold the lock of a thread. If it is killed, the lock is left behind.
 fn hold(post: &Post, _resumed: bool) -> anyhow::Result<Hold> {
-    let path = post.home.join(LOCKS).join(format!("{}.lock", post.id));
+    let path = post.home.home().join(LOCKS).join(format!("{}.lock", post.id));
     let mut options = File::options();
     options.write(true).create(true).truncate(false);
     let (file, _) = plain_file::open_with(&mut options, &path, Links::Refused)?;

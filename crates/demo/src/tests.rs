@@ -1,7 +1,7 @@
 use super::events::Log;
 use super::script::{Act, CAST, LENGTH, SCRIPT, Who, beats};
 use super::*;
-use crate::copilot::dialect;
+use pilotlight_agents::copilot::dialect;
 use pilotlight_core::facts::Facts;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::{Moment, Time};

@@ -2,9 +2,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "a scratch folder of its own")]
 
-use super::events::Log;
-use super::script::{Act, CAST, Who};
-use crate::copilot::store::LOG;
+use crate::events::Log;
+use crate::script::{Act, CAST, Who};
+use pilotlight_agents::copilot::store::LOG;
 use pilotlight_core::time::Time;
 use std::fs;
 use std::io::{self, Write};

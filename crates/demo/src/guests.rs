@@ -1,11 +1,20 @@
-//! The guests on the stage: their homes, their processes, and what they do when it is due.
+//! Sessions of the other agents on the [stage](crate::stage), the *guests*: their homes, their processes, and what they do
+//! when it is due. `cast` is the table of who does what when; `claude_code`, `codex` and `reported` are what each agent gives
+//! for it, a `guest`'s `Part`. [`owner`] is a process that runs one of them.
 //!
 //! A guest takes no orders, so nothing is asked of it here. If its player ends, the user has ended it: it stays as it is
 //! until the table repeats.
 
-use super::cast::{GUESTS, PARTS, beat, post};
-use super::guest::{Act, Guest};
-use super::programs::{Programs, named, stand_in};
+pub(crate) mod cast;
+mod claude_code;
+mod codex;
+mod guest;
+pub mod owner;
+mod reported;
+
+use crate::programs::{Programs, named, stand_in};
+use cast::{GUESTS, PARTS, beat, post};
+use guest::{Act, Guest};
 use pilotlight_system::clock::Clock;
 use std::fs;
 use std::io::{self, BufRead, BufReader};
@@ -108,7 +117,7 @@ impl Guests {
             let mut command = programs.guest(program, &self.folder, &post.id);
             // By this its process shows whose sessions it runs.
             let variable = GUESTS[who].part.adapter.profile().home_variable;
-            command.envs((!variable.is_empty()).then_some((variable, &post.home)));
+            command.envs((!variable.is_empty()).then_some((variable, post.home.home())));
             command.current_dir(&post.work).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
         };
         let player = &mut self.players[who];
@@ -158,3 +167,6 @@ impl Guests {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,15 +1,14 @@
 //! A session in a demo whose agent's hook reports it.
 
-use super::record::Process;
-use super::{Report, State, put};
-use crate::copilot::demo::STATE;
-use crate::demo::guest::{Act, Guest, Part, Post};
+use super::guest::{Act, Guest, Part, Post};
+use crate::STATE;
+use pilotlight_agents::reported::{Process, Report, Reported, State, put};
 use pilotlight_core::time::Time;
 use std::fs;
 
 /// What a demo has of it. Its home is the demo's own folder for state, where reports are put and read.
 pub(crate) const PART: Part = Part {
-    adapter: &crate::reported::Reported,
+    adapter: &Reported,
     home: STATE,
     make_home: |home, _| fs::create_dir_all(home),
     guest: |post| Box::new(Scripted { post, pid: 0 }),
@@ -66,6 +65,6 @@ impl Scripted {
             at: now.0.saturating_mul(MILLISECOND),
             process: Process::of(self.pid),
         };
-        put(std::slice::from_ref(&self.post.home), &report, || report.at)
+        put(&[self.post.home.home().to_owned()], &report, || report.at)
     }
 }

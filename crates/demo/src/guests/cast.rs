@@ -1,9 +1,10 @@
 //! The sessions of other agents in a demo, and what each does when: a table like that of the
-//! [`script`](crate::copilot::demo::script), which has the same length and repeats with it.
+//! [`script`](crate::script), which has the same length and repeats with it.
 
 use super::guest::{Act, Part, Post};
-use crate::copilot::demo::script::{CAST, LENGTH, id_of};
-use crate::{claude_code, codex, reported};
+use super::{claude_code, codex, reported};
+use crate::script::{CAST, LENGTH, id_of};
+use pilotlight_agents::source::Source;
 use pilotlight_core::time::Span;
 use std::path::Path;
 
@@ -17,15 +18,15 @@ pub(crate) struct Role {
 }
 
 /// The agents.
-pub(crate) const PARTS: [&Part; 3] = [&claude_code::demo::PART, &codex::demo::PART, &reported::demo::PART];
+pub(crate) const PARTS: [&Part; 3] = [&claude_code::PART, &codex::PART, &reported::PART];
 
 /// All of them.
 pub(crate) const GUESTS: [Role; 5] = [
-    role(&claude_code::demo::PART, "Demo: Rename the settings", "editor"),
-    role(&claude_code::demo::PART, "Demo: Publish the handbook", "handbook"),
-    role(&codex::demo::PART, "Demo: Speed up the search", "search"),
-    role(&codex::demo::PART, "Demo: Fetch the fonts", "paint-shop"),
-    role(&reported::demo::PART, "Demo: Sort the recipes", "kitchen"),
+    role(&claude_code::PART, "Demo: Rename the settings", "editor"),
+    role(&claude_code::PART, "Demo: Publish the handbook", "handbook"),
+    role(&codex::PART, "Demo: Speed up the search", "search"),
+    role(&codex::PART, "Demo: Fetch the fonts", "paint-shop"),
+    role(&reported::PART, "Demo: Sort the recipes", "kitchen"),
 ];
 
 /// Works steadily.
@@ -107,7 +108,7 @@ pub(crate) fn beat(index: usize, speed: u32) -> (Span, Beat) {
 pub(crate) fn post(folder: &Path, index: usize) -> Post {
     let role = &GUESTS[index];
     Post {
-        home: folder.join(role.part.home),
+        home: Source::of(role.part.adapter, folder.join(role.part.home)),
         work: folder.join("work").join(role.folder),
         id: id_of(CAST.len() + index).into(),
         title: role.title,

@@ -2,7 +2,7 @@
 //! It is known as the agent's by the name of its program, holds the session as that program does, and does nothing else.
 
 use super::cast::by_id;
-use super::wait::Until;
+use crate::wait::Until;
 use anyhow::Context;
 use std::ffi::OsString;
 use std::io::{self, Write};

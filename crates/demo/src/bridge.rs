@@ -3,11 +3,13 @@
 //! What a bridge in a real terminal does is done at the stage. So an order is checked, shown and confirmed by the log as
 //! everywhere else, and nothing that it leads to is outside of the stage's folder.
 
-use super::pipe::{Ordered, Told};
-use crate::copilot::bridge::files::hash;
-use crate::copilot::bridge::socket::{Bridge, BridgeEvent, ConnectionId, Reply};
-use crate::copilot::bridge::wire::{Hello, Order, OrderResult};
-use crate::copilot::bridge::{PROTOCOL, TESTED_RELEASES};
+use crate::pipe::{Ordered, Told};
+use pilotlight_agents::adapter::Adapter;
+use pilotlight_agents::copilot::Copilot;
+use pilotlight_agents::copilot::bridge::PROTOCOL;
+use pilotlight_agents::copilot::bridge::files::hash;
+use pilotlight_agents::copilot::bridge::socket::{Bridge, BridgeEvent, ConnectionId, Reply};
+use pilotlight_agents::copilot::bridge::wire::{Hello, Order, OrderResult};
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 use std::process::ChildStdin;
@@ -140,7 +142,7 @@ fn hello(session: Box<str>, stage: u32, owner: u32) -> Hello {
         session,
         pid: stage,
         ppid: owner,
-        cli: TESTED_RELEASES.last().map(|release| (*release).into()),
+        cli: Some(Copilot.profile().tried.into()),
         elevated: true,
         consenting: false,
         refused: false,

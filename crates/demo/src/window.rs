@@ -3,14 +3,14 @@
 
 #![allow(clippy::disallowed_methods, reason = "a scratch folder of its own")]
 
-use super::HOME;
-use super::events::Log;
-use super::script::{CAST, id_of};
-use crate::copilot::bridge::TESTED_RELEASES;
-use crate::copilot::demo::script::Act;
-use crate::copilot::store::{LOG, SESSIONS};
-use crate::demo::wait::Until;
+use crate::HOME;
+use crate::events::Log;
+use crate::script::{Act, CAST, id_of};
+use crate::wait::Until;
 use anyhow::{Context, bail};
+use pilotlight_agents::adapter::Adapter;
+use pilotlight_agents::copilot::Copilot;
+use pilotlight_agents::copilot::store::{LOG, SESSIONS};
 use pilotlight_system::clock::Clock;
 use std::ffi::OsString;
 use std::fs;
@@ -25,7 +25,7 @@ pub fn run(folder: &Path, stage: u32, arguments: &[OsString]) -> anyhow::Result<
     let mut out = io::stdout();
     let argument = arguments.first().and_then(|argument| argument.to_str()).unwrap_or_default();
     if argument == "--version" {
-        let release = TESTED_RELEASES.last().copied().unwrap_or_default();
+        let release = Copilot.profile().tried;
         return Ok(writeln!(out, "GitHub Copilot CLI {release} (the demo's)")?);
     }
     let Some(index) = (0..CAST.len()).find(|index| argument.strip_prefix("--resume=") == Some(&*id_of(*index))) else {

@@ -1,12 +1,9 @@
 //! Sessions of Claude Code in a demo: the files of their processes, and their logs.
 
-use super::pid_file;
-use super::profile::PROFILE;
-use super::session::owner_now;
-use super::store;
-use crate::claude_code::ClaudeCode;
-use crate::demo::guest::{Act, Guest, Hold, Part, Post};
+use super::guest::{Act, Guest, Hold, Part, Post};
 use anyhow::ensure;
+use pilotlight_agents::adapter::Adapter;
+use pilotlight_agents::claude_code::ClaudeCode;
 use pilotlight_core::time::Time;
 use pilotlight_system::clock::Clock;
 use pilotlight_system::process::birth_of;
@@ -16,13 +13,17 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+/// The folders of a home: what its processes say of themselves, and logs.
+const PROCESSES: &str = "sessions";
+const LOGS: &str = "projects";
+
 /// What this agent gives for a demo.
 pub(crate) const PART: Part = Part {
     adapter: &ClaudeCode,
     home: "claude-code",
     make_home: |home, _| {
-        fs::create_dir_all(home.join(pid_file::FOLDER))?;
-        fs::create_dir_all(home.join(PROFILE.sessions))
+        fs::create_dir_all(home.join(PROCESSES))?;
+        fs::create_dir_all(home.join(LOGS))
     },
     guest: |post| Box::new(Scripted { post, pid: 0, started: Time::default(), lines: 0, tools: 0 }),
     hold,
@@ -45,7 +46,7 @@ struct Scripted {
 
 impl Guest for Scripted {
     fn is_taken(&self, now: Time) -> bool {
-        is_run(&self.post, now)
+        self.post.is_run(now)
     }
 
     fn enter(&mut self, pid: u32, now: Time) -> anyhow::Result<()> {
@@ -103,14 +104,13 @@ impl Scripted {
 
     /// Adds a line to its log.
     fn write(&mut self, mut line: Value, now: Time) -> io::Result<()> {
-        let root = self.post.home.join(PROFILE.sessions);
-        let log = store::path(&self.post.home, &root, &self.post.id);
+        let log = self.post.home.log(&self.post.id);
         self.lines += 1;
         line["uuid"] = format!("{}-{}", self.post.id, self.lines).into();
         line["timestamp"] = now.to_string().into();
         line["sessionId"] = (*self.post.id).into();
         line["cwd"] = self.post.work.to_string_lossy().into();
-        (line["version"], line["entrypoint"]) = (PROFILE.tried.into(), "cli".into());
+        (line["version"], line["entrypoint"]) = (ClaudeCode.profile().tried.into(), "cli".into());
         Post::append(&log, &format!("{line}\n"))
     }
 }
@@ -119,30 +119,33 @@ impl Scripted {
 fn hold(post: &Post, resumed: bool) -> anyhow::Result<Hold> {
     let (pid, now) = (std::process::id(), Clock::start().now().wall);
     if resumed {
-        ensure!(!is_run(post, now), "another process runs this session");
+        ensure!(!post.is_run(now), "another process runs this session");
         sweep(post);
         say(post, pid, now, &json!({"status": "idle"}), now)?;
     }
-    let file: PathBuf = pid_file::path(&post.home, pid);
+    let file = said_in(post, pid);
     Ok(Box::new(move || drop(fs::remove_file(file)))) // gone with the demo
-}
-
-/// Whether a process runs a session.
-fn is_run(post: &Post, now: Time) -> bool {
-    owner_now(&post.home, &post.home.join(PROFILE.sessions), &post.id, now).live().is_some()
 }
 
 /// Removes what processes of a session left that were killed, as a new one does.
 fn sweep(post: &Post) {
-    for file in pid_file::all(&post.home).into_iter().filter(|file| *file.session == *post.id) {
-        let _ = fs::remove_file(pid_file::path(&post.home, file.pid)); // its process may just have removed it
+    for file in fs::read_dir(post.home.home().join(PROCESSES)).into_iter().flatten().flatten() {
+        let said: Value = serde_json::from_str(&state_file::read(&file.path())).unwrap_or_default();
+        if said["sessionId"] == *post.id {
+            let _ = fs::remove_file(file.path()); // its process may just have removed it
+        }
     }
+}
+
+/// Where a process says something of itself.
+fn said_in(post: &Post, pid: u32) -> PathBuf {
+    post.home.home().join(PROCESSES).join(format!("{pid}.json"))
 }
 
 /// Writes what a process says of itself.
 fn say(post: &Post, pid: u32, started: Time, state: &Value, now: Time) -> anyhow::Result<()> {
     let mut file = json!({
-        "pid": pid, "sessionId": post.id, "cwd": post.work, "startedAt": started.0, "version": PROFILE.tried,
+        "pid": pid, "sessionId": post.id, "cwd": post.work, "startedAt": started.0, "version": ClaudeCode.profile().tried,
         "kind": "interactive", "entrypoint": "cli", "name": post.title, "nameSource": "user",
         "updatedAt": now.0, "statusUpdatedAt": now.0,
     });
@@ -152,5 +155,5 @@ fn say(post: &Post, pid: u32, started: Time, state: &Value, now: Time) -> anyhow
     for (key, value) in state.as_object().into_iter().flatten() {
         file[key] = value.clone();
     }
-    state_file::replace_without_sync(&pid_file::path(&post.home, pid), file.to_string().as_bytes())
+    state_file::replace_without_sync(&said_in(post, pid), file.to_string().as_bytes())
 }

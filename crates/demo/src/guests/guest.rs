@@ -2,7 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "a scratch folder of its own")]
 
-use crate::adapter::Adapter;
+use pilotlight_agents::adapter::Adapter;
+use pilotlight_agents::source::Source;
 use pilotlight_core::time::Time;
 use std::fs;
 use std::io::{self, Write};
@@ -29,7 +30,7 @@ pub(crate) enum Act {
 #[derive(Clone, Debug)]
 pub(crate) struct Post {
     /// The home of its agent.
-    pub home: PathBuf,
+    pub home: Source,
     /// The folder that it works in.
     pub work: PathBuf,
     pub id: Box<str>,
@@ -75,6 +76,11 @@ pub(crate) struct Part {
 }
 
 impl Post {
+    /// Whether a process runs the session.
+    pub(crate) fn is_run(&self, now: Time) -> bool {
+        self.home.owner_now(&self.id, &[], now).live().is_some()
+    }
+
     /// Adds lines to a log of the session.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! The stage: a process that creates a Copilot home, plays the script in it, and removes it. Beside it play the
-//! [`guests`](crate::demo::guests), sessions of other agents.
+//! [`guests`](crate::guests), sessions of other agents.
 //!
 //! It is what is at the far side of everything that the user does in a demo: it answers the calls of the one session that
 //! a program runs, and carries out the orders that come over the bridges of the others. What the user did then shows in
@@ -11,16 +11,17 @@
 
 #![allow(clippy::disallowed_methods, reason = "a scratch folder of its own")]
 
-use super::pipe::{Ordered, Told};
-use super::script::{ANSWERED, APPROVED, Act, Aftermath, Beat, CAST, DENIED, STOPPED, Who, beats, id_of, prompted};
-use super::server::Call;
-use super::session::Session;
-use super::{HOME, PROGRAM, STATE};
-use crate::copilot::bridge::wire::Order;
-use crate::copilot::store::{SESSIONS, lock_pids_in_use};
-use crate::demo::guests::Guests;
-use crate::demo::programs::{Programs, stand_in};
+use crate::guests::Guests;
+use crate::pipe::{Ordered, Told};
+use crate::programs::{Programs, stand_in};
+use crate::script::{ANSWERED, APPROVED, Act, Aftermath, Beat, CAST, DENIED, STOPPED, Who, beats, id_of, prompted};
+use crate::server::Call;
+use crate::session::Session;
+use crate::{HOME, PROGRAM, STATE};
 use anyhow::Context;
+use pilotlight_agents::copilot::bridge::wire::Order;
+use pilotlight_agents::copilot::store::SESSIONS;
+use pilotlight_agents::source::Source;
 use pilotlight_system::clock::Clock;
 use serde_json::json;
 use std::fs;
@@ -193,7 +194,7 @@ impl<'a> Stage<'a> {
             return if ends { self.perform(Beat { at: 0, who, act: Act::Abort }) } else { Ok(()) };
         }
         // The user has resumed it in a terminal, where it stays.
-        if !lock_pids_in_use(&session.path).is_empty() {
+        if Source::at(&self.folder.join(HOME)).process_in_use(&session.id).is_some() {
             return Ok(());
         }
         // A new session is built under a temporary name, so that it appears complete.
@@ -213,7 +214,7 @@ impl<'a> Stage<'a> {
             );
             fs::write(folder.join("workspace.yaml"), about)?;
         } else {
-            session.log = super::events::Log::of_lines(session.lines());
+            session.log = crate::events::Log::of_lines(session.lines());
         }
         let has_server = role.has_server();
         let mut child = self.programs.player(has_server)?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;

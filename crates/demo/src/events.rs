@@ -1,6 +1,6 @@
 //! Turns acts of the script into the log lines that Copilot would write.
 
-use super::script::{Act, Role};
+use crate::script::{Act, Role};
 use pilotlight_core::time::Time;
 use serde::Serialize;
 use serde_json::{Value, json};
