@@ -248,7 +248,12 @@ impl Session {
     /// Whether somebody runs it although no file says so: where that cannot be excluded, nobody is known to have left it.
     fn doubt(&mut self, observed: &mut Observed, reading: &Reading<'_>) {
         let now = reading.context.now;
-        let (Owner::Never | Owner::Gone { .. }) = &observed.owner else { return };
+        // Its file is gone, and yet its process has not ended within the time that this takes.
+        let is_missed =
+            matches!(observed.owner, Owner::Unknown { .. }) && self.last.is_some() && self.recheck_at.is_none();
+        if !is_missed && !matches!(observed.owner, Owner::Never | Owner::Gone { .. }) {
+            return;
+        }
         let Some(touched) = fs::symlink_metadata(&self.log).ok().as_ref().map(modified) else { return };
         // What a file says of a process that was killed stands, unless a later one goes on with its session.
         let killed = self.last.as_ref().filter(|_| self.killed.is_some());
@@ -259,7 +264,7 @@ impl Session {
             self.live = vec![pid];
             return observed.owner = Owner::Doubtful { pid, why };
         }
-        if killed.is_some() {
+        if killed.is_some() || is_missed {
             return;
         }
         // Its last process writes to the end.
