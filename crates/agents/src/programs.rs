@@ -6,7 +6,9 @@ use super::source::Source;
 use super::starting;
 use pilotlight_system::mounts::Mounts;
 use pilotlight_system::paths::user_home;
-use pilotlight_system::process::{arguments, executable, sees_same};
+#[cfg(target_os = "linux")]
+use pilotlight_system::process::sees_same;
+use pilotlight_system::process::{arguments, executable};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +38,18 @@ pub(super) fn running(sources: &[&Source], pids: impl Iterator<Item = u32>) -> V
     let pids: BTreeSet<u32> = pids.collect();
     let programs = pids.into_iter().filter_map(program).filter(|(_, program)| program.is_absolute());
     let local = programs.filter(|(_, program)| mounts.of(program).is_none());
-    // In a container, the same path may be another file.
-    let here = local.filter(|(pid, program)| sees_same(*pid, program) == Some(true));
+    let here = local.filter(|(pid, program)| is_here(*pid, program));
     here.map(|(_, program)| program).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Whether a process and we see the same file there: in a container, the same path may be another one.
+#[cfg(target_os = "linux")]
+fn is_here(pid: u32, program: &Path) -> bool {
+    sees_same(pid, program) == Some(true)
+}
+
+/// Elsewhere, containers run in a machine of their own.
+#[cfg(not(target_os = "linux"))]
+const fn is_here(_pid: u32, _program: &Path) -> bool {
+    true
 }
