@@ -13,7 +13,7 @@ use pilotlight_core::time::Moment;
 use pilotlight_engine::config::Config;
 use pilotlight_engine::last_seen::Seen;
 use pilotlight_engine::observation::{Observation, ObservedHome};
-use pilotlight_engine::past::{Depth, Disk};
+use pilotlight_engine::past::{Depth, OnDisk};
 use pilotlight_engine::{Engine, control};
 use pilotlight_system::paths;
 use std::collections::HashSet;
@@ -33,12 +33,20 @@ pub(super) enum Effort {
 pub(super) struct Picture {
     /// The sessions, in no meaningful order.
     pub(super) sessions: Vec<Session>,
-    /// The ids of all sessions on disk, including those that are not among these.
-    pub(super) ids: Vec<Arc<str>>,
     /// When it was taken, by the clocks of whoever took it.
     pub(super) now: Moment,
     /// Whether bridges were listened for.
     pub(super) are_bridges_known: bool,
+    sources: Vec<Source>,
+    /// The ids of all sessions on disk, if they were listed.
+    listed: Option<Vec<Arc<str>>>,
+}
+
+impl Picture {
+    /// The ids of all sessions on disk, including those that are not in the picture.
+    pub(super) fn ids(&mut self) -> Vec<Arc<str>> {
+        self.listed.take().unwrap_or_else(|| OnDisk::list(&self.sources).ids())
+    }
 }
 
 /// Observes the sessions of some homes.
@@ -89,7 +97,7 @@ impl Observer {
     pub(super) fn observe_alone(&self, effort: Effort, past: Option<Depth>) -> anyhow::Result<Picture> {
         let place = (effort == Effort::Ask && self.has_bridge).then(place_to_look).flatten();
         let are_bridges_known = place.is_some() || !self.has_bridge;
-        let mut engine = Engine::new(&self.sources, self.config.clone(), self.seen.clone());
+        let mut engine = Engine::for_one_look(&self.sources, self.config.clone(), self.seen.clone());
         engine.note_bridge(self.has_bridge);
         if let Some(place) = place {
             engine.listen_to_bridges(Bridges::at(place));
@@ -112,12 +120,13 @@ impl Observer {
                 sessions.push(session);
             }
         }
-        let disk = Disk::list(&self.sources);
-        if let Some(depth) = past {
+        let listed = past.map(|depth| {
+            let disk = OnDisk::list(&self.sources);
             let is_held = |number: usize, id: &str| held[number].contains(id);
             sessions.extend(disk.read(is_held, depth, (&self.config, &self.seen), now));
-        }
-        Picture { sessions, ids: disk.ids(), now, are_bridges_known }
+            disk.ids()
+        });
+        Picture { sessions, now, are_bridges_known, sources: self.sources.clone(), listed }
     }
 }
 

@@ -169,8 +169,9 @@ fn candidates(
     let (sessions, mut ids, now) = match host {
         Some(_) => (Vec::new(), Vec::new(), Clock::start().now()),
         None => {
-            let Picture { sessions, ids, now, .. } = observe(context, effort, Some(depth))?;
-            (sessions, ids, now)
+            let mut picture = observe(context, effort, Some(depth))?;
+            let ids = picture.ids();
+            (picture.sessions, ids, picture.now)
         }
     };
     let mut shown: Vec<_> =
@@ -247,7 +248,9 @@ pub(super) fn complete(typed: &OsStr) -> Vec<CompletionCandidate> {
     // Bash inserts a candidate verbatim, and passes the word as typed, so candidates must be escaped for it.
     let is_bash = std::env::var_os("_CLAP_COMPLETE_COMP_TYPE").is_some();
     let context = Context::new(&homes_in(std::env::args_os()));
-    let Ok(Picture { sessions, ids, now, .. }) = observe(&context, Effort::Look, None) else { return Vec::new() };
+    let Ok(mut picture) = observe(&context, Effort::Look, None) else { return Vec::new() };
+    let ids = picture.ids();
+    let Picture { sessions, now, .. } = picture;
     let listed = sessions.iter().filter(|session| session.is_listed());
     let mut rows: Vec<Row> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
     limit_ended(&mut rows, now.wall - context.config.list.ended_for, context.config.list.ended_most);

@@ -64,7 +64,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         context.unreadable_homes().iter().for_each(|problem| say(problem));
         return Ok(ExitCode::from(NO_HOME));
     }
-    let Picture { sessions, mut ids, now, .. } = observe(context, Effort::Look, Some(Depth::Whole))?;
+    let mut picture = observe(context, Effort::Look, Some(Depth::Whole))?;
+    let mut ids = picture.ids();
+    let Picture { sessions, now, .. } = picture;
     let listed = sessions.into_iter().filter(Session::is_listed);
     let mut rows: Vec<Row> = listed.map(|session| session.row(now, &context.config.limits).0).collect();
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {

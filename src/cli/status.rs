@@ -54,7 +54,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         // They count all.
         false => (arguments.format.is_some() || arguments.openmetrics).then_some(Depth::Glimpse),
     };
-    let Picture { mut sessions, mut ids, now, .. } = observe(context, Effort::Ask, past)?;
+    let mut picture = observe(context, Effort::Ask, past)?;
+    // Only the table shortens ids.
+    let mut ids = if arguments.json { Vec::new() } else { picture.ids() };
+    let Picture { mut sessions, now, .. } = picture;
     let which = if arguments.all { Which::All } else { Which::Recent };
     let mut known = hosts::known(context, None, which, now);
     known.iter().filter_map(Known::not_reached).for_each(|trouble| say(&trouble));

@@ -97,12 +97,13 @@ fn picture(sources: &[Source]) -> Picture {
 #[test]
 fn a_made_up_agent_shows_in_status_and_explain() {
     let home = Home::new();
-    let taken = picture(&home.homes());
+    let mut taken = picture(&home.homes());
+    let ids = taken.ids();
     let row = |session: &Session| session.row(taken.now, &Limits::default()).0;
     let mut rows: Vec<Row> = taken.sessions.iter().map(row).collect();
     rows.sort_by(|one, other| one.id.cmp(&other.id));
     let style = Style { width: None, height: None, colour: false, unicode: true };
-    let table = lines(&rows, &ShortIds::new(taken.ids.iter().map(|id| &**id)), taken.now.wall, style).join("\n");
+    let table = lines(&rows, &ShortIds::new(ids.iter().map(|id| &**id)), taken.now.wall, style).join("\n");
     assert!(table.contains("Set the sundial") && table.contains("shadow is open"), "{table}");
     assert_eq!(rows.iter().map(|row| row.status).collect::<Vec<_>>(), [Status::Working, Status::Ended], "{table}");
     let noon = taken.sessions.iter().find(|session| *session.id == *"noon").unwrap();
@@ -121,12 +122,13 @@ fn case_283_the_agent_is_shown_where_sessions_of_several_are() {
     fs::write(other.log("one"), format!("{line}\n")).unwrap();
     let [sundial] = home.homes();
     let shown = |sources: &[Source]| {
-        let taken = picture(sources);
+        let mut taken = picture(sources);
+        let ids = taken.ids();
         let row = |session: &Session| session.row(taken.now, &Limits::default()).0;
         let mut rows: Vec<Row> = taken.sessions.iter().map(row).collect();
         distinguish(&mut rows);
         let style = Style { width: Some(100), height: None, colour: false, unicode: true };
-        let table = lines(&rows, &ShortIds::new(taken.ids.iter().map(|id| &**id)), taken.now.wall, style);
+        let table = lines(&rows, &ShortIds::new(ids.iter().map(|id| &**id)), taken.now.wall, style);
         let pages = taken.sessions.iter().zip(&rows).map(|(session, row)| {
             page(session, &row.label, taken.now, &Limits::default(), Refusals::Named).to_string()
         });

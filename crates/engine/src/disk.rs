@@ -86,11 +86,19 @@ pub(super) enum DiskChange {
 impl Disk {
     /// Follows these homes. Nothing is read yet.
     pub(super) fn new(sources: &[Source], seen: Seen, now: Time) -> Self {
+        let homes = sources.iter().map(|source| (source.watch_plan(), source.root()));
+        let watcher = Watcher::new(homes, seen.path().map(Path::to_owned));
+        Self::with(watcher, sources, seen, now)
+    }
+
+    /// Looks once at these homes, without watching for changes. Nothing is read yet.
+    pub(super) fn unwatched(sources: &[Source], seen: Seen, now: Time) -> Self {
+        Self::with(Watcher::idle(), sources, seen, now)
+    }
+
+    fn with(watcher: Watcher, sources: &[Source], seen: Seen, now: Time) -> Self {
         Self {
-            watcher: Watcher::new(
-                sources.iter().map(|source| (source.watch_plan(), source.root())),
-                seen.path().map(Path::to_owned),
-            ),
+            watcher,
             homes: Homes::new(sources, now),
             settings_file: None,
             awaited: Vec::new(),
@@ -124,7 +132,7 @@ impl Disk {
 impl Disk {
     /// What is on disk, without anybody else.
     fn alone(sources: &[Source], config: Config, seen: Seen) -> (Self, super::world::World) {
-        let world = super::world::World::new(config);
+        let world = super::world::World::new(config, super::world::Pace::Following);
         (Self::new(sources, seen, world.now().awake), world)
     }
 }

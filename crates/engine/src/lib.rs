@@ -82,7 +82,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use wakeup::{SignalSource, WakeupSources};
-use world::World;
+use world::{Pace, World};
 
 /// How long to wait at exit for connections to close.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(800);
@@ -110,10 +110,20 @@ pub struct Engine {
 impl Engine {
     /// Creates an engine for these homes. Nothing is read before [`run`](Self::run).
     pub fn new(sources: &[Source], config: Config, seen: Seen) -> Self {
+        let world = World::new(config, Pace::Following);
+        Self::with(Disk::new(sources, seen, world.now().awake), world)
+    }
+
+    /// Creates an engine that looks at these homes once: for [`observe`](Self::observe).
+    pub fn for_one_look(sources: &[Source], config: Config, seen: Seen) -> Self {
+        let world = World::new(config, Pace::Once);
+        Self::with(Disk::unwatched(sources, seen, world.now().awake), world)
+    }
+
+    fn with(disk: Disk, world: World) -> Self {
         let (command_sender, commands) = mpsc::unbounded_channel();
-        let world = World::new(config);
         Self {
-            disk: Disk::new(sources, seen, world.now().awake),
+            disk,
             world,
             contacts: Contacts::new(),
             orders: Orders::default(),

@@ -4,7 +4,7 @@
 use crate::disk::Disk;
 use crate::parts::fleet::end_sample;
 use crate::wakeup::{SignalSource, WakeupSources};
-use crate::world::{Pace, World};
+use crate::world::World;
 use crate::{Engine, Fleet, View};
 use pilotlight_agents::adapter::agent_named;
 use pilotlight_agents::reading::GRACE;
@@ -110,7 +110,6 @@ impl Engine {
     /// # Errors
     /// If file descriptors are too few to read everything: the picture would lack sessions.
     pub async fn observe(mut self, asks: bool) -> io::Result<Observation> {
-        self.world.pace = Pace::Once;
         let (mut signals, mut view) = (SignalSource(None), Unshown { asks_servers: asks });
         // Only a signal would break it.
         let _ = self.start_up(&mut signals, &mut view).await;
@@ -193,5 +192,32 @@ impl Engine {
         for asker in std::mem::take(&mut self.reports).waiting {
             let _ = asker.send(Observation::of(&self.world, &self.disk)); // who asked may have gone
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::last_seen::Seen;
+    use pilotlight_agents::source::Source;
+    use std::fs;
+
+    /// Where the system allows no further watch, a command that looks once has nothing to complain of.
+    #[test]
+    fn one_look_reads_all_and_watches_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let source = Source::at(home.path());
+        fs::create_dir_all(source.path("one")).unwrap();
+        let prompt =
+            r#"{"type":"user.message","data":{"content":"hi"},"id":"1","timestamp":"2026-11-20T18:07:25.003Z"}"#;
+        fs::write(source.log("one"), format!("{prompt}\n")).unwrap();
+        let engine = Engine::for_one_look(&[source], Config::default(), Seen::default());
+        assert!(!engine.disk.watcher.has_room() && engine.disk.watcher.trouble.is_none());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let observation = runtime.block_on(engine.observe(false)).unwrap();
+        let sessions = &observation.homes[0].sessions;
+        assert_eq!(sessions.iter().map(|session| &*session.id).collect::<Vec<_>>(), ["one"]);
+        assert_eq!(sessions[0].no_file_events, None);
     }
 }

@@ -28,14 +28,14 @@ pub enum Depth {
 }
 
 /// All sessions of these homes on disk.
-pub struct Disk<'a> {
+pub struct OnDisk<'a> {
     sources: &'a [Source],
     keys: Vec<Key>,
     /// Where each home's logs are.
     logs: Vec<LogPaths>,
 }
 
-impl<'a> Disk<'a> {
+impl<'a> OnDisk<'a> {
     /// Lists them. A home that cannot be listed has none here: the caller reports that.
     pub fn list(sources: &'a [Source]) -> Self {
         let (mut keys, mut logs) = (Vec::new(), Vec::new());

@@ -28,9 +28,9 @@ pub(super) enum Pace {
 }
 
 impl World {
-    pub(super) fn new(config: Config) -> Self {
+    pub(super) fn new(config: Config, pace: Pace) -> Self {
         let (fleet, changes) = (Fleet::new(config.limits), Changes::default());
-        Self { fleet, config, clock: Clock::start(), changes, pace: Pace::Following }
+        Self { fleet, config, clock: Clock::start(), changes, pace }
     }
 
     pub(super) fn now(&self) -> Moment {

@@ -76,6 +76,17 @@ impl Watcher {
         Self { source, kept: BTreeSet::new(), throttle: Throttle::default(), alarm: Alarm::default(), trouble }
     }
 
+    /// A watcher that never watches anything, for whoever looks only once.
+    pub fn idle() -> Self {
+        Self {
+            source: None,
+            kept: BTreeSet::new(),
+            throttle: Throttle::default(),
+            alarm: Alarm::default(),
+            trouble: None,
+        }
+    }
+
     /// Sets the folder that holds the sessions of a home, which is one of those that are known or the next. `None` stops
     /// following the home.
     pub fn set_followed(&mut self, number: SourceId, plan: &'static WatchPlan, root: Option<&Path>) {
@@ -162,7 +173,10 @@ impl Watcher {
 
     /// Why changes of a session that is held may cause no event, if they may not.
     pub fn no_file_events(&self, key: &Key, path: &Path) -> Option<NoFileEvents> {
-        self.source.as_ref().map_or(Some(NoFileEvents::Refused), |source| source.no_file_events(key, path))
+        match &self.source {
+            Some(source) => source.no_file_events(key, path),
+            None => self.trouble.is_some().then_some(NoFileEvents::Refused),
+        }
     }
 
     /// Watches the folder of an old session, which will most likely never change again, with less memory. Returns

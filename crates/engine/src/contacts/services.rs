@@ -97,7 +97,7 @@ mod tests {
         let (source, id) = (Source::at(scratch.path()), "36535f61-5c7b-4f09-a70b-2f8aed972801");
         fs::create_dir_all(source.path(id)).unwrap();
         let config = Config { service: ServiceUse::Watch, ..Config::default() };
-        let mut world = World::new(config);
+        let mut world = World::new(config, crate::world::Pace::Following);
         let mut disk = Disk::new(std::slice::from_ref(&source), Seen::default(), world.now().awake);
         let mut contacts = Contacts::new();
         let now = world.now().wall;

@@ -49,6 +49,9 @@ impl Disk {
 
     /// Watches the programs of agents, which tells of the next start of each.
     fn watch_programs(&mut self, world: &World) {
+        if !self.watcher.has_room() {
+            return;
+        }
         let (homes, running) = (self.homes.sources(), self.process_scans.openings().programs());
         let watched = self.starts.programs(running, || programs::installed(&homes));
         if self.watcher.watch_programs(&watched) {
