@@ -8,8 +8,8 @@
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use pilotlight_agents::copilot::dialect;
-use pilotlight_agents::copilot::dialect::DIALECT;
+use pilotlight_agents::copilot::log_format;
+use pilotlight_agents::copilot::log_format::LOG_FORMAT;
 use pilotlight_agents::tail::{ReadContext, ReadOutcome, Tail};
 use pilotlight_core::facts::Facts;
 use pilotlight_core::limits::Limits;
@@ -40,7 +40,7 @@ fn fold(bencher: Bencher<'_, '_>) {
         let mut facts = Facts::default();
         let mut rest = black_box(&log[..]);
         while let Some(end) = memchr::memchr(b'\n', rest) {
-            if let Ok(event) = dialect::parse(&rest[..end]) {
+            if let Ok(event) = log_format::parse(&rest[..end]) {
                 facts.fold(&event, Moment::of(event.at.unwrap_or_default()), &limits);
             }
             rest = &rest[end + 1..];
@@ -65,7 +65,7 @@ fn facts_of_megabytes(bencher: Bencher<'_, '_>, megabytes: usize) {
         let mut facts = Facts::default();
         let context = ReadContext { now, limits: &limits, until: None };
         assert_eq!(
-            Tail::default().read(&DIALECT, &path, &mut facts, context, &mut buffer).unwrap(),
+            Tail::default().read(&LOG_FORMAT, &path, &mut facts, context, &mut buffer).unwrap(),
             ReadOutcome::Grown
         );
         facts

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Mutates the core and the dialects, to see which mutants no test notices: tests/mutants.sh [OPTION OF CARGO-MUTANTS...],
+# Mutates the core and the log formats, to see which mutants no test notices: tests/mutants.sh [OPTION OF CARGO-MUTANTS...],
 # for example `tests/mutants.sh --file crates/core/src/gist.rs`, or `tests/mutants.sh --sharding round-robin --shard 3/60` for
 # some of each file. They, and what the cases read logs with, are made a workspace of their own, so that a mutant takes
 # seconds instead of minutes. What it reports as missed may still be noticed by tests of other modules. Needs cargo-mutants
@@ -10,15 +10,15 @@ made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 cp Cargo.lock "$made"
 cp -r --parents crates/{core,system} crates/agents/Cargo.toml tests/{cases{,.rs},tail,claude-code,traces,traces-codex} "$made"
-cp -r --parents crates/agents/src/{asked.rs,tail{,.rs},{claude_code,copilot,codex}/dialect{,.rs}} "$made"
+cp -r --parents crates/agents/src/{asked.rs,tail{,.rs},{claude_code,copilot,codex}/log_format{,.rs}} "$made"
 # It needs the menu.
 sed -i '/mod places;/d' "$made/tests/cases.rs"
 rm "$made/tests/cases/places.rs"
 cat >"$made/crates/agents/src/lib.rs" <<'RUST'
 #![allow(warnings)]
-pub mod claude_code { pub mod dialect; }
-pub mod codex { pub mod dialect; }
-pub mod copilot { pub mod dialect; }
+pub mod claude_code { pub mod log_format; }
+pub mod codex { pub mod log_format; }
+pub mod copilot { pub mod log_format; }
 mod asked;
 pub mod tail;
 RUST

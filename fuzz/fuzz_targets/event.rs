@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pilotlight_agents::copilot::dialect::{is_fresh_prompt, is_shutdown, parse, parse_ends, end_of};
+use pilotlight_agents::copilot::log_format::{is_fresh_prompt, is_shutdown, parse, parse_ends, end_of};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::facts::Facts;
 use pilotlight_core::time::Moment;

@@ -3,14 +3,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pilotlight_agents::copilot::dialect;
+use pilotlight_agents::copilot::log_format;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::replay::{OwnerStory, Replay};
 use pilotlight_core::time::Span;
 
 fuzz_target!(|data: &[u8]| {
     for story in [OwnerStory::Alive, OwnerStory::Dead, OwnerStory::Unknown] {
-        let mut replay = Replay::new(story, Limits::default(), dialect::parse);
+        let mut replay = Replay::new(story, Limits::default(), log_format::parse);
         let mut changes = Vec::new();
         for line in data.split(|&byte| byte == b'\n').take(200) {
             replay.line(line, &mut changes);

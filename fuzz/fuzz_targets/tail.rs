@@ -2,11 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pilotlight_agents::copilot::dialect::parse;
+use pilotlight_agents::copilot::log_format::parse;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::facts::Facts;
 use pilotlight_core::time::{Moment, Time};
-use pilotlight_agents::copilot::dialect::DIALECT;
+use pilotlight_agents::copilot::log_format::LOG_FORMAT;
 use pilotlight_agents::tail::{ReadContext, Tail};
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
@@ -33,7 +33,7 @@ fuzz_target!(|data: &[u8]| {
         let limits = Limits::default();
         let (mut tail, mut facts) = (Tail::default(), Facts::default());
         let context = ReadContext { now: NOW, limits: &limits, until: None };
-        tail.read(&DIALECT, &path, &mut facts, context, buffer).expect("an empty log is read");
+        tail.read(&LOG_FORMAT, &path, &mut facts, context, buffer).expect("an empty log is read");
         let mut from = 0;
         let mut ends: Vec<_> = cuts.iter().map(|&cut| usize::from(cut) * log.len() / 255).chain([log.len()]).collect();
         ends.sort_unstable();
@@ -41,7 +41,7 @@ fuzz_target!(|data: &[u8]| {
             let mut file = OpenOptions::new().append(true).open(&path).expect("the log is there");
             file.write_all(&log[from..end]).expect("the log is written");
             from = end;
-            tail.read(&DIALECT, &path, &mut facts, context, buffer).expect("a log is read");
+            tail.read(&LOG_FORMAT, &path, &mut facts, context, buffer).expect("a log is read");
         }
         let (mut events, mut skipped) = (0, 0);
         for line in log.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n")) {
@@ -54,7 +54,7 @@ fuzz_target!(|data: &[u8]| {
         assert!(facts.events <= events, "{} of {events}", facts.events);
         // Reading backwards from the end finds no more either.
         let mut from_end = Facts::default();
-        Tail::default().read(&DIALECT, &path, &mut from_end, context, buffer).expect("a log is read from its end");
+        Tail::default().read(&LOG_FORMAT, &path, &mut from_end, context, buffer).expect("a log is read from its end");
         assert!(from_end.events + from_end.skipped <= events + skipped);
     });
 });

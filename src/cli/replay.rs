@@ -85,8 +85,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
         };
         writeln!(out, "{}", words(&heading, has_unicode_stdout()))?;
     }
-    let dialect = log.map_or(&FIRST_DIALECT, |(_, dialect)| dialect);
-    let mut replay = Replay::new(story, context.config.limits, dialect.parse);
+    let log_format = log.map_or(&FIRST_DIALECT, |(_, log_format)| log_format);
+    let mut replay = Replay::new(story, context.config.limits, log_format.parse);
     let mut line = Vec::new();
     while next_line(&mut *lines, &mut line).with_context(|| format!("cannot read {}", arguments.file.display()))? {
         replay.line(&line, &mut changes);

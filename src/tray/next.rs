@@ -54,7 +54,7 @@ pub(super) fn next(source: &Source<'_>, failed: Option<Action>) -> Offer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pilotlight_agents::copilot::dialect;
+    use pilotlight_agents::copilot::log_format;
     use pilotlight_core::action::ServerState;
     use pilotlight_core::fleet::Kind;
     use pilotlight_core::limits::Limits;
@@ -98,13 +98,13 @@ mod tests {
         let now = Moment::of(Time(1_700_000_000_000));
         let prompt =
             br#"{"type":"user.message","data":{"content":"Go on"},"id":"p","timestamp":"2023-11-14T22:13:20.000Z"}"#;
-        session.observed.facts.fold(&dialect::parse(prompt).unwrap(), now, &Limits::default());
+        session.observed.facts.fold(&log_format::parse(prompt).unwrap(), now, &Limits::default());
         session.control.server = ServerState::Listening;
         let (words, offer) = offered(&session, Status::Stuck);
         assert_eq!(words, "It is stuck now.");
         assert_eq!(does(&offer.effect), Some(Action::Stop), "{offer:?}");
         assert_ne!(does(&offer.on_body), Some(Action::Stop), "a click beside the button stops nothing");
-        session.observed.facts.fold(&dialect::parse(requested).unwrap(), now, &Limits::default());
+        session.observed.facts.fold(&log_format::parse(requested).unwrap(), now, &Limits::default());
         let (words, offer) = offered(&session, Status::NeedsPermission);
         assert_eq!((&*words, &*offer.label), ("It wants to run make now.", "Review…"));
         assert_eq!(
@@ -142,7 +142,7 @@ mod tests {
         let prompt =
             br#"{"type":"user.message","data":{"content":"Go on"},"id":"p","timestamp":"2023-11-14T22:13:20.000Z"}"#;
         let now = Moment::of(Time(1_700_000_000_000));
-        session.observed.facts.fold(&dialect::parse(prompt).unwrap(), now, &Limits::default());
+        session.observed.facts.fold(&log_format::parse(prompt).unwrap(), now, &Limits::default());
         session.control.server = ServerState::Listening;
         let (_, offer) = offered_after(&session, Status::Stuck, failed);
         assert_eq!((does(&offer.effect), offer.on_body), (Some(Action::Stop), Effect::LiveTable));

@@ -1,7 +1,7 @@
 //! Recorded logs of Codex, checked against labels: see `tests/traces-codex/README.md`.
 
 use super::traces::{labels, verdict_at};
-use pilotlight_agents::codex::dialect;
+use pilotlight_agents::codex::log_format;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::replay::{OwnerStory, Replay};
@@ -23,7 +23,7 @@ fn every_recorded_thread_has_the_labelled_statuses() {
     for folder in folders() {
         let log = fs::read(folder.join("rollout.jsonl")).unwrap();
         for label in labels(&folder.join("labels.txt")) {
-            let verdict = verdict_at(&log, &label, dialect::parse);
+            let verdict = verdict_at(&log, &label, log_format::parse);
             checked += 1;
             wrong.extend(label.mistake(&verdict));
         }
@@ -35,7 +35,7 @@ fn every_recorded_thread_has_the_labelled_statuses() {
 #[test]
 fn every_line_of_every_recorded_thread_is_an_event() {
     for folder in folders() {
-        let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), dialect::parse);
+        let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), log_format::parse);
         let log = fs::read(folder.join("rollout.jsonl")).unwrap();
         let lines = log.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
         let expected = lines.clone().count() as u64;
@@ -51,7 +51,7 @@ fn every_line_of_every_recorded_thread_is_an_event() {
 #[test]
 fn case_535_a_turn_that_ends_in_a_plan_asks_in_the_plans_words_until_it_is_seen() {
     let log = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces-codex/plan-proposed/rollout.jsonl"));
-    let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), dialect::parse);
+    let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), log_format::parse);
     log.unwrap().split(|&byte| byte == b'\n').for_each(|line| replay.line(line, &mut Vec::new()));
     let verdict = replay.verdict();
     assert_eq!(
@@ -79,7 +79,7 @@ fn case_536_a_question_that_does_not_wait_is_open_once_the_turn_is_over() {
     let said = r#"{"type":"item_completed","item":{"type":"UserMessage","content":[{"type":"text","text":"Red"}]}}"#;
     let started = |second| line(second, "event_msg", &format!(r#"{{"type":"task_started","turn_id":"t{second}"}}"#));
     let status = |between: &[String], after: &[String]| {
-        let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), dialect::parse);
+        let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), log_format::parse);
         let begin = [started(1), line(2, "response_item", call)];
         for line in begin.iter().chain(between).chain([&over]).chain(after) {
             replay.line(line.as_bytes(), &mut Vec::new());
@@ -95,7 +95,7 @@ fn case_536_a_question_that_does_not_wait_is_open_once_the_turn_is_over() {
     assert_eq!(status(std::slice::from_ref(&asked), &[started(6)]).0, Status::Working);
     let refused = line(3, "response_item", &output("request_user_input_async is unavailable in Default mode"));
     assert_eq!(status(&[refused], &[]).0, Status::Idle);
-    let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), dialect::parse);
+    let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), log_format::parse);
     for line in [started(1), line(2, "response_item", call), asked] {
         replay.line(line.as_bytes(), &mut Vec::new());
     }

@@ -1,7 +1,7 @@
 //! The fields of a line that some rule needs, and what they are kept for.
 
 use super::story::Story;
-use pilotlight_agents::copilot::dialect::is_shutdown;
+use pilotlight_agents::copilot::log_format::is_shutdown;
 use pilotlight_core::time::Time;
 use serde_json::{Value, json};
 

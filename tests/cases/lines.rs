@@ -1,7 +1,7 @@
 //! Bad lines: torn, broken, repeated, forked, huge. None is fatal, each is counted, and the lines after them are read.
 
 use super::story::Story;
-use pilotlight_agents::copilot::dialect::{end_of, is_fresh_prompt, parse, parse_ends};
+use pilotlight_agents::copilot::log_format::{end_of, is_fresh_prompt, parse, parse_ends};
 use pilotlight_core::event::{Body, Event};
 use pilotlight_core::verdict::Status::{Idle, NeedsPermission, Quiet, Working};
 use serde_json::json;

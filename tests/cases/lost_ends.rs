@@ -2,7 +2,7 @@
 //! of all tools shows that they ended.
 
 use super::story::Story;
-use pilotlight_agents::tail::Dialect;
+use pilotlight_agents::tail::LogFormat;
 use pilotlight_agents::{claude_code, codex, copilot};
 use pilotlight_core::limits::Limits;
 use pilotlight_core::replay::{OwnerStory, Replay};
@@ -39,8 +39,8 @@ fn ends_tool(line: &Value) -> bool {
 }
 
 /// The status at the end of a log, and how many tools are open then.
-fn end(dialect: &Dialect, lines: &[Vec<u8>]) -> (Status, usize) {
-    let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), dialect.parse);
+fn end(log_format: &LogFormat, lines: &[Vec<u8>]) -> (Status, usize) {
+    let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), log_format.parse);
     lines.iter().for_each(|line| replay.line(line, &mut Vec::new()));
     let open = replay.facts.turn.as_ref().map_or(0, |turn| turn.tools.len());
     replay.finish(Span::seconds(1), &mut Vec::new());
@@ -52,12 +52,12 @@ fn end(dialect: &Dialect, lines: &[Vec<u8>]) -> (Status, usize) {
 #[test]
 fn case_532_a_later_round_shows_that_the_tools_before_it_have_ended() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let dialects: [(&str, &Dialect); 3] = [
-        ("traces", &copilot::dialect::DIALECT),
-        ("claude-code", &claude_code::dialect::DIALECT),
-        ("traces-codex", &codex::dialect::DIALECT),
+    let log_formats: [(&str, &LogFormat); 3] = [
+        ("traces", &copilot::log_format::LOG_FORMAT),
+        ("claude-code", &claude_code::log_format::LOG_FORMAT),
+        ("traces-codex", &codex::log_format::LOG_FORMAT),
     ];
-    for (folder, dialect) in dialects {
+    for (folder, log_format) in log_formats {
         let (mut found, mut checked) = (Vec::new(), 0);
         logs(&tests.join(folder), &mut found);
         for log in found {
@@ -71,7 +71,7 @@ fn case_532_a_later_round_shows_that_the_tools_before_it_have_ended() {
                         || line["payload"]["type"] == "message" && line["payload"]["role"] == "assistant"
                 };
                 // That a tool was denied is in its end alone.
-                let is_denied = [Status::Failed, Status::PermissionLost].contains(&end(dialect, &lines).0);
+                let is_denied = [Status::Failed, Status::PermissionLost].contains(&end(log_format, &lines).0);
                 if is_denied || !json[at..].iter().any(answers) {
                     continue;
                 }
@@ -79,7 +79,7 @@ fn case_532_a_later_round_shows_that_the_tools_before_it_have_ended() {
                 let nuls = [head, &vec![0; tail.len()][..]].concat();
                 for lost in [vec![], vec![head.to_vec(), tail.to_vec()], vec![nuls]] {
                     let cut = [&lines[..at], &lost[..], &lines[at + 1..]].concat();
-                    assert_eq!(end(dialect, &cut), end(dialect, &lines), "{}:{}", log.display(), at + 1);
+                    assert_eq!(end(log_format, &cut), end(log_format, &lines), "{}:{}", log.display(), at + 1);
                     checked += 1;
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::random::{gap, play, steps, with_context};
 use super::story::{START, Story};
-use pilotlight_agents::copilot::dialect::{end_of, is_fresh_prompt, parse, parse_ends};
+use pilotlight_agents::copilot::log_format::{end_of, is_fresh_prompt, parse, parse_ends};
 use pilotlight_core::facts::Facts;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::owner::Owner;

@@ -1,7 +1,7 @@
 //! Every recorded log reads the same however its JSON is spelled: with blanks, as other programs write it, and with the keys
 //! of its objects in another order.
 
-use pilotlight_agents::tail::{Dialect, ReadContext, Tail};
+use pilotlight_agents::tail::{LogFormat, ReadContext, Tail};
 use pilotlight_agents::{claude_code, codex, copilot};
 use pilotlight_core::facts::Facts;
 use pilotlight_core::limits::Limits;
@@ -13,8 +13,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The dialects, as they are asked whose a log is.
-const DIALECTS: [&Dialect; 3] = [&copilot::dialect::DIALECT, &claude_code::dialect::DIALECT, &codex::dialect::DIALECT];
+/// The log formats, as they are asked whose a log is.
+const DIALECTS: [&LogFormat; 3] =
+    [&copilot::log_format::LOG_FORMAT, &claude_code::log_format::LOG_FORMAT, &codex::log_format::LOG_FORMAT];
 
 /// The recorded logs below a folder.
 fn logs(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -28,13 +29,13 @@ fn logs(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Every recorded log with the number of its dialect.
+/// Every recorded log with the number of its log format.
 fn recordings() -> Vec<(PathBuf, usize)> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let of = |(dialect, folder): (usize, &str)| {
+    let of = |(log_format, folder): (usize, &str)| {
         let mut found = Vec::new();
         logs(&tests.join(folder), &mut found);
-        found.into_iter().map(move |log| (log, dialect)).collect::<Vec<_>>()
+        found.into_iter().map(move |log| (log, log_format)).collect::<Vec<_>>()
     };
     ["traces", "claude-code", "traces-codex"].into_iter().enumerate().flat_map(of).collect()
 }
@@ -81,8 +82,8 @@ fn spellings(line: &str) -> Vec<String> {
 }
 
 /// What is told of a whole log.
-fn story(dialect: &Dialect, lines: &[String]) -> (Facts, String) {
-    let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), dialect.parse);
+fn story(log_format: &LogFormat, lines: &[String]) -> (Facts, String) {
+    let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), log_format.parse);
     let mut changes = Vec::new();
     lines.iter().for_each(|line| replay.line(line.as_bytes(), &mut changes));
     replay.finish(Span::hours(1), &mut changes);
@@ -90,12 +91,12 @@ fn story(dialect: &Dialect, lines: &[String]) -> (Facts, String) {
 }
 
 /// What is found by reading a log from its end.
-fn from_its_end(dialect: &Dialect, lines: &[String], now: Moment) -> Facts {
+fn from_its_end(log_format: &LogFormat, lines: &[String], now: Moment) -> Facts {
     let log = tempfile::NamedTempFile::new().unwrap();
     fs::write(log.path(), lines.join("\n") + "\n").unwrap();
     let (limits, mut facts) = (Limits::default(), Facts::default());
     let context = ReadContext { now, limits: &limits, until: None };
-    Tail::default().read(dialect, log.path(), &mut facts, context, &mut Vec::new()).unwrap();
+    Tail::default().read(log_format, log.path(), &mut facts, context, &mut Vec::new()).unwrap();
     facts
 }
 
@@ -106,28 +107,28 @@ fn case_545_a_log_reads_the_same_however_its_json_is_spelled() {
     // Both readings at one moment: the difference between the two clocks is part of what is read.
     let (now, mut checked) = (Clock::start().now(), 0);
     for (path, number) in recordings() {
-        let dialect = DIALECTS[number];
+        let log_format = DIALECTS[number];
         let text = fs::read_to_string(&path).unwrap();
         let lines: Vec<_> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
         let anew: Vec<_> = lines.iter().map(|line| spellings(line)).collect();
-        let expected = story(dialect, &lines);
+        let expected = story(log_format, &lines);
         for way in 0..anew[0].len() {
             let same: Vec<_> = anew.iter().map(|spellings| spellings[way].clone()).collect();
-            let whose = DIALECTS.iter().position(|dialect| (dialect.is_start)(same.join("\n").as_bytes()));
+            let whose = DIALECTS.iter().position(|log_format| (log_format.is_start)(same.join("\n").as_bytes()));
             let own = DIALECTS.iter().position(|other| (other.is_start)(text.as_bytes()));
             assert_eq!(whose, own, "whose {} is, spelling {way}", path.display());
             assert!(own.is_none_or(|own| own == number), "{}", path.display());
             for (line, other) in lines.iter().zip(&same) {
-                let (read, anew) = ((dialect.parse)(line.as_bytes()), (dialect.parse)(other.as_bytes()));
+                let (read, anew) = ((log_format.parse)(line.as_bytes()), (log_format.parse)(other.as_bytes()));
                 assert_eq!(anew, read, "{}, spelling {way}: {other}", path.display());
-                let is_prompt = [line, other].map(|line| (dialect.is_fresh_prompt)(line.as_bytes()));
+                let is_prompt = [line, other].map(|line| (log_format.is_fresh_prompt)(line.as_bytes()));
                 assert_eq!(is_prompt[0], is_prompt[1], "{other}");
                 checked += 1;
             }
-            assert!(story(dialect, &same) == expected, "{}, spelling {way}", path.display());
+            assert!(story(log_format, &same) == expected, "{}, spelling {way}", path.display());
         }
         let blanks: Vec<_> = anew.iter().map(|spellings| spellings[0].clone()).collect();
-        assert!(from_its_end(dialect, &blanks, now) == from_its_end(dialect, &lines, now), "{}", path.display());
+        assert!(from_its_end(log_format, &blanks, now) == from_its_end(log_format, &lines, now), "{}", path.display());
     }
     assert!(checked > 10_000, "only {checked} lines");
 }
@@ -136,11 +137,11 @@ fn case_545_a_log_reads_the_same_however_its_json_is_spelled() {
 #[test]
 fn case_546_an_event_after_a_torn_line_is_read_in_either_spelling() {
     let event = r#"{"type":"assistant.turn_end","data":{"turnId":"0"},"id":"e1","timestamp":"2026-11-20T18:00:00.000Z","parentId":null}"#;
-    let dialect = DIALECTS[0];
+    let log_format = DIALECTS[0];
     for torn in [r#"{"type":"tool.execution_complete","data":{"result":{"content":"abc"#, "\0\0\0\0"] {
         for line in [event.to_owned(), spaced(event), spellings(event).pop().unwrap()] {
             let whole = format!("{torn}{line}");
-            assert_eq!((dialect.parse)(whole.as_bytes()), (dialect.parse)(event.as_bytes()), "{whole}");
+            assert_eq!((log_format.parse)(whole.as_bytes()), (log_format.parse)(event.as_bytes()), "{whole}");
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Each folder of `tests/traces/` has a session as it was on disk, and `labels.txt`: the expected status and a word of
 //! its reason, at a line or some time after the last one. `tests/traces/README.md` describes the format.
 
-use pilotlight_agents::copilot::dialect;
+use pilotlight_agents::copilot::log_format;
 use pilotlight_core::facts::Facts;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::replay::{OwnerStory, Parse, Replay};
@@ -120,7 +120,7 @@ fn every_recorded_session_has_the_labelled_statuses() {
         let labels = labels(&folder.join("labels.txt"));
         assert!(!labels.is_empty(), "{} has no labels", folder.display());
         for label in &labels {
-            let verdict = verdict_at(&log, label, dialect::parse);
+            let verdict = verdict_at(&log, label, log_format::parse);
             checked += 1;
             wrong.extend(label.mistake(&verdict));
         }
@@ -132,7 +132,7 @@ fn every_recorded_session_has_the_labelled_statuses() {
 #[test]
 fn every_line_of_every_recording_is_an_event() {
     for folder in folders() {
-        let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), dialect::parse);
+        let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), log_format::parse);
         let log = log_of(&folder);
         let lines = log.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
         let expected = lines.clone().count() as u64;
@@ -146,7 +146,7 @@ fn every_line_of_every_recording_is_an_event() {
 #[test]
 fn case_730_every_recorded_session_is_the_same_to_whoever_is_told_of_it() {
     for folder in folders() {
-        let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), dialect::parse);
+        let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), log_format::parse);
         let mut told = 0;
         for (number, line) in log_of(&folder).split(|&byte| byte == b'\n').enumerate() {
             replay.line(line, &mut Vec::new());

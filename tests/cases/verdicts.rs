@@ -3,7 +3,7 @@
 //! Everything at an offset is derived from the lines up to it, so one story can be checked at many offsets.
 
 use super::story::{At, Story, Written};
-use pilotlight_agents::copilot::dialect;
+use pilotlight_agents::copilot::log_format;
 use pilotlight_core::facts::Facts;
 use pilotlight_core::replay::{Change, OwnerStory, Replay};
 use pilotlight_core::time::{Moment, Span};
@@ -29,7 +29,7 @@ impl Story {
         for (at, written) in self.written.iter().filter(|(at, _)| *at <= until) {
             let awake = self.moment(*at).awake;
             match written {
-                Written::Line(line) => match dialect::parse(line) {
+                Written::Line(line) => match log_format::parse(line) {
                     Ok(event) => facts.fold(&event, Moment { wall: event.at.unwrap(), awake }, &self.limits),
                     Err(_) => facts.skip(),
                 },
@@ -83,7 +83,7 @@ impl Story {
 
     /// Every change of status in a replay that continues for `after` beyond the last line.
     pub(crate) fn changes(&self, owner: OwnerStory, after: Span) -> Vec<Change> {
-        let mut replay = Replay::new(owner, self.limits, dialect::parse);
+        let mut replay = Replay::new(owner, self.limits, log_format::parse);
         let mut changes = Vec::new();
         for line in self.lines() {
             replay.line(line, &mut changes);

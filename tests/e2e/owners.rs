@@ -11,7 +11,7 @@ use crate::support::server::Server;
 use crate::support::terminal::Terminal;
 use crate::support::tmux;
 use crate::support::{SOON, record, wait, wait_until};
-use pilotlight_agents::copilot::dialect;
+use pilotlight_agents::copilot::log_format;
 use pilotlight_core::limits::Limits;
 use pilotlight_core::replay::{OwnerStory, Replay};
 use rustix::process::Signal;
@@ -540,7 +540,7 @@ fn case_125_an_older_release_is_ended_only_by_a_confirmed_command() {
 
 /// Whether the log of this session says that two processes write it.
 fn is_forked(folder: &Folder) -> bool {
-    let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), dialect::parse);
+    let mut replay = Replay::new(OwnerStory::Alive, Limits::default(), log_format::parse);
     let log = std::fs::read(folder.log()).unwrap();
     log.split(|&byte| byte == b'\n').for_each(|line| replay.line(line, &mut Vec::new()));
     replay.facts.forked

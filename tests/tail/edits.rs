@@ -1,7 +1,7 @@
 //! A log under random edits: following it and reading it from scratch after each edit give the same facts. The fuzz
 //! target `edits` runs this, too.
 
-use pilotlight_agents::copilot::dialect::DIALECT;
+use pilotlight_agents::copilot::log_format::LOG_FORMAT;
 use pilotlight_agents::tail::{ReadContext, ReadOutcome, Tail};
 use pilotlight_core::facts::Facts;
 use pilotlight_core::limits::Limits;
@@ -72,16 +72,16 @@ pub(crate) fn play(edits: &[u8], folder: &Path, buffer: &mut Vec<u8>) {
         let moment = Moment::of(Time(Clock::start().now().wall.0 + 5));
         let context = ReadContext { now: moment, limits: &limits, until: None };
         if at(2) % 2 == 0 {
-            tail.read(&DIALECT, &path, &mut facts, context, buffer).unwrap();
+            tail.read(&LOG_FORMAT, &path, &mut facts, context, buffer).unwrap();
         } else {
             let slice = |tail: &mut Tail, facts: &mut Facts, buffer: &mut Vec<u8>| {
-                tail.read(&DIALECT, &path, facts, ReadContext { until: Some(Instant::now()), ..context }, buffer)
+                tail.read(&LOG_FORMAT, &path, facts, ReadContext { until: Some(Instant::now()), ..context }, buffer)
                     .unwrap()
             };
             while slice(&mut tail, &mut facts, buffer) == ReadOutcome::More {}
         }
         let mut fresh = Facts::default();
-        Tail::default().read(&DIALECT, &path, &mut fresh, context, buffer).unwrap();
+        Tail::default().read(&LOG_FORMAT, &path, &mut fresh, context, buffer).unwrap();
         let verdict = |facts: &Facts| {
             let owner = Owner::Alive { pid: 1, started: None };
             judge(Told::by_log(facts), &owner, &Vitals::default(), None, moment, &limits)

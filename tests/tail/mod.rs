@@ -5,7 +5,7 @@ mod cut;
 mod edits;
 mod pieces;
 
-use pilotlight_agents::copilot::dialect::DIALECT;
+use pilotlight_agents::copilot::log_format::LOG_FORMAT;
 use pilotlight_agents::tail::{ReadContext, ReadOutcome, Tail};
 use pilotlight_core::facts::Facts;
 use pilotlight_core::limits::Limits;
@@ -102,7 +102,7 @@ impl Log {
         self.now = Moment::of(self.time());
         let context = ReadContext { now: self.now, limits: &self.limits, until };
         let (path, buffer) = (self.path(), &mut Vec::new());
-        self.tail.read(&DIALECT, &path, &mut self.facts, context, buffer).map_err(|error| error.to_string())
+        self.tail.read(&LOG_FORMAT, &path, &mut self.facts, context, buffer).map_err(|error| error.to_string())
     }
 
     /// Reads to the end in the smallest slices. Returns their number.
@@ -120,7 +120,7 @@ impl Log {
     fn fresh_facts(&self) -> Facts {
         let mut facts = Facts::default();
         let context = ReadContext { now: self.now, limits: &self.limits, until: None };
-        Tail::default().read(&DIALECT, &self.path(), &mut facts, context, &mut Vec::new()).unwrap();
+        Tail::default().read(&LOG_FORMAT, &self.path(), &mut facts, context, &mut Vec::new()).unwrap();
         facts
     }
 }
@@ -275,7 +275,7 @@ fn a_rewritten_log_whose_last_event_was_dated_ahead_has_correct_times() {
         log.set_modified(log.time());
         log.now = Moment::of(now);
         let (path, context) = (log.path(), ReadContext { now: log.now, limits: &log.limits, until: None });
-        log.tail.read(&DIALECT, &path, &mut log.facts, context, &mut Vec::new()).unwrap();
+        log.tail.read(&LOG_FORMAT, &path, &mut log.facts, context, &mut Vec::new()).unwrap();
     };
     let early = log.time() - Span(500);
     read(&mut log, early);

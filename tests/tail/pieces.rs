@@ -2,8 +2,8 @@
 
 use crate::cases::random::{Kind, Step, play, steps};
 use crate::cases::story::{START, Story};
-use pilotlight_agents::copilot::dialect::DIALECT;
-use pilotlight_agents::copilot::dialect::parse;
+use pilotlight_agents::copilot::log_format::LOG_FORMAT;
+use pilotlight_agents::copilot::log_format::parse;
 use pilotlight_agents::tail::{ReadContext, Tail};
 use pilotlight_core::facts::Facts;
 use pilotlight_core::limits::Limits;
@@ -23,7 +23,7 @@ const OWNER: Owner = Owner::Alive { pid: 1, started: None };
 /// Reads the log at `path`.
 fn read(tail: &mut Tail, path: &Path, facts: &mut Facts, now: Moment) {
     let limits = Limits::default();
-    tail.read(&DIALECT, path, facts, ReadContext { now, limits: &limits, until: None }, &mut Vec::new()).unwrap();
+    tail.read(&LOG_FORMAT, path, facts, ReadContext { now, limits: &limits, until: None }, &mut Vec::new()).unwrap();
 }
 
 /// Appends, and dates the file after all events of a story, because an event is never dated later than its file.
@@ -115,7 +115,7 @@ proptest! {
                 append(&paths[which], &logs[which][written[which]..to.max(written[which])]);
                 written[which] = to.max(written[which]);
                 let context = ReadContext { now: folded(whole_lines(&logs[which][..written[which]])).1, limits: &limits, until: None };
-                tails[which].read(&DIALECT, &paths[which], &mut facts[which], context, &mut buffer).unwrap();
+                tails[which].read(&LOG_FORMAT, &paths[which], &mut facts[which], context, &mut buffer).unwrap();
             }
         }
         assert_same_but_for_halves(&mut facts[0], &folded(&logs[0]).0)?;

@@ -12,7 +12,7 @@ use super::runners::RoleOf;
 use super::runners::Runner;
 use super::source::Source;
 use super::stamps::Stamps;
-use super::tail::Dialect;
+use super::tail::LogFormat;
 use super::{claude_code, codex, copilot, reported, starting, walk};
 use async_trait::async_trait;
 use pilotlight_core::agent::Agent;
@@ -35,7 +35,7 @@ pub static ADAPTERS: &[&dyn Adapter] =
 pub static FIRST: &dyn Adapter = &copilot::Copilot;
 
 /// How the [`FIRST`] agent writes its logs.
-pub use super::copilot::dialect::DIALECT as FIRST_DIALECT;
+pub use super::copilot::log_format::LOG_FORMAT as FIRST_DIALECT;
 
 /// An agent: where its sessions are, how they are read, and what may be done with them.
 ///
@@ -77,7 +77,7 @@ pub trait Adapter: Send + Sync {
     }
 
     /// How it writes its logs, if they are made of lines.
-    fn dialect(&self) -> Option<&'static Dialect> {
+    fn log_format(&self) -> Option<&'static LogFormat> {
         None
     }
 
@@ -251,7 +251,7 @@ pub fn agent_named(name: &str) -> Option<Agent> {
 }
 
 /// Whose the log is that begins so, and how it is written. `None` if that does not tell. The first agent is asked first.
-pub fn log_of(start: &[u8]) -> Option<(&'static dyn Adapter, &'static Dialect)> {
-    let mut dialects = ADAPTERS.iter().filter_map(|adapter| Some((*adapter, adapter.dialect()?)));
-    dialects.find(|(_, dialect)| (dialect.is_start)(start))
+pub fn log_of(start: &[u8]) -> Option<(&'static dyn Adapter, &'static LogFormat)> {
+    let mut log_formats = ADAPTERS.iter().filter_map(|adapter| Some((*adapter, adapter.log_format()?)));
+    log_formats.find(|(_, log_format)| (log_format.is_start)(start))
 }

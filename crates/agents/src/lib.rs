@@ -16,7 +16,7 @@
 //! - [`homes`] finds their homes, [`scanner`] the sessions that processes have open ([`openings`]), `runners` the live
 //!   processes of agents with what each shows of its home, [`programs`] the files that are opened when an agent is started.
 //! - [`shown`] has what all agents have in common that are only shown.
-//! - [`tail`] follows a growing log in any [`tail::Dialect`]. [`listing`] is what a list of sessions found, [`stamps`] whether
+//! - [`tail`] follows a growing log in any [`tail::LogFormat`]. [`listing`] is what a list of sessions found, [`stamps`] whether
 //!   another would find the same, `walk` finds sessions that are files in shared folders.
 //! - [`callers`] knows which agent started a process, by the `fingerprint`
 //!   of each, so that no tool of an agent answers for the user.
@@ -34,12 +34,12 @@
 //!    `home_variable` names, and is recognised by `is_home`. `sessions` is the folder in it that has the sessions, and
 //!    `WatchPlan::files` says how deep a session's file lies there, and how its name gives the session's id.
 //! 2. A type that implements [`adapter::Adapter`]: `profile`, and `open`, which returns [`shown::reader`]. That reads either a
-//!    log of lines, by a [`tail::Dialect`], or a file that is written anew each time, by a function. Both turn what the agent
+//!    log of lines, by a [`tail::LogFormat`], or a file that is written anew each time, by a function. Both turn what the agent
 //!    wrote into [`pilotlight_core::event::Event`]s; `Event::of`, `Body::prompt`, `Body::tool` and `Body::tool_done` are short
 //!    for the usual ones, `core/scan.rs` has `Text` and `Malformed`, and reads JSON without allocating. A turn begins with a
 //!    prompt and is over with a `Body::Answer`, `Body::TurnOver` or `Body::Shutdown`; what is not known is left out.
-//!    `Dialect::of` makes a dialect: whether a log begins as this agent's does, how a line is parsed, and whether a line is a
-//!    prompt, where reading backwards stops. The adapter also returns it from `dialect`, or `pilotlight replay` reads such a
+//!    `LogFormat::of` makes a log format: whether a log begins as this agent's does, how a line is parsed, and whether a line is a
+//!    prompt, where reading backwards stops. The adapter also returns it from `log_format`, or `pilotlight replay` reads such a
 //!    log as Copilot's. `shown/tests.rs` has an agent with a log of lines.
 //! 3. Its name in [`adapter::ADAPTERS`], after the first. Then
 //!    `cargo run -- --home FOLDER status --all` shows the sessions of a home, and `explain ID` why one has its status.

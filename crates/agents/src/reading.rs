@@ -1,7 +1,7 @@
 //! What reading a session depends on besides its own files, and its result.
 
 use super::openings::OpenSessions;
-use crate::tail::{Dialect, LogError, ReadContext, ReadOutcome, Tail};
+use crate::tail::{LogError, LogFormat, ReadContext, ReadOutcome, Tail};
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::Observed;
 use pilotlight_core::time::{Moment, Span, Time};
@@ -44,12 +44,12 @@ impl Reading<'_> {
     pub(crate) fn log(
         &self,
         tail: &mut Tail,
-        dialect: &'static Dialect,
+        log_format: &'static LogFormat,
         path: &Path,
         observed: &mut Observed,
         buffer: &mut Vec<u8>,
     ) -> Result<ReadOutcome, LogError> {
-        let result = tail.read(dialect, path, &mut observed.facts, self.context, buffer);
+        let result = tail.read(log_format, path, &mut observed.facts, self.context, buffer);
         observed.is_loading = matches!(result, Ok(ReadOutcome::More)) && observed.facts.events == 0;
         observed.problem = match &result {
             Ok(_) if observed.is_loading => Some("its log is long, and still being read".into()),

@@ -6,7 +6,7 @@ use super::openings::{OpenSession, Opened};
 use super::reader::{Reader, SessionReader};
 use super::reading::{ReadStatus, Reading};
 use super::source::Source;
-use super::tail::{Dialect, ReadOutcome, Tail};
+use super::tail::{LogFormat, ReadOutcome, Tail};
 use pilotlight_core::event::Event;
 use pilotlight_core::facts::Facts;
 use pilotlight_core::owner::{Held, Owner};
@@ -31,7 +31,7 @@ pub enum Contents {
     /// A log that grows: it is followed, however long it is.
     Lines {
         /// How a line is read.
-        dialect: &'static Dialect,
+        log_format: &'static LogFormat,
         /// What the log's beginning, up to 1 MiB, says about the session. A title that comes later is an event.
         about: fn(&[u8]) -> About,
     },
@@ -121,11 +121,11 @@ impl SessionReader for Shown {
         match self.contents {
             Contents::Whole(_) if is_same => {}
             Contents::Whole(parse) => self.read_whole(parse, reading, observed),
-            Contents::Lines { dialect, .. } => {
+            Contents::Lines { log_format, .. } => {
                 if is_first || self.about == About::default() {
                     self.about = self.about();
                 }
-                let read = reading.log(&mut self.tail, dialect, &self.path, observed, buffer);
+                let read = reading.log(&mut self.tail, log_format, &self.path, observed, buffer);
                 let title = observed.facts.title.as_deref().map(Into::into);
                 observed.about = About { name: title.or_else(|| self.about.name.clone()), ..self.about.clone() };
                 if matches!(read, Ok(ReadOutcome::More)) {

@@ -9,8 +9,8 @@
 
 mod backwards;
 mod carry;
-mod dialect;
 mod file;
+mod log_format;
 mod pass;
 mod position;
 mod rebuild;
@@ -26,10 +26,10 @@ use stamp::Stamp;
 use std::io;
 use std::path::Path;
 
-pub use dialect::{Dialect, SubAgentsInLog};
-pub(crate) use dialect::{FIRST_LINES, has_line_with};
 pub use file::LogError;
 pub use file::length;
+pub(crate) use log_format::{FIRST_LINES, has_line_with};
+pub use log_format::{LogFormat, SubAgentsInLog};
 pub use pass::ReadContext;
 
 /// How much is read at once, in bytes. Of logs made of recorded turns, 99 in 100 last turns fit into it.
@@ -63,13 +63,13 @@ impl Tail {
     /// Where there is a log that cannot be read. `facts` are then empty, because none of them is certain any more.
     pub fn read(
         &mut self,
-        dialect: &Dialect,
+        log_format: &LogFormat,
         path: &Path,
         facts: &mut Facts,
         context: ReadContext<'_>,
         buffer: &mut Vec<u8>,
     ) -> Result<ReadOutcome, LogError> {
-        let result = self.try_read(dialect, path, facts, context, buffer);
+        let result = self.try_read(log_format, path, facts, context, buffer);
         if matches!(result, Ok(ReadOutcome::Absent) | Err(_)) {
             *self = Self::default();
             *facts = Facts::default();
@@ -84,7 +84,7 @@ impl Tail {
 
     fn try_read(
         &mut self,
-        dialect: &Dialect,
+        log_format: &LogFormat,
         path: &Path,
         facts: &mut Facts,
         context: ReadContext<'_>,
@@ -98,7 +98,7 @@ impl Tail {
             Err(LogError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(ReadOutcome::Absent),
             Err(error) => return Err(error),
         };
-        let mut pass = Pass { dialect, context, written: written(&meta), lead: context.lead() };
+        let mut pass = Pass { log_format, context, written: written(&meta), lead: context.lead() };
         buffer.resize(BLOCK, 0);
         let mut resumed = None;
         if let Some(rebuild) = self.rebuild.take()

@@ -1,5 +1,5 @@
 //! One event of a session's log, as the rules know it, whoever wrote it. How an agent writes its log is known to its
-//! folder (`pilotlight_agents`, `<name>/dialect`).
+//! folder (`pilotlight_agents`, `<name>/log_format`).
 
 mod body;
 

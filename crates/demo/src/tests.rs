@@ -1,7 +1,7 @@
 use super::events::Log;
 use super::script::{Act, CAST, LENGTH, SCRIPT, Who, beats};
 use super::*;
-use pilotlight_agents::copilot::dialect;
+use pilotlight_agents::copilot::log_format;
 use pilotlight_core::facts::Facts;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::{Moment, Time};
@@ -19,7 +19,7 @@ struct Played {
 impl Played {
     fn perform(&mut self, who: Who, act: Act, at: Moment, limits: &Limits) {
         for line in self.log.lines("id", &CAST[who as usize], act, at.wall).lines() {
-            let event = dialect::parse(line.as_bytes()).unwrap_or_else(|_| panic!("not an event: {line}"));
+            let event = log_format::parse(line.as_bytes()).unwrap_or_else(|_| panic!("not an event: {line}"));
             self.facts.fold(&event, at, limits);
         }
         match act {

@@ -8,7 +8,7 @@ mod rows;
 mod world;
 
 use super::*;
-use pilotlight_agents::copilot::dialect;
+use pilotlight_agents::copilot::log_format;
 use pilotlight_core::action::{Action, ServerState};
 use pilotlight_core::alert::Pause;
 use pilotlight_core::fleet::Kind as Use;
@@ -120,7 +120,7 @@ fn an_approval_is_no_remedy_and_a_long_running_session_has_none() {
             br#"{"type":"user.message","data":{"content":"go"},"id":"e1","timestamp":"2023-11-14T22:13:20.000Z"}"#;
         let tool = br#"{"type":"tool.execution_start","data":{"toolCallId":"t","toolName":"bash","arguments":{"command":"x"}},"id":"e2","timestamp":"2023-11-14T22:13:20.000Z","parentId":"e1"}"#;
         for line in [&prompt[..], tool] {
-            session.observed.facts.fold(&dialect::parse(line).unwrap(), now, &Limits::default());
+            session.observed.facts.fold(&log_format::parse(line).unwrap(), now, &Limits::default());
         }
         let runs_long = name == "slow";
         world.row(name).gist = Gist::Silent { since: now, what: "bash is open".into(), runs_long };

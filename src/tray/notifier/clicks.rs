@@ -131,7 +131,7 @@ fn choose(popup: &Popup, shown: &Shown<'_>, index: u8) -> ClickAction {
 mod tests {
     use super::*;
     use crate::tray::notifier::alertable;
-    use pilotlight_agents::copilot::dialect;
+    use pilotlight_agents::copilot::log_format;
     use pilotlight_core::action::ServerState;
     use pilotlight_core::agent::Agent;
     use pilotlight_core::alert::PopupId;
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(look(&one, &stuck, &session), Effect::Act(Box::new(shown)));
         assert_eq!(look(&summary, &stuck, &session), Effect::LiveTable);
         let requested = br#"{"type":"permission.requested","data":{"requestId":"r","permissionRequest":{"kind":"shell","fullCommandText":"make"}},"id":"e","timestamp":"2023-11-14T22:13:20.000Z"}"#;
-        session.observed.facts.fold(&dialect::parse(requested).unwrap(), now, &Limits::default());
+        session.observed.facts.fold(&log_format::parse(requested).unwrap(), now, &Limits::default());
         session.control.server = ServerState::Listening;
         let asks = row(&session, Status::NeedsPermission);
         let details = Effect::Review { what: Reviewed::Permission, id: "a".into(), host: None, request: "r".into() };
@@ -212,7 +212,7 @@ mod tests {
         there.observed.owner = Owner::Alive { pid: 1, started: None };
         there.control.server = ServerState::Listening;
         let requested = br#"{"type":"permission.requested","data":{"requestId":"r","permissionRequest":{"kind":"shell","fullCommandText":"make"}},"id":"e","timestamp":"2023-11-14T22:13:20.000Z"}"#;
-        there.observed.facts.fold(&dialect::parse(requested).unwrap(), now, &Limits::default());
+        there.observed.facts.fold(&log_format::parse(requested).unwrap(), now, &Limits::default());
         let row = there.row(now, &Limits::default()).0;
         let account = Account::of(&there, &row, (&row.name, &row.label), now);
         let host = Host { name: "devbox".into(), has_terminal: true };

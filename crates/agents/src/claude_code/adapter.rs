@@ -3,7 +3,7 @@
 use super::profile::PROFILE;
 use super::session::{self, Session};
 use super::store::{self, Glimpses};
-use super::{dialect, resume, running};
+use super::{log_format, resume, running};
 use crate::adapter::Adapter;
 use crate::listing::{Listing, QuickScan};
 use crate::profile::Profile;
@@ -14,7 +14,7 @@ use crate::runners::RoleOf;
 use crate::runners::Runner;
 use crate::source::Source;
 use crate::stamps::Stamps;
-use crate::tail::Dialect;
+use crate::tail::LogFormat;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::Time;
 use std::ffi::OsString;
@@ -47,8 +47,8 @@ impl Adapter for ClaudeCode {
         store::has(home.home(), home.root(), id)
     }
 
-    fn dialect(&self) -> Option<&'static Dialect> {
-        Some(&dialect::DIALECT)
+    fn log_format(&self) -> Option<&'static LogFormat> {
+        Some(&log_format::LOG_FORMAT)
     }
 
     fn follows_links(&self) -> bool {

@@ -3,7 +3,7 @@
 //! - [`profile`]: its home, and what to watch there; `store` lists its sessions.
 //! - `pid_file`: what each of its processes says of itself, and whether that process lives: who runs a session, and what
 //!   it does, by its own word.
-//! - [`dialect`]: a line of a session's log -> a neutral event. Pure.
+//! - [`log_format`]: a line of a session's log -> a neutral event. Pure.
 //! - `head`: the beginning of a log. `sub_agents`: the logs of a session's sub-agents.
 //!   `jobs`: what its background sessions ask.
 //! - `running`: which processes run it, and with which home.
@@ -12,9 +12,9 @@
 //! Seen with 2.1.197, 2.1.330 and 2.1.332 on Linux.
 
 mod adapter;
-pub mod dialect;
 mod head;
 mod jobs;
+pub mod log_format;
 mod pid_file;
 pub(crate) mod profile;
 pub(super) mod resume;

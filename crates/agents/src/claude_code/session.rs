@@ -1,8 +1,8 @@
 //! Reads one session: the file of the process that runs it, its log, and those of its sub-agents.
 
-use super::dialect::DIALECT;
 use super::head::{self, Head, kind};
 use super::jobs::{self, Job};
+use super::log_format::LOG_FORMAT;
 use super::pid_file::{self, Life, Listed, PidFile};
 use super::running::{may_run, runs_it};
 use super::strays;
@@ -104,7 +104,7 @@ impl Session {
     }
 
     fn read_log(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
-        let result = reading.log(&mut self.tail, &DIALECT, &self.log, observed, buffer);
+        let result = reading.log(&mut self.tail, &LOG_FORMAT, &self.log, observed, buffer);
         let is_cut = self.sub_agents.refresh(&self.log, reading, buffer);
         observed.facts.set_sub_agents(self.sub_agents.known());
         if is_cut || matches!(result, Ok(ReadOutcome::More)) { ReadStatus::Partial } else { ReadStatus::Complete }

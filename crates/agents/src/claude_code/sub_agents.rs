@@ -1,7 +1,7 @@
 //! The logs of a session's sub-agents. Each has one of its own, below a folder beside the log of the session: directly in
 //! it, or, of those that a workflow runs, in a folder of that run.
 
-use super::dialect::DIALECT;
+use super::log_format::LOG_FORMAT;
 use super::store::AGENTS;
 use crate::reading::Reading;
 use crate::tail::{ReadOutcome, Tail};
@@ -67,7 +67,7 @@ impl SubAgents {
         for log in logs {
             let meta = log.with_extension("meta.json");
             let Followed { tail, facts, is_done } = self.followed.entry(log.clone()).or_default();
-            let outcome = tail.read(&DIALECT, &log, facts, reading.context, buffer);
+            let outcome = tail.read(&LOG_FORMAT, &log, facts, reading.context, buffer);
             is_cut |= matches!(outcome, Ok(ReadOutcome::More));
             // One whose turn is over has ended, whatever its description says.
             if facts.turn.is_some() && (matches!(outcome, Ok(ReadOutcome::Grown)) || !*is_done) {

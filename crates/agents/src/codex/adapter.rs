@@ -4,7 +4,7 @@ use super::door::Door;
 use super::profile::PROFILE;
 use super::store::{self, Glimpses};
 use super::thread::Thread;
-use super::{dialect, resume, running};
+use super::{log_format, resume, running};
 use crate::adapter::Adapter;
 use crate::channel::Service;
 use crate::control::Control;
@@ -17,7 +17,7 @@ use crate::runners::RoleOf;
 use crate::runners::Runner;
 use crate::source::Source;
 use crate::stamps::Stamps;
-use crate::tail::Dialect;
+use crate::tail::LogFormat;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::session::Observed;
 use pilotlight_core::time::Time;
@@ -47,8 +47,8 @@ impl Adapter for Codex {
         Box::new(Thread::new(home.root(), id, log))
     }
 
-    fn dialect(&self) -> Option<&'static Dialect> {
-        Some(&dialect::DIALECT)
+    fn log_format(&self) -> Option<&'static LogFormat> {
+        Some(&log_format::LOG_FORMAT)
     }
 
     fn follows_links(&self) -> bool {

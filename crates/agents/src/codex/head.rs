@@ -1,6 +1,6 @@
 //! The beginning of a thread's log: whose it is, its first prompt, and its branch.
 
-use super::{dialect, store};
+use super::{log_format, store};
 use pilotlight_core::event::{Body, Event};
 use pilotlight_core::scan::{Malformed, Scan, Text, keys};
 use pilotlight_core::text::{NAME_MAX, is_uuid, plain};
@@ -45,7 +45,7 @@ pub(super) fn is_left_open(log: &Path) -> bool {
     };
     let Some((end, is_all)) = read() else { return true };
     let mut lines = end.split(|byte| *byte == b'\n').rev();
-    lines.find_map(dialect::opens_turn).unwrap_or(!is_all)
+    lines.find_map(log_format::opens_turn).unwrap_or(!is_all)
 }
 
 impl Head {
@@ -150,12 +150,12 @@ impl Opening {
 
     fn parse(bytes: &[u8]) -> Self {
         let mut lines = bytes.split(|byte| *byte == b'\n');
-        let branch = match lines.next().map(dialect::parse) {
+        let branch = match lines.next().map(log_format::parse) {
             Some(Ok(Event { body: Body::Start(info), .. })) => info.branch,
             _ => None,
         };
         let branch = branch.map(|branch| plain(&branch.read(NAME_MAX), NAME_MAX));
-        let prompt = lines.find_map(dialect::prompt_of).map(|prompt| plain(&prompt, NAME_MAX));
+        let prompt = lines.find_map(log_format::prompt_of).map(|prompt| plain(&prompt, NAME_MAX));
         Self { prompt: prompt.filter(|prompt| !prompt.is_empty()), branch }
     }
 }

@@ -5,7 +5,7 @@
 //! which runs the threads of all of them, unless they were started with `--no-daemon`; `codex exec` runs its own.
 //!
 //! - `profile` and `store`: its homes, and where they keep threads. `head`: the beginning of a log.
-//! - `dialect`: a line of the log -> a neutral event; pure.
+//! - `log_format`: a line of the log -> a neutral event; pure.
 //! - `lock`: who holds a thread's lock. `daemon`: the daemon, told apart from whatever has its pid by now.
 //! - `thread`: reads one thread, with its sub-agents (`sub_agents`), which have threads of their own, and with what it
 //!   probably asks in its terminal (`asking`). `target`: an owner that is signalled, verified right before.
@@ -19,13 +19,13 @@ mod carry;
 #[cfg(unix)]
 mod client;
 pub(super) mod daemon;
-pub mod dialect;
 pub(super) mod door;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod fake;
 mod head;
 mod lock;
+pub mod log_format;
 pub(super) mod profile;
 #[cfg(unix)]
 mod request;

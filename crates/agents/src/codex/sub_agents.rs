@@ -2,9 +2,9 @@
 //! root's turn may end before theirs.
 
 use super::asking::Asking;
-use super::dialect::DIALECT;
 use super::head::Head;
 use super::lock::{self, Lock};
+use super::log_format::LOG_FORMAT;
 use super::store;
 use crate::tail::{ReadContext, ReadOutcome, Tail};
 use pilotlight_core::facts::{self, Facts};
@@ -78,7 +78,7 @@ impl SubAgents {
         for (id, sub_agent) in self.known.iter_mut().filter_map(|(id, sub_agent)| Some((id, sub_agent.as_mut()?))) {
             let Followed { log, tail, facts } = &mut **sub_agent;
             // One that cannot be read counts as one that has done nothing yet.
-            let outcome = tail.read(&DIALECT, log, facts, context, buffer);
+            let outcome = tail.read(&LOG_FORMAT, log, facts, context, buffer);
             is_partial |= matches!(outcome, Ok(ReadOutcome::More));
             asked.extend(asking.requests(facts, pid, Some(&**id), context.now));
         }

@@ -6,9 +6,9 @@ mod owner;
 mod tests;
 
 use super::asking::Asking;
-use super::dialect::DIALECT;
 use super::head::{Head, Opening};
 use super::lock::Lock;
+use super::log_format::LOG_FORMAT;
 use super::resume;
 use super::store;
 use super::sub_agents::SubAgents;
@@ -133,7 +133,7 @@ impl Thread {
 
     /// Reads what is new in the log. Returns whether there is more.
     fn read_log(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> bool {
-        let result = reading.log(&mut self.tail, &DIALECT, &self.path, observed, buffer);
+        let result = reading.log(&mut self.tail, &LOG_FORMAT, &self.path, observed, buffer);
         if let Some(progress) = observed.facts.progress {
             observed.touched = observed.touched.max(progress.wall);
         }

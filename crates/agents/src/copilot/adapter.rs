@@ -8,7 +8,7 @@ use super::server::connection::Kept;
 use super::server::hosted::{host, is_of_our_server};
 use super::server::servers::endpoints;
 use super::store::{self, Folder, LOG, Root};
-use super::{dialect, resume};
+use super::{log_format, resume};
 use crate::adapter::{Adapter, SessionScanner};
 use crate::channel::failure::Failure;
 use crate::channel::site::Site;
@@ -21,7 +21,7 @@ use crate::reader::Reader;
 use crate::reading::LogPaths;
 use crate::source::Source;
 use crate::stamps::Stamps;
-use crate::tail::Dialect;
+use crate::tail::LogFormat;
 use async_trait::async_trait;
 use pilotlight_core::owner::Owner;
 use pilotlight_core::time::Time;
@@ -57,8 +57,8 @@ impl Adapter for Copilot {
         self.path(home, id).join(LOG)
     }
 
-    fn dialect(&self) -> Option<&'static Dialect> {
-        Some(&dialect::DIALECT)
+    fn log_format(&self) -> Option<&'static LogFormat> {
+        Some(&log_format::LOG_FORMAT)
     }
 
     fn quick_scan<'a>(&self, home: &'a Source, listed: Option<&LogPaths>) -> Box<dyn QuickScan + 'a> {

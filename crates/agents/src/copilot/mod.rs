@@ -1,7 +1,7 @@
 //! GitHub Copilot: its sessions on disk, the processes named by their locks, its servers, and the bridge into its
 //! terminals.
 //!
-//! - [`store`], [`workspace`], [`opened`], [`prompt`] and [`user_settings`] read its home, in its [`dialect`]; `home` names it, `profile` says what is the
+//! - [`store`], [`workspace`], [`opened`], [`prompt`] and [`user_settings`] read its home, in its [`log_format`]; `home` names it, `profile` says what is the
 //!   same about all of them.
 //! - [`identity`] decides which processes are Copilot, [`owner`] which one owns a session; [`target`] signals an owner,
 //!   and [`running`] finds every Copilot on the machine.
@@ -13,9 +13,9 @@
 
 mod adapter;
 pub mod bridge;
-pub mod dialect;
 pub(crate) mod home;
 pub mod identity;
+pub mod log_format;
 pub mod opened;
 pub mod owner;
 pub mod profile;

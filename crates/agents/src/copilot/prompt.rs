@@ -1,7 +1,7 @@
 //! The last prompt of a log, for sending it again, and its system message, for hosting its session. Nothing else reads
 //! them, and nothing is kept here.
 
-use super::dialect::{is_fresh_prompt, kind_of};
+use super::log_format::{is_fresh_prompt, kind_of};
 use pilotlight_system::plain_file::{self, Links};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;

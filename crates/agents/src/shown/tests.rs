@@ -36,11 +36,11 @@ impl Adapter for Hourglass {
     }
 
     fn open(&self, home: &Source, id: &str, path: PathBuf) -> Reader {
-        reader(home, id, path, Contents::Lines { dialect: &DIALECT, about }, "sand cannot be stopped")
+        reader(home, id, path, Contents::Lines { log_format: &LOG_FORMAT, about }, "sand cannot be stopped")
     }
 
-    fn dialect(&self) -> Option<&'static Dialect> {
-        Some(&DIALECT)
+    fn log_format(&self) -> Option<&'static LogFormat> {
+        Some(&LOG_FORMAT)
     }
 
     fn scanner(&self) -> Option<Box<dyn SessionScanner>> {
@@ -48,7 +48,7 @@ impl Adapter for Hourglass {
     }
 }
 
-static DIALECT: Dialect = Dialect::of(
+static LOG_FORMAT: LogFormat = LogFormat::of(
     |log| log.split(|byte| *byte == b'\n').next().is_some_and(|line| parse(line).is_ok()),
     parse,
     |line| matches!(parse(line), Ok(Event { body: Body::Prompt { .. }, .. })),

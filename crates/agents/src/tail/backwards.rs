@@ -91,11 +91,11 @@ impl Search {
         pass: Pass<'_>,
     ) -> io::Result<Option<u64>> {
         let is_prompt = (self.prompt.is_none() || self.has_sub_agents)
-            && back.with_line(line_start, line_end, LINE_MAX, pass.dialect.is_fresh_prompt)?;
+            && back.with_line(line_start, line_end, LINE_MAX, pass.log_format.is_fresh_prompt)?;
         if is_prompt && self.prompt.is_none() {
             self.prompt = Some(line_start);
         }
-        let Some(sub_agents) = pass.dialect.sub_agents else { return Ok(self.prompt) };
+        let Some(sub_agents) = pass.log_format.sub_agents else { return Ok(self.prompt) };
         if self.newest.is_none() && back.with_line(line_start, line_end, LINE_END, sub_agents.is_shutdown)? {
             self.background = Span::ZERO;
         }
@@ -201,7 +201,7 @@ impl<'a> Backwards<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::codex::dialect::DIALECT;
+    use crate::codex::log_format::LOG_FORMAT;
     use crate::tail::{ReadContext, Tail};
     use pilotlight_core::facts::Facts;
     use pilotlight_core::limits::Limits;
@@ -218,7 +218,7 @@ mod tests {
         std::fs::write(log.path(), lines.map(|(at, kind)| line(at, kind) + "\n").concat()).unwrap();
         let (limits, mut facts) = (Limits::default(), Facts::default());
         let context = ReadContext { now: Moment::default(), limits: &limits, until: None };
-        Tail::default().read(&DIALECT, log.path(), &mut facts, context, &mut Vec::new()).unwrap();
+        Tail::default().read(&LOG_FORMAT, log.path(), &mut facts, context, &mut Vec::new()).unwrap();
         assert_eq!((facts.events, facts.skipped), (2, 0));
     }
 }

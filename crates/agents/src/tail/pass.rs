@@ -1,6 +1,6 @@
 //! What a read of a log depends on besides its bytes: the clocks, the limits and the deadline.
 
-use super::dialect::Dialect;
+use super::log_format::LogFormat;
 use pilotlight_core::event::Event;
 use pilotlight_core::facts::Facts;
 use pilotlight_core::limits::Limits;
@@ -31,7 +31,7 @@ impl ReadContext<'_> {
 /// What one pass over an open log depends on besides the file's bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Pass<'a> {
-    pub(super) dialect: &'a Dialect,
+    pub(super) log_format: &'a LogFormat,
     pub(super) context: ReadContext<'a>,
     /// When the file was last written, by the wall clock.
     pub(super) written: Time,

@@ -153,13 +153,13 @@ impl Position {
             return self.carry.clear();
         }
         if self.carry.is_empty() {
-            return fold((pass.dialect.parse)(end), end, facts, pass);
+            return fold((pass.log_format.parse)(end), end, facts, pass);
         }
         self.carry.push(end);
         if self.carry.end.is_empty() {
-            fold((pass.dialect.parse)(&self.carry.head), &self.carry.head, facts, pass);
+            fold((pass.log_format.parse)(&self.carry.head), &self.carry.head, facts, pass);
         } else {
-            fold((pass.dialect.parse_ends)(&self.carry.head, &self.carry.end), &self.carry.head, facts, pass);
+            fold((pass.log_format.parse_ends)(&self.carry.head, &self.carry.end), &self.carry.head, facts, pass);
         }
         self.carry.clear();
     }

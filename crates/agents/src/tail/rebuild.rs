@@ -75,7 +75,7 @@ impl Rebuild {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::copilot::dialect::DIALECT;
+    use crate::copilot::log_format::LOG_FORMAT;
     use crate::tail::pass::ReadContext;
     use pilotlight_core::limits::Limits;
     use pilotlight_core::time::{Moment, Time};
@@ -89,7 +89,7 @@ mod tests {
             r#"{"type":"user.message","data":{"content":"do it"},"id":"a","timestamp":"2026-01-01T00:00:00.000Z"}"#;
         let limits = Limits::default();
         let context = ReadContext { now: Moment::default(), limits: &limits, until: None };
-        let pass = Pass { dialect: &DIALECT, context, written: Time(i64::MAX), lead: Span::ZERO };
+        let pass = Pass { log_format: &LOG_FORMAT, context, written: Time(i64::MAX), lead: Span::ZERO };
         for (becomes, events, has_grown) in [(0, 0, false), (50, 0, false), (200, 1, true), (120, 1, false)] {
             let text = format!("{prompt}\n{}", " ".repeat(120 - prompt.len() - 1));
             std::fs::write(scratch.path(), &text).unwrap();

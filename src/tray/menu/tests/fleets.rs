@@ -4,7 +4,7 @@ use super::*;
 use crate::tray::menu::remedies::REMEDIES_MAX;
 use crate::tray::view::{COLUMNS, ROWS};
 use pilotlight_agents;
-use pilotlight_agents::copilot::dialect::parse;
+use pilotlight_agents::copilot::log_format::parse;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::fleet::distinguish;
 use pilotlight_core::owner::Held;

@@ -8,7 +8,7 @@ mod tests;
 use super::glimpse::Root;
 use super::layout::{LOG, WORKSPACE};
 use super::locks;
-use crate::copilot::dialect::DIALECT;
+use crate::copilot::log_format::LOG_FORMAT;
 use crate::copilot::owner::Lock;
 use crate::copilot::{resume, target, user_settings, workspace};
 use crate::evidence::Evidence;
@@ -175,7 +175,7 @@ impl Folder {
     /// Reads what is new in the log.
     fn read_log(&mut self, reading: &Reading<'_>, observed: &mut Observed, buffer: &mut Vec<u8>) -> ReadStatus {
         let path = self.path.join(LOG);
-        let result = reading.log(&mut self.tail, &DIALECT, &path, observed, buffer);
+        let result = reading.log(&mut self.tail, &LOG_FORMAT, &path, observed, buffer);
         if let Some(progress) = observed.facts.progress {
             observed.touched = observed.touched.max(progress.wall);
         }

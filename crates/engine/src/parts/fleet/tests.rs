@@ -4,7 +4,7 @@
 mod clocks;
 
 use super::*;
-use pilotlight_agents::copilot::dialect::parse;
+use pilotlight_agents::copilot::log_format::parse;
 use pilotlight_agents::source::Source;
 use pilotlight_core::agent::Agent;
 use pilotlight_core::owner::Owner;

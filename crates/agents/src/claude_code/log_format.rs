@@ -6,14 +6,14 @@
 
 mod line;
 
-use crate::tail::{Dialect, has_line_with};
+use crate::tail::{LogFormat, has_line_with};
 use line::Line;
 use pilotlight_core::event::{Body, Event};
 use pilotlight_core::scan::{LastMembers, Malformed, Scan, Text};
 use pilotlight_core::time::Time;
 
 /// How Claude Code writes its log.
-pub const DIALECT: Dialect = Dialect { is_start, parse, parse_ends, is_fresh_prompt, sub_agents: None };
+pub const LOG_FORMAT: LogFormat = LogFormat { is_start, parse, parse_ends, is_fresh_prompt, sub_agents: None };
 
 /// The types of lines that say nothing of a turn and may be long. Each begins with its type.
 const SKIPPED: [&[u8]; 4] =

@@ -9,7 +9,7 @@
 
 mod payload;
 
-use crate::tail::{Dialect, has_line_with};
+use crate::tail::{LogFormat, has_line_with};
 use payload::Payload;
 use pilotlight_core::event::{Body, Event};
 use pilotlight_core::scan::{Malformed, Scan, Text, keys};
@@ -17,7 +17,7 @@ use pilotlight_core::time::Time;
 
 /// How Codex writes a thread's log. What runs in the background of a thread is a thread of its own, with its own log, so
 /// reading one never has to go back beyond the last prompt.
-pub const DIALECT: Dialect = Dialect { is_start, parse, parse_ends, is_fresh_prompt, sub_agents: None };
+pub const LOG_FORMAT: LogFormat = LogFormat { is_start, parse, parse_ends, is_fresh_prompt, sub_agents: None };
 
 /// Whether a log that begins so is one of Codex's: no other's lines have a payload.
 fn is_start(log: &[u8]) -> bool {

@@ -23,7 +23,7 @@ pub(crate) fn has_line_with(log: &[u8], wanted: &[&str], others: &[&str]) -> boo
 /// How an agent writes its log: one event a line. Each of these reads JSON, however that is spelled: with blanks or without,
 /// its keys in any order. Where the bytes of the usual spelling are looked for first, other bytes are parsed.
 #[derive(Clone, Copy, Debug)]
-pub struct Dialect {
+pub struct LogFormat {
     /// Whether a log that begins so is written in it.
     pub is_start: fn(&[u8]) -> bool,
     /// Parses one line, without its line break.
@@ -37,7 +37,7 @@ pub struct Dialect {
     pub sub_agents: Option<SubAgentsInLog>,
 }
 
-impl Dialect {
+impl LogFormat {
     /// One of logs into which no sub-agents write. Of a line that is too long to hold in memory, nothing is known.
     pub const fn of(
         is_start: fn(&[u8]) -> bool,

@@ -11,7 +11,7 @@
 mod data;
 mod types;
 
-use crate::tail::{Dialect, FIRST_LINES, SubAgentsInLog};
+use crate::tail::{FIRST_LINES, LogFormat, SubAgentsInLog};
 use data::Data;
 use pilotlight_core::event::{Body, Event};
 use pilotlight_core::scan::{LastMembers, Malformed, Scan, Text, keys};
@@ -19,8 +19,13 @@ use pilotlight_core::time::Time;
 use types::without_data;
 
 /// How Copilot writes its log.
-pub const DIALECT: Dialect =
-    Dialect { is_start, parse, parse_ends, is_fresh_prompt, sub_agents: Some(SubAgentsInLog { is_shutdown, end_of }) };
+pub const LOG_FORMAT: LogFormat = LogFormat {
+    is_start,
+    parse,
+    parse_ends,
+    is_fresh_prompt,
+    sub_agents: Some(SubAgentsInLog { is_shutdown, end_of }),
+};
 
 /// Whether a log that begins so is Copilot's: the type of one of its first lines has a dot.
 fn is_start(log: &[u8]) -> bool {
